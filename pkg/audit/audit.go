@@ -1,0 +1,133 @@
+// Package audit is the append-only log of calls: who called what, with which
+// outcome. A row joins the transaction of its effect (Append), is awaited before an
+// answer leaves (Log.Write), or is queued (Log.Queue). It refuses to read, change
+// or delete rows: no service's role may do that, and triggers hold the owner to it.
+package audit
+
+import (
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"math"
+	"strings"
+	"time"
+
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/postgres"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// Migrate brings the audit schema up to date. Each service's migrate calls it first.
+func Migrate(ctx context.Context, ownerURL string) error {
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return err
+	}
+	return postgres.Migrate(ctx, ownerURL, "audit", files)
+}
+
+// OK is the outcome of a call that succeeded; other outcomes are error codes.
+const OK = "ok"
+
+// Entry is one row of audit.calls.
+type Entry struct {
+	At        time.Time
+	Caller    caller.Caller
+	Tool      string
+	Outcome   string
+	Count     int
+	Took      time.Duration
+	InputHash []byte
+	// Detail is marshalled as JSON; nil stores NULL.
+	Detail any
+}
+
+// Outcome is OK for nil, else the error's code.
+func Outcome(err error) string {
+	if err == nil {
+		return OK
+	}
+	return string(fault.From(err).Code)
+}
+
+// HashInput is what Entry.InputHash holds: SHA-256 of the input's bytes.
+func HashInput(input []byte) []byte {
+	sum := sha256.Sum256(input)
+	return sum[:]
+}
+
+// row is an Entry in the types of its columns.
+type row struct {
+	at                                                          time.Time
+	requestID, service, externalUser, credential, tool, outcome string
+	count, tookMS                                               int32
+	inputHash                                                   []byte
+	detail                                                      *string
+}
+
+func (e Entry) row() (row, error) {
+	r := row{at: e.At, requestID: clean(e.Caller.RequestID), service: clean(e.Caller.Service), externalUser: clean(e.Caller.ExternalUserID),
+		credential: clean(e.Caller.CredentialID), tool: clean(e.Tool), outcome: e.Outcome, count: clamp(int64(e.Count)), tookMS: clamp(e.Took.Milliseconds()), inputHash: e.InputHash}
+	if e.Detail != nil {
+		b, err := json.Marshal(e.Detail)
+		if err != nil {
+			return row{}, fmt.Errorf("audit detail of %s: %w", e.Tool, err)
+		}
+		text := withoutNull(string(b))
+		r.detail = &text
+	}
+	return r, nil
+}
+
+// withoutNull replaces the escape of NUL, which jsonb cannot hold, in JSON text.
+func withoutNull(text string) string {
+	const null = `\u0000`
+	if !strings.Contains(text, null) {
+		return text
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		switch {
+		case strings.HasPrefix(text[i:], null):
+			b.WriteString(`\ufffd`)
+			i += len(null) - 1
+		case text[i] == '\\':
+			b.WriteString(text[i : i+2])
+			i++
+		default:
+			b.WriteByte(text[i])
+		}
+	}
+	return b.String()
+}
+
+// clean makes a caller's text fit for a text column: valid UTF-8, no NUL, bounded.
+func clean(s string) string {
+	const longest = 300
+	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
+	if len(s) > longest {
+		s = strings.ToValidUTF8(s[:longest], "")
+	}
+	return s
+}
+
+func clamp(n int64) int32 { return int32(min(max(n, 0), math.MaxInt32)) }
+
+const insert = `INSERT INTO audit.calls (at, request_id, service, external_user_id, credential_id, tool, outcome, count, took_ms, input_hash, detail) `
+
+// Append adds a row in the transaction of the effect that it records.
+func Append(ctx context.Context, tx postgres.Querier, e Entry) error {
+	r, err := e.row()
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, insert+`VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+		r.at, r.requestID, r.service, r.externalUser, r.credential, r.tool, r.outcome, r.count, r.tookMS, r.inputHash, r.detail)
+	return err
+}

@@ -1,0 +1,89 @@
+// Package config reads a process's settings from the environment, once, at its
+// start. It refuses files of its own and reloading: what runs is what was logged.
+package config
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"reflect"
+	"strings"
+
+	"github.com/caarlos0/env/v11"
+)
+
+// Secret is a setting that never shows in a log line or an error.
+type Secret string
+
+// String masks the secret.
+func (s Secret) String() string {
+	if s == "" {
+		return ""
+	}
+	return "***"
+}
+
+// LogValue masks the secret for slog.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// Reveal returns the secret itself.
+func (s Secret) Reveal() string { return string(s) }
+
+// Load fills a struct of `env:"NAME"` fields (`envDefault` gives a default, `required`
+// makes it one) from environ, which has the form of os.Environ. NAME_FILE names a file that holds NAME, for
+// secrets that are mounted; its trailing line break is dropped. The error is one
+// line that names the setting.
+func Load[C any](environ []string) (C, error) {
+	var c C
+	values := env.ToMap(environ)
+	if err := readFiles(values); err != nil {
+		return c, err
+	}
+	if err := env.ParseWithOptions(&c, env.Options{Environment: values}); err != nil {
+		return c, fmt.Errorf("configuration: %s", oneLine(err))
+	}
+	return c, nil
+}
+
+func readFiles(values map[string]string) error {
+	for name, path := range values {
+		setting, isFile := strings.CutSuffix(name, "_FILE")
+		if !isFile || !strings.HasPrefix(name, "HUB_") || path == "" {
+			continue
+		}
+		if values[setting] != "" {
+			return fmt.Errorf("configuration: both %s and %s are set", setting, name)
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return fmt.Errorf("configuration: %s: %w", name, err)
+		}
+		values[setting] = strings.TrimRight(string(b), "\r\n")
+	}
+	return nil
+}
+
+func oneLine(err error) string {
+	text := strings.TrimPrefix(err.Error(), "env: ")
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// LogValue is the effective configuration, by setting, with secrets masked.
+func LogValue(c any) slog.Value {
+	var attrs []slog.Attr
+	collect(reflect.ValueOf(c), &attrs)
+	return slog.GroupValue(attrs...)
+}
+
+func collect(v reflect.Value, attrs *[]slog.Attr) {
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		if field.Anonymous {
+			collect(v.Field(i), attrs)
+			continue
+		}
+		if name, _, _ := strings.Cut(field.Tag.Get("env"), ","); name != "" {
+			*attrs = append(*attrs, slog.Any(name, v.Field(i).Interface()))
+		}
+	}
+}

@@ -1,0 +1,188 @@
+// Package fault holds Hub's error vocabulary: one table of codes, one error
+// type, and its form on the wire between services. It refuses to know services,
+// transports and databases: an adapter turns a foreign error into a fault where
+// it meets it, and whatever reaches the edge without a code becomes E_INTERNAL
+// with a fixed message.
+package fault
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Code is one of the error codes of the specification. Codes are append-only:
+// clients match on them.
+type Code string
+
+// The codes of the specification's error table.
+const (
+	Validation         Code = "E_VALIDATION"
+	AuthMissing        Code = "E_AUTH_MISSING"
+	AuthInvalid        Code = "E_AUTH_INVALID"
+	AuthExpired        Code = "E_AUTH_EXPIRED"
+	AuthRevoked        Code = "E_AUTH_REVOKED"
+	Scope              Code = "E_SCOPE"
+	NotFound           Code = "E_NOT_FOUND"
+	Conflict           Code = "E_CONFLICT"
+	Idempotency        Code = "E_IDEMPOTENCY"
+	Suppressed         Code = "E_SUPPRESSED"
+	RateLimit          Code = "E_RATE_LIMIT"
+	DBTimeout          Code = "E_DB_TIMEOUT"
+	DB                 Code = "E_DB"
+	Internal           Code = "E_INTERNAL"
+	BadAmount          Code = "BAD_AMOUNT"
+	AccountLinkMissing Code = "ACCOUNT_LINK_REQUIRED"
+)
+
+type property struct {
+	status    int
+	retryable bool
+}
+
+// table is the one place that says what a code means to HTTP and to a client
+// that wonders whether the same call may succeed later.
+var table = map[Code]property{
+	Validation:         {400, false},
+	AuthMissing:        {401, false},
+	AuthInvalid:        {401, false},
+	AuthExpired:        {403, false},
+	AuthRevoked:        {403, false},
+	Scope:              {403, false},
+	NotFound:           {404, false},
+	Conflict:           {409, false},
+	Idempotency:        {409, false},
+	Suppressed:         {422, false},
+	RateLimit:          {429, true},
+	DBTimeout:          {504, true},
+	DB:                 {503, true},
+	Internal:           {500, false},
+	BadAmount:          {400, false},
+	AccountLinkMissing: {401, false},
+}
+
+// internalMessage is all that a caller learns of an error without a code.
+const internalMessage = "An unexpected error occurred. Quote the request_id when you report it."
+
+// Codes returns every code with its HTTP status.
+func Codes() map[Code]int {
+	out := make(map[Code]int, len(table))
+	for code, p := range table {
+		out[code] = p.status
+	}
+	return out
+}
+
+// Error is a refusal or failure that a caller can act on. Message and Details
+// are public; the cause is for logs only.
+type Error struct {
+	Code    Code
+	Message string
+	// Details is marshalled as error.details; nil leaves the field out.
+	Details any
+	// RetryAfter, when positive, tells when the same call may succeed.
+	RetryAfter time.Duration
+
+	cause error
+}
+
+// New returns a fault with a public message.
+func New(code Code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// With returns a copy that carries public details.
+func (e *Error) With(details any) *Error {
+	c := *e
+	c.Details = details
+	return &c
+}
+
+// After returns a copy that asks the caller to wait d before it tries again.
+func (e *Error) After(d time.Duration) *Error {
+	c := *e
+	c.RetryAfter = d
+	return &c
+}
+
+// Because returns a copy that remembers its cause for the log.
+func (e *Error) Because(cause error) *Error {
+	c := *e
+	c.cause = cause
+	return &c
+}
+
+// Error is the text for logs: code, message and cause.
+func (e *Error) Error() string {
+	if e.cause != nil {
+		return fmt.Sprintf("%s: %s: %v", e.Code, e.Message, e.cause)
+	}
+	return fmt.Sprintf("%s: %s", e.Code, e.Message)
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.cause }
+
+// Status is the HTTP status of the code.
+func (e *Error) Status() int { return table[e.Code].status }
+
+// Retryable tells whether the same call may succeed later.
+func (e *Error) Retryable() bool { return e.RetryAfter > 0 || table[e.Code].retryable }
+
+// From returns err's fault. An error without one becomes E_INTERNAL with a fixed
+// message; err stays its cause, so that the log line still tells what happened.
+// A nil err returns nil.
+func From(err error) *Error {
+	if err == nil {
+		return nil
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return (&Error{Code: Internal, Message: internalMessage}).Because(err)
+}
+
+// Is tells whether err carries the code.
+func Is(err error, code Code) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Code == code
+}
+
+type wire struct {
+	Code       Code            `json:"code"`
+	Message    string          `json:"message"`
+	Details    json.RawMessage `json:"details,omitempty"`
+	RetryAfter int64           `json:"retry_after_ms,omitempty"`
+}
+
+// MarshalJSON is the form that travels between services. The cause stays behind.
+func (e *Error) MarshalJSON() ([]byte, error) {
+	w := wire{Code: e.Code, Message: e.Message, RetryAfter: e.RetryAfter.Milliseconds()}
+	if e.Details != nil {
+		details, err := json.Marshal(e.Details)
+		if err != nil {
+			return nil, fmt.Errorf("details of %s: %w", e.Code, err)
+		}
+		w.Details = details
+	}
+	return json.Marshal(w)
+}
+
+// UnmarshalJSON reads the wire form. A code that this build does not know, sent
+// by a newer neighbour, is refused rather than passed on without a status.
+func (e *Error) UnmarshalJSON(b []byte) error {
+	var w wire
+	if err := json.Unmarshal(b, &w); err != nil {
+		return fmt.Errorf("fault: %w", err)
+	}
+	if _, known := table[w.Code]; !known {
+		return fmt.Errorf("fault: unknown code %q", w.Code)
+	}
+	*e = Error{Code: w.Code, Message: w.Message, RetryAfter: time.Duration(w.RetryAfter) * time.Millisecond}
+	if len(w.Details) > 0 {
+		e.Details = w.Details
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package fault_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"hub.internal/pkg/fault"
+)
+
+// TestCodesMatchSpecification pins the specification's table.
+func TestCodesMatchSpecification(t *testing.T) {
+	want := map[fault.Code]int{
+		"E_VALIDATION": 400, "E_AUTH_MISSING": 401, "E_AUTH_INVALID": 401, "E_AUTH_EXPIRED": 403, "E_AUTH_REVOKED": 403,
+		"E_SCOPE": 403, "E_NOT_FOUND": 404, "E_CONFLICT": 409, "E_IDEMPOTENCY": 409, "E_SUPPRESSED": 422, "E_RATE_LIMIT": 429,
+		"E_DB_TIMEOUT": 504, "E_DB": 503, "E_INTERNAL": 500, "BAD_AMOUNT": 400, "ACCOUNT_LINK_REQUIRED": 401,
+	}
+	got := fault.Codes()
+	if len(got) != len(want) {
+		t.Errorf("%d codes, want %d", len(got), len(want))
+	}
+	for code, status := range want {
+		if got[code] != status {
+			t.Errorf("%s: status %d, want %d", code, got[code], status)
+		}
+	}
+}
+
+func TestForeignErrorTellsNothing(t *testing.T) {
+	cause := errors.New("dial tcp 10.0.0.7:3306: SELECT secret FROM t")
+	f := fault.From(fmt.Errorf("store: %w", cause))
+	if f.Code != fault.Internal || f.Status() != 500 || f.Retryable() {
+		t.Fatalf("got %+v", f)
+	}
+	b, err := json.Marshal(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(b), "10.0.0.7") || strings.Contains(string(b), "SELECT") {
+		t.Errorf("the wire form leaks the cause: %s", b)
+	}
+	if !errors.Is(f, cause) || !strings.Contains(f.Error(), "10.0.0.7") {
+		t.Error("the cause is lost to the log")
+	}
+}
+
+func TestFaultSurvivesTheHop(t *testing.T) {
+	sent := fault.New(fault.RateLimit, "slow down").With(map[string]any{"retryAfter": 2}).After(1500 * time.Millisecond).Because(errors.New("hidden"))
+	b, err := json.Marshal(fmt.Errorf("wrapped: %w", sent).(interface{ Unwrap() error }).Unwrap())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got fault.Error
+	if err := json.Unmarshal(b, &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Code != sent.Code || got.Message != sent.Message || got.RetryAfter != sent.RetryAfter || !got.Retryable() {
+		t.Errorf("got %+v, want %+v", got, sent)
+	}
+	details, _ := json.Marshal(got.Details)
+	if string(details) != `{"retryAfter":2}` {
+		t.Errorf("details %s", details)
+	}
+	if err := json.Unmarshal([]byte(`{"code":"E_NEW","message":"x"}`), &got); err == nil {
+		t.Error("an unknown code passed")
+	}
+}

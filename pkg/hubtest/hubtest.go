@@ -1,0 +1,160 @@
+// Package hubtest is what Hub's tests stand on: real private servers, a fresh database per
+// test, a clock that tests move, a receiver of traces, and the import rules.
+//
+// A test package that uses servers has
+//
+//	func TestMain(m *testing.M) { hubtest.Main(m) }
+//
+// Servers start when the first test asks for them, are shared by the tests of the package,
+// and end with the test binary, also when it is killed. Nothing is mocked here: a test that
+// wants a stopped or hung server takes one of its own (NewRedis and the like) and stops or
+// pauses it.
+package hubtest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"hub.internal/pkg/hubtest/servers"
+)
+
+// Main runs the tests and then ends the servers that they shared.
+func Main(m *testing.M) {
+	code := m.Run()
+	for _, end := range []func() error{mariaDB.end, postgres.end, redis.end, consul.end, workspace.remove} {
+		if err := end(); err != nil {
+			fmt.Fprintln(os.Stderr, "hubtest:", err)
+			code = max(code, 1)
+		}
+	}
+	os.Exit(code)
+}
+
+// The servers that the tests of one binary share.
+var (
+	mariaDB  = shared[*servers.MariaDB]{name: "mariadb", start: servers.StartMariaDB}
+	postgres = shared[*servers.Postgres]{name: "postgres", start: servers.StartPostgres}
+	redis    = shared[*servers.Redis]{name: "redis", start: servers.StartRedis}
+	consul   = shared[*servers.Consul]{name: "consul", start: servers.StartConsul}
+)
+
+// server is what the kinds of server have in common.
+type server interface {
+	comparable
+	Remove() error
+}
+
+// shared is a server that starts at its first use.
+type shared[S server] struct {
+	name  string
+	start func(context.Context, servers.Options) (S, error)
+
+	once   sync.Once
+	server S
+	err    error
+}
+
+func (s *shared[S]) get(t testing.TB) S {
+	t.Helper()
+	needServers(t)
+	s.once.Do(func() {
+		var dir string
+		if dir, s.err = workspace.dir(s.name); s.err == nil {
+			// Not the test's context: the server outlives the test that came first.
+			s.server, s.err = s.start(context.Background(), servers.Options{Dir: dir, Fast: true})
+		}
+	})
+	if s.err != nil {
+		t.Fatal(s.err)
+	}
+	return s.server
+}
+
+func (s *shared[S]) end() error {
+	var none S
+	if s.server == none {
+		return nil
+	}
+	return s.server.Remove()
+}
+
+// own starts a server for one test alone.
+func own[S server](t testing.TB, name string, start func(context.Context, servers.Options) (S, error)) S {
+	t.Helper()
+	needServers(t)
+	dir, err := workspace.dir(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := start(t.Context(), servers.Options{Dir: dir, Fast: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func needServers(t testing.TB) {
+	t.Helper()
+	if missing := servers.Missing(); len(missing) > 0 {
+		t.Fatalf("missing servers: %s; `go run ./scripts/stack install` in the repository's root installs them", strings.Join(missing, " "))
+	}
+}
+
+// MariaDB is the shared MariaDB server.
+func MariaDB(t testing.TB) *servers.MariaDB { t.Helper(); return mariaDB.get(t) }
+
+// Postgres is the shared PostgreSQL server.
+func Postgres(t testing.TB) *servers.Postgres { t.Helper(); return postgres.get(t) }
+
+// Redis is the shared Redis server; see RedisURL for a database of one's own.
+func Redis(t testing.TB) *servers.Redis { t.Helper(); return redis.get(t) }
+
+// Consul is the shared Consul agent. The test is skipped where there is no binary.
+func Consul(t testing.TB) *servers.Consul { t.Helper(); needConsul(t); return consul.get(t) }
+
+// NewMariaDB starts a MariaDB server that the test may stop, kill and pause.
+func NewMariaDB(t testing.TB) *servers.MariaDB {
+	t.Helper()
+	return own(t, "mariadb", servers.StartMariaDB)
+}
+
+// NewPostgres starts a PostgreSQL server that the test may stop, kill and pause.
+func NewPostgres(t testing.TB) *servers.Postgres {
+	t.Helper()
+	return own(t, "postgres", servers.StartPostgres)
+}
+
+// NewRedis starts a Redis server that the test may stop, kill and pause.
+func NewRedis(t testing.TB) *servers.Redis {
+	t.Helper()
+	return own(t, "redis", servers.StartRedis)
+}
+
+// NewConsul starts a Consul agent that the test may stop, kill and pause.
+func NewConsul(t testing.TB) *servers.Consul {
+	t.Helper()
+	needConsul(t)
+	return own(t, "consul", servers.StartConsul)
+}
+
+func needConsul(t testing.TB) {
+	t.Helper()
+	if _, err := servers.ConsulPath(); err != nil {
+		t.Skip(err)
+	}
+}
+
+// cleanupContext bounds work in a Cleanup, where the test's own context has ended.
+func cleanupContext() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), 30*time.Second)
+}

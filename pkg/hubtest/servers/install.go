@@ -1,0 +1,75 @@
+package servers
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// packages maps each server to its Debian or Ubuntu package and the check that it is there.
+var packages = []struct {
+	name    string
+	present func() error
+}{
+	{"mariadb-server", func() error {
+		if _, err := find("mariadbd", "mysqld"); err != nil {
+			return err
+		}
+		_, err := find("mariadb-install-db", "mysql_install_db")
+		return err
+	}},
+	{"postgresql", func() error { _, err := postgresPrograms(""); return err }},
+	{"redis-server", func() error { _, err := find("redis-server"); return err }},
+}
+
+// Missing lists the packages of the servers that this machine lacks.
+func Missing() (names []string) {
+	for _, p := range packages {
+		if p.present() != nil {
+			names = append(names, p.name)
+		}
+	}
+	return names
+}
+
+// Install installs what Missing lists with apt-get, as root or through sudo. Progress lines
+// and apt's own output go to progress.
+func Install(ctx context.Context, progress io.Writer) error {
+	missing := Missing()
+	if len(missing) == 0 {
+		return nil
+	}
+	list := strings.Join(missing, " ")
+	apt, err := exec.LookPath("apt-get")
+	if err != nil {
+		return fmt.Errorf("missing servers: install %s with this system's package manager (apt-get is not here)", list)
+	}
+	prefix := []string{"env", "DEBIAN_FRONTEND=noninteractive", apt, "-o", "DPkg::Lock::Timeout=300", "-q"}
+	if os.Geteuid() != 0 {
+		if _, err := exec.LookPath("sudo"); err != nil {
+			return fmt.Errorf("missing servers: as root, run: apt-get install --no-install-recommends %s", list)
+		}
+		prefix = append([]string{"sudo"}, prefix...)
+	}
+	for _, step := range [][]string{
+		{"update"},
+		append([]string{"install", "-y", "--no-install-recommends"}, missing...),
+	} {
+		fmt.Fprintf(progress, "apt-get %s\n", strings.Join(step, " "))
+		last := &tail{}
+		argv := append(append([]string{}, prefix...), step...)
+		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+		cmd.Stdin = os.Stdin // sudo may ask for a password
+		cmd.Stdout, cmd.Stderr = io.MultiWriter(progress, last), io.MultiWriter(progress, last)
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("apt-get %s failed (%w): %s", step[0], err, last)
+		}
+	}
+	if still := Missing(); len(still) > 0 {
+		return fmt.Errorf("apt-get ended well but these servers are still not found: %s", strings.Join(still, " "))
+	}
+	return nil
+}

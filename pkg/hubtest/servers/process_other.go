@@ -1,0 +1,18 @@
+//go:build !linux
+
+package servers
+
+import (
+	"context"
+	"os/exec"
+	"syscall"
+)
+
+// Outside Linux a child is not tied to its parent's life and processes cannot be looked
+// up by directory: after a kill -9 of the parent, servers have to be ended by hand.
+
+func dieWithParent(*exec.Cmd, syscall.Signal) {}
+
+func reclaim(context.Context, string) error { return nil }
+
+func descendants(int) []int { return nil }

@@ -1,0 +1,97 @@
+package hubtest
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"hub.internal/pkg/hubtest/servers"
+	pgstore "hub.internal/pkg/postgres"
+)
+
+// WriteStoreDB is a PostgreSQL database as the stack makes it: owned by role hub, with a
+// log-in role for each service, and empty.
+type WriteStoreDB struct {
+	// OwnerURL is for migrations.
+	OwnerURL string
+	// SuperuserURL is for what no role of Hub's may do.
+	SuperuserURL string
+
+	server   *servers.Postgres
+	database string
+}
+
+// services are the log-in roles' owners.
+var services = []string{"gateway", "auth", "query", "authoring", "review-control", "admin", "payments"}
+
+// URL is the connection URL of a service's own role, by the service's discovery name.
+func (w WriteStoreDB) URL(service string) string {
+	role := pgstore.ServiceRole(service)
+	return w.server.URL(role, testPassword(role), w.database)
+}
+
+// testPassword need not be secret: the server accepts connections from this machine alone
+// and holds test data.
+func testPassword(role string) string { return role + "-test" }
+
+// bootstrap serializes the making of databases: two sessions that change the same role at
+// once fail in PostgreSQL ("tuple concurrently updated").
+var bootstrap struct {
+	sync.Mutex
+	roles map[*servers.Postgres]bool // servers that have the roles already
+}
+
+// WriteStore makes a fresh database on the shared PostgreSQL server.
+func WriteStore(t testing.TB) WriteStoreDB { t.Helper(); return WriteStoreOn(t, Postgres(t)) }
+
+// WriteStoreOn makes a fresh database on a server of the test's own.
+func WriteStoreOn(t testing.TB, server *servers.Postgres) WriteStoreDB {
+	t.Helper()
+	database := fmt.Sprintf("hub_%d", databases.Add(1))
+	bootstrap.Lock()
+	defer bootstrap.Unlock()
+	passwords := map[string]string{}
+	if !bootstrap.roles[server] { // hashing nine passwords takes longer than the database
+		passwords[pgstore.Owner] = testPassword(pgstore.Owner)
+		for _, s := range services {
+			role := pgstore.ServiceRole(s)
+			passwords[role] = testPassword(role)
+		}
+	}
+	superuser := server.SuperuserURL("postgres")
+	if err := pgstore.Bootstrap(t.Context(), superuser, database, passwords); err != nil {
+		t.Fatal(err)
+	}
+	if bootstrap.roles == nil {
+		bootstrap.roles = map[*servers.Postgres]bool{}
+	}
+	bootstrap.roles[server] = true
+	t.Cleanup(func() { drop(t, server, database) })
+	return WriteStoreDB{
+		OwnerURL:     server.URL(pgstore.Owner, testPassword(pgstore.Owner), database),
+		SuperuserURL: server.SuperuserURL(database),
+		server:       server, database: database,
+	}
+}
+
+// drop removes the database, unless the test has stopped its server.
+func drop(t testing.TB, server *servers.Postgres, database string) {
+	select {
+	case <-server.Done():
+		return
+	default:
+	}
+	ctx, cancel := cleanupContext()
+	defer cancel()
+	conn, err := pgx.Connect(ctx, server.SuperuserURL("postgres"))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, "DROP DATABASE IF EXISTS "+pgx.Identifier{database}.Sanitize()+" WITH (FORCE)"); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,98 @@
+package postgres
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"net/url"
+	"sort"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Roles that every write store has.
+const (
+	// Owner owns the database, runs migrations, and is no service's log-in.
+	Owner = "hub"
+	// Group is what each service's role is a member of; it may append to the audit
+	// log and no more.
+	Group = "hub_service"
+)
+
+// ServiceRole is the log-in role of a service: hub_auth, hub_review_control.
+func ServiceRole(service string) string {
+	b := []byte("hub_" + service)
+	for i, c := range b {
+		if c == '-' {
+			b[i] = '_'
+		}
+	}
+	return string(b)
+}
+
+//go:embed bootstrap.sql
+var bootstrapSQL string
+
+// Bootstrap creates what no service may create for itself: the owner role, the
+// group role, one log-in role per service and the database. It needs a
+// superuser, is safe to repeat, and sets the passwords given (role name →
+// password), so that repeating it also rotates them.
+func Bootstrap(ctx context.Context, superuserURL, database string, passwords map[string]string) error {
+	conn, err := pgx.Connect(ctx, superuserURL)
+	if err != nil {
+		return fmt.Errorf("bootstrap: %w", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	if _, err := conn.Exec(ctx, bootstrapSQL); err != nil {
+		return fmt.Errorf("bootstrap roles: %w", err)
+	}
+	roles := make([]string, 0, len(passwords))
+	for role := range passwords {
+		roles = append(roles, role)
+	}
+	sort.Strings(roles)
+	for _, role := range roles {
+		if err := login(ctx, conn, role, passwords[role]); err != nil {
+			return fmt.Errorf("bootstrap role %s: %w", role, err)
+		}
+	}
+	var exists bool
+	if err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)`, database).Scan(&exists); err != nil {
+		return fmt.Errorf("bootstrap: %w", err)
+	}
+	if !exists {
+		if _, err := conn.Exec(ctx, "CREATE DATABASE "+pgx.Identifier{database}.Sanitize()+" OWNER "+Owner); err != nil {
+			return fmt.Errorf("bootstrap database %s: %w", database, err)
+		}
+	}
+	return nil
+}
+
+// login creates a role that may log in, or changes its password. DDL takes no
+// parameters, so format() quotes on the server.
+func login(ctx context.Context, conn *pgx.Conn, role, password string) error {
+	const statement = `SELECT format(CASE WHEN EXISTS (SELECT FROM pg_roles WHERE rolname = $1)
+		THEN 'ALTER ROLE %I LOGIN PASSWORD %L' ELSE 'CREATE ROLE %I LOGIN PASSWORD %L' END, $1::text, $2::text)`
+	var ddl string
+	if err := conn.QueryRow(ctx, statement, role, password).Scan(&ddl); err != nil {
+		return err
+	}
+	if _, err := conn.Exec(ctx, ddl); err != nil {
+		return err
+	}
+	if role == Owner {
+		return nil
+	}
+	_, err := conn.Exec(ctx, "GRANT "+Group+" TO "+pgx.Identifier{role}.Sanitize())
+	return err
+}
+
+// As returns storeURL with another user and password.
+func As(storeURL, user, password string) (string, error) {
+	u, err := url.Parse(storeURL)
+	if err != nil {
+		return "", fmt.Errorf("postgres URL: %w", err)
+	}
+	u.User = url.UserPassword(user, password)
+	return u.String(), nil
+}

@@ -1,0 +1,88 @@
+// Package postgres is how services reach the write store: a pool with bounds and
+// traces, migrations embedded per service, transactions, and the idempotency row
+// ("Once"). It refuses to know tables of a service: their SQL lives beside the
+// methods that run it.
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"hub.internal/pkg/fault"
+)
+
+// Config bounds a pool.
+type Config struct {
+	// URL names the service's own role; never the owner.
+	URL string
+	// MaxConns bounds the connections of this process; 0 means 10.
+	MaxConns int32
+	// StatementTimeout is the server's own limit for one statement; 0 means 10 s.
+	StatementTimeout time.Duration
+}
+
+// Open returns a pool. It does not wait for the database: a service starts in any
+// order, and readiness tells when the store is reachable.
+func Open(c Config) (*pgxpool.Pool, error) {
+	pc, err := pgxpool.ParseConfig(c.URL)
+	if err != nil {
+		// The error of the parser may quote the URL with its password.
+		return nil, errors.New("HUB_WRITE_STORE_URL is not a PostgreSQL URL")
+	}
+	pc.MaxConns = 10
+	if c.MaxConns > 0 {
+		pc.MaxConns = c.MaxConns
+	}
+	timeout := 10 * time.Second
+	if c.StatementTimeout > 0 {
+		timeout = c.StatementTimeout
+	}
+	pc.MaxConnIdleTime = 5 * time.Minute
+	pc.ConnConfig.ConnectTimeout = 3 * time.Second
+	pc.ConnConfig.RuntimeParams["statement_timeout"] = fmt.Sprint(timeout.Milliseconds())
+	pc.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = "30000"
+	pc.ConnConfig.RuntimeParams["timezone"] = "UTC"
+	pc.ConnConfig.Tracer = tracer{}
+	return pgxpool.NewWithConfig(context.Background(), pc)
+}
+
+// Querier is what a pool, a connection and a transaction have in common.
+type Querier interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// Fault turns an error of the driver into a fault: E_DB for a store that cannot be
+// reached, is starting, is full, or chose this transaction as a deadlock's victim; any
+// other error is returned as it is and ends as E_INTERNAL. Faults pass through.
+func Fault(err error) error {
+	if err == nil || fault.From(err).Code != fault.Internal {
+		return err
+	}
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		switch class := pg.Code[:2]; {
+		case class == "08", class == "53", class == "57", pg.Code == "40001", pg.Code == "40P01", pg.Code == "55P03":
+			return unavailable(err)
+		}
+		return err
+	}
+	var connect *pgconn.ConnectError
+	var network net.Error
+	if errors.As(err, &connect) || errors.As(err, &network) || pgconn.SafeToRetry(err) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, net.ErrClosed) {
+		return unavailable(err)
+	}
+	return err
+}
+
+func unavailable(err error) error {
+	return fault.New(fault.DB, "The write store is not available right now. Try again in a moment.").After(time.Second).Because(err)
+}

@@ -1,0 +1,246 @@
+// Package process is the life of a service's main: settings that each process has,
+// listeners, health and readiness, metrics, and an ordered stop. It refuses to be a
+// container: a main builds its parts in a straight line and hands over what has to
+// be served, watched and stopped.
+package process
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"os"
+	"os/signal"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"hub.internal/pkg/config"
+	"hub.internal/pkg/telemetry"
+)
+
+// Version is what Hub says of itself.
+const Version = "0.2.0"
+
+// Settings are those that every service has.
+type Settings struct {
+	Addr            string          `env:"HUB_ADDR" envDefault:"127.0.0.1:0"`
+	LogLevel        slog.Level      `env:"HUB_LOG_LEVEL" envDefault:"info"`
+	DrainTimeout    time.Duration   `env:"HUB_DRAIN_TIMEOUT" envDefault:"25s"`
+	DrainDelay      time.Duration   `env:"HUB_DRAIN_DELAY" envDefault:"0s"`
+	InternalKeys    []config.Secret `env:"HUB_INTERNAL_KEYS,required,notEmpty"`
+	OTLPEndpoint    string          `env:"OTEL_EXPORTER_OTLP_ENDPOINT"`
+	TraceRatio      float64         `env:"HUB_TRACE_RATIO" envDefault:"1"`
+	Discovery       string          `env:"HUB_DISCOVERY" envDefault:"static"`
+	StaticInstances string          `env:"HUB_STATIC"`
+	ConsulAddr      string          `env:"HUB_CONSUL_ADDR" envDefault:"127.0.0.1:8500"`
+	DNSDomain       string          `env:"HUB_DNS_DOMAIN" envDefault:"hub.svc.cluster.local"`
+	// Advertise is the host:port that neighbours reach this process at; empty means Addr.
+	Advertise string `env:"HUB_ADVERTISE"`
+}
+
+// Secrets reveals the internal keys.
+func (s Settings) Secrets() []string {
+	out := make([]string, len(s.InternalKeys))
+	for i, k := range s.InternalKeys {
+		out[i] = k.Reveal()
+	}
+	return out
+}
+
+// Process owns what runs and stops it in the reverse order of its start.
+type Process struct {
+	Logger   *slog.Logger
+	Settings Settings
+
+	telemetry *telemetry.Telemetry
+	draining  atomic.Bool
+	checks    []check
+	servers   []*server
+	stops     []stop
+	work      sync.WaitGroup
+	failed    chan error
+	cancel    context.CancelFunc
+}
+
+type check struct {
+	name string
+	ask  func(context.Context) error
+}
+
+type stop struct {
+	name string
+	run  func(context.Context) error
+}
+
+type server struct {
+	name     string
+	listener net.Listener
+	http     *http.Server
+}
+
+// Start prepares a process: logger, telemetry, effective configuration logged once.
+func Start(ctx context.Context, service string, settings Settings, effective any) (*Process, error) {
+	logger := telemetry.Logger(os.Stderr, service, settings.LogLevel)
+	slog.SetDefault(logger)
+	t, err := telemetry.Start(ctx, telemetry.Config{Service: "hub-" + service, Version: Version, Endpoint: settings.OTLPEndpoint, SampleRatio: settings.TraceRatio})
+	if err != nil {
+		return nil, err
+	}
+	logger.Info("configuration", "settings", config.LogValue(effective))
+	p := &Process{Logger: logger, Settings: settings, telemetry: t, failed: make(chan error, 8)}
+	p.OnStop("telemetry", t.Close)
+	return p, nil
+}
+
+// OnStop registers what has to be closed; the last registered closes first.
+func (p *Process) OnStop(name string, run func(context.Context) error) {
+	p.stops = append(p.stops, stop{name, run})
+}
+
+// Ready adds a readiness check. Only what no replica can do without belongs here: a
+// dependency that all share takes every replica out at once.
+func (p *Process) Ready(name string, ask func(context.Context) error) {
+	p.checks = append(p.checks, check{name, ask})
+}
+
+// Go runs a background task until the process stops; a task that returns an error
+// before that ends the process.
+func (p *Process) Go(ctx context.Context, name string, task func(context.Context) error) {
+	p.work.Add(1)
+	go func() {
+		defer p.work.Done()
+		if err := task(ctx); err != nil && ctx.Err() == nil {
+			p.failed <- fmt.Errorf("%s: %w", name, err)
+		}
+	}()
+}
+
+// Serve listens at addr and serves handler until the process stops.
+func (p *Process) Serve(name, addr string, handler http.Handler) (net.Addr, error) {
+	listener, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("%s: cannot listen at %q: %w", name, addr, err)
+	}
+	p.servers = append(p.servers, &server{name: name, listener: listener, http: &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       60 * time.Second,
+		IdleTimeout:       90 * time.Second,
+		MaxHeaderBytes:    32 << 10,
+		ErrorLog:          slog.NewLogLogger(p.Logger.Handler(), slog.LevelWarn),
+	}})
+	return listener.Addr(), nil
+}
+
+// Run serves until SIGTERM, SIGINT, a failed task or a failed listener. Then
+// readiness fails, listeners drain in-flight calls for at most DrainTimeout, tasks
+// end, and what was registered closes, last first.
+func (p *Process) Run(ctx context.Context) error {
+	ctx, restore := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
+	defer restore()
+	for _, s := range p.servers {
+		p.work.Add(1)
+		go func() {
+			defer p.work.Done()
+			if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+				p.failed <- fmt.Errorf("%s: %w", s.name, err)
+			}
+		}()
+		p.Logger.Info("serving", "listener", s.name, "addr", s.listener.Addr().String())
+	}
+	var cause error
+	select {
+	case <-ctx.Done():
+		p.Logger.Info("stopping")
+	case cause = <-p.failed:
+		p.Logger.Error("stopping", "error", cause)
+	}
+	return errors.Join(cause, p.stop())
+}
+
+func (p *Process) stop() error {
+	p.draining.Store(true)
+	// Load balancers need a moment to see that readiness fails.
+	time.Sleep(p.Settings.DrainDelay)
+	ctx, cancel := context.WithTimeout(context.Background(), p.Settings.DrainTimeout)
+	defer cancel()
+	var errs []error
+	for _, s := range p.servers {
+		if err := s.http.Shutdown(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("%s did not drain: %w", s.name, err), s.http.Close())
+		}
+	}
+	if p.cancel != nil {
+		p.cancel()
+	}
+	p.work.Wait()
+	closing, done := context.WithTimeout(context.Background(), 10*time.Second)
+	defer done()
+	for i := len(p.stops) - 1; i >= 0; i-- {
+		if err := p.stops[i].run(closing); err != nil {
+			errs = append(errs, fmt.Errorf("close %s: %w", p.stops[i].name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Background returns a context that ends when the process has drained its calls:
+// the one that Go's tasks run under.
+func (p *Process) Background() context.Context {
+	if p.cancel != nil {
+		panic("process: Background is called once")
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	p.cancel = cancel
+	return ctx
+}
+
+// Draining tells whether the process has begun to stop.
+func (p *Process) Draining() bool { return p.draining.Load() }
+
+// Health adds /healthz (the process lives) and /readyz (it may get calls).
+func (p *Process) Health(mux *http.ServeMux) {
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, map[string]string{"status": "ok"})
+	})
+	mux.HandleFunc("GET /readyz", p.ready)
+}
+
+// Operations adds /metrics and /debug/pprof: never on a public listener.
+func (p *Process) Operations(mux *http.ServeMux) {
+	mux.Handle("GET /metrics", p.telemetry.Metrics)
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+}
+
+func (p *Process) ready(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
+	defer cancel()
+	if p.Draining() {
+		answer(w, http.StatusServiceUnavailable, map[string]string{"status": "draining"})
+		return
+	}
+	for _, c := range p.checks {
+		if err := c.ask(ctx); err != nil {
+			p.Logger.Warn("not ready", "check", c.name, "error", err)
+			answer(w, http.StatusServiceUnavailable, map[string]string{"status": "not ready", "check": c.name})
+			return
+		}
+	}
+	answer(w, http.StatusOK, map[string]string{"status": "ready"})
+}
+
+func answer(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body)
+}

@@ -1,0 +1,317 @@
+// Package remote is a typed call to another service: discover, balance, deadline,
+// retry rule, breaker, HTTP. A fault survives the hop; a neighbour that cannot be
+// reached is E_DB, at once. It refuses to know what is called.
+package remote
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/go-kit/kit/endpoint"
+	"github.com/go-kit/kit/sd"
+	"github.com/go-kit/kit/sd/lb"
+	"github.com/sony/gobreaker/v2"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/tool"
+)
+
+const (
+	// maxAttempts is one call and at most two retries.
+	maxAttempts = 3
+	// retryJitter bounds the pause before a retry: a service that is down has to be
+	// reported within 50 ms.
+	retryJitter = 8 * time.Millisecond
+	// defaultDeadline is what a call without a deadline gets.
+	defaultDeadline = 10 * time.Second
+)
+
+// Options describe a neighbour.
+type Options struct {
+	Service   string
+	Instancer sd.Instancer
+	Keys      *caller.Keys
+	Logger    *slog.Logger
+	// Concurrency bounds the calls in flight to the service; 0 means 256.
+	Concurrency int
+}
+
+// Client calls one service.
+type Client struct {
+	service    string
+	keys       *caller.Keys
+	balancer   lb.Balancer
+	endpointer *sd.DefaultEndpointer
+	transport  *http.Transport
+	slots      chan struct{}
+	budget     *budget
+	tracer     trace.Tracer
+}
+
+// Request is one call.
+type Request struct {
+	Path string
+	Body []byte
+	// IdempotencyKey travels on; a write that carries one may be retried.
+	IdempotencyKey string
+	// Retry tells that doing it twice is harmless.
+	Retry bool
+	// Method defaults to POST.
+	Method string
+}
+
+// Response is an answer whose data has not been read yet; the caller closes Data.
+type Response struct {
+	Data     io.ReadCloser
+	Length   int64
+	Count    int
+	Replayed bool
+}
+
+// New prepares a client; Close releases it.
+func New(o Options) *Client {
+	if o.Concurrency == 0 {
+		o.Concurrency = 256
+	}
+	c := &Client{
+		service: o.Service, keys: o.Keys, slots: make(chan struct{}, o.Concurrency), budget: newBudget(),
+		tracer: otel.Tracer("hub.internal/pkg/remote"),
+		// net/http keeps two idle connections a host by default, which costs a handshake for almost every concurrent call.
+		transport: &http.Transport{
+			DialContext:         (&net.Dialer{Timeout: time.Second, KeepAlive: 15 * time.Second}).DialContext,
+			MaxIdleConns:        o.Concurrency,
+			MaxIdleConnsPerHost: o.Concurrency,
+			IdleConnTimeout:     60 * time.Second,
+			DisableCompression:  true,
+			ReadBufferSize:      32 << 10,
+			WriteBufferSize:     32 << 10,
+		},
+	}
+	c.endpointer = sd.NewEndpointer(o.Instancer, c.instance, quiet{})
+	c.balancer = lb.NewRoundRobin(c.endpointer)
+	return c
+}
+
+// Close stops following instances and drops idle connections.
+func (c *Client) Close() {
+	c.endpointer.Close()
+	c.transport.CloseIdleConnections()
+}
+
+// instance makes the endpoint of one instance, with a breaker and a health probe of its own.
+func (c *Client) instance(addr string) (endpoint.Endpoint, io.Closer, error) {
+	breaker := gobreaker.NewCircuitBreaker[*Response](gobreaker.Settings{
+		Name: c.service + " " + addr, MaxRequests: 3, Timeout: 250 * time.Millisecond,
+		ReadyToTrip: func(n gobreaker.Counts) bool { return n.ConsecutiveFailures >= 5 },
+		// A business refusal proves that the instance is alive, and a caller that went away proves nothing.
+		IsSuccessful: func(err error) bool { var d *down; return !errors.As(err, &d) },
+	})
+	probe := newProbe(addr)
+	e := func(ctx context.Context, request any) (any, error) {
+		if !probe.healthy() {
+			return nil, &down{errors.New("health probe fails"), true}
+		}
+		response, err := breaker.Execute(func() (*Response, error) { return c.send(ctx, addr, probe, request.(Request)) })
+		if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
+			return nil, &down{err, true}
+		}
+		return response, err
+	}
+	return e, probe, nil
+}
+
+// down is a failure to get an answer from an instance.
+type down struct {
+	cause error
+	// unsent tells that the instance did not get the request, or did no work for it.
+	unsent bool
+}
+
+func (d *down) Error() string { return d.cause.Error() }
+func (d *down) Unwrap() error { return d.cause }
+
+// Do sends a request. It returns the neighbour's fault as it is, E_DB when the
+// service is down, slow beyond its concurrency limit or does not answer by the
+// deadline, and the context's error when the caller went away.
+func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
+	select {
+	case c.slots <- struct{}{}:
+	default:
+		return nil, c.unavailable(errors.New("too many calls in flight"))
+	}
+	response, err := c.attempt(ctx, r)
+	if err != nil {
+		<-c.slots
+		var d *down
+		switch {
+		case errors.Is(ctx.Err(), context.Canceled):
+			return nil, context.Canceled
+		case errors.As(err, &d):
+			return nil, c.unavailable(err)
+		}
+		return nil, err
+	}
+	response.Data = &releasing{response.Data, func() { <-c.slots }}
+	return response, nil
+}
+
+func (c *Client) attempt(ctx context.Context, r Request) (*Response, error) {
+	c.budget.earn()
+	var last error
+	for attempt := range maxAttempts {
+		if attempt > 0 {
+			if !c.budget.spend() {
+				break
+			}
+			select {
+			case <-time.After(rand.N(retryJitter)):
+			case <-ctx.Done():
+				return nil, &down{ctx.Err(), false}
+			}
+		}
+		e, err := c.balancer.Endpoint()
+		if err != nil {
+			return nil, &down{err, true}
+		}
+		response, err := e(ctx, r)
+		if err == nil {
+			return response.(*Response), nil
+		}
+		last = err
+		var d *down
+		if !errors.As(err, &d) || ctx.Err() != nil || !(d.unsent || r.Retry || r.IdempotencyKey != "") {
+			break
+		}
+	}
+	return nil, last
+}
+
+func (c *Client) unavailable(cause error) error {
+	return fault.New(fault.DB, "The %s service is not available right now. Try again in a moment.", c.service).After(time.Second).
+		Because(fmt.Errorf("remote %s: %w", c.service, cause))
+}
+
+func (c *Client) send(ctx context.Context, addr string, probe *probe, r Request) (*Response, error) {
+	ctx, span := c.tracer.Start(ctx, c.service, trace.WithSpanKind(trace.SpanKindClient))
+	defer span.End()
+	asked := ctx
+	ctx, release := probe.while(ctx)
+	if _, has := ctx.Deadline(); !has {
+		bounded, cancel := context.WithTimeout(ctx, defaultDeadline)
+		ctx, release = bounded, func(end func()) func() { return func() { cancel(); end() } }(release)
+	}
+	req, err := c.request(ctx, addr, r)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	resp, err := c.transport.RoundTrip(req)
+	if err != nil {
+		release()
+		if errors.Is(asked.Err(), context.Canceled) {
+			return nil, context.Canceled
+		}
+		var op *net.OpError
+		return nil, &down{err, errors.As(err, &op) && op.Op == "dial"}
+	}
+	if resp.Header.Get(tool.FaultHeader) != "" || resp.StatusCode != http.StatusOK {
+		defer release()
+		defer resp.Body.Close()
+		return nil, readFault(resp)
+	}
+	count, _ := strconv.Atoi(resp.Header.Get(tool.CountHeader))
+	return &Response{Data: &releasing{resp.Body, release}, Length: resp.ContentLength, Count: count,
+		Replayed: resp.Header.Get(tool.ReplayedHeader) == "true"}, nil
+}
+
+func (c *Client) request(ctx context.Context, addr string, r Request) (*http.Request, error) {
+	method := r.Method
+	if method == "" {
+		method = http.MethodPost
+	}
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+addr+r.Path, bytes.NewReader(r.Body))
+	if err != nil {
+		return nil, fmt.Errorf("remote %s: %w", c.service, err)
+	}
+	token, err := c.keys.Mint(caller.From(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("remote %s: %w", c.service, err)
+	}
+	h := req.Header
+	h.Set("Content-Type", "application/json")
+	h.Set(caller.Header, token)
+	if deadline, ok := ctx.Deadline(); ok {
+		h.Set(tool.DeadlineHeader, strconv.FormatInt(max(time.Until(deadline).Milliseconds(), 1), 10))
+	}
+	if r.IdempotencyKey != "" {
+		h.Set(tool.KeyHeader, r.IdempotencyKey)
+	}
+	otel.GetTextMapPropagator().Inject(ctx, propagation.HeaderCarrier(h))
+	return req, nil
+}
+
+// readFault reads a neighbour's refusal. An answer in another form means that
+// something else listens there, or that the neighbour broke: no answer at all.
+func readFault(resp *http.Response) error {
+	b, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	var f fault.Error
+	if err == nil {
+		err = json.Unmarshal(b, &f)
+	}
+	if err != nil {
+		return &down{fmt.Errorf("status %d: %w", resp.StatusCode, err), resp.StatusCode == http.StatusServiceUnavailable}
+	}
+	return &f
+}
+
+// releasing runs release once, when the body is closed.
+type releasing struct {
+	io.ReadCloser
+	release func()
+}
+
+func (r *releasing) Close() error {
+	err := r.ReadCloser.Close()
+	if r.release != nil {
+		r.release()
+		r.release = nil
+	}
+	return err
+}
+
+// Call sends in and decodes the answer: the form for a neighbour's own operations.
+// It returns what Do returns.
+func Call[In, Out any](ctx context.Context, c *Client, path string, retry bool, in In) (Out, error) {
+	var out Out
+	body, err := json.Marshal(in)
+	if err != nil {
+		return out, fmt.Errorf("remote %s: %w", c.service, err)
+	}
+	response, err := c.Do(ctx, Request{Path: path, Body: body, Retry: retry})
+	if err != nil {
+		return out, err
+	}
+	defer response.Data.Close()
+	if err := json.NewDecoder(response.Data).Decode(&out); err != nil {
+		return out, c.unavailable(err)
+	}
+	return out, nil
+}
+
+type quiet struct{}
+
+func (quiet) Log(...any) error { return nil }

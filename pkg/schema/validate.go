@@ -1,0 +1,436 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/big"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"hub.internal/pkg/fault"
+)
+
+// MaxViolations is how many violations an answer lists.
+const MaxViolations = 50
+
+// Violation is one way in which an input breaks its schema.
+type Violation struct {
+	// Path is a JSON pointer (RFC 6901) to the offending value.
+	Path string `json:"path"`
+	// Rule is the schema keyword, or "json" for text that is not strict JSON.
+	Rule    string `json:"rule"`
+	Message string `json:"message"`
+}
+
+// Invalid returns an E_VALIDATION fault that lists the violations, at most MaxViolations.
+func Invalid(violations ...Violation) *fault.Error {
+	first := violations[0]
+	at := first.Path
+	if at == "" {
+		at = "the input"
+	}
+	message := fmt.Sprintf("%s %s.", at, first.Message)
+	if n := len(violations) - 1; n > 0 {
+		message = fmt.Sprintf("%s (%d more: see details.violations)", message, n)
+	}
+	if len(violations) > MaxViolations {
+		violations = violations[:MaxViolations]
+	}
+	return fault.New(fault.Validation, "%s", message).With(map[string]any{"violations": violations})
+}
+
+// Validator judges the bytes of one JSON value.
+type Validator struct{ root *node }
+
+// node is a schema prepared for one pass: no reflection, no map of keywords.
+type node struct {
+	kind                 string
+	properties           map[string]*member
+	required             []string
+	closed               bool
+	items                *node
+	minItems, maxItems   int
+	minLength, maxLength int
+	minimum, maximum     *float64
+	enum                 []string
+	pattern              *regexp.Regexp
+	format               string
+}
+
+type member struct {
+	node     *node
+	required int // position in node.required, or -1
+}
+
+// Compile prepares a schema. It returns an error for a keyword that the
+// validator does not enforce: better no tool than a bound that nobody checks.
+func Compile(s *Schema) (*Validator, error) {
+	root, err := compile(s, "")
+	if err != nil {
+		return nil, err
+	}
+	return &Validator{root: root}, nil
+}
+
+func compile(s *Schema, path string) (*node, error) {
+	if err := enforceable(s); err != nil {
+		return nil, fmt.Errorf("schema %s: %w", orRoot(path), err)
+	}
+	n := &node{kind: s.Type, minimum: s.Minimum, maximum: s.Maximum, format: s.Format, maxItems: math.MaxInt, maxLength: math.MaxInt, required: s.Required}
+	for at, bound := range map[*int]*int{&n.minItems: s.MinItems, &n.maxItems: s.MaxItems, &n.minLength: s.MinLength, &n.maxLength: s.MaxLength} {
+		if bound != nil {
+			*at = *bound
+		}
+	}
+	for _, v := range s.Enum {
+		text, ok := v.(string)
+		if !ok {
+			return nil, fmt.Errorf("schema %s: enum of strings only", orRoot(path))
+		}
+		n.enum = append(n.enum, text)
+	}
+	if s.Pattern != "" {
+		re, err := regexp.Compile(s.Pattern)
+		if err != nil {
+			return nil, fmt.Errorf("schema %s: %w", orRoot(path), err)
+		}
+		n.pattern = re
+	}
+	n.closed = s.AdditionalProperties != nil
+	if s.Properties != nil {
+		n.properties = make(map[string]*member, len(s.Properties))
+		for name, p := range s.Properties {
+			child, err := compile(p, path+"/"+name)
+			if err != nil {
+				return nil, err
+			}
+			n.properties[name] = &member{node: child, required: slices.Index(s.Required, name)}
+		}
+	}
+	if s.Items != nil {
+		items, err := compile(s.Items, path+"/*")
+		if err != nil {
+			return nil, err
+		}
+		n.items = items
+	}
+	return n, nil
+}
+
+func orRoot(path string) string {
+	if path == "" {
+		return "(root)"
+	}
+	return path
+}
+
+// enforced are the keywords that node knows; the rest of a schema may only annotate.
+var enforced = map[string]bool{
+	"type": true, "properties": true, "required": true, "additionalProperties": true, "items": true, "minItems": true, "maxItems": true,
+	"minLength": true, "maxLength": true, "minimum": true, "maximum": true, "enum": true, "pattern": true, "format": true,
+	"description": true, "default": true, "title": true, "examples": true, "$schema": true, "$comment": true, "deprecated": true,
+}
+
+func enforceable(s *Schema) error {
+	b, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	var keywords map[string]json.RawMessage
+	if err := json.Unmarshal(b, &keywords); err != nil {
+		return err
+	}
+	for k := range keywords {
+		if !enforced[k] {
+			return fmt.Errorf("keyword %q is not enforced", k)
+		}
+	}
+	if a := keywords["additionalProperties"]; a != nil && string(a) != "false" {
+		return errors.New("additionalProperties must be false or absent")
+	}
+	switch s.Type {
+	case "object", "array", "string", "integer", "boolean":
+	default:
+		return fmt.Errorf("type %q is not supported", s.Type)
+	}
+	if s.Format != "" {
+		if _, known := formats[s.Format]; !known {
+			return fmt.Errorf("format %q is unknown", s.Format)
+		}
+	}
+	return nil
+}
+
+// Validate judges one JSON value in one pass: strict JSON (UTF-8, no duplicate
+// names, nothing after it) and the schema. It returns an E_VALIDATION fault with
+// every violation in the order of the text, or nil.
+func (v *Validator) Validate(input []byte) *fault.Error {
+	p := pass{dec: jsontext.NewDecoder(bytes.NewBuffer(input))}
+	err := p.value(v.root)
+	if err == nil {
+		if _, end := p.dec.ReadToken(); !errors.Is(end, io.EOF) {
+			err = &jsontext.SyntacticError{ByteOffset: p.dec.InputOffset(), Err: errors.New("more text after the value")}
+		}
+	}
+	if err != nil {
+		return Invalid(notJSON(err, len(input)))
+	}
+	if len(p.found) > 0 {
+		return Invalid(p.found...)
+	}
+	return nil
+}
+
+func notJSON(err error, length int) Violation {
+	v := Violation{Rule: "json", Message: "must be one strict JSON value"}
+	var syntactic *jsontext.SyntacticError
+	switch {
+	case length == 0:
+		v.Message = "must be one JSON object; the body is empty (send {} when there is nothing to say)"
+	case errors.As(err, &syntactic):
+		v.Path = string(syntactic.JSONPointer)
+		v.Message = fmt.Sprintf("is not strict JSON at byte %d: %v", syntactic.ByteOffset, syntactic.Err)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		v.Message = "is not strict JSON: the text ends too early"
+	}
+	return v
+}
+
+// pass is the state of one Validate.
+type pass struct {
+	dec   *jsontext.Decoder
+	found []Violation
+}
+
+func (p *pass) report(path, rule, format string, args ...any) {
+	p.found = append(p.found, Violation{Path: path, Rule: rule, Message: fmt.Sprintf(format, args...)})
+}
+
+func (p *pass) here() string { return string(p.dec.StackPointer()) }
+
+func (p *pass) value(n *node) error {
+	kind := p.dec.PeekKind()
+	switch {
+	case n.kind == "object" && kind == '{':
+		return p.object(n)
+	case n.kind == "array" && kind == '[':
+		return p.array(n)
+	case n.kind == "string" && kind == '"':
+		return p.text(n)
+	case n.kind == "integer" && kind == '0':
+		return p.integer(n)
+	case n.kind == "boolean" && (kind == 't' || kind == 'f'):
+		return p.dec.SkipValue()
+	}
+	if err := p.dec.SkipValue(); err != nil {
+		return err
+	}
+	p.report(p.here(), "type", "must be %s, not %s", article(n.kind), kindName(kind))
+	return nil
+}
+
+func article(kind string) string {
+	if strings.ContainsRune("aeiou", rune(kind[0])) {
+		return "an " + kind
+	}
+	return "a " + kind
+}
+
+func kindName(k jsontext.Kind) string {
+	switch k {
+	case 'n':
+		return "null"
+	case 't', 'f':
+		return "a boolean"
+	case '"':
+		return "a string"
+	case '0':
+		return "a number that is not whole"
+	case '{':
+		return "an object"
+	default:
+		return "an array"
+	}
+}
+
+func (p *pass) object(n *node) error {
+	if n.properties == nil && !n.closed {
+		return p.dec.SkipValue()
+	}
+	if _, err := p.dec.ReadToken(); err != nil {
+		return err
+	}
+	var seen uint64
+	for p.dec.PeekKind() != '}' {
+		raw, err := p.dec.ReadValue()
+		if err != nil {
+			return err
+		}
+		m := n.properties[string(raw[1:len(raw)-1])]
+		if m == nil && bytes.IndexByte(raw, '\\') >= 0 {
+			name, err := jsontext.AppendUnquote(nil, raw)
+			if err != nil {
+				return err
+			}
+			m = n.properties[string(name)]
+		}
+		if m == nil {
+			path := p.here()
+			if err := p.dec.SkipValue(); err != nil {
+				return err
+			}
+			if n.closed {
+				p.report(path, "additionalProperties", "is not a property of this input")
+			}
+			continue
+		}
+		if m.required >= 0 {
+			seen |= 1 << m.required
+		}
+		if err := p.value(m.node); err != nil {
+			return err
+		}
+	}
+	if _, err := p.dec.ReadToken(); err != nil {
+		return err
+	}
+	for i, name := range n.required {
+		if seen&(1<<i) == 0 {
+			p.report(p.here()+"/"+name, "required", "is required")
+		}
+	}
+	return nil
+}
+
+func (p *pass) array(n *node) error {
+	if _, err := p.dec.ReadToken(); err != nil {
+		return err
+	}
+	count := 0
+	for p.dec.PeekKind() != ']' {
+		count++
+		var err error
+		if n.items == nil {
+			err = p.dec.SkipValue()
+		} else {
+			err = p.value(n.items)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if _, err := p.dec.ReadToken(); err != nil {
+		return err
+	}
+	if count < n.minItems {
+		p.report(p.here(), "minItems", "must hold at least %d, not %d", n.minItems, count)
+	}
+	if count > n.maxItems {
+		p.report(p.here(), "maxItems", "must hold at most %d, not %d", n.maxItems, count)
+	}
+	return nil
+}
+
+func (p *pass) text(n *node) error {
+	raw, err := p.dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	plain := raw[1 : len(raw)-1]
+	if bytes.IndexByte(plain, '\\') >= 0 {
+		if plain, err = jsontext.AppendUnquote(nil, raw); err != nil {
+			return err
+		}
+	}
+	if n.minLength > 0 || n.maxLength < math.MaxInt {
+		switch length := utf8.RuneCount(plain); {
+		case length < n.minLength:
+			p.report(p.here(), "minLength", "must have at least %d characters, not %d", n.minLength, length)
+		case length > n.maxLength:
+			p.report(p.here(), "maxLength", "must have at most %d characters, not %d", n.maxLength, length)
+		}
+	}
+	if n.enum != nil && !slices.Contains(n.enum, string(plain)) {
+		p.report(p.here(), "enum", "must be one of %s", strings.Join(n.enum, ", "))
+	}
+	if n.pattern != nil && !n.pattern.Match(plain) {
+		p.report(p.here(), "pattern", "must match %s", n.pattern)
+	}
+	if n.format != "" {
+		if f := formats[n.format]; !f.holds(string(plain)) {
+			p.report(p.here(), "format", "%s", f.message)
+		}
+	}
+	return nil
+}
+
+func (p *pass) integer(n *node) error {
+	raw, err := p.dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	value, whole := wholeNumber(raw)
+	switch {
+	case !whole:
+		p.report(p.here(), "type", "must be an integer, not a number with a fraction")
+	case value == nil:
+		p.report(p.here(), "maximum", "must fit into 64 bits")
+	case n.minimum != nil && float64(*value) < *n.minimum:
+		p.report(p.here(), "minimum", "must be at least %s", number(*n.minimum))
+	case n.maximum != nil && float64(*value) > *n.maximum:
+		p.report(p.here(), "maximum", "must be at most %s", number(*n.maximum))
+	}
+	return nil
+}
+
+func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+
+// wholeNumber reads a JSON number that may be written 12, 12.0 or 1.2e1. The
+// value is nil when it is whole but does not fit into an int64.
+func wholeNumber(raw []byte) (value *int64, whole bool) {
+	if i, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
+		return &i, true
+	}
+	if !bytes.ContainsAny(raw, ".eE") {
+		return nil, true
+	}
+	// An exponent of thousands of digits must not cost memory: judge the float first.
+	f, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil || math.Abs(f) >= 1<<63 {
+		return nil, true
+	}
+	if f == 0 && !zero(raw) || math.Abs(f) < 1 && f != 0 {
+		return nil, false
+	}
+	r, ok := new(big.Rat).SetString(string(raw))
+	if !ok || !r.IsInt() {
+		return nil, false
+	}
+	if !r.Num().IsInt64() {
+		return nil, true
+	}
+	i := r.Num().Int64()
+	return &i, true
+}
+
+// zero tells whether every digit of the significand is 0.
+func zero(raw []byte) bool {
+	for _, c := range raw {
+		switch {
+		case c == 'e' || c == 'E':
+			return true
+		case c >= '1' && c <= '9':
+			return false
+		}
+	}
+	return true
+}

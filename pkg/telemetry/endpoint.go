@@ -1,0 +1,64 @@
+package telemetry
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/go-kit/kit/endpoint"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"hub.internal/pkg/fault"
+)
+
+// Endpoint gives the endpoint called name a span and its RED metrics: one
+// histogram hub.call.duration (seconds), whose count is the rate and whose outcome
+// attribute holds "ok" or the error's code.
+func Endpoint(name string) endpoint.Middleware {
+	tracer := otel.Tracer("hub.internal/pkg/telemetry")
+	duration, err := otel.Meter("hub.internal/pkg/telemetry").Float64Histogram("hub.call.duration", metric.WithUnit("s"),
+		metric.WithDescription("Time to answer a call, by name and outcome."),
+		metric.WithExplicitBucketBoundaries(.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30))
+	if err != nil {
+		otel.Handle(err)
+	}
+	outcomes := &outcomes{name: name}
+	return func(next endpoint.Endpoint) endpoint.Endpoint {
+		return func(ctx context.Context, request any) (any, error) {
+			start := time.Now()
+			ctx, span := tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer))
+			defer span.End()
+			response, err := next(ctx, request)
+			outcome := "ok"
+			if err != nil {
+				f := fault.From(err)
+				outcome = string(f.Code)
+				if f.Status() >= 500 {
+					span.SetStatus(codes.Error, outcome)
+				}
+				span.SetAttributes(attribute.String("error.type", outcome))
+			}
+			duration.Record(ctx, time.Since(start).Seconds(), outcomes.option(outcome))
+			return response, err
+		}
+	}
+}
+
+// outcomes binds each attribute set once, so that a call allocates none.
+type outcomes struct {
+	name  string
+	bound sync.Map // outcome → metric.MeasurementOption
+}
+
+func (o *outcomes) option(outcome string) metric.MeasurementOption {
+	if bound, ok := o.bound.Load(outcome); ok {
+		return bound.(metric.MeasurementOption)
+	}
+	option := metric.WithAttributeSet(attribute.NewSet(attribute.String("name", o.name), attribute.String("outcome", outcome)))
+	o.bound.Store(outcome, option)
+	return option
+}

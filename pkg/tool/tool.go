@@ -1,0 +1,194 @@
+// Package tool declares a tool once and derives the rest: a typed function and its
+// Spec become one erased go-kit endpoint, and from that value come the manifest,
+// routing, validation, the catalog and the tests of every bound. It refuses to know
+// any tool by name.
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-kit/kit/endpoint"
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/schema"
+)
+
+// Categories of the specification.
+const (
+	Explore = "explore"
+	Query   = "query"
+	Author  = "author"
+	Control = "control"
+	Admin   = "admin"
+)
+
+// DefaultMaxBody and DefaultTimeout hold for a tool that does not say otherwise.
+const (
+	DefaultMaxBody = 1 << 20
+	DefaultTimeout = 10 * time.Second
+)
+
+// Spec is what a tool says of itself. It is the wire form of the manifest too, which
+// only ever grows: an older gateway reads a newer service's manifest.
+type Spec struct {
+	Name        string `json:"name"`
+	Category    string `json:"category"`
+	Description string `json:"description"`
+	// Scope is what a credential has to hold.
+	Scope string `json:"scope"`
+	// Write tools need an Idempotency-Key.
+	Write bool `json:"write"`
+	// Input is the schema of the request body; bounds are enforced at the edge and again in the service.
+	Input json.RawMessage `json:"input_schema"`
+	// Output documents data.
+	Output json.RawMessage `json:"output_schema"`
+	// Errors are the codes that this tool adds to those that any call can answer.
+	Errors []ErrorDoc `json:"errors"`
+	// Limits are bounds as configured, by name.
+	Limits map[string]int64 `json:"limits,omitempty"`
+	// Examples are executed by a test.
+	Examples []Example `json:"examples"`
+	// MaxBody bounds the request body, in bytes.
+	MaxBody int64 `json:"max_body"`
+	// TimeoutMS is the deadline of a call, in milliseconds.
+	TimeoutMS int64 `json:"timeout_ms"`
+}
+
+// ErrorDoc says why a tool answers a code.
+type ErrorDoc struct {
+	Code   fault.Code `json:"code"`
+	Reason string     `json:"reason"`
+}
+
+// Example is a request and the data that it is answered with.
+type Example struct {
+	Title   string          `json:"title"`
+	Request json.RawMessage `json:"request"`
+	Data    json.RawMessage `json:"data"`
+}
+
+// Timeout is the deadline of a call.
+func (s Spec) Timeout() time.Duration { return time.Duration(s.TimeoutMS) * time.Millisecond }
+
+// Call is the erased request of a tool's endpoint.
+type Call struct {
+	Tool           string
+	Input          []byte
+	IdempotencyKey string
+}
+
+// Result is the erased response: data as it goes to the caller, untouched from here on.
+type Result struct {
+	Data     []byte
+	Count    int
+	Replayed bool
+}
+
+// Counter is an output that knows its primary row count; others count 1.
+type Counter interface{ Count() int }
+
+// Raw is an output that has written its own JSON.
+type Raw interface{ JSON() []byte }
+
+// Declaration is what New needs beside the function.
+type Declaration struct {
+	Name, Category, Description, Scope string
+	Write                              bool
+	Input                              *schema.Schema
+	// Output documents data; nil infers it from Out.
+	Output   *schema.Schema
+	Errors   []ErrorDoc
+	Limits   map[string]int64
+	Examples []Example
+	MaxBody  int64
+	Timeout  time.Duration
+}
+
+// Tool is a declared tool: its Spec and its endpoint, which takes a Call and answers
+// a Result.
+type Tool struct {
+	Spec     Spec
+	Endpoint endpoint.Endpoint
+}
+
+// New binds a declaration to a typed function. It panics when the declaration
+// contradicts itself: a program with a broken tool must not start.
+func New[In, Out any](d Declaration, do func(context.Context, In) (Out, error)) Tool {
+	if err := d.check(); err != nil {
+		panic(fmt.Sprintf("tool %q: %v", d.Name, err))
+	}
+	binding := schema.Bind[In](d.Input)
+	if d.Output == nil {
+		d.Output = schema.Of[Out]()
+	}
+	return Tool{Spec: d.spec(), Endpoint: func(ctx context.Context, request any) (any, error) {
+		in, f := binding.Decode(request.(*Call).Input)
+		if f != nil {
+			return nil, f
+		}
+		out, err := do(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		return result(out)
+	}}
+}
+
+func (d Declaration) check() error {
+	switch {
+	case d.Name == "", d.Category == "", d.Description == "", d.Scope == "":
+		return errors.New("name, category, description and scope are needed")
+	case d.Input == nil || d.Input.Type != "object" || d.Input.AdditionalProperties == nil:
+		return errors.New("the input must be a closed object")
+	}
+	return nil
+}
+
+func (d Declaration) spec() Spec {
+	s := Spec{Name: d.Name, Category: d.Category, Description: d.Description, Scope: d.Scope, Write: d.Write,
+		Input: encode(d.Input), Output: encode(d.Output), Errors: d.Errors, Limits: d.Limits, Examples: d.Examples,
+		MaxBody: DefaultMaxBody, TimeoutMS: DefaultTimeout.Milliseconds()}
+	if d.MaxBody > 0 {
+		s.MaxBody = d.MaxBody
+	}
+	if d.Timeout > 0 {
+		s.TimeoutMS = d.Timeout.Milliseconds()
+	}
+	if s.Errors == nil {
+		s.Errors = []ErrorDoc{}
+	}
+	if s.Examples == nil {
+		s.Examples = []Example{}
+	}
+	return s
+}
+
+func encode(s *jsonschema.Schema) json.RawMessage {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(fmt.Sprintf("tool: schema: %v", err))
+	}
+	return b
+}
+
+func result(out any) (*Result, error) {
+	r := &Result{Count: 1}
+	if c, ok := out.(Counter); ok {
+		r.Count = c.Count()
+	}
+	if raw, ok := out.(Raw); ok {
+		r.Data = raw.JSON()
+		return r, nil
+	}
+	b, err := json.Marshal(out)
+	if err != nil {
+		return nil, fmt.Errorf("encode answer: %w", err)
+	}
+	r.Data = b
+	return r, nil
+}

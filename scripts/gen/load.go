@@ -1,0 +1,246 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/go-sql-driver/mysql"
+	"golang.org/x/sync/errgroup"
+)
+
+// loader fills one database.
+type loader struct {
+	db          *sql.DB
+	config      *mysql.Config
+	connections int
+	batchBytes  int
+}
+
+// open connects and sets up what every session needs: exact literals, strict
+// values, and none of the checks that loading in key order makes needless.
+func open(ctx context.Context, dsn string, connections int) (*loader, error) {
+	cfg, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("--dsn: %w; want user:password@tcp(host:port)/database", err)
+	}
+	if cfg.DBName == "" {
+		return nil, errors.New("--dsn names no database; want user:password@tcp(host:port)/database")
+	}
+	if err := cfg.Apply(mysql.Charset("utf8mb4", "")); err != nil {
+		return nil, err
+	}
+	if cfg.Params == nil {
+		cfg.Params = map[string]string{}
+	}
+	for name, value := range map[string]string{
+		"autocommit":         "1",
+		"sql_mode":           "'STRICT_ALL_TABLES'",
+		"time_zone":          "'+00:00'",
+		"unique_checks":      "0",
+		"foreign_key_checks": "0",
+	} {
+		cfg.Params[name] = value
+	}
+	l := &loader{config: cfg, connections: connections, batchBytes: 1 << 20}
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("--dsn: %w", err)
+	}
+	l.db = sql.OpenDB(connector)
+	l.db.SetMaxOpenConns(connections)
+	l.db.SetMaxIdleConns(connections)
+	var packet int
+	if err := l.db.QueryRowContext(ctx, "SELECT @@max_allowed_packet").Scan(&packet); err != nil {
+		l.db.Close()
+		return nil, fmt.Errorf("connect to %s: %w", cfg.Addr, err)
+	}
+	l.batchBytes = min(l.batchBytes, packet/2)
+	return l, nil
+}
+
+func (l *loader) close() { l.db.Close() }
+
+// prepare leaves all tables there and empty, or says why not.
+func (l *loader) prepare(ctx context.Context, tables []table, schemaFile string, force bool) error {
+	there, err := l.strings(ctx, "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()")
+	if err != nil {
+		return err
+	}
+	has := map[string]bool{}
+	for _, name := range there {
+		has[strings.ToLower(name)] = true
+	}
+	var missing, filled []string
+	for _, t := range tables {
+		if !has[t.name] {
+			missing = append(missing, t.name)
+			continue
+		}
+		rows, err := l.strings(ctx, "SELECT 1 FROM "+t.name+" LIMIT 1")
+		if err != nil {
+			return err
+		}
+		if len(rows) > 0 {
+			filled = append(filled, t.name)
+		}
+	}
+	if len(filled) > 0 && !force {
+		return fmt.Errorf("database %s already holds rows in %s; --force empties all ten tables first", l.config.DBName, strings.Join(filled, ", "))
+	}
+	if len(missing) > 0 {
+		if err := l.create(ctx, schemaFile); err != nil {
+			return err
+		}
+	}
+	narrow, err := l.strings(ctx, `SELECT DISTINCT CONCAT(table_name, ' in ', character_set_name) FROM information_schema.columns
+		WHERE table_schema = DATABASE() AND character_set_name NOT IN ('utf8mb4', 'ascii', 'binary') AND table_name IN (`+quoted(tables)+`)`)
+	if err != nil {
+		return err
+	}
+	if len(narrow) > 0 {
+		return fmt.Errorf("database %s stores text of %s: names need utf8mb4", l.config.DBName, strings.Join(narrow, ", "))
+	}
+	for _, name := range filled {
+		if _, err := l.db.ExecContext(ctx, "TRUNCATE TABLE "+name); err != nil {
+			return fmt.Errorf("empty %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+var createTable = regexp.MustCompile(`(?m)^CREATE TABLE (?:IF NOT EXISTS )?`)
+
+// create runs the schema file for the tables that are missing. The file is the
+// operator's own and goes as a whole, so that no SQL has to be split here; this one
+// connection is the only one that takes more than one statement.
+func (l *loader) create(ctx context.Context, file string) error {
+	ddl, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("--schema: %w", err)
+	}
+	charset, err := l.strings(ctx, "SELECT @@character_set_database")
+	if err != nil {
+		return err
+	}
+	if charset[0] != "utf8mb4" {
+		return fmt.Errorf("database %s has the character set %s: run ALTER DATABASE %s CHARACTER SET utf8mb4 first", l.config.DBName, charset[0], l.config.DBName)
+	}
+	cfg := l.config.Clone()
+	cfg.MultiStatements = true
+	connector, err := mysql.NewConnector(cfg)
+	if err != nil {
+		return err
+	}
+	db := sql.OpenDB(connector)
+	defer db.Close()
+	if _, err := db.ExecContext(ctx, createTable.ReplaceAllString(string(ddl), "CREATE TABLE IF NOT EXISTS ")); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return nil
+}
+
+// load fills one table. One goroutine makes the statements in key order, so that
+// the data cannot depend on the number of connections; these only carry them.
+func (l *loader) load(ctx context.Context, t table, loaded func(rows int64)) error {
+	full, empty := make(chan *batch), make(chan *batch, l.connections+1)
+	for range cap(empty) {
+		empty <- new(batch)
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		defer close(full)
+		return t.statements(l.batchBytes, func(b *batch) (*batch, error) {
+			if b != nil {
+				select {
+				case full <- b:
+				case <-ctx.Done():
+					return nil, ctx.Err()
+				}
+			}
+			select {
+			case next := <-empty:
+				return next, nil
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		})
+	})
+	for range l.connections {
+		group.Go(func() error {
+			for b := range full {
+				if _, err := l.db.ExecContext(ctx, string(b.buf)); err != nil {
+					return fmt.Errorf("%s: %w", t.name, err)
+				}
+				loaded(b.rows)
+				empty <- b
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// statements makes the table's INSERT statements of about size bytes each. swap
+// takes a full batch (at first none) and answers one to fill.
+func (t table) statements(size int, swap func(full *batch) (*batch, error)) error {
+	b, err := swap(nil)
+	if err != nil {
+		return err
+	}
+	write := t.writer()
+	head := t.head()
+	b.begin(head)
+	for id := int64(1); id <= t.rows; id++ {
+		b.open()
+		write(b, id)
+		b.close()
+		if len(b.buf) >= size || id == t.rows {
+			if b, err = swap(b); err != nil {
+				return err
+			}
+			b.begin(head)
+		}
+	}
+	return nil
+}
+
+// analyze gives the optimizer and approx_rows fresh statistics.
+func (l *loader) analyze(ctx context.Context, tables []table) error {
+	for _, t := range tables {
+		if _, err := l.db.ExecContext(ctx, "ANALYZE TABLE "+t.name); err != nil {
+			return fmt.Errorf("analyze %s: %w", t.name, err)
+		}
+	}
+	return nil
+}
+
+// strings answers the first column of a query.
+func (l *loader) strings(ctx context.Context, query string) ([]string, error) {
+	rows, err := l.db.QueryContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var list []string
+	for rows.Next() {
+		var s string
+		if err := rows.Scan(&s); err != nil {
+			return nil, err
+		}
+		list = append(list, s)
+	}
+	return list, rows.Err()
+}
+
+func quoted(tables []table) string {
+	names := make([]string, len(tables))
+	for i, t := range tables {
+		names[i] = "'" + t.name + "'"
+	}
+	return strings.Join(names, ",")
+}

@@ -1,0 +1,7 @@
+module hub.internal/services/gateway
+
+go 1.26.7
+
+require hub.internal/pkg v0.0.0
+
+replace hub.internal/pkg => ../../pkg

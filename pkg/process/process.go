@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"hub.internal/pkg/config"
+	"hub.internal/pkg/discover"
 	"hub.internal/pkg/telemetry"
 )
 
@@ -51,6 +52,11 @@ func (s Settings) Secrets() []string {
 		out[i] = k.Reveal()
 	}
 	return out
+}
+
+// Directory is the discovery part of the settings.
+func (s Settings) Directory() discover.Config {
+	return discover.Config{Mode: s.Discovery, Instances: s.StaticInstances, ConsulAddr: s.ConsulAddr, DNSDomain: s.DNSDomain}
 }
 
 // Process owns what runs and stops it in the reverse order of its start.

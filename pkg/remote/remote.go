@@ -118,7 +118,7 @@ func (c *Client) instance(addr string) (endpoint.Endpoint, io.Closer, error) {
 		Name: c.service + " " + addr, MaxRequests: 3, Timeout: 250 * time.Millisecond,
 		ReadyToTrip: func(n gobreaker.Counts) bool { return n.ConsecutiveFailures >= 5 },
 		// A business refusal proves that the instance is alive, and a caller that went away proves nothing.
-		IsSuccessful: func(err error) bool { var d *down; return !errors.As(err, &d) },
+		IsSuccessful: func(err error) bool { return !Unanswered(err) },
 	})
 	probe := newProbe(addr)
 	e := func(ctx context.Context, request any) (any, error) {
@@ -144,6 +144,13 @@ type down struct {
 func (d *down) Error() string { return d.cause.Error() }
 func (d *down) Unwrap() error { return d.cause }
 
+// Unanswered tells whether err means that the neighbour gave no answer, in contrast
+// to a fault that it answered.
+func Unanswered(err error) bool {
+	var d *down
+	return errors.As(err, &d)
+}
+
 // Do sends a request. It returns the neighbour's fault as it is, E_DB when the
 // service is down, slow beyond its concurrency limit or does not answer by the
 // deadline, and the context's error when the caller went away.
@@ -151,16 +158,15 @@ func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
 	select {
 	case c.slots <- struct{}{}:
 	default:
-		return nil, c.unavailable(errors.New("too many calls in flight"))
+		return nil, c.unavailable(&down{errors.New("too many calls in flight"), true})
 	}
 	response, err := c.attempt(ctx, r)
 	if err != nil {
 		<-c.slots
-		var d *down
 		switch {
 		case errors.Is(ctx.Err(), context.Canceled):
 			return nil, context.Canceled
-		case errors.As(err, &d):
+		case Unanswered(err):
 			return nil, c.unavailable(err)
 		}
 		return nil, err

@@ -19,6 +19,13 @@ import (
 // histogram hub.call.duration (seconds), whose count is the rate and whose outcome
 // attribute holds "ok" or the error's code.
 func Endpoint(name string) endpoint.Middleware {
+	return EndpointBy(name, func(any) string { return name })
+}
+
+// EndpointBy is Endpoint for an endpoint that serves several names: the span begins
+// as initial, and name says after the call what the request turned out to be. It
+// must answer from a bounded set: each name is a metric series.
+func EndpointBy(initial string, name func(request any) string) endpoint.Middleware {
 	tracer := otel.Tracer("hub.internal/pkg/telemetry")
 	duration, err := otel.Meter("hub.internal/pkg/telemetry").Float64Histogram("hub.call.duration", metric.WithUnit("s"),
 		metric.WithDescription("Time to answer a call, by name and outcome."),
@@ -26,14 +33,17 @@ func Endpoint(name string) endpoint.Middleware {
 	if err != nil {
 		otel.Handle(err)
 	}
-	outcomes := &outcomes{name: name}
+	series := &series{}
 	return func(next endpoint.Endpoint) endpoint.Endpoint {
 		return func(ctx context.Context, request any) (any, error) {
 			start := time.Now()
-			ctx, span := tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer))
+			ctx, span := tracer.Start(ctx, initial, trace.WithSpanKind(trace.SpanKindServer))
 			defer span.End()
 			response, err := next(ctx, request)
-			outcome := "ok"
+			called, outcome := name(request), "ok"
+			if called != initial {
+				span.SetName(called)
+			}
 			if err != nil {
 				f := fault.From(err)
 				outcome = string(f.Code)
@@ -42,23 +52,23 @@ func Endpoint(name string) endpoint.Middleware {
 				}
 				span.SetAttributes(attribute.String("error.type", outcome))
 			}
-			duration.Record(ctx, time.Since(start).Seconds(), outcomes.option(outcome))
+			duration.Record(ctx, time.Since(start).Seconds(), series.of(called, outcome))
 			return response, err
 		}
 	}
 }
 
-// outcomes binds each attribute set once, so that a call allocates none.
-type outcomes struct {
-	name  string
-	bound sync.Map // outcome → metric.MeasurementOption
+// series binds each attribute set once, so that a call allocates none.
+type series struct {
+	bound sync.Map // [2]string{name, outcome} → metric.MeasurementOption
 }
 
-func (o *outcomes) option(outcome string) metric.MeasurementOption {
-	if bound, ok := o.bound.Load(outcome); ok {
+func (s *series) of(name, outcome string) metric.MeasurementOption {
+	key := [2]string{name, outcome}
+	if bound, ok := s.bound.Load(key); ok {
 		return bound.(metric.MeasurementOption)
 	}
-	option := metric.WithAttributeSet(attribute.NewSet(attribute.String("name", o.name), attribute.String("outcome", outcome)))
-	o.bound.Store(outcome, option)
+	option := metric.WithAttributeSet(attribute.NewSet(attribute.String("name", name), attribute.String("outcome", outcome)))
+	s.bound.Store(key, option)
 	return option
 }

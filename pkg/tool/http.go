@@ -3,9 +3,11 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"strconv"
 	"time"
 
@@ -38,7 +40,7 @@ func Path(name string) string { return callPath + name }
 // call needs a valid internal token; mw wraps every tool, outermost first.
 func Mount(mux *http.ServeMux, service string, tools []Tool, keys *caller.Keys, logger *slog.Logger, mw ...func(Spec) endpoint.Middleware) {
 	for _, t := range tools {
-		e := t.Endpoint
+		e := Recover(logger)(t.Endpoint)
 		for i := len(mw) - 1; i >= 0; i-- {
 			e = mw[i](t.Spec)(e)
 		}
@@ -49,6 +51,22 @@ func Mount(mux *http.ServeMux, service string, tools []Tool, keys *caller.Keys, 
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(manifest)
 	})))
+}
+
+// Recover turns a panic into an error, so that one call's defect is answered as
+// E_INTERNAL and ends there.
+func Recover(logger *slog.Logger) endpoint.Middleware {
+	return func(next endpoint.Endpoint) endpoint.Endpoint {
+		return func(ctx context.Context, request any) (response any, err error) {
+			defer func() {
+				if p := recover(); p != nil {
+					logger.ErrorContext(ctx, "panic", "request_id", caller.From(ctx).RequestID, "panic", p, "stack", string(debug.Stack()))
+					err = fmt.Errorf("panic: %v", p)
+				}
+			}()
+			return next(ctx, request)
+		}
+	}
 }
 
 // Handler serves one endpoint of Call and Result.

@@ -57,6 +57,8 @@ type Spec struct {
 	MaxBody int64 `json:"max_body"`
 	// TimeoutMS is the deadline of a call, in milliseconds.
 	TimeoutMS int64 `json:"timeout_ms"`
+	// Position orders the catalog as the specification's table does, from 1.
+	Position int `json:"position"`
 }
 
 // ErrorDoc says why a tool answers a code.
@@ -69,7 +71,7 @@ type ErrorDoc struct {
 type Example struct {
 	Title   string          `json:"title"`
 	Request json.RawMessage `json:"request"`
-	Data    json.RawMessage `json:"data"`
+	Data    json.RawMessage `json:"answer"`
 }
 
 // Timeout is the deadline of a call.
@@ -107,6 +109,8 @@ type Declaration struct {
 	Examples []Example
 	MaxBody  int64
 	Timeout  time.Duration
+	// Position is the tool's row in the specification's table, from 1.
+	Position int
 }
 
 // Tool is a declared tool: its Spec and its endpoint, which takes a Call and answers
@@ -143,6 +147,8 @@ func (d Declaration) check() error {
 	switch {
 	case d.Name == "", d.Category == "", d.Description == "", d.Scope == "":
 		return errors.New("name, category, description and scope are needed")
+	case d.Position < 1:
+		return errors.New("position is needed: the row in the specification's table")
 	case d.Input == nil || d.Input.Type != "object" || d.Input.AdditionalProperties == nil:
 		return errors.New("the input must be a closed object")
 	}
@@ -152,7 +158,7 @@ func (d Declaration) check() error {
 func (d Declaration) spec() Spec {
 	s := Spec{Name: d.Name, Category: d.Category, Description: d.Description, Scope: d.Scope, Write: d.Write,
 		Input: encode(d.Input), Output: encode(d.Output), Errors: d.Errors, Limits: d.Limits, Examples: d.Examples,
-		MaxBody: DefaultMaxBody, TimeoutMS: DefaultTimeout.Milliseconds()}
+		Position: d.Position, MaxBody: DefaultMaxBody, TimeoutMS: DefaultTimeout.Milliseconds()}
 	if d.MaxBody > 0 {
 		s.MaxBody = d.MaxBody
 	}

@@ -97,7 +97,7 @@ innodb_flush_log_at_trx_commit = 2
 	if err != nil {
 		return err
 	}
-	if err := run(ctx, s.dir, s.who, s.opts.Output, program, "--defaults-file="+mariadbConfig(s), "--datadir="+making,
+	if err := s.run(ctx, program, "--defaults-file="+mariadbConfig(s), "--datadir="+making,
 		"--auth-root-authentication-method=socket", "--auth-root-socket-user="+admin, "--skip-test-db"); err != nil {
 		return err
 	}
@@ -113,20 +113,38 @@ func administrator() (string, error) {
 	return u.Username, nil
 }
 
-// AdminDSN is the administrator's data source name, over the unix socket; db may be empty.
-func (m *MariaDB) AdminDSN(db string) (string, error) {
+// AdminDSN is the administrator's data source name, over the unix socket.
+func (m *MariaDB) AdminDSN() (string, error) {
 	admin, err := administrator()
 	if err != nil {
 		return "", err
 	}
 	c := mysql.NewConfig()
-	c.User, c.Net, c.Addr, c.DBName = admin, "unix", m.socket(), db
+	c.User, c.Net, c.Addr = admin, "unix", m.socket()
 	return c.FormatDSN(), nil
+}
+
+// CreateSource is Source.Create on this server.
+func (m *MariaDB) CreateSource(ctx context.Context, s Source) error {
+	dsn, err := m.AdminDSN()
+	if err != nil {
+		return err
+	}
+	return s.Create(ctx, dsn)
+}
+
+// DropSource is Source.Drop on this server.
+func (m *MariaDB) DropSource(ctx context.Context, s Source) error {
+	dsn, err := m.AdminDSN()
+	if err != nil {
+		return err
+	}
+	return s.Drop(ctx, dsn)
 }
 
 // Admin opens the administrator's connection pool; the caller closes it.
 func (m *MariaDB) Admin() (*sql.DB, error) {
-	dsn, err := m.AdminDSN("")
+	dsn, err := m.AdminDSN()
 	if err != nil {
 		return nil, err
 	}

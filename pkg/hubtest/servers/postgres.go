@@ -50,7 +50,7 @@ func postgresData(s *Server) string { return filepath.Join(s.dir, "data") }
 func preparePostgres(ctx context.Context, s *Server) error {
 	data := postgresData(s)
 	if _, err := os.Stat(data); err == nil {
-		// No process lives in the directory (reclaim saw to it), so a pid file there is a
+		// No process lives in the directory (Reclaim saw to it), so a pid file there is a
 		// leftover, and its number may meanwhile be another process's.
 		if err := os.Remove(filepath.Join(data, "postmaster.pid")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -70,7 +70,7 @@ func preparePostgres(ctx context.Context, s *Server) error {
 	if s.opts.Fast {
 		argv = append(argv, "--no-sync")
 	}
-	if err := run(ctx, s.dir, s.who, s.opts.Output, argv...); err != nil {
+	if err := s.run(ctx, argv...); err != nil {
 		return err
 	}
 	return os.Rename(making, data)

@@ -2,34 +2,66 @@ package servers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
-	"strings"
-	"sync"
 	"syscall"
 	"time"
 )
 
-// process is a started child: one goroutine waits for it and closes done.
-type process struct {
+// Program is a program to run as a child of this process: one of Hub's own, or a helper.
+type Program struct {
+	Path string
+	Args []string
+	Env  []string // all of it: nothing is inherited
+	Dir  string
+	// Output receives what the program prints. A file is handed to the program itself,
+	// anything else is copied to.
+	Output io.Writer
+	// LastSignal is what the program gets when this process dies; SIGKILL by default.
+	LastSignal syscall.Signal
+	// StopSignal is what Stop sends; SIGTERM by default.
+	StopSignal syscall.Signal
+
+	as account
+}
+
+// Process is a started child. One goroutine waits for it.
+type Process struct {
 	cmd  *exec.Cmd
+	stop syscall.Signal
 	done chan struct{}
 	err  error // how it ended; read after done
 	tail *tail
 }
 
-// startProcess starts argv in dir as who; last is the signal it gets when this process
-// dies. What it prints goes to out, and the last lines are kept for error messages.
-func startProcess(dir string, who account, out io.Writer, last syscall.Signal, argv []string) (*process, error) {
-	p := &process{cmd: command(dir, who, argv), done: make(chan struct{}), tail: &tail{}}
-	p.cmd.Stdout = io.MultiWriter(out, p.tail)
-	p.cmd.Stderr = p.cmd.Stdout
-	// Processes of the server's own that outlive it must not keep Wait waiting for the pipe.
-	p.cmd.WaitDelay = time.Second
-	dieWithParent(p.cmd, last)
+// StartProgram starts a program.
+func StartProgram(p Program) (*Process, error) {
+	if p.LastSignal == 0 {
+		p.LastSignal = syscall.SIGKILL
+	}
+	if p.StopSignal == 0 {
+		p.StopSignal = syscall.SIGTERM
+	}
+	c := &Process{cmd: exec.Command(p.Path, p.Args...), stop: p.StopSignal, done: make(chan struct{}), tail: &tail{}}
+	c.cmd.Dir, c.cmd.Env = p.Dir, p.Env
+	if c.cmd.Env == nil {
+		c.cmd.Env = []string{} // nil would mean this process's
+	}
+	if file, ok := p.Output.(*os.File); ok {
+		c.cmd.Stdout = file
+	} else if p.Output != nil {
+		c.cmd.Stdout = io.MultiWriter(p.Output, c.tail)
+	}
+	c.cmd.Stderr = c.cmd.Stdout
+	// Processes of the program's own that outlive it must not keep Wait waiting for the pipe.
+	c.cmd.WaitDelay = time.Second
+	p.as.apply(c.cmd)
+	dieWithParent(c.cmd, p.LastSignal)
 
 	started := make(chan error, 1)
 	go func() {
@@ -37,54 +69,85 @@ func startProcess(dir string, who account, out io.Writer, last syscall.Signal, a
 		// goroutine keeps the thread until the child has ended.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		err := p.cmd.Start()
+		err := c.cmd.Start()
 		started <- err
 		if err == nil {
-			p.err = p.cmd.Wait()
-			close(p.done)
+			c.err = c.cmd.Wait()
+			close(c.done)
 		}
 	}()
 	if err := <-started; err != nil {
 		return nil, err
 	}
-	return p, nil
+	return c, nil
 }
 
-// command is exec.Command with the user, a small environment and dir as working directory
-// and home.
-func command(dir string, who account, argv []string) *exec.Cmd {
-	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Dir = dir
-	cmd.Env = []string{
-		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:" + os.Getenv("PATH"),
-		"HOME=" + dir, "TMPDIR=" + os.TempDir(), "LC_ALL=C.UTF-8", "TZ=UTC",
+// PID is the process id.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Done is closed when the process has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Err says how the process ended, with its last words; valid once Done is closed.
+func (p *Process) Err() error {
+	how := "exit status 0"
+	if p.err != nil {
+		how = p.err.Error()
 	}
-	who.apply(cmd)
-	return cmd
+	if words := p.tail.String(); words != "" {
+		how += ": " + words
+	}
+	return fmt.Errorf("%s ended with %s", filepath.Base(p.cmd.Path), how)
 }
 
-// run executes a helper program (initdb and the like) as who and returns its last words
-// when it fails.
-func run(ctx context.Context, dir string, who account, out io.Writer, argv ...string) error {
-	p, err := startProcess(dir, who, out, killSignal, argv)
-	if err != nil {
-		return err
+// Stop asks the process to end and waits for it; when ctx ends first the process is killed
+// and the context's error returned.
+func (p *Process) Stop(ctx context.Context) error {
+	// A paused process would not hear the request.
+	if err := p.Resume(); errors.Is(err, os.ErrProcessDone) {
+		return nil
+	}
+	if err := p.cmd.Process.Signal(p.stop); errors.Is(err, os.ErrProcessDone) {
+		return nil
 	}
 	select {
 	case <-p.done:
+		return nil
 	case <-ctx.Done():
-		p.kill()
-		<-p.done
-		return ctx.Err()
+		p.Kill()
+		return fmt.Errorf("%s was killed: it did not stop in time: %w", filepath.Base(p.cmd.Path), ctx.Err())
 	}
-	if p.err != nil {
-		return p.exit()
+}
+
+// Kill ends the process and all its descendants at once, as a power cut would.
+func (p *Process) Kill() {
+	tree := descendants(p.PID()) // PostgreSQL's backends outlive their parent for a moment
+	_ = p.cmd.Process.Kill()     // an ended process is what we want
+	signalAll(tree, syscall.SIGKILL)
+	<-p.done
+}
+
+// Pause freezes the process and its descendants: connections stay open, nothing answers.
+// Resume ends it.
+func (p *Process) Pause() error {
+	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		return err
 	}
+	signalAll(descendants(p.PID()), syscall.SIGSTOP)
+	return nil
+}
+
+// Resume lets a paused process go on; on a running one it does nothing.
+func (p *Process) Resume() error {
+	if err := p.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		return err
+	}
+	signalAll(descendants(p.PID()), syscall.SIGCONT)
 	return nil
 }
 
 // until polls check till it succeeds, the process ends or ctx does.
-func (p *process) until(ctx context.Context, check func() error) error {
+func (p *Process) until(ctx context.Context, check func() error) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -94,7 +157,7 @@ func (p *process) until(ctx context.Context, check func() error) error {
 		}
 		select {
 		case <-p.done:
-			return p.exit()
+			return p.Err()
 		case <-ctx.Done():
 			return fmt.Errorf("not ready: %v (last output: %s)", err, p.tail)
 		case <-tick.C:
@@ -102,39 +165,9 @@ func (p *process) until(ctx context.Context, check func() error) error {
 	}
 }
 
-func (p *process) exit() error {
-	how := "exit status 0"
-	if p.err != nil {
-		how = p.err.Error()
+// signalAll signals every process; one that has ended meanwhile needs no signal.
+func signalAll(pids []int, sig syscall.Signal) {
+	for _, pid := range pids {
+		_ = syscall.Kill(pid, sig)
 	}
-	return fmt.Errorf("%s ended (%s): %s", p.cmd.Path, how, p.tail)
-}
-
-func (p *process) signal(sig os.Signal) error { return p.cmd.Process.Signal(sig) }
-
-func (p *process) kill() { _ = p.cmd.Process.Kill() } // an ended process is what we want
-
-// tail keeps the last lines written to it.
-type tail struct {
-	mu  sync.Mutex
-	buf []byte
-}
-
-const tailBytes = 600
-
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.buf = append(t.buf, b...)
-	if n := len(t.buf) - tailBytes; n > 0 {
-		t.buf = t.buf[:copy(t.buf, t.buf[n:])]
-	}
-	return len(b), nil
-}
-
-// String is the kept text on one line.
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.Join(strings.FieldsFunc(strings.TrimSpace(string(t.buf)), func(r rune) bool { return r == '\n' }), " | ")
 }

@@ -22,11 +22,11 @@ func dieWithParent(cmd *exec.Cmd, last syscall.Signal) {
 	cmd.SysProcAttr.Pdeathsig = last
 }
 
-// reclaim ends processes of an earlier run that still live in dir: a server whose parent
+// Reclaim ends servers of an earlier run that still live in dir: a server whose parent
 // was killed a moment ago, or PostgreSQL's backends after their postmaster died. All the
 // servers work with their data directory as current directory, which tells them apart
 // from a process that merely got the number in an old pid file.
-func reclaim(ctx context.Context, dir string) error {
+func Reclaim(ctx context.Context, dir string) error {
 	for deadline := time.Now().Add(5 * time.Second); ; {
 		left := livingIn(dir)
 		if len(left) == 0 {
@@ -34,7 +34,7 @@ func reclaim(ctx context.Context, dir string) error {
 		}
 		sig := syscall.SIGTERM
 		if time.Now().After(deadline) {
-			sig = killSignal
+			sig = syscall.SIGKILL
 		}
 		signalAll(left, sig)
 		select {

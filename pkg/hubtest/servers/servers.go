@@ -12,7 +12,6 @@ package servers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -46,14 +45,14 @@ type Options struct {
 // Start begins another process and must not run at the same time as any other method;
 // the others may be called from several goroutines.
 type Server struct {
-	name    string
-	opts    Options
-	who     account
-	dir     string // real directory, reachable for who
-	sockets string // directory of the unix sockets, short enough for them
-	port    int
-	flavor  flavor
-	proc    *process
+	name     string
+	opts     Options
+	who      account
+	dir      string // real directory, reachable for who
+	sockets  string // directory of the unix sockets, short enough for them
+	port     int
+	flavor   flavor
+	*Process // the running one; Start replaces it
 }
 
 // flavor is what differs between the kinds of server.
@@ -92,7 +91,7 @@ func newServer(ctx context.Context, name string, o Options, f flavor) (*Server, 
 func (s *Server) Start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
-	if err := reclaim(ctx, s.dir); err != nil {
+	if err := Reclaim(ctx, s.dir); err != nil {
 		return fmt.Errorf("%s: %w", s.name, err)
 	}
 	// A free port that was just picked can be taken before the server binds it; then
@@ -130,13 +129,44 @@ func (s *Server) try(ctx context.Context, fixed bool) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.proc, err = startProcess(s.dir, s.who, s.opts.Output, s.flavor.stop, argv); err != nil {
+	if s.Process, err = StartProgram(s.program(s.flavor.stop, argv)); err != nil {
 		return err
 	}
-	if err := s.proc.until(ctx, func() error { return s.flavor.ready(ctx, s) }); err != nil {
-		s.proc.kill()
-		<-s.proc.done
+	if err := s.until(ctx, func() error { return s.flavor.ready(ctx, s) }); err != nil {
+		s.Kill()
 		return err
+	}
+	return nil
+}
+
+// program is argv as the server's user, in the server's directory and with a small
+// environment.
+func (s *Server) program(last syscall.Signal, argv []string) Program {
+	return Program{
+		Path: argv[0], Args: argv[1:], Dir: s.dir, Output: s.opts.Output,
+		Env: []string{
+			"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:" + os.Getenv("PATH"),
+			"HOME=" + s.dir, "TMPDIR=" + os.TempDir(), "LC_ALL=C.UTF-8", "TZ=UTC",
+		},
+		// When this process is killed the server still gets to end in an orderly way.
+		LastSignal: last, StopSignal: last, as: s.who,
+	}
+}
+
+// run executes a helper program (initdb and the like) to its end.
+func (s *Server) run(ctx context.Context, argv ...string) error {
+	p, err := StartProgram(s.program(syscall.SIGKILL, argv))
+	if err != nil {
+		return err
+	}
+	select {
+	case <-p.Done():
+	case <-ctx.Done():
+		p.Kill()
+		return ctx.Err()
+	}
+	if p.err != nil {
+		return p.Err()
 	}
 	return nil
 }
@@ -150,57 +180,9 @@ func (s *Server) Port() int { return s.port }
 // Dir is the real directory of the server's files.
 func (s *Server) Dir() string { return s.dir }
 
-// PID is the process id of the server's main process.
-func (s *Server) PID() int { return s.proc.cmd.Process.Pid }
-
-// Done is closed when the server's process has ended.
-func (s *Server) Done() <-chan struct{} { return s.proc.done }
-
-// Err says how the process ended, with its last words; valid once Done is closed.
-func (s *Server) Err() error { return s.proc.exit() }
-
-// Stop ends the server in an orderly way and waits for it; when ctx ends first the server
-// is killed and the context's error returned.
-func (s *Server) Stop(ctx context.Context) error {
-	s.Resume() // a stopped process would not hear the request
-	if err := s.proc.signal(s.flavor.stop); errors.Is(err, os.ErrProcessDone) {
-		return nil
-	}
-	select {
-	case <-s.proc.done:
-		return nil
-	case <-ctx.Done():
-		s.Kill()
-		return fmt.Errorf("%s was killed: it did not stop in time: %w", s.name, ctx.Err())
-	}
-}
-
-// Kill ends the server and all its processes at once, as a power cut would.
-func (s *Server) Kill() {
-	tree := descendants(s.PID()) // PostgreSQL's backends outlive their parent for a moment
-	s.proc.kill()
-	signalAll(tree, killSignal)
-	<-s.proc.done
-}
-
-// Pause freezes the server: connections stay open, nothing answers. Resume ends it.
-func (s *Server) Pause() error {
-	if err := s.proc.signal(pauseSignal); err != nil {
-		return err
-	}
-	signalAll(descendants(s.PID()), pauseSignal)
-	return nil
-}
-
-// Resume lets a paused server go on; on a running server it does nothing.
-func (s *Server) Resume() error {
-	signalAll(descendants(s.PID()), resumeSignal)
-	return s.proc.signal(resumeSignal)
-}
-
 // Remove kills the server if it still runs and deletes its directory.
 func (s *Server) Remove() error {
-	if s.proc != nil {
+	if s.Process != nil {
 		s.Kill()
 	}
 	return RemoveDir(s.opts.Dir)

@@ -25,10 +25,10 @@ type Source struct {
 	Reader, ReaderPassword string
 }
 
-// CreateSource makes the database and its users; it runs Schema only when it made the
-// database, so that it can be called at every start.
-func (m *MariaDB) CreateSource(ctx context.Context, s Source) error {
-	db, err := m.Admin()
+// Create makes the database and its users, as the administrator; it runs Schema only when
+// it made the database, so that it can be called at every start.
+func (s Source) Create(ctx context.Context, adminDSN string) error {
+	db, err := open(adminDSN)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (m *MariaDB) CreateSource(ctx context.Context, s Source) error {
 	if s.Schema == "" {
 		return nil
 	}
-	if err := m.execScript(ctx, s.Database, s.Schema); err != nil {
+	if err := execScript(ctx, adminDSN, s.Database, s.Schema); err != nil {
 		// Half a schema must not look like a whole one at the next start.
 		_, dropErr := db.ExecContext(ctx, "DROP DATABASE "+identifier(s.Database))
 		return fmt.Errorf("schema of %s: %w (database dropped again: %v)", s.Database, err, dropErr == nil)
@@ -66,9 +66,9 @@ func (m *MariaDB) CreateSource(ctx context.Context, s Source) error {
 	return nil
 }
 
-// DropSource removes the database and its users.
-func (m *MariaDB) DropSource(ctx context.Context, s Source) error {
-	db, err := m.Admin()
+// Drop removes the database and its users.
+func (s Source) Drop(ctx context.Context, adminDSN string) error {
+	db, err := open(adminDSN)
 	if err != nil {
 		return err
 	}
@@ -85,16 +85,12 @@ func (m *MariaDB) DropSource(ctx context.Context, s Source) error {
 }
 
 // execScript runs SQL statements separated by semicolons.
-func (m *MariaDB) execScript(ctx context.Context, database, script string) error {
-	dsn, err := m.AdminDSN(database)
+func execScript(ctx context.Context, adminDSN, database, script string) error {
+	c, err := mysql.ParseDSN(adminDSN)
 	if err != nil {
 		return err
 	}
-	c, err := mysql.ParseDSN(dsn)
-	if err != nil {
-		return err
-	}
-	c.MultiStatements = true
+	c.DBName, c.MultiStatements = database, true
 	connector, err := mysql.NewConnector(c)
 	if err != nil {
 		return err

@@ -1,0 +1,95 @@
+// Package gateway is the edge: every call of an agent passes its pipeline, and
+// nothing behind it has to ask again who is calling, or whether the input holds.
+package gateway
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/remote"
+	"hub.internal/pkg/schema"
+	"hub.internal/pkg/tool"
+)
+
+// Call is one call on its way through the pipeline: a transport fills the upper
+// half, the stages fill the lower one.
+type Call struct {
+	RequestID string
+	Started   time.Time
+	// Address is the client's, for the limit on failed credentials.
+	Address    string
+	Credential Credential
+	// ExternalUserID is who the agent acts for, as it says.
+	ExternalUserID string
+	Tool           string
+	// IdempotencyKey is the raw header; HasKey tells an empty one from none.
+	IdempotencyKey string
+	HasKey         bool
+	// IfNoneMatch is what a catalog request has already.
+	IfNoneMatch string
+	// BodyLength is the declared length, -1 when unknown.
+	BodyLength int64
+	// ReadBody reads the body, at most limit bytes of it.
+	ReadBody func(limit int64) ([]byte, error)
+
+	Key    APIKey
+	Caller caller.Caller
+	Entry  *Entry
+	Limits Decision
+	Input  []byte
+}
+
+// Answer is what the pipeline ends with.
+type Answer struct {
+	*remote.Response
+}
+
+// requestIDs are those that a caller may choose: 1..128 of [A-Za-z0-9._:-].
+func validRequestID(id string) bool {
+	if len(id) < 1 || len(id) > 128 {
+		return false
+	}
+	for i := range len(id) {
+		switch c := id[i]; {
+		case c >= 'A' && c <= 'Z', c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '.', c == '_', c == ':', c == '-':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// requestID is the caller's X-Request-Id verbatim when it is fit, else a new one.
+func requestID(h http.Header) string {
+	if id := h.Get("X-Request-Id"); validRequestID(id) {
+		return id
+	}
+	return "req_" + ulid.Make().String()
+}
+
+// idempotencyKey strips one pair of double quotes and checks the form: 1..255
+// printable ASCII.
+func idempotencyKey(raw string) (string, error) {
+	key := raw
+	if len(key) >= 2 && key[0] == '"' && key[len(key)-1] == '"' {
+		key = key[1 : len(key)-1]
+	}
+	if len(key) < 1 || len(key) > 255 {
+		return "", badKey("must have 1 to 255 characters")
+	}
+	for i := range len(key) {
+		if key[i] < 0x20 || key[i] > 0x7e {
+			return "", badKey("must be printable ASCII")
+		}
+	}
+	return key, nil
+}
+
+func badKey(message string) error {
+	return fault.New(fault.Validation, "The header %s %s.", tool.KeyHeader, message).
+		With(map[string]any{"violations": []schema.Violation{{Rule: "idempotencyKey", Message: "the header " + tool.KeyHeader + " " + message}}})
+}

@@ -1,0 +1,148 @@
+// Command gateway is the edge of Hub.
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
+
+	"hub.internal/pkg/audit"
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/config"
+	"hub.internal/pkg/discover"
+	"hub.internal/pkg/postgres"
+	"hub.internal/pkg/process"
+	"hub.internal/pkg/remote"
+	"hub.internal/services/gateway"
+	"hub.internal/services/gateway/redis"
+)
+
+type settings struct {
+	process.Settings
+	// OpsAddr serves metrics and pprof; it must not be public.
+	OpsAddr      string        `env:"HUB_OPS_ADDR" envDefault:"127.0.0.1:0"`
+	CatalogFile  string        `env:"HUB_CATALOG" envDefault:"deploy/catalog.json"`
+	RedisURL     config.Secret `env:"HUB_REDIS_URL,required,notEmpty"`
+	StoreURL     config.Secret `env:"HUB_WRITE_STORE_URL,required,notEmpty"`
+	Concurrency  int           `env:"HUB_SERVICE_CONCURRENCY" envDefault:"256"`
+	FailuresRate int           `env:"HUB_FAILED_AUTH_PER_MINUTE" envDefault:"300"`
+	FailureBurst int           `env:"HUB_FAILED_AUTH_BURST" envDefault:"300"`
+	TrustedHops  int           `env:"HUB_TRUSTED_PROXY_HOPS" envDefault:"0"`
+}
+
+func main() {
+	root := &cobra.Command{Use: "gateway", Short: "The edge of Hub", SilenceUsage: true, SilenceErrors: true}
+	root.AddCommand(
+		&cobra.Command{Use: "serve", Short: "Serve the public API", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd.Context()) }},
+		&cobra.Command{Use: "migrate", Short: "Bring the audit log's schema up to date", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+			return audit.Migrate(cmd.Context(), os.Getenv("HUB_MIGRATE_URL"))
+		}})
+	if err := root.ExecuteContext(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "gateway:", err)
+		os.Exit(1)
+	}
+}
+
+func serve(ctx context.Context) error {
+	s, err := config.Load[settings](os.Environ())
+	if err != nil {
+		return err
+	}
+	p, err := process.Start(ctx, "gateway", s.Settings, s)
+	if err != nil {
+		return err
+	}
+	background := p.Background()
+	catalog, err := gateway.LoadCatalog(s.CatalogFile, p.Logger)
+	if err != nil {
+		return err
+	}
+	keys, err := caller.NewKeys(s.Secrets(), time.Now)
+	if err != nil {
+		return fmt.Errorf("HUB_INTERNAL_KEYS: %w", err)
+	}
+	pool, err := postgres.Open(postgres.Config{URL: s.StoreURL.Reveal(), MaxConns: 4})
+	if err != nil {
+		return err
+	}
+	log := audit.NewLog(pool, p.Logger)
+	p.OnStop("write store", func(context.Context) error { pool.Close(); return nil })
+	p.OnStop("audit log", log.Close)
+	shared, err := redis.Open(s.RedisURL.Reveal())
+	if err != nil {
+		return err
+	}
+	p.OnStop("redis", func(context.Context) error { return shared.Close() })
+	limiter := gateway.NewFallback(shared, gateway.NewMemory(time.Now), func(down bool, err error) {
+		p.Logger.Warn("shared rate limits", "down", down, "error", err)
+	})
+	if err := gauge(limiter); err != nil {
+		return err
+	}
+	clients, err := dial(s, p, keys, catalog)
+	if err != nil {
+		return err
+	}
+	p.OnStop("clients", func(context.Context) error { clients.Close(); return nil })
+	cache := gateway.NewKeyCache(gateway.AskAuth(clients["auth"]), time.Now)
+	g := &gateway.Gateway{Keys: cache, Limiter: limiter, Catalog: catalog, Services: clients, Audit: log, Logger: p.Logger,
+		Failures: gateway.Rate{PerMinute: s.FailuresRate, Burst: s.FailureBurst}, TrustedHops: s.TrustedHops}
+
+	p.Go(background, "rate limits", limiter.Run)
+	p.Go(background, "key notices", func(ctx context.Context) error {
+		return shared.Subscribe(ctx, p.Logger, cache.Forget, cache.ForgetAll)
+	})
+	for name, client := range clients {
+		p.Go(background, "manifest of "+name, func(ctx context.Context) error { return catalog.Follow(ctx, client, name) })
+	}
+	public, internal := http.NewServeMux(), http.NewServeMux()
+	g.Routes(public)
+	p.Health(public)
+	p.Health(internal)
+	p.Operations(internal)
+	if _, err := p.Serve("public", s.Addr, public); err != nil {
+		return err
+	}
+	if _, err := p.Serve("operations", s.OpsAddr, internal); err != nil {
+		return err
+	}
+	return p.Run(ctx)
+}
+
+// dial makes a client for auth, for each service that the catalog knows and for each
+// that static discovery lists.
+func dial(s settings, p *process.Process, keys *caller.Keys, catalog *gateway.Catalog) (gateway.Clients, error) {
+	directory, err := discover.Open(s.Directory(), p.Logger)
+	if err != nil {
+		return nil, err
+	}
+	names := append(append([]string{"auth"}, catalog.Owners()...), directory.Services()...)
+	slices.Sort(names)
+	clients := gateway.Clients{}
+	for _, name := range slices.Compact(names) {
+		clients[name] = remote.New(remote.Options{Service: name, Instancer: directory.Instancer(name), Keys: keys, Logger: p.Logger, Concurrency: s.Concurrency})
+	}
+	return clients, nil
+}
+
+// gauge shows whether the limits hold in memory.
+func gauge(limiter *gateway.Fallback) error {
+	_, err := otel.Meter("hub.internal/services/gateway").Int64ObservableGauge("hub.ratelimit.local",
+		metric.WithDescription("1 while Redis is away and each replica limits by itself."),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			n := int64(0)
+			if limiter.Down() {
+				n = 1
+			}
+			o.Observe(n)
+			return nil
+		}))
+	return err
+}

@@ -1,0 +1,107 @@
+package gateway
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/tool"
+)
+
+// head is the envelope in front of data, tail what follows it: data itself is copied
+// through, byte for byte.
+func (c *Call) head(name string, count int) []byte {
+	b := append(make([]byte, 0, 160), `{"ok":true,"tool":`...)
+	b = quote(b, name)
+	b = append(b, `,"count":`...)
+	b = strconv.AppendInt(b, int64(count), 10)
+	b = append(b, `,"request_id":`...)
+	b = quote(b, c.RequestID)
+	b = append(b, `,"took_ms":`...)
+	b = strconv.AppendInt(b, c.took(), 10)
+	return append(b, `,"data":`...)
+}
+
+func (c *Call) took() int64 { return time.Since(c.Started).Milliseconds() }
+
+func quote(b []byte, s string) []byte {
+	// The error is about invalid UTF-8, which is replaced all the same.
+	b, _ = jsontext.AppendQuote(b, s)
+	return b
+}
+
+// writeAnswer streams a service's data in the success envelope. When the service
+// fails in the middle, the connection is cut: half an answer must not look whole.
+func (c *Call) writeAnswer(w http.ResponseWriter, name string, a *Answer) {
+	defer a.Data.Close()
+	head := c.head(name, a.Count)
+	h := c.headers(w)
+	if a.Length >= 0 {
+		h.Set("Content-Length", strconv.FormatInt(int64(len(head))+a.Length+1, 10))
+	}
+	if a.Replayed {
+		h.Set(tool.ReplayedHeader, "true")
+	}
+	if _, err := w.Write(head); err != nil {
+		return
+	}
+	if _, err := io.Copy(w, a.Data); err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	_, _ = w.Write([]byte{'}'})
+}
+
+// writeData answers data that the gateway made itself.
+func (c *Call) writeData(w http.ResponseWriter, name string, count int, data []byte) {
+	c.headers(w)
+	_, _ = w.Write(append(append(c.head(name, count), data...), '}'))
+}
+
+func (c *Call) headers(w http.ResponseWriter) http.Header {
+	h := w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("X-Request-Id", c.RequestID)
+	h.Set("X-Content-Type-Options", "nosniff")
+	if h.Get("Cache-Control") == "" {
+		h.Set("Cache-Control", "no-store")
+	}
+	c.Limits.headers(h)
+	return h
+}
+
+type failure struct {
+	OK        bool        `json:"ok"`
+	Error     failedError `json:"error"`
+	RequestID string      `json:"request_id"`
+	TookMS    int64       `json:"took_ms"`
+}
+
+type failedError struct {
+	Code      fault.Code `json:"code"`
+	Message   string     `json:"message"`
+	Details   any        `json:"details,omitempty"`
+	Retryable bool       `json:"retryable"`
+}
+
+// writeFailure answers the failure envelope; status 0 takes the code's.
+func (c *Call) writeFailure(w http.ResponseWriter, f *fault.Error, status int) {
+	h := c.headers(w)
+	if f.RetryAfter > 0 {
+		h.Set("Retry-After", strconv.Itoa(wholeSeconds(f.RetryAfter)))
+	}
+	if status == 0 {
+		status = f.Status()
+	}
+	body, err := json.Marshal(failure{Error: failedError{f.Code, f.Message, f.Details, f.Retryable()}, RequestID: c.RequestID, TookMS: c.took()})
+	if err != nil {
+		body, _ = json.Marshal(failure{Error: failedError{Code: f.Code, Message: f.Message, Retryable: f.Retryable()}, RequestID: c.RequestID, TookMS: c.took()})
+	}
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	_, _ = w.Write(body)
+}

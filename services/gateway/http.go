@@ -1,0 +1,217 @@
+package gateway
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"mime"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-kit/kit/endpoint"
+	kithttp "github.com/go-kit/kit/transport/http"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/propagation"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/process"
+	"hub.internal/pkg/schema"
+	"hub.internal/pkg/tool"
+)
+
+const (
+	// listingTimeout bounds a catalog or detail request.
+	listingTimeout = 5 * time.Second
+	// clientPatience is what a client gets, beyond a call's deadline, to read its answer.
+	clientPatience = 60 * time.Second
+)
+
+// Routes adds the public routes of the tool gateway to mux.
+func (g *Gateway) Routes(mux *http.ServeMux) {
+	route := func(pattern string, methods map[string]http.Handler) {
+		for method, handler := range methods {
+			mux.Handle(method+" "+pattern, handler)
+		}
+		mux.Handle(pattern, g.wrongMethod(methods))
+	}
+	route("/api/tools", map[string]http.Handler{"GET": g.server(g.Listing(g.catalog))})
+	route("/api/tools/{name}", map[string]http.Handler{"POST": g.server(g.Pipeline())})
+	route("/api/tools/{name}/detail", map[string]http.Handler{"GET": g.server(g.Listing(g.detail))})
+	mux.Handle("/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		g.newCall(r).writeFailure(w, fault.New(fault.NotFound, "There is nothing at %s. GET /api/tools lists the tools.", printable(r.URL.Path)), 0)
+	}))
+}
+
+// wrongMethod answers 405 with Allow. Spec: the code is not shown; the request is at fault, so E_VALIDATION.
+func (g *Gateway) wrongMethod(methods map[string]http.Handler) http.Handler {
+	var allowed []string
+	for m := range methods {
+		allowed = append(allowed, m)
+		if m == http.MethodGet {
+			allowed = append(allowed, http.MethodHead)
+		}
+	}
+	slices.Sort(allowed)
+	allow := strings.Join(allowed, ", ")
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Allow", allow)
+		g.newCall(r).writeFailure(w, fault.New(fault.Validation, "The method %s is not allowed here; use %s.", printable(r.Method), allow), http.StatusMethodNotAllowed)
+	})
+}
+
+// server is go-kit's transport around an endpoint of Call.
+func (g *Gateway) server(e endpoint.Endpoint) http.Handler {
+	handler := kithttp.NewServer(e,
+		func(ctx context.Context, _ *http.Request) (any, error) { return callOf(ctx), nil },
+		func(ctx context.Context, w http.ResponseWriter, response any) error {
+			response.(interface {
+				write(*Call, http.ResponseWriter)
+			}).write(callOf(ctx), w)
+			return nil
+		},
+		kithttp.ServerErrorEncoder(g.writeError), kithttp.ServerErrorHandler(handled{}))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := g.newCall(r)
+		deadline := listingTimeout
+		if entry := g.Catalog.Entry(c.Tool); entry != nil && r.Method == http.MethodPost {
+			deadline = entry.Spec.Timeout()
+		}
+		ctx := otel.GetTextMapPropagator().Extract(r.Context(), propagation.HeaderCarrier(r.Header))
+		ctx, cancel := context.WithTimeout(context.WithValue(ctx, callKey{}, c), deadline)
+		defer cancel()
+		// A client that does not read must not hold the connection for ever. A recorder in a test has no deadline to set.
+		_ = http.NewResponseController(w).SetWriteDeadline(c.Started.Add(deadline + clientPatience))
+		handler.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+type callKey struct{}
+
+func callOf(ctx context.Context) *Call { return ctx.Value(callKey{}).(*Call) }
+
+// handled keeps go-kit from logging what writeError has handled.
+type handled struct{}
+
+func (handled) Handle(context.Context, error) {}
+
+// newCall reads what a request says of itself; nothing of it is believed yet.
+func (g *Gateway) newCall(r *http.Request) *Call {
+	return &Call{
+		RequestID:      requestID(r.Header),
+		Started:        time.Now(),
+		Address:        g.clientAddress(r),
+		Credential:     credentialOf(r.Header),
+		ExternalUserID: r.Header.Get("X-External-User-Id"),
+		Tool:           r.PathValue("name"),
+		IdempotencyKey: r.Header.Get(tool.KeyHeader),
+		IfNoneMatch:    r.Header.Get("If-None-Match"),
+		HasKey:         len(r.Header.Values(tool.KeyHeader)) > 0,
+		BodyLength:     r.ContentLength,
+		ReadBody: func(limit int64) ([]byte, error) {
+			if err := jsonContent(r.Header.Get("Content-Type")); err != nil {
+				return nil, err
+			}
+			return tool.ReadBody(r.Body, r.ContentLength, limit)
+		},
+	}
+}
+
+// clientAddress is the peer's, or what the last trusted proxy says of it.
+func (g *Gateway) clientAddress(r *http.Request) string {
+	if g.TrustedHops > 0 {
+		hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+		if i := len(hops) - g.TrustedHops; i >= 0 {
+			return strings.TrimSpace(hops[i])
+		}
+	}
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}
+
+// jsonContent holds the specification's "content type is application/json"; a missing
+// header is taken as that.
+func jsonContent(header string) error {
+	if header == "" {
+		return nil
+	}
+	if kind, _, err := mime.ParseMediaType(header); err == nil && (kind == "application/json" || strings.HasSuffix(kind, "+json")) {
+		return nil
+	}
+	return schema.Invalid(schema.Violation{Rule: "contentType", Message: "must be sent as Content-Type: application/json"})
+}
+
+// writeError is where a failed call is answered, and logged when the failure is ours.
+func (g *Gateway) writeError(ctx context.Context, err error, w http.ResponseWriter) {
+	c := callOf(ctx)
+	f := fault.From(err)
+	if f.Status() >= 500 {
+		g.Logger.ErrorContext(ctx, "call failed", "request_id", c.RequestID, "tool", c.Tool, "error", err)
+	}
+	c.writeFailure(w, f, 0)
+}
+
+func (a *Answer) write(c *Call, w http.ResponseWriter) { c.writeAnswer(w, c.Tool, a) }
+
+// document is data that the gateway makes itself, with its ETag.
+type document struct {
+	tool  string
+	count int
+	data  []byte
+	etag  string
+	match string
+}
+
+func (d *document) write(c *Call, w http.ResponseWriter) {
+	w.Header().Set("ETag", d.etag)
+	w.Header().Set("Cache-Control", "private, no-cache")
+	w.Header().Set("Vary", "Authorization, X-API-Key")
+	if matches(d.match, d.etag) {
+		c.headers(w).Del("Content-Type")
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	c.writeData(w, d.tool, d.count, d.data)
+}
+
+func matches(header, etag string) bool {
+	for _, tag := range strings.Split(header, ",") {
+		if tag = strings.TrimSpace(tag); tag == "*" || strings.TrimPrefix(tag, "W/") == etag {
+			return true
+		}
+	}
+	return false
+}
+
+func newDocument(c *Call, name string, count int, data any) (*document, error) {
+	b, err := json.Marshal(data)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(b)
+	return &document{tool: name, count: count, data: b, etag: `"` + hex.EncodeToString(sum[:12]) + `"`, match: c.IfNoneMatch}, nil
+}
+
+func (g *Gateway) catalog(_ context.Context, request any) (any, error) {
+	c := request.(*Call)
+	tools := []listed{}
+	for _, e := range g.Catalog.Entries() {
+		tools = append(tools, e.listed(c.Caller))
+	}
+	return newDocument(c, "catalog", len(tools), map[string]any{"version": process.Version, "tools": tools})
+}
+
+func (g *Gateway) detail(_ context.Context, request any) (any, error) {
+	c := request.(*Call)
+	e := g.Catalog.Entry(c.Tool)
+	if e == nil {
+		return nil, g.Catalog.unknown(c.Tool)
+	}
+	return newDocument(c, e.Spec.Name, 1, e.detailed(c.Caller, c.Key))
+}

@@ -1,0 +1,129 @@
+// Package redis is what the gateway uses Redis for: rate limits that all replicas
+// share, and notices of changed API keys. Neither is needed for a right answer: see
+// gateway.Fallback and gateway.KeyCache.
+package redis
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+
+	"hub.internal/services/gateway"
+)
+
+const (
+	// budget is what a call waits for Redis before the limits hold in memory.
+	budget = 30 * time.Millisecond
+	// Notices is the channel on which auth says that a key changed.
+	Notices = "hub:apikeys"
+	// resubscribe is the pause before a lost subscription is tried again.
+	resubscribe = 200 * time.Millisecond
+)
+
+//go:embed gcra.lua
+var gcra string
+
+// Redis is a client with a short temper.
+type Redis struct {
+	client *redis.Client
+	script *redis.Script
+}
+
+var _ gateway.Shared = (*Redis)(nil)
+
+// Open prepares a client; it connects when it is first used.
+func Open(url string) (*Redis, error) {
+	options, err := redis.ParseURL(url)
+	if err != nil {
+		return nil, errors.New("HUB_REDIS_URL is not a redis:// URL")
+	}
+	options.DialTimeout, options.ReadTimeout, options.WriteTimeout, options.PoolTimeout = budget, budget, budget, budget
+	options.MaxRetries = -1
+	options.ContextTimeoutEnabled = true
+	options.PoolSize = 32
+	logging.Disable()
+	return &Redis{client: redis.NewClient(options), script: redis.NewScript(gcra)}, nil
+}
+
+// Close drops the connections.
+func (r *Redis) Close() error { return r.client.Close() }
+
+// Ping tells whether Redis answers.
+func (r *Redis) Ping(ctx context.Context) error { return r.client.Ping(ctx).Err() }
+
+// Take charges all buckets of a call in one round trip, by Redis' own clock.
+func (r *Redis) Take(ctx context.Context, buckets []gateway.Bucket) (gateway.Decision, error) {
+	ctx, cancel := context.WithTimeout(ctx, budget)
+	defer cancel()
+	keys, args := make([]string, len(buckets)), make([]any, 0, 2*len(buckets))
+	for i, b := range buckets {
+		keys[i] = b.Key
+		args = append(args, b.Interval().Microseconds(), b.Tolerance().Microseconds())
+	}
+	values, err := r.script.Run(ctx, r.client, keys, args...).Int64Slice()
+	if err != nil {
+		return gateway.Decision{}, fmt.Errorf("rate limit script: %w", err)
+	}
+	if len(values) != len(buckets)+2 {
+		return gateway.Decision{}, fmt.Errorf("rate limit script answered %d values", len(values))
+	}
+	var d gateway.Decision
+	if refused := values[0]; refused > 0 {
+		d.Refused = buckets[refused-1].Scope
+		d.RetryAfter = time.Duration(values[1]) * time.Microsecond
+	}
+	for i, b := range buckets {
+		d.States = append(d.States, gateway.StateOf(b, time.Duration(values[i+2])*time.Microsecond))
+	}
+	return d, nil
+}
+
+// Subscribe calls changed for each notice until ctx ends. A subscription that breaks
+// is made again, and lost is called each time, for notices may have been missed.
+func (r *Redis) Subscribe(ctx context.Context, logger *slog.Logger, changed func(id string), lost func()) error {
+	for ctx.Err() == nil {
+		err := r.receive(ctx, changed, lost)
+		if ctx.Err() == nil {
+			logger.Debug("key notices interrupted", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(resubscribe):
+		}
+	}
+	return nil
+}
+
+func (r *Redis) receive(ctx context.Context, changed func(id string), lost func()) error {
+	subscription := r.client.Subscribe(ctx, Notices)
+	defer subscription.Close()
+	if _, err := subscription.ReceiveTimeout(ctx, time.Second); err != nil {
+		return err
+	}
+	// What was said before this moment went by unheard.
+	lost()
+	for {
+		message, err := subscription.ReceiveTimeout(ctx, time.Second)
+		if err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			// Silence is normal; a peer that hangs is found by asking it.
+			if err := subscription.Ping(ctx); err != nil {
+				return err
+			}
+			if message, err = subscription.ReceiveTimeout(ctx, time.Second); err != nil {
+				return err
+			}
+		}
+		if m, ok := message.(*redis.Message); ok {
+			changed(m.Payload)
+		}
+	}
+}

@@ -28,8 +28,8 @@ type campaign struct {
 func (p *plan) campaign(id int64) campaign {
 	brand, _ := p.campaignBrand.of(id)
 	d := roll(p.seed, forCampaign, id)
-	along := opening + stamp(float64(id-1)/float64(p.campaigns)*float64(lastPlanned-opening))
-	start := along - along%day + stamp(d.between(-4, 4))*day
+	along := opening + stamp((id-1)*int64((lastPlanned-opening)/day)/p.campaigns)*day
+	start := along + stamp(d.between(-4, 4))*day
 	start = max(start, opening) + pick(&d, []stamp{0, 9 * hour, 10 * hour, 10 * hour, 14 * hour, 17*hour + 30*minute})
 	switch id % 97 {
 	case 7: // on the boundary of a date filter, and a second to either side

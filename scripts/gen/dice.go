@@ -74,7 +74,7 @@ func pick[T any](d *dice, list []T) T { return list[d.below(int64(len(list)))] }
 
 // heavy answers a weight with a long tail: most results are near the least, a few
 // are a hundred times larger.
-func (d *dice) heavy() uint64 { return uint64(1_000_000 / (8 + d.below(1000))) }
+func (d *dice) heavy() uint64 { return uint64(1_000_000_000 / (8_000 + d.below(1_000_000))) }
 
 // shuffle is a fixed permutation of [0, n) that needs no table: multiplications by
 // odd numbers and xor-shifts, each a bijection on a power of two, repeated until the

@@ -88,9 +88,9 @@ func run(ctx context.Context, o options, p progress) error {
 	for _, t := range tables {
 		loaded, done := p.track(t.name, t.rows)
 		err := l.load(ctx, t, loaded)
-		done(err)
+		done()
 		if err != nil {
-			if errors.Is(err, context.Canceled) {
+			if ctx.Err() != nil {
 				err = errors.New("interrupted")
 			}
 			return fmt.Errorf("%w; the tables are partly filled, run again with --force", err)

@@ -136,7 +136,11 @@ func (p *plan) review(id int64) review {
 		id: id, campaign: c, member: a.member, rating: pick(&d, []int64{1, 2, 3, 4, 4, 4, 5, 5, 5, 5}),
 		created: a.applied + stamp(d.between(int64(3*day), int64(30*day))).whole(),
 	}
-	content := pick(&d, country(&d).reviews)
+	lex := p.brand(p.campaign(c).brand).lex
+	if d.percent(10) {
+		lex = country(&d)
+	}
+	content := pick(&d, lex.reviews)
 	switch n := d.below(100); {
 	case n < 5: // NULL
 	case n < 7:

@@ -171,7 +171,9 @@ func (p *plan) adminEmail(partner, ordinal int64) string {
 	case 0:
 		return "marketing+" + who.given + n + "@" + firm.domain
 	case 1: // an apostrophe is legal in an address
-		return "o'" + who.family + n + "@" + firm.domain
+		if firm.lex.givenFirst {
+			return "o'" + who.family + n + "@" + firm.domain
+		}
 	case 2, 3:
 		return who.family + "_" + who.given + n + "@" + firm.domain
 	case 4: // no own domain

@@ -26,7 +26,7 @@ func newProgress(f *os.File) progress {
 
 // track reports about a table until the answered function is called. The other
 // function counts rows, from any goroutine.
-func (p progress) track(name string, total int64) (loaded func(rows int64), done func(err error)) {
+func (p progress) track(name string, total int64) (loaded func(rows int64), done func()) {
 	var rows atomic.Int64
 	begin := time.Now()
 	stop, stopped := make(chan struct{}), make(chan struct{})
@@ -58,7 +58,7 @@ func (p progress) track(name string, total int64) (loaded func(rows int64), done
 			}
 		}
 	}()
-	done = func(err error) {
+	done = func() {
 		close(stop)
 		<-stopped
 		show("\n")

@@ -26,6 +26,10 @@ func (s Secret) String() string {
 // LogValue masks the secret for slog.
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
+// MarshalText masks the secret where it is encoded as a part of something, such as a
+// list: slog asks only a value itself for its LogValue.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
 // Reveal returns the secret itself.
 func (s Secret) Reveal() string { return string(s) }
 

@@ -27,7 +27,7 @@ func TestLoad(t *testing.T) {
 		environ []string
 		err     string
 	}{
-		"all":         {[]string{"HUB_ADDR=:1", "HUB_SECRET_FILE=" + file, "HUB_KEYS=a,b"}, ""},
+		"all":         {[]string{"HUB_ADDR=:1", "HUB_SECRET_FILE=" + file, "HUB_KEYS=hunter2,hunter22"}, ""},
 		"missing":     {nil, "HUB_ADDR"},
 		"empty":       {[]string{"HUB_ADDR="}, "HUB_ADDR"},
 		"bad":         {[]string{"HUB_ADDR=:1", "HUB_TIMEOUT=soon"}, "Timeout"},

@@ -45,6 +45,13 @@ type merged struct {
 	ordered []*Entry
 }
 
+// NewCatalog returns one without tools.
+func NewCatalog(logger *slog.Logger) *Catalog {
+	c := &Catalog{logger: logger, manifests: map[string]tool.Manifest{}}
+	c.merged.Store(&merged{})
+	return c
+}
+
 // LoadCatalog reads deploy/catalog.json, so that a gateway starts before any service.
 func LoadCatalog(path string, logger *slog.Logger) (*Catalog, error) {
 	b, err := os.ReadFile(path)
@@ -55,8 +62,7 @@ func LoadCatalog(path string, logger *slog.Logger) (*Catalog, error) {
 	if err := json.Unmarshal(b, &file); err != nil {
 		return nil, fmt.Errorf("HUB_CATALOG: %s: %w", path, err)
 	}
-	c := &Catalog{logger: logger, manifests: map[string]tool.Manifest{}}
-	c.merged.Store(&merged{})
+	c := NewCatalog(logger)
 	for _, m := range file.Manifests {
 		if err := c.Update(m); err != nil {
 			return nil, fmt.Errorf("HUB_CATALOG: %s: %w", path, err)

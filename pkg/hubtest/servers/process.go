@@ -59,7 +59,7 @@ func StartProgram(p Program) (*Process, error) {
 	}
 	c.cmd.Stderr = c.cmd.Stdout
 	// Processes of the program's own that outlive it must not keep Wait waiting for the pipe.
-	c.cmd.WaitDelay = time.Second
+	c.cmd.WaitDelay = 100 * time.Millisecond
 	p.as.apply(c.cmd)
 	dieWithParent(c.cmd, p.LastSignal)
 
@@ -73,6 +73,9 @@ func StartProgram(p Program) (*Process, error) {
 		started <- err
 		if err == nil {
 			c.err = c.cmd.Wait()
+			if errors.Is(c.err, exec.ErrWaitDelay) {
+				c.err = nil // it ended well itself; the rest of its output does not matter
+			}
 			close(c.done)
 		}
 	}()

@@ -65,8 +65,8 @@ func (r *Redis) URL(db int) string {
 	return u.String()
 }
 
-// Do sends inline commands and wants a plain "+" answer to each: enough for PING and
-// FLUSHDB without a client library.
+// Do sends inline commands and wants a status or an integer as the answer to each: enough
+// for PING, FLUSHDB or PUBLISH without a client library.
 func (r *Redis) Do(ctx context.Context, commands ...string) error {
 	return r.do(ctx, "tcp", r.Addr(), commands...)
 }
@@ -93,7 +93,8 @@ func (r *Redis) do(ctx context.Context, network, addr string, commands ...string
 		if err != nil {
 			return err
 		}
-		if !strings.HasPrefix(answer, "+") {
+		// Status and integer replies are one line each.
+		if !strings.HasPrefix(answer, "+") && !strings.HasPrefix(answer, ":") {
 			return fmt.Errorf("redis: %s", strings.TrimSpace(answer))
 		}
 	}

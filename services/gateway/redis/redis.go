@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -111,10 +112,12 @@ func (r *Redis) receive(ctx context.Context, changed func(id string), lost func(
 	for {
 		message, err := subscription.ReceiveTimeout(ctx, time.Second)
 		if err != nil {
-			if ctx.Err() != nil {
-				return ctx.Err()
+			// Silence is normal; a peer that hangs is found by asking it. Any other error ends
+			// here: go-redis would subscribe again by itself, and hide that notices were missed.
+			var silence net.Error
+			if ctx.Err() != nil || !errors.As(err, &silence) || !silence.Timeout() {
+				return err
 			}
-			// Silence is normal; a peer that hangs is found by asking it.
 			if err := subscription.Ping(ctx); err != nil {
 				return err
 			}

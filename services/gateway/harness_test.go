@@ -1,0 +1,220 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-kit/kit/sd"
+
+	"hub.internal/pkg/audit"
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/remote"
+	"hub.internal/pkg/schema"
+	"hub.internal/pkg/tool"
+	"hub.internal/services/gateway"
+)
+
+// The keys of the tests; auth's stand-in knows them by their last letter.
+var (
+	allScopes = "crm_" + strings.Repeat("a", 42)
+	readOnly  = "crm_" + strings.Repeat("r", 42)
+	revoked   = "crm_" + strings.Repeat("x", 42)
+	lapsed    = "crm_" + strings.Repeat("e", 42)
+	tight     = "crm_" + strings.Repeat("t", 42)
+	unknown   = "crm_" + strings.Repeat("u", 42)
+)
+
+// edge is a gateway before two real neighbours: a service with an echoing read tool
+// and a write tool, and an auth that knows the keys above.
+type edge struct {
+	url     string
+	gateway *gateway.Gateway
+	logs    *strings.Builder
+
+	mu      sync.Mutex
+	entries []audit.Entry
+	// during, when set, runs inside the read tool.
+	during func(context.Context) error
+	asked  int
+}
+
+type echoIn struct {
+	Text  string `json:"text"`
+	Limit int64  `json:"limit"`
+}
+
+type echoOut struct {
+	Text     string        `json:"text"`
+	Limit    int64         `json:"limit"`
+	Caller   caller.Caller `json:"caller"`
+	Deadline bool          `json:"deadline"`
+	Key      string        `json:"key"`
+}
+
+func (e *edge) Queue(entry audit.Entry) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.entries = append(e.entries, entry)
+}
+
+func newEdge(t *testing.T, options ...func(*gateway.Gateway)) *edge {
+	t.Helper()
+	e := &edge{logs: &strings.Builder{}}
+	logger := slog.New(slog.NewTextHandler(&lockedWriter{w: e.logs}, nil))
+	keys, err := caller.NewKeys([]string{strings.Repeat("k", 32)}, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	input := schema.Object(
+		schema.Required("text", schema.String("Any text.", schema.Length(1, 20))),
+		schema.Optional("limit", schema.Integer("A number.", schema.Range(1, 200), schema.Default(50))))
+	echo := func(ctx context.Context, in echoIn) (echoOut, error) {
+		e.mu.Lock()
+		during := e.during
+		e.mu.Unlock()
+		if during != nil {
+			if err := during(ctx); err != nil {
+				return echoOut{}, err
+			}
+		}
+		_, deadline := ctx.Deadline()
+		return echoOut{Text: in.Text, Limit: in.Limit, Caller: caller.From(ctx), Deadline: deadline}, nil
+	}
+	tools := []tool.Tool{
+		tool.New(tool.Declaration{Name: "search_echo", Category: tool.Query, Description: "Echoes.", Scope: "query", Input: input, Position: 1, Timeout: 2 * time.Second}, echo),
+		tool.New(tool.Declaration{Name: "store_echo", Category: tool.Author, Description: "Echoes and writes.", Scope: "author", Write: true, Input: input, Position: 2, MaxBody: 4096}, echo),
+	}
+	services := http.NewServeMux()
+	tool.Mount(services, "echo", tools, keys, logger)
+	services.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
+	services.Handle("POST /internal/apikeys/verify", tool.Authenticated(keys, logger, http.HandlerFunc(e.verify)))
+	server := httptest.NewServer(services)
+	t.Cleanup(server.Close)
+	clients := gateway.Clients{}
+	for _, name := range []string{"auth", "echo"} {
+		clients[name] = remote.New(remote.Options{Service: name, Instancer: sd.FixedInstancer{strings.TrimPrefix(server.URL, "http://")}, Keys: keys, Logger: logger})
+	}
+	t.Cleanup(clients.Close)
+	catalog := gateway.NewCatalog(logger)
+	if err := catalog.Update(tool.ManifestOf("echo", tools)); err != nil {
+		t.Fatal(err)
+	}
+	e.gateway = &gateway.Gateway{
+		Keys: gateway.NewKeyCache(gateway.AskAuth(clients["auth"]), time.Now), Limiter: gateway.NewMemory(time.Now), Catalog: catalog,
+		Services: clients, Audit: e, Logger: logger, Failures: gateway.Rate{PerMinute: 1000, Burst: 1000},
+	}
+	for _, o := range options {
+		o(e.gateway)
+	}
+	mux := http.NewServeMux()
+	e.gateway.Routes(mux)
+	public := httptest.NewServer(mux)
+	t.Cleanup(public.Close)
+	e.url = public.URL
+	return e
+}
+
+type lockedWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *lockedWriter) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(p)
+}
+
+func (e *edge) verify(w http.ResponseWriter, r *http.Request) {
+	e.mu.Lock()
+	e.asked++
+	e.mu.Unlock()
+	var in struct{ Key string }
+	_ = json.NewDecoder(r.Body).Decode(&in)
+	limits := map[string]int{"user_per_minute": 600000, "user_burst": 10000, "service_per_minute": 600000, "service_burst": 10000}
+	answer := map[string]any{"id": "ak_" + in.Key[4:5], "service": "svc", "scopes": []string{"query", "author"}, "limits": limits, "status": "active"}
+	switch in.Key {
+	case allScopes:
+	case readOnly:
+		answer["scopes"] = []string{"query"}
+	case revoked:
+		answer["status"] = "revoked"
+	case lapsed:
+		answer["status"] = "expired"
+	case tight:
+		limits["user_per_minute"], limits["user_burst"] = 6, 2
+	default:
+		tool.WriteFault(r.Context(), e.gateway.Logger, w, fault.New(fault.AuthInvalid, "The API key is not valid."))
+		return
+	}
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+// reply is a response, read.
+type reply struct {
+	status int
+	header http.Header
+	body   string
+	env    struct {
+		OK    bool            `json:"ok"`
+		Tool  string          `json:"tool"`
+		Data  json.RawMessage `json:"data"`
+		Count *int            `json:"count"`
+		Error *struct {
+			Code      string          `json:"code"`
+			Message   string          `json:"message"`
+			Details   json.RawMessage `json:"details"`
+			Retryable *bool           `json:"retryable"`
+		} `json:"error"`
+		RequestID string `json:"request_id"`
+		TookMS    *int64 `json:"took_ms"`
+	}
+}
+
+func (r reply) code() string {
+	if r.env.Error == nil {
+		return ""
+	}
+	return r.env.Error.Code
+}
+
+func (e *edge) do(t *testing.T, method, path, body string, headers ...string) reply {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, e.url+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Add(headers[i], headers[i+1])
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := reply{status: resp.StatusCode, header: resp.Header, body: string(b)}
+	if len(b) > 0 {
+		if err := json.Unmarshal(b, &r.env); err != nil {
+			t.Fatalf("%s %s answers no envelope: %v\n%s", method, path, err, b)
+		}
+	}
+	return r
+}
+
+func bearer(key string) []string { return []string{"Authorization", "Bearer " + key} }

@@ -1,0 +1,149 @@
+package redis_test
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"hub.internal/pkg/hubtest"
+	"hub.internal/services/gateway"
+	"hub.internal/services/gateway/redis"
+)
+
+func TestMain(m *testing.M) { hubtest.Main(m) }
+
+func open(t *testing.T, url string) *redis.Redis {
+	t.Helper()
+	r, err := redis.Open(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+func buckets(user, service gateway.Rate) []gateway.Bucket {
+	return []gateway.Bucket{{Scope: "user", Key: "rl:{svc}:u:x", Rate: user}, {Scope: "service", Key: "rl:{svc}:s", Rate: service}}
+}
+
+// TestScriptDecidesAsMemoryDoes sends both limiters through the same calls. The rates
+// are slow enough that the milliseconds between them change no decision.
+func TestScriptDecidesAsMemoryDoes(t *testing.T) {
+	for name, c := range map[string]struct{ user, service gateway.Rate }{
+		"user refuses":    {gateway.Rate{PerMinute: 6, Burst: 5}, gateway.Rate{PerMinute: 60, Burst: 100}},
+		"service refuses": {gateway.Rate{PerMinute: 60, Burst: 100}, gateway.Rate{PerMinute: 6, Burst: 3}},
+		"both refuse":     {gateway.Rate{PerMinute: 6, Burst: 4}, gateway.Rate{PerMinute: 2, Burst: 4}},
+		"one at a time":   {gateway.Rate{PerMinute: 1, Burst: 1}, gateway.Rate{PerMinute: 60, Burst: 60}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := open(t, hubtest.RedisURL(t))
+			m := gateway.NewMemory(time.Now)
+			b := buckets(c.user, c.service)
+			for i := range 12 {
+				got, err := r.Take(t.Context(), b)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := m.Take(t.Context(), b)
+				if got.Refused != want.Refused || got.States[0].Remaining != want.States[0].Remaining || got.States[1].Remaining != want.States[1].Remaining {
+					t.Errorf("call %d: got %+v, want %+v", i, got, want)
+				}
+				if (got.RetryAfter - want.RetryAfter).Abs() > time.Second {
+					t.Errorf("call %d: wait %s, want %s", i, got.RetryAfter, want.RetryAfter)
+				}
+			}
+		})
+	}
+}
+
+// TestReplicasShareOneLimit has three replicas spend one bucket at once.
+func TestReplicasShareOneLimit(t *testing.T) {
+	url := hubtest.RedisURL(t)
+	b := buckets(gateway.Rate{PerMinute: 1, Burst: 20}, gateway.Rate{PerMinute: 600, Burst: 600})
+	var mu sync.Mutex
+	allowed := 0
+	var wg sync.WaitGroup
+	for range 3 {
+		r := open(t, url)
+		for range 15 {
+			wg.Go(func() {
+				var d gateway.Decision
+				var err error
+				for range 50 { // A cold pool may need more than the budget of one call.
+					if d, err = r.Take(context.Background(), b); err == nil {
+						break
+					}
+				}
+				if err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				if d.Refused == "" {
+					allowed++
+				}
+			})
+		}
+	}
+	wg.Wait()
+	if allowed > 20 {
+		t.Errorf("%d calls allowed, at most 20 may be", allowed)
+	}
+}
+
+func TestRedisThatHangsCostsLittle(t *testing.T) {
+	server := hubtest.NewRedis(t)
+	r := open(t, server.URL(0))
+	if err := r.Ping(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	if _, err := r.Take(t.Context(), buckets(gateway.Rate{PerMinute: 1, Burst: 1}, gateway.Rate{PerMinute: 1, Burst: 1})); err == nil {
+		t.Error("a hung Redis answered")
+	}
+	if took := time.Since(start); took > time.Second {
+		t.Errorf("a hung Redis cost %s", took)
+	}
+	if err := server.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	hubtest.Eventually(t, "Redis is back", func() bool { return r.Ping(t.Context()) == nil })
+}
+
+func TestNotices(t *testing.T) {
+	server := hubtest.NewRedis(t)
+	r := open(t, server.URL(0))
+	ctx, cancel := context.WithCancel(t.Context())
+	changed, lost, done := make(chan string, 16), make(chan struct{}, 16), make(chan error)
+	go func() {
+		done <- r.Subscribe(ctx, slog.New(slog.DiscardHandler), func(id string) { changed <- id }, func() { lost <- struct{}{} })
+	}()
+	<-lost
+	publish := func() {
+		t.Helper()
+		if err := server.Do(t.Context(), "PUBLISH "+redis.Notices+" ak_1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	publish()
+	if id := <-changed; id != "ak_1" {
+		t.Errorf("notice of %q", id)
+	}
+	if err := server.Do(t.Context(), "CLIENT KILL TYPE pubsub"); err != nil {
+		t.Fatal(err)
+	}
+	<-lost
+	publish()
+	if id := <-changed; id != "ak_1" {
+		t.Errorf("after the subscription broke: notice of %q", id)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+)
+
+// board shows the world what runs: it writes status.json and pids.json at each change.
+type board struct {
+	layout layout
+	log    *slog.Logger
+
+	mu     sync.Mutex
+	status status
+}
+
+func newBoard(l layout, log *slog.Logger, pid int, digest string) *board {
+	return &board{layout: l, log: log, status: status{PID: pid, Digest: digest, Programs: map[string]programStatus{}}}
+}
+
+func (b *board) started(name string, pid int, admin string) {
+	b.change(func(s *status) {
+		p := s.Programs[name]
+		if !p.Since.IsZero() {
+			p.Restarts++
+		}
+		p.PID, p.Since, p.Admin = pid, time.Now(), admin
+		s.Programs[name] = p
+	})
+}
+
+func (b *board) ended(name string, why error) {
+	b.change(func(s *status) {
+		p := s.Programs[name]
+		p.PID, p.Since, p.Error = 0, time.Now(), why.Error()
+		s.Programs[name] = p
+	})
+}
+
+func (b *board) remove(name string) { b.change(func(s *status) { delete(s.Programs, name) }) }
+
+func (b *board) seen(generation int64) { b.change(func(s *status) { s.Seen = generation }) }
+
+func (b *board) applied(generation int64) { b.change(func(s *status) { s.Applied = generation }) }
+
+func (b *board) change(f func(*status)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	before := pidsOf(b.status)
+	f(&b.status)
+	after := pidsOf(b.status)
+	// pids.json first: who waits for a status may then rely on the pids.
+	if !maps.Equal(before, after) {
+		if err := writeJSON(b.layout.pids(), after, 0o644); err != nil {
+			b.log.Error("cannot write pids.json", "error", err)
+		}
+	}
+	if err := writeJSON(b.layout.status(), b.status, 0o600); err != nil {
+		b.log.Error("cannot write status.json", "error", err)
+	}
+}
+
+// pidsOf lists what runs.
+func pidsOf(s status) map[string]int {
+	pids := map[string]int{}
+	for name, p := range s.Programs {
+		if p.PID != 0 {
+			pids[name] = p.PID
+		}
+	}
+	return pids
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"strings"
+)
+
+// outputs are the variables of dev.env. They are never taken from the caller: a shell that
+// has read an older dev.env would otherwise point new services at old servers.
+var outputs = []string{
+	"HUB_URL", "HUB_API_KEY", "HUB_API_KEY_READONLY",
+	"HUB_SERVICE_CODE", "HUB_SERVICE_SECRET", "HUB_WEBHOOK_SECRET", "HUB_LINKED_USER",
+	"HUB_REVIEWER_EMAIL", "HUB_REVIEWER_PASSWORD", "HUB_ADMIN_EMAIL", "HUB_ADMIN_PASSWORD",
+	"HUB_SOURCE_DSN", "HUB_SOURCE_ADMIN_DSN", "HUB_WRITE_STORE_URL", "HUB_REDIS_URL",
+	"HUB_MAIL_DIR", "HUB_PGSIM_URL", "HUB_PIDS",
+}
+
+func isOutput(name string) bool {
+	for _, o := range outputs {
+		if o == name {
+			return true
+		}
+	}
+	return false
+}
+
+// devEnv are the values of dev.env that this checkout has; what belongs to services that
+// are not there is left out.
+func devEnv(e environment) map[string]string {
+	values := map[string]string{
+		"HUB_URL":             e.gatewayURL(),
+		"HUB_SOURCE_DSN":      e.sourceDSN(),
+		"HUB_WRITE_STORE_URL": e.storeURL("hub"),
+		"HUB_REDIS_URL":       e.redisURL(),
+		"HUB_PIDS":            e.layout.pids(),
+	}
+	if e.options.sourceDSN == "" {
+		values["HUB_SOURCE_ADMIN_DSN"] = e.sampleDSN(ownerOfSample)
+	}
+	for _, k := range devKeys {
+		if issued, ok := e.state.Keys[k.name]; ok {
+			values[k.variable] = issued.Key
+		}
+	}
+	return values
+}
+
+// shellFile is the values as assignments that a POSIX shell reads. They are exported, so
+// that `. .hub/dev.env` is enough for the programs started from that shell.
+func shellFile(values map[string]string) []byte {
+	var b strings.Builder
+	b.WriteString("# Written by `make up`; for development only. Use: . .hub/dev.env\n")
+	for _, name := range outputs {
+		if v, ok := values[name]; ok {
+			b.WriteString("export " + name + "='" + strings.ReplaceAll(v, "'", `'\''`) + "'\n")
+		}
+	}
+	return []byte(b.String())
+}

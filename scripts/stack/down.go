@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"hub.internal/pkg/hubtest/servers"
+)
+
+func down(ctx context.Context, l layout, p progress) error {
+	c := control{l}
+	pid, err := c.pid()
+	if err != nil {
+		return err
+	}
+	if pid == 0 {
+		p.say("nothing runs")
+		return nil
+	}
+	return p.step("stopping services and servers", func() error { return c.stop(ctx) })
+}
+
+// reset removes .hub, and server data that had to be put elsewhere. Built programs stay.
+func reset(ctx context.Context, l layout, p progress) error {
+	if err := down(ctx, l, p); err != nil {
+		return err
+	}
+	stores, err := filepath.Glob(l.data("*"))
+	if err != nil {
+		return err
+	}
+	return p.step("removing "+l.hub(), func() error {
+		for _, dir := range stores {
+			real, err := realDir(dir)
+			if err != nil {
+				return err
+			}
+			if err := errors.Join(servers.Reclaim(ctx, real), servers.RemoveDir(dir)); err != nil {
+				return err
+			}
+		}
+		return os.RemoveAll(l.hub())
+	})
+}
+
+// realDir follows the link of a server's data that lie elsewhere.
+func realDir(dir string) (string, error) {
+	real, err := filepath.EvalSymlinks(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return dir, nil
+	}
+	return real, err
+}

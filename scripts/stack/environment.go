@@ -1,0 +1,152 @@
+package main
+
+import (
+	"maps"
+	"net"
+	"slices"
+	"strings"
+
+	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/postgres"
+)
+
+// Names of the two databases.
+const (
+	storeDatabase  = "hub"
+	sourceDatabase = "marketplace"
+)
+
+// environment makes the variables of every service from the state and the options.
+type environment struct {
+	layout   layout
+	state    *state
+	options  upOptions
+	services []service
+	caller   map[string]string // the variables of whoever ran `make up`
+}
+
+// settings are the variables of one service. What the caller has set wins.
+func (e environment) settings(s service) map[string]string {
+	env := map[string]string{
+		"HUB_ADDR":          e.state.addr(s.name),
+		"HUB_DISCOVERY":     e.options.discovery,
+		"HUB_STATIC":        e.static(),
+		"HUB_INTERNAL_KEYS": e.state.secret("internal"),
+		"PATH":              "/usr/local/bin:/usr/bin:/bin",
+	}
+	if e.options.discovery == "consul" {
+		env["HUB_CONSUL_ADDR"] = e.state.addr("consul")
+	}
+	if s.ops {
+		env["HUB_OPS_ADDR"] = e.state.addr(s.name + "-ops")
+	}
+	if s.store {
+		env["HUB_WRITE_STORE_URL"] = e.storeURL(postgres.ServiceRole(s.name))
+	}
+	if s.redis {
+		env["HUB_REDIS_URL"] = e.redisURL()
+	}
+	if s.source {
+		env["HUB_SOURCE_DSN"] = e.sourceDSN()
+	}
+	if s.pepper {
+		env["HUB_KEY_PEPPER"] = e.state.secret("pepper")
+	}
+	if s.catalog {
+		env["HUB_CATALOG"] = e.layout.path("deploy", "catalog.json")
+	}
+	for name, value := range e.overrides(s) {
+		env[name] = value
+		// Services refuse to be told a setting and a file that holds it.
+		if setting, isFile := strings.CutSuffix(name, "_FILE"); isFile {
+			delete(env, setting)
+		}
+	}
+	return env
+}
+
+// overrides are the caller's variables that reach the service.
+func (e environment) overrides(s service) map[string]string {
+	env := map[string]string{}
+	for name, value := range e.caller {
+		switch {
+		case strings.HasPrefix(name, "OTEL_"), strings.HasPrefix(name, "MCP_"),
+			slices.Contains([]string{"GOMAXPROCS", "GOGC", "GOMEMLIMIT", "GODEBUG", "SSL_CERT_FILE", "SSL_CERT_DIR"}, name):
+		case name == "HUB_ADDR", name == "HUB_OPS_ADDR":
+			// One address cannot serve all; the one that people mean is the gateway's.
+			if s.layer != layerEdge {
+				continue
+			}
+		case !strings.HasPrefix(name, "HUB_") || isOutput(name) || isOwn(name):
+			continue
+		}
+		env[name] = value
+	}
+	return env
+}
+
+// isOwn names variables that differ from service to service, or speak to this program.
+func isOwn(name string) bool {
+	return slices.Contains([]string{"HUB_WRITE_STORE_URL", "HUB_MIGRATE_URL", "HUB_ADVERTISE", "HUB_CONSUL"}, name)
+}
+
+func (e environment) static() string {
+	var list []string
+	for _, s := range e.services {
+		if s.layer != layerEdge {
+			list = append(list, s.name+"="+e.state.addr(s.name))
+		}
+	}
+	return strings.Join(list, ",")
+}
+
+func (e environment) storeURL(role string) string {
+	return "postgres://" + role + ":" + e.state.secret(role) + "@" + e.state.addr("postgres") + "/" + storeDatabase + "?sslmode=disable"
+}
+
+func (e environment) redisURL() string {
+	return "redis://:" + e.state.secret("redis") + "@" + e.state.addr("redis") + "/0"
+}
+
+func (e environment) sourceDSN() string {
+	if e.options.sourceDSN != "" {
+		return e.options.sourceDSN
+	}
+	return e.sampleDSN(servers.SourceReadOnly)
+}
+
+func (e environment) sampleDSN(user string) string {
+	return user + ":" + e.state.secret(user) + "@tcp(" + e.state.addr("mariadb") + ")/" + sourceDatabase
+}
+
+// gatewayURL is where a client on this machine reaches the gateway.
+func (e environment) gatewayURL() string {
+	addr := e.settings(table[0])["HUB_ADDR"]
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "http://" + addr
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return "http://" + net.JoinHostPort(host, port)
+}
+
+// environ is the settings in the form of os.Environ, in a fixed order.
+func environ(settings map[string]string) []string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		list = append(list, name+"="+settings[name])
+	}
+	return list
+}
+
+// environMap is the opposite.
+func environMap(list []string) map[string]string {
+	m := map[string]string{}
+	for _, v := range list {
+		name, value, _ := strings.Cut(v, "=")
+		m[name] = value
+	}
+	return m
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// readyLimit is how long the services may take to become ready.
+const readyLimit = time.Minute
+
+// crashes is how often a service may end before `up` calls it broken.
+const crashes = 3
+
+// awaitReady waits until every service answers its readiness check with 200. A service
+// that ends again and again fails at once, with its own last words.
+func awaitReady(ctx context.Context, c control, e environment) error {
+	before, err := c.status()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	for _, s := range e.services {
+		url := e.readyURL(s)
+		var last error
+		err := poll(ctx, nil, func() (bool, error) {
+			now, err := c.status()
+			if err != nil {
+				return false, err
+			}
+			for _, other := range e.services {
+				p := now.Programs[other.name]
+				if p.Restarts-before.Programs[other.name].Restarts >= crashes {
+					return false, withLog(fmt.Errorf("%s does not stay up (%s)", other.name, p.Error), c.layout.log(other.name))
+				}
+			}
+			last = ready(ctx, url)
+			return last == nil, nil
+		})
+		if ctx.Err() != nil && last != nil {
+			return withLog(fmt.Errorf("%s is not ready: %w", s.name, last), c.layout.log(s.name))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (e environment) readyURL(s service) string {
+	if s.layer == layerEdge {
+		return e.gatewayURL() + "/readyz"
+	}
+	return "http://" + e.settings(s)["HUB_ADDR"] + "/readyz"
+}
+
+// ready asks once.
+func ready(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return fmt.Errorf("%s", strings.TrimPrefix(err.Error(), "Get "))
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s", url, res.Status)
+	}
+	return nil
+}

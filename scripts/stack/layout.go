@@ -1,0 +1,54 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// layout knows where things lie in a checkout.
+type layout struct{ root string }
+
+func (l layout) path(elem ...string) string {
+	return filepath.Join(append([]string{l.root}, elem...)...)
+}
+
+func (l layout) hub() string             { return l.path(".hub") }
+func (l layout) bin(name string) string  { return l.path("bin", name) }
+func (l layout) data(name string) string { return l.path(".hub", "data", name) }
+func (l layout) log(name string) string  { return l.path(".hub", "log", name+".log") }
+
+// pids maps the name of each running service and server to its process id.
+func (l layout) pids() string { return l.path(".hub", "pids.json") }
+
+// env is the shell file for people and tests.
+func (l layout) env() string { return l.path(".hub", "dev.env") }
+
+// state holds secrets, ports and keys; plan is what the supervisor is to run, status what
+// it makes of it. All three are private.
+func (l layout) state() string  { return l.path(".hub", "state", "state.json") }
+func (l layout) plan() string   { return l.path(".hub", "state", "plan.json") }
+func (l layout) status() string { return l.path(".hub", "state", "status.json") }
+
+// supervisorLock is held by the supervisor while it lives, upLock by a running `up`.
+func (l layout) supervisorLock() string { return l.path(".hub", "state", "supervisor.lock") }
+func (l layout) upLock() string         { return l.path(".hub", "state", "up.lock") }
+
+// make creates the directories. Servers may run as other users, so the way to their data
+// is open; what is secret lies in state and log, which are closed.
+func (l layout) make() error {
+	for dir, mode := range map[string]os.FileMode{
+		l.hub():              0o755,
+		l.path(".hub/data"):  0o755,
+		l.path(".hub/state"): 0o700,
+		l.path(".hub/log"):   0o700,
+		l.path("bin"):        0o755,
+	} {
+		if err := os.MkdirAll(dir, mode); err != nil {
+			return err
+		}
+		if err := os.Chmod(dir, mode); err != nil { // whatever the umask said
+			return err
+		}
+	}
+	return nil
+}

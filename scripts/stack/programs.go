@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"hub.internal/pkg/hubtest/servers"
+)
+
+// serviceStarter starts one of Hub's services; its log is a file that it writes itself.
+func serviceStarter(l layout, spec serviceSpec) starter {
+	return func(context.Context) (running, string, error) {
+		log, err := openLog(l.log(spec.Name))
+		if err != nil {
+			return nil, "", err
+		}
+		defer log.Close() // the child has its own copy
+		p, err := servers.StartProgram(servers.Program{Path: spec.Path, Args: spec.Args, Env: spec.Env, Dir: l.root, Output: log})
+		if err != nil {
+			return nil, "", err
+		}
+		return p, "", nil
+	}
+}
+
+// serverStarter starts a server on its data below .hub. A new start takes over the data of
+// a crashed one.
+func serverStarter(l layout, spec serverSpec) starter {
+	return func(ctx context.Context) (running, string, error) {
+		return startServer(ctx, spec, servers.Options{
+			Dir: l.data(spec.Name), Port: spec.Port, Password: spec.Password,
+			// Not a file: a server's last words are wanted in its error as well.
+			Output: logWriter(l.log(spec.Name)),
+		})
+	}
+}
+
+func startServer(ctx context.Context, spec serverSpec, o servers.Options) (running, string, error) {
+	switch spec.Name {
+	case "mariadb":
+		s, err := servers.StartMariaDB(ctx, o)
+		if err != nil {
+			return nil, "", err
+		}
+		admin, err := s.AdminDSN()
+		return s, admin, err
+	case "postgres":
+		s, err := servers.StartPostgres(ctx, o)
+		if err != nil {
+			return nil, "", err
+		}
+		return s, s.SuperuserURL("postgres"), nil
+	case "redis":
+		s, err := servers.StartRedis(ctx, o)
+		if err != nil {
+			return nil, "", err
+		}
+		return s, "", nil
+	case "consul":
+		s, err := servers.StartConsul(ctx, o)
+		if err != nil {
+			return nil, "", err
+		}
+		return s, "", nil
+	}
+	return nil, "", fmt.Errorf("unknown server %s", spec.Name)
+}
+
+// logWriter appends to a log, which it opens for each write: servers print little, and so
+// no file has to be closed when they end.
+type logWriter string
+
+func (path logWriter) Write(b []byte) (int, error) {
+	f, err := openLog(string(path))
+	if err != nil {
+		return 0, err
+	}
+	n, err := f.Write(b)
+	return n, errors.Join(err, f.Close())
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+)
+
+// summary is what a person needs to know after `make up`.
+func summary(out io.Writer, e environment) {
+	values := devEnv(e)
+	rel := func(path string) string {
+		if r, err := filepath.Rel(e.layout.root, path); err == nil {
+			return r
+		}
+		return path
+	}
+	fmt.Fprintf(out, "\nHub is up.\n\n")
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "  URL\t%s\n", values["HUB_URL"])
+	if key := values["HUB_API_KEY"]; key != "" {
+		fmt.Fprintf(w, "  API key, all scopes\t%s\n", key)
+		fmt.Fprintf(w, "  API key, read only\t%s\n", values["HUB_API_KEY_READONLY"])
+	}
+	source := "sample data in a private MariaDB (" + sourceDatabase + ")"
+	if e.options.sourceDSN != "" {
+		source = "your own (SOURCE_DSN)"
+	}
+	fmt.Fprintf(w, "  Source database\t%s\n", source)
+	fmt.Fprintf(w, "  Settings for shells\t. %s\n", rel(e.layout.env()))
+	fmt.Fprintf(w, "  Logs\t%s  (make logs)\n", rel(e.layout.path(".hub", "log")))
+	w.Flush()
+	fmt.Fprintf(out, "\nA first call:\n\n  . %s\n  curl -s -H \"Authorization: Bearer $HUB_API_KEY\" -d '{\"limit\":3}' $HUB_URL/api/tools/search_brands\n\n", rel(e.layout.env()))
+}
+
+func printStatus(out io.Writer, l layout) error {
+	c := control{l}
+	pid, err := c.pid()
+	if err != nil {
+		return err
+	}
+	if pid == 0 {
+		return errors.New("nothing runs; `make up` starts it")
+	}
+	now, err := c.status()
+	if err != nil {
+		return err
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "NAME\tPID\tFOR\tRESTARTS\tLAST ERROR")
+	fmt.Fprintf(w, "supervisor\t%d\t\t\t\n", pid)
+	for _, name := range slices.Sorted(maps.Keys(now.Programs)) {
+		p := now.Programs[name]
+		number := "down"
+		if p.PID != 0 {
+			number = strconv.Itoa(p.PID)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", name, number, time.Since(p.Since).Round(time.Second), p.Restarts, shorten(p.Error, 100))
+	}
+	return w.Flush()
+}
+
+func shorten(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}
+
+// logs hands over to tail.
+func logs(l layout, names []string, lines int, follow bool) error {
+	files, err := filepath.Glob(l.log("*"))
+	if err != nil {
+		return err
+	}
+	if len(names) > 0 {
+		known := make([]string, len(files))
+		for i, f := range files {
+			known[i] = strings.TrimSuffix(filepath.Base(f), ".log")
+		}
+		if !slices.Contains(known, names[0]) {
+			return fmt.Errorf("no log of %q; there are: %s", names[0], strings.Join(known, " "))
+		}
+		files = []string{l.log(names[0])}
+	}
+	if len(files) == 0 {
+		return errors.New("no logs yet; `make up` writes them")
+	}
+	tail, err := exec.LookPath("tail")
+	if err != nil {
+		return err
+	}
+	argv := []string{"tail", "-n", strconv.Itoa(lines)}
+	if follow {
+		argv = append(argv, "-F")
+	}
+	return syscall.Exec(tail, append(argv, files...), os.Environ())
+}

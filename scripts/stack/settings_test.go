@@ -1,0 +1,130 @@
+package main
+
+import (
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func testEnvironment(caller map[string]string) environment {
+	st := &state{Secrets: map[string]string{}, Ports: map[string]int{}, Keys: map[string]apiKey{}}
+	e := environment{layout: layout{"/repo"}, state: st, options: upOptions{discovery: "static"}, services: table[:3], caller: caller}
+	if err := st.choosePorts(portNames(e), func(int) bool { return true }); err != nil {
+		panic(err)
+	}
+	return e
+}
+
+func TestSettingsOfServices(t *testing.T) {
+	e := testEnvironment(nil)
+	gateway, auth, query := e.settings(table[0]), e.settings(table[1]), e.settings(table[2])
+	for _, c := range []struct{ what, got, want string }{
+		{"gateway's address", gateway["HUB_ADDR"], "127.0.0.1:8080"},
+		{"gateway's catalog", gateway["HUB_CATALOG"], "/repo/deploy/catalog.json"},
+		{"the list of neighbours", gateway["HUB_STATIC"], "auth=" + auth["HUB_ADDR"] + ",query=" + query["HUB_ADDR"]},
+		{"the internal key", auth["HUB_INTERNAL_KEYS"], query["HUB_INTERNAL_KEYS"]},
+		{"gateway's pepper", gateway["HUB_KEY_PEPPER"], ""},
+		{"auth's source", auth["HUB_SOURCE_DSN"], ""},
+		{"gateway's URL", e.gatewayURL(), "http://127.0.0.1:8080"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s = %q, want %q", c.what, c.got, c.want)
+		}
+	}
+	if url := query["HUB_WRITE_STORE_URL"]; !strings.HasPrefix(url, "postgres://hub_query:") {
+		t.Errorf("query's store URL = %s: not its own role", url)
+	}
+	if key := auth["HUB_KEY_PEPPER"]; len(key) < 32 {
+		t.Errorf("pepper %q is too short", key)
+	}
+}
+
+func TestTheCallersVariablesWin(t *testing.T) {
+	e := testEnvironment(map[string]string{
+		"HUB_LOG_LEVEL": "debug", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://x", "MCP_MAX_ROW_LIMIT": "5",
+		"HUB_ADDR": "0.0.0.0:9000", "HUB_INTERNAL_KEYS_FILE": "/keys",
+		"HUB_WRITE_STORE_URL": "stale", "HUB_REDIS_URL": "stale", "HUB_SOURCE_DSN": "stale", "HUB_URL": "stale", // from an old dev.env
+		"EDITOR": "vi",
+	})
+	gateway, query := e.settings(table[0]), e.settings(table[2])
+	for name, want := range map[string]string{
+		"HUB_LOG_LEVEL": "debug", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://x", "MCP_MAX_ROW_LIMIT": "5", "HUB_INTERNAL_KEYS_FILE": "/keys", "HUB_INTERNAL_KEYS": "",
+	} {
+		if gateway[name] != want || query[name] != want {
+			t.Errorf("%s = %q and %q, want %q", name, gateway[name], query[name], want)
+		}
+	}
+	if gateway["HUB_ADDR"] != "0.0.0.0:9000" || query["HUB_ADDR"] == "0.0.0.0:9000" {
+		t.Errorf("HUB_ADDR: gateway %s, query %s", gateway["HUB_ADDR"], query["HUB_ADDR"])
+	}
+	if e.gatewayURL() != "http://127.0.0.1:9000" {
+		t.Errorf("URL = %s", e.gatewayURL())
+	}
+	for _, env := range []map[string]string{gateway, query} {
+		for name, value := range env {
+			if value == "stale" || name == "EDITOR" {
+				t.Errorf("%s=%s reached a service", name, value)
+			}
+		}
+	}
+}
+
+func TestPortsStayAndGiveWay(t *testing.T) {
+	names := []string{"gateway", "auth", "query", "redis"}
+	s := &state{Ports: map[string]int{}}
+	busy := map[int]bool{8080: true}
+	free := func(p int) bool { return !busy[p] }
+	if err := s.choosePorts(names, free); err != nil {
+		t.Fatal(err)
+	}
+	if s.Ports["gateway"] != 8081 || s.Ports["redis"] != 16379 || s.Ports["auth"] == s.Ports["query"] {
+		t.Fatalf("ports: %v", s.Ports)
+	}
+	before := fmt.Sprint(s.Ports)
+	delete(busy, 8080) // a better one is free again: no reason to move
+	if err := s.choosePorts(names, free); err != nil || fmt.Sprint(s.Ports) != before {
+		t.Errorf("ports moved from %s to %v (%v)", before, s.Ports, err)
+	}
+	query := s.Ports["query"]
+	busy[query] = true
+	if err := s.choosePorts(names, free); err != nil || s.Ports["query"] == query || s.Ports["query"] == s.Ports["auth"] {
+		t.Errorf("query's port %d is taken, and the new one is %d (%v)", query, s.Ports["query"], err)
+	}
+}
+
+func TestDevEnvCanBeSourced(t *testing.T) {
+	values := map[string]string{"HUB_URL": "http://x", "HUB_API_KEY": `it's $HOME "quoted" \n` + "`id`", "HUB_SOURCE_DSN": "a:b@tcp(h:1)/d?x=1&y=2"}
+	path := t.TempDir() + "/dev.env"
+	if err := writeFile(path, shellFile(values), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("sh", "-c", `set -eu; . "$0"; sh -c 'printf "%s\n" "$HUB_URL" "$HUB_API_KEY" "$HUB_SOURCE_DSN"'`, path).CombinedOutput()
+	if err != nil {
+		t.Fatal(err, string(out))
+	}
+	want := []string{values["HUB_URL"], values["HUB_API_KEY"], values["HUB_SOURCE_DSN"], ""}
+	if got := strings.Split(string(out), "\n"); !slices.Equal(got, want) {
+		t.Errorf("sh reads %q, want %q", got, want)
+	}
+}
+
+func TestSecretsStay(t *testing.T) {
+	l := newCheckout(t).layout
+	s, err := loadState(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := s.secret("pepper")
+	if err := s.save(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := loadState(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.secret("pepper") != first || again.secret("other") == first {
+		t.Error("a secret changed over a restart, or two are the same")
+	}
+}

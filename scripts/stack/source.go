@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"hub.internal/pkg/hubtest/servers"
+)
+
+// ownerOfSample loads the sample data.
+const ownerOfSample = servers.SourceOwner
+
+// checkSource tries the user's own source database before anything is started.
+func checkSource(ctx context.Context, dsn string) error {
+	if dsn == "" {
+		return nil
+	}
+	c, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		return fmt.Errorf("SOURCE_DSN: %w; want user:password@tcp(host:port)/database", err)
+	}
+	if c.DBName == "" {
+		return errors.New("SOURCE_DSN names no database; want user:password@tcp(host:port)/database")
+	}
+	c.Logger = &mysql.NopLogger{}
+	connector, err := mysql.NewConnector(c)
+	if err != nil {
+		return fmt.Errorf("SOURCE_DSN: %w", err)
+	}
+	db := sql.OpenDB(connector)
+	defer db.Close()
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if err := db.PingContext(ctx); err != nil {
+		return fmt.Errorf("SOURCE_DSN: cannot connect to %s: %w", c.Addr, err)
+	}
+	return nil
+}
+
+// createSample makes the sample's database and users.
+func createSample(ctx context.Context, e environment, adminDSN string) error {
+	schema, err := os.ReadFile(e.layout.path("deploy", "source", "schema.sql"))
+	if err != nil {
+		return err
+	}
+	return servers.Source{
+		Database: sourceDatabase, Schema: string(schema),
+		Owner: ownerOfSample, OwnerPassword: e.state.secret(ownerOfSample),
+		Reader: servers.SourceReadOnly, ReaderPassword: e.state.secret(servers.SourceReadOnly),
+	}.Create(ctx, adminDSN)
+}
+
+// loadSample fills the database. An earlier attempt may have ended half way, hence --force.
+func loadSample(ctx context.Context, e environment, p progress) error {
+	cmd := exec.CommandContext(ctx, e.layout.bin("gen"), "--scale", "1", "--force", "--dsn", e.sampleDSN(ownerOfSample))
+	cmd.Dir = e.layout.root
+	cmd.Stdout, cmd.Stderr = p.out, p.out // it shows its own progress
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("loading the sample data: %w", err)
+	}
+	e.state.SampleLoaded = true
+	return e.state.save()
+}

@@ -1,0 +1,50 @@
+package main
+
+// portNames is everything that listens, in the order of the table.
+func portNames(e environment) []string {
+	names := []string{}
+	for _, s := range e.services {
+		names = append(names, s.name)
+		if s.ops {
+			names = append(names, s.name+"-ops")
+		}
+	}
+	return append(names, serverNames(e.options)...)
+}
+
+// serverNames are the servers that this start needs.
+func serverNames(o upOptions) []string {
+	names := []string{"postgres", "redis"}
+	if o.sourceDSN == "" {
+		names = append(names, "mariadb")
+	}
+	if o.discovery == "consul" {
+		names = append(names, "consul")
+	}
+	return names
+}
+
+func serverSpecs(e environment) (specs []serverSpec) {
+	for _, name := range serverNames(e.options) {
+		spec := serverSpec{Name: name, Port: e.state.Ports[name]}
+		if name == "redis" {
+			spec.Password = e.state.secret("redis")
+		}
+		specs = append(specs, spec)
+	}
+	return specs
+}
+
+func serviceSpecs(e environment) (specs []serviceSpec, err error) {
+	for _, s := range e.services {
+		digest, err := fileDigest(e.layout.bin(s.name))
+		if err != nil {
+			return nil, err
+		}
+		specs = append(specs, serviceSpec{
+			Name: s.name, Path: e.layout.bin(s.name), Digest: digest, Args: []string{"serve"},
+			Env: environ(e.settings(s)), Layer: s.layer, Grace: grace,
+		})
+	}
+	return specs, nil
+}

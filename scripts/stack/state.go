@@ -1,0 +1,106 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+
+	"hub.internal/pkg/hubtest/servers"
+)
+
+// state is what has to stay the same from one start to the next.
+type state struct {
+	Secrets map[string]string // made at the first use
+	Ports   map[string]int
+	Keys    map[string]apiKey // API keys by name, as auth issued them
+	// SampleLoaded is set when the sample data are in the source database, whole.
+	SampleLoaded bool
+	Generation   int64 // of the plan
+
+	path string
+}
+
+// apiKey is an issued key.
+type apiKey struct {
+	ID  string `json:"id"`
+	Key string `json:"key"`
+}
+
+func loadState(l layout) (*state, error) {
+	s := &state{Secrets: map[string]string{}, Ports: map[string]int{}, Keys: map[string]apiKey{}, path: l.state()}
+	return s, readJSON(s.path, s)
+}
+
+func (s *state) save() error { return writeJSON(s.path, s, 0o600) }
+
+// secret is a random value of 48 hexadecimal digits, the same at every start.
+func (s *state) secret(name string) string {
+	if s.Secrets[name] == "" {
+		b := make([]byte, 24)
+		rand.Read(b) // never fails
+		s.Secrets[name] = hex.EncodeToString(b)
+	}
+	return s.Secrets[name]
+}
+
+// preferred are the ports to try first. They lie below the range from which the kernel
+// takes the ports of outgoing connections, so that they are still free at the next start.
+var preferred = map[string]int{
+	"gateway": 8080, "mariadb": 13306, "postgres": 15432, "redis": 16379, "consul": 18500,
+}
+
+// firstPort is where the search begins for everything else.
+const firstPort = 17000
+
+// choosePorts gives each name a port: its last one if that is still free, else the
+// preferred one, else the next free. It is called while nothing of ours runs.
+func (s *state) choosePorts(names []string, free func(int) bool) error {
+	taken := map[int]string{}
+	for _, name := range names {
+		if p := s.Ports[name]; p != 0 && taken[p] == "" && free(p) {
+			taken[p] = name
+		} else {
+			s.Ports[name] = 0
+		}
+	}
+	for _, name := range names {
+		if s.Ports[name] != 0 {
+			continue
+		}
+		p := preferred[name]
+		if p == 0 {
+			p = firstPort
+		}
+		for ; taken[p] != "" || !free(p); p++ {
+			if p > 32000 {
+				return fmt.Errorf("no free port for %s", name)
+			}
+		}
+		taken[p], s.Ports[name] = name, p
+	}
+	return nil
+}
+
+// addPorts gives ports to names that have none yet, while the others run.
+func (s *state) addPorts(names []string) error {
+	ours := map[int]bool{}
+	for _, p := range s.Ports {
+		ours[p] = true
+	}
+	fresh := &state{Ports: map[string]int{}}
+	var without []string
+	for _, name := range names {
+		if s.Ports[name] == 0 {
+			without = append(without, name)
+		}
+	}
+	if err := fresh.choosePorts(without, func(p int) bool { return !ours[p] && servers.PortFree(p) }); err != nil {
+		return err
+	}
+	for name, p := range fresh.Ports {
+		s.Ports[name] = p
+	}
+	return nil
+}
+
+func (s *state) addr(name string) string { return fmt.Sprintf("127.0.0.1:%d", s.Ports[name]) }

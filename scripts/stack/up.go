@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"hub.internal/pkg/hubtest/servers"
+)
+
+type upOptions struct {
+	sourceDSN string
+	discovery string
+	docker    bool
+}
+
+// up brings everything up, step by step. Each step looks at what is there already, so that
+// a second run finds little to do and a failed one can be repeated.
+func up(ctx context.Context, l layout, o upOptions, p progress) error {
+	if o.discovery != "static" && o.discovery != "consul" {
+		return fmt.Errorf("DISCOVERY=%s: want static or consul", o.discovery)
+	}
+	if o.discovery == "consul" {
+		if _, err := servers.ConsulPath(); err != nil {
+			return fmt.Errorf("DISCOVERY=consul: %w", err)
+		}
+	}
+	if err := checkSource(ctx, o.sourceDSN); err != nil {
+		return err
+	}
+	if err := l.make(); err != nil {
+		return err
+	}
+	lock, err := waitForLock(ctx, l.upLock(), p)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := installServers(ctx, l, p); err != nil {
+		return err
+	}
+	if err := p.step("building programs", func() error { return build(ctx, l) }); err != nil {
+		return err
+	}
+	st, err := loadState(l)
+	if err != nil {
+		return err
+	}
+	e := environment{layout: l, state: st, options: o, services: present(l), caller: environMap(os.Environ())}
+	if err := bringUp(ctx, e, p); err != nil {
+		return err
+	}
+	summary(p.out, e)
+	return nil
+}
+
+// bringUp is up once the programs are built.
+func bringUp(ctx context.Context, e environment, p progress) error {
+	c := control{e.layout}
+	if err := settle(ctx, c, e, p); err != nil {
+		return err
+	}
+	if err := startServers(ctx, c, e, p); err != nil {
+		return err
+	}
+	if err := startServices(ctx, c, e, p); err != nil {
+		return err
+	}
+	if i := slices.IndexFunc(e.services, func(s service) bool { return s.pepper }); i >= 0 {
+		if err := issueKeys(ctx, e, e.services[i]); err != nil {
+			return err
+		}
+	}
+	return writeFile(e.layout.env(), shellFile(devEnv(e)), 0o600)
+}
+
+func waitForLock(ctx context.Context, path string, p progress) (*os.File, error) {
+	lock, err := lockFile(path)
+	if !errors.Is(err, errLocked) {
+		return lock, err
+	}
+	err = p.step("waiting for another `make up`", func() error {
+		return poll(ctx, nil, func() (bool, error) {
+			lock, err = lockFile(path)
+			if errors.Is(err, errLocked) {
+				return false, nil
+			}
+			return err == nil, err
+		})
+	})
+	return lock, err
+}
+
+// settle makes sure that no supervisor of an older build or one that has hung stands in the
+// way, and that every name has a port.
+func settle(ctx context.Context, c control, e environment, p progress) error {
+	pid, err := c.pid()
+	if err != nil {
+		return err
+	}
+	if pid != 0 {
+		digest, err := fileDigest(e.layout.bin("stack"))
+		if err != nil {
+			return err
+		}
+		now, err := c.status()
+		if err != nil {
+			return err
+		}
+		if now.Digest != digest {
+			if err := p.step("stopping everything: the supervisor itself has changed", func() error { return c.stop(ctx) }); err != nil {
+				return err
+			}
+			pid = 0
+		}
+	}
+	names := portNames(e)
+	if pid != 0 {
+		if err := e.state.addPorts(names); err != nil {
+			return err
+		}
+		return e.state.save()
+	}
+	// Servers of a supervisor that was killed may still be about to end.
+	for _, s := range serverNames(e.options) {
+		real, err := realDir(e.layout.data(s))
+		if err != nil {
+			return err
+		}
+		if err := servers.Reclaim(ctx, real); err != nil {
+			return err
+		}
+	}
+	if err := e.state.choosePorts(names, servers.PortFree); err != nil {
+		return err
+	}
+	return e.state.save()
+}
+
+// startServers brings the servers up and what has to be in them before a service starts.
+func startServers(ctx context.Context, c control, e environment, p progress) error {
+	next := plan{Servers: serverSpecs(e)}
+	// Services that run go on meanwhile, as they are: their old version may run on the new
+	// schema (migrations expand first).
+	if pid, err := c.pid(); err != nil {
+		return err
+	} else if pid != 0 {
+		var current plan
+		if err := readJSON(e.layout.plan(), &current); err != nil {
+			return err
+		}
+		next.Services = current.Services
+	}
+	var now status
+	err := p.step("starting "+strings.Join(serverNames(e.options), ", "), func() (err error) {
+		now, err = execute(ctx, c, e, next)
+		if err != nil {
+			return err
+		}
+		for _, name := range serverNames(e.options) {
+			if s := now.Programs[name]; s.PID == 0 {
+				return withLog(fmt.Errorf("%s did not start: %s", name, s.Error), e.layout.log(name))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err = p.step("migrating the write store", func() error {
+		if err := bootstrapStore(ctx, e, now.Programs["postgres"].Admin); err != nil {
+			return err
+		}
+		for _, s := range e.services {
+			if err := migrate(ctx, e, s); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil || e.options.sourceDSN != "" {
+		return err
+	}
+	if err := createSample(ctx, e, now.Programs["mariadb"].Admin); err != nil {
+		return fmt.Errorf("source database: %w", err)
+	}
+	if e.state.SampleLoaded {
+		return nil
+	}
+	p.say("loading sample data")
+	return loadSample(ctx, e, p)
+}
+
+// startServices starts the services, or restarts those that have changed.
+func startServices(ctx context.Context, c control, e environment, p progress) error {
+	specs, err := serviceSpecs(e)
+	if err != nil {
+		return err
+	}
+	names := make([]string, len(specs))
+	for i, s := range specs {
+		names[i] = s.Name
+	}
+	return p.step("starting "+strings.Join(names, ", "), func() error {
+		if _, err := execute(ctx, c, e, plan{Servers: serverSpecs(e), Services: specs}); err != nil {
+			return err
+		}
+		return awaitReady(ctx, c, e)
+	})
+}
+
+// execute gives the supervisor a new plan. One that hangs is replaced.
+func execute(ctx context.Context, c control, e environment, next plan) (status, error) {
+	e.state.Generation++
+	next.Generation = e.state.Generation
+	if err := e.state.save(); err != nil {
+		return status{}, err
+	}
+	now, err := c.run(ctx, next)
+	if errors.Is(err, errDeaf) {
+		if err := c.kill(ctx); err != nil {
+			return status{}, err
+		}
+		now, err = c.run(ctx, next)
+	}
+	if err != nil && ctx.Err() == nil {
+		return status{}, withLog(err, e.layout.log("supervisor"))
+	}
+	return now, err
+}

@@ -16,13 +16,13 @@ import (
 // Binding ties an object schema to the Go type that its inputs decode into.
 type Binding[In any] struct {
 	*Validator
-	template In
+	defaults []byte // of the root's members, as one object
 	options  jsonv2.Options
 }
 
-// Bind checks that the schema and the struct In name the same members, and
-// prepares both. It panics on a mismatch: that is a programming error, and it
-// has to stop the program at its start, not a caller later.
+// Bind checks that the schema and the struct In name the same members with types
+// that fit, and prepares both. It panics on a mismatch: that is a programming error,
+// and it has to stop the program at its start, not a caller later.
 func Bind[In any](s *Schema) *Binding[In] {
 	v, err := Compile(s)
 	if err != nil {
@@ -31,18 +31,23 @@ func Bind[In any](s *Schema) *Binding[In] {
 	if err := sameMembers(s, reflect.TypeFor[In](), "(root)"); err != nil {
 		panic(fmt.Sprintf("schema: %v", err))
 	}
-	b := &Binding[In]{Validator: v, options: jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(unmarshalWhole))}
+	b := &Binding[In]{Validator: v, options: jsonv2.JoinOptions(jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(unmarshalWhole)),
+		jsontext.AllowDuplicateNames(true))} // Validate has refused them
 	defaults := map[string]json.RawMessage{}
 	for name, p := range s.Properties {
-		if p.Default != nil {
-			defaults[name] = p.Default
+		if p.Default == nil {
+			continue
 		}
+		if f := (&Validator{root: v.root.properties[name].node}).Validate(p.Default); f != nil {
+			panic(fmt.Sprintf("schema: default of %s: %v", name, f))
+		}
+		defaults[name] = p.Default
 	}
-	raw, err := json.Marshal(defaults)
-	if err != nil {
+	if b.defaults, err = json.Marshal(defaults); err != nil {
 		panic(fmt.Sprintf("schema: defaults: %v", err))
 	}
-	if f := b.decode(raw, &b.template); f != nil {
+	var in In
+	if f := b.decode(b.defaults, &in); f != nil {
 		panic(fmt.Sprintf("schema: defaults: %v", f))
 	}
 	return b
@@ -51,11 +56,16 @@ func Bind[In any](s *Schema) *Binding[In] {
 // Decode validates input and decodes it; absent members take their defaults.
 // It returns E_VALIDATION with every violation.
 func (b *Binding[In]) Decode(input []byte) (In, *fault.Error) {
-	in := b.template
+	var in In
 	if f := b.Validate(input); f != nil {
 		return in, f
 	}
-	return in, b.decode(input, &in)
+	// Decoded for each call: what one caller gets must not share a slice with the next one's.
+	if f := b.decode(b.defaults, &in); f != nil {
+		return in, f
+	}
+	f := b.decode(input, &in)
+	return in, f
 }
 
 func (b *Binding[In]) decode(input []byte, in *In) *fault.Error {
@@ -79,17 +89,26 @@ func unmarshalWhole(dec *jsontext.Decoder, to *int64) error {
 	return nil
 }
 
+// sameMembers holds a Go type to a schema: what Validate lets through has to decode.
 func sameMembers(s *Schema, t reflect.Type, at string) error {
+	if s.Default != nil && strings.Count(at, "/") != 1 {
+		return fmt.Errorf("%s: only a member of the root may have a default", at)
+	}
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
 	switch {
-	case s.Type == "array" && t.Kind() == reflect.Slice && s.Items != nil:
-		return sameMembers(s.Items, t.Elem(), at+"/*")
-	case s.Type != "object" || s.Properties == nil:
+	case t == reflect.TypeFor[json.RawMessage](),
+		s.Type == "string" && t.Kind() == reflect.String,
+		s.Type == "integer" && t == reflect.TypeFor[int64](),
+		s.Type == "boolean" && t.Kind() == reflect.Bool,
+		s.Type == "array" && t.Kind() == reflect.Slice && s.Items == nil,
+		s.Type == "object" && t.Kind() == reflect.Map && s.Properties == nil:
 		return nil
-	case t.Kind() != reflect.Struct:
-		return fmt.Errorf("%s: object bound to %s", at, t)
+	case s.Type == "array" && t.Kind() == reflect.Slice:
+		return sameMembers(s.Items, t.Elem(), at+"/*")
+	case s.Type != "object" || t.Kind() != reflect.Struct:
+		return fmt.Errorf("%s: %s bound to %s", at, s.Type, t)
 	}
 	fields := map[string]reflect.Type{}
 	for _, f := range reflect.VisibleFields(t) {

@@ -50,5 +50,8 @@ func ParseISODate(s string) (time.Time, error) {
 	if t, err := time.Parse(time.DateOnly, s); err == nil {
 		return t, nil
 	}
-	return time.Parse(time.RFC3339, s)
+	// time.Parse is laxer than RFC 3339: it takes 9:00 for 09:00, and a comma.
+	var t time.Time
+	err := t.UnmarshalText([]byte(s))
+	return t, err
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/big"
 	"regexp"
 	"slices"
 	"strconv"
@@ -33,17 +32,19 @@ type Violation struct {
 
 // Invalid returns an E_VALIDATION fault that lists the violations, at most MaxViolations.
 func Invalid(violations ...Violation) *fault.Error {
+	return invalid(violations[:min(len(violations), MaxViolations)], len(violations))
+}
+
+// invalid lists what was kept of count violations.
+func invalid(violations []Violation, count int) *fault.Error {
 	first := violations[0]
 	at := first.Path
 	if at == "" {
 		at = "the input"
 	}
 	message := fmt.Sprintf("%s %s.", at, first.Message)
-	if n := len(violations) - 1; n > 0 {
-		message = fmt.Sprintf("%s (%d more: see details.violations)", message, n)
-	}
-	if len(violations) > MaxViolations {
-		violations = violations[:MaxViolations]
+	if count > 1 {
+		message = fmt.Sprintf("%s (%d more: see details.violations)", message, count-1)
 	}
 	return fault.New(fault.Validation, "%s", message).With(map[string]any{"violations": violations})
 }
@@ -55,7 +56,7 @@ type Validator struct{ root *node }
 type node struct {
 	kind                 string
 	properties           map[string]*member
-	required             []string
+	required             []string // at most 64: object keeps them in a bit set
 	closed               bool
 	items                *node
 	minItems, maxItems   int
@@ -93,7 +94,7 @@ func compile(s *Schema, path string) (*node, error) {
 	}
 	for _, v := range s.Enum {
 		text, ok := v.(string)
-		if !ok {
+		if !ok || s.Type != "string" {
 			return nil, fmt.Errorf("schema %s: enum of strings only", orRoot(path))
 		}
 		n.enum = append(n.enum, text)
@@ -104,6 +105,11 @@ func compile(s *Schema, path string) (*node, error) {
 			return nil, fmt.Errorf("schema %s: %w", orRoot(path), err)
 		}
 		n.pattern = re
+	}
+	for i, name := range s.Required {
+		if s.Properties[name] == nil || slices.Contains(s.Required[:i], name) || i == 64 {
+			return nil, fmt.Errorf("schema %s: required lists %q, which is no property, is there twice, or is one of more than 64", orRoot(path), name)
+		}
 	}
 	n.closed = s.AdditionalProperties != nil
 	if s.Properties != nil {
@@ -184,8 +190,8 @@ func (v *Validator) Validate(input []byte) *fault.Error {
 	if err != nil {
 		return Invalid(notJSON(err, len(input)))
 	}
-	if len(p.found) > 0 {
-		return Invalid(p.found...)
+	if p.count > 0 {
+		return invalid(p.found, p.count)
 	}
 	return nil
 }
@@ -205,17 +211,28 @@ func notJSON(err error, length int) Violation {
 	return v
 }
 
-// pass is the state of one Validate.
+// pass is the state of one Validate. It keeps the violations that are listed and
+// counts the others: a body of 32 MiB can hold millions.
 type pass struct {
 	dec   *jsontext.Decoder
 	found []Violation
+	count int
 }
 
-func (p *pass) report(path, rule, format string, args ...any) {
-	p.found = append(p.found, Violation{Path: path, Rule: rule, Message: fmt.Sprintf(format, args...)})
-}
+// report is about the value that was read last.
+func (p *pass) report(rule, format string, args ...any) { p.reportMember("", rule, format, args...) }
 
-func (p *pass) here() string { return string(p.dec.StackPointer()) }
+// reportMember is about a member of that value; "" is the value itself.
+func (p *pass) reportMember(name, rule, format string, args ...any) {
+	if p.count++; p.count > MaxViolations {
+		return
+	}
+	path := p.dec.StackPointer()
+	if name != "" {
+		path = path.AppendToken(name)
+	}
+	p.found = append(p.found, Violation{Path: string(path), Rule: rule, Message: fmt.Sprintf(format, args...)})
+}
 
 func (p *pass) value(n *node) error {
 	kind := p.dec.PeekKind()
@@ -234,7 +251,7 @@ func (p *pass) value(n *node) error {
 	if err := p.dec.SkipValue(); err != nil {
 		return err
 	}
-	p.report(p.here(), "type", "must be %s, not %s", article(n.kind), kindName(kind))
+	p.report("type", "must be %s, not %s", article(n.kind), kindName(kind))
 	return nil
 }
 
@@ -284,12 +301,11 @@ func (p *pass) object(n *node) error {
 			m = n.properties[string(name)]
 		}
 		if m == nil {
-			path := p.here()
 			if err := p.dec.SkipValue(); err != nil {
 				return err
 			}
 			if n.closed {
-				p.report(path, "additionalProperties", "is not a property of this input")
+				p.report("additionalProperties", "is not a property of this input")
 			}
 			continue
 		}
@@ -305,7 +321,7 @@ func (p *pass) object(n *node) error {
 	}
 	for i, name := range n.required {
 		if seen&(1<<i) == 0 {
-			p.report(p.here()+"/"+name, "required", "is required")
+			p.reportMember(name, "required", "is required")
 		}
 	}
 	return nil
@@ -332,10 +348,10 @@ func (p *pass) array(n *node) error {
 		return err
 	}
 	if count < n.minItems {
-		p.report(p.here(), "minItems", "must hold at least %d, not %d", n.minItems, count)
+		p.report("minItems", "must hold at least %d, not %d", n.minItems, count)
 	}
 	if count > n.maxItems {
-		p.report(p.here(), "maxItems", "must hold at most %d, not %d", n.maxItems, count)
+		p.report("maxItems", "must hold at most %d, not %d", n.maxItems, count)
 	}
 	return nil
 }
@@ -354,20 +370,20 @@ func (p *pass) text(n *node) error {
 	if n.minLength > 0 || n.maxLength < math.MaxInt {
 		switch length := utf8.RuneCount(plain); {
 		case length < n.minLength:
-			p.report(p.here(), "minLength", "must have at least %d characters, not %d", n.minLength, length)
+			p.report("minLength", "must have at least %d characters, not %d", n.minLength, length)
 		case length > n.maxLength:
-			p.report(p.here(), "maxLength", "must have at most %d characters, not %d", n.maxLength, length)
+			p.report("maxLength", "must have at most %d characters, not %d", n.maxLength, length)
 		}
 	}
 	if n.enum != nil && !slices.Contains(n.enum, string(plain)) {
-		p.report(p.here(), "enum", "must be one of %s", strings.Join(n.enum, ", "))
+		p.report("enum", "must be one of %s", strings.Join(n.enum, ", "))
 	}
 	if n.pattern != nil && !n.pattern.Match(plain) {
-		p.report(p.here(), "pattern", "must match %s", n.pattern)
+		p.report("pattern", "must match %s", n.pattern)
 	}
 	if n.format != "" {
 		if f := formats[n.format]; !f.holds(string(plain)) {
-			p.report(p.here(), "format", "%s", f.message)
+			p.report("format", "%s", f.message)
 		}
 	}
 	return nil
@@ -381,56 +397,58 @@ func (p *pass) integer(n *node) error {
 	value, whole := wholeNumber(raw)
 	switch {
 	case !whole:
-		p.report(p.here(), "type", "must be an integer, not a number with a fraction")
+		p.report("type", "must be an integer, not a number with a fraction")
+	case value == nil && raw[0] == '-':
+		p.report("minimum", "must fit into 64 bits")
 	case value == nil:
-		p.report(p.here(), "maximum", "must fit into 64 bits")
+		p.report("maximum", "must fit into 64 bits")
 	case n.minimum != nil && float64(*value) < *n.minimum:
-		p.report(p.here(), "minimum", "must be at least %s", number(*n.minimum))
+		p.report("minimum", "must be at least %s", number(*n.minimum))
 	case n.maximum != nil && float64(*value) > *n.maximum:
-		p.report(p.here(), "maximum", "must be at most %s", number(*n.maximum))
+		p.report("maximum", "must be at most %s", number(*n.maximum))
 	}
 	return nil
 }
 
 func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 
-// wholeNumber reads a JSON number that may be written 12, 12.0 or 1.2e1. The
-// value is nil when it is whole but does not fit into an int64.
+// wholeNumber reads a JSON number that may be written 12, 12.0 or 1.2e1, exactly, in
+// time linear in its length. The value is nil when it is whole but does not fit into
+// an int64.
 func wholeNumber(raw []byte) (value *int64, whole bool) {
 	if i, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
 		return &i, true
 	}
-	if !bytes.ContainsAny(raw, ".eE") {
-		return nil, true
+	text, negative := bytes.CutPrefix(raw, []byte("-"))
+	significand, exponentText := text, []byte("0")
+	if i := bytes.IndexAny(text, "eE"); i >= 0 {
+		significand, exponentText = text[:i], text[i+1:]
 	}
-	// An exponent of thousands of digits must not cost memory: judge the float first.
-	f, err := strconv.ParseFloat(string(raw), 64)
-	if err != nil || math.Abs(f) >= 1<<63 {
-		return nil, true
+	integer, fraction, _ := bytes.Cut(significand, []byte("."))
+	// The number is digits × 10^exponent; digits neither begin nor end with 0.
+	digits := append(append(make([]byte, 0, len(significand)), integer...), fraction...)
+	trimmed := bytes.TrimRight(digits, "0")
+	digits, dropped := bytes.TrimLeft(trimmed, "0"), len(digits)-len(trimmed)
+	if len(digits) == 0 {
+		return new(int64), true
 	}
-	if f == 0 && !zero(raw) || math.Abs(f) < 1 && f != 0 {
+	exponent, err := strconv.Atoi(string(exponentText))
+	if err != nil || exponent != int(int32(exponent)) { // far beyond what the digits of a body can make up for
+		return nil, exponentText[0] != '-'
+	}
+	if exponent += dropped - len(fraction); exponent < 0 {
 		return nil, false
 	}
-	r, ok := new(big.Rat).SetString(string(raw))
-	if !ok || !r.IsInt() {
-		return nil, false
-	}
-	if !r.Num().IsInt64() {
+	if len(digits)+exponent > 19 {
 		return nil, true
 	}
-	i := r.Num().Int64()
+	sign := ""
+	if negative {
+		sign = "-"
+	}
+	i, err := strconv.ParseInt(sign+string(digits)+strings.Repeat("0", exponent), 10, 64)
+	if err != nil {
+		return nil, true
+	}
 	return &i, true
-}
-
-// zero tells whether every digit of the significand is 0.
-func zero(raw []byte) bool {
-	for _, c := range raw {
-		switch {
-		case c == 'e' || c == 'E':
-			return true
-		case c >= '1' && c <= '9':
-			return false
-		}
-	}
-	return true
 }

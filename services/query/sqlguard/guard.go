@@ -152,7 +152,7 @@ func (t tokens) checkQuery(i int) error {
 			if found == "" {
 				found = "a name or literal"
 			}
-			return refuse("sql.head", "found %s where a reading statement must start: write SELECT, WITH ... SELECT, SHOW, EXPLAIN SELECT or DESCRIBE", found)
+			return refuse("sql.head", "found %.40s where a reading statement must start: write SELECT, WITH ... SELECT, SHOW, EXPLAIN SELECT or DESCRIBE", found)
 		}
 	}
 }
@@ -177,8 +177,8 @@ func (t tokens) withEnd(i int) int {
 		}
 		i = t[i+1].mate + 1
 		if t.key(i) == "CYCLE" {
-			for ; t.key(i) != "RESTRICT"; i++ {
-				if i >= len(t) {
+			for i++; t.key(i) != "RESTRICT"; i++ {
+				if i >= len(t) || t[i].name == "" && t[i].key != "," {
 					return -1
 				}
 			}
@@ -306,12 +306,12 @@ func (t tokens) checkCall(i int) error {
 	case t.key(i-1) == ".":
 		return refuse("sql.function", "a function with a schema in front is a stored one: use built-in functions only")
 	case strings.HasSuffix(name, "_POS_WAIT"), strings.HasSuffix(name, "_GTID_WAIT"):
-		return refuse("sql.function", "%s() waits for replication: leave it out", name)
+		return refuse("sql.function", "%.40s() waits for replication: leave it out", name)
 	case strings.HasPrefix(name, "SPIDER_"):
-		return refuse("sql.function", "%s() runs SQL on another server: use built-in functions only", name)
+		return refuse("sql.function", "%.40s() runs SQL on another server: use built-in functions only", name)
 	case strings.ContainsFunc(name, isAccented):
 		// MySQL finds loadable functions with a collation: sys_éxec is sys_exec.
-		return refuse("sql.function", "%s() has an accented letter: built-in functions have plain names", name)
+		return refuse("sql.function", "%.40s() has an accented letter: built-in functions have plain names", name)
 	}
 	return nil
 }

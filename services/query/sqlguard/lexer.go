@@ -37,7 +37,7 @@ func lex(text string) (tokens, error) {
 	if err := checkText(text); err != nil {
 		return nil, err
 	}
-	l := lexer{text: text, upper: strings.Map(upperASCII, text), toks: make(tokens, 0, len(text)/4+4)}
+	l := lexer{text: text, upper: strings.Map(upperASCII, text), toks: make(tokens, 0, len(text)/3+4)}
 	for l.pos < len(text) {
 		if err := l.next(); err != nil {
 			return nil, err
@@ -143,7 +143,7 @@ func (l *lexer) word() error {
 	l.pos = l.identEnd()
 	name := l.upper[l.start:l.pos]
 	if name[0] == '$' && strings.Contains(name[1:], "$") {
-		return refuse("sql.dollar", "%s opens a dollar-quoted string on some servers: write '...' instead", name)
+		return refuse("sql.dollar", "%.40s opens a dollar-quoted string on some servers: write '...' instead", name)
 	}
 	if l.peek(0) == '.' && isIdent(l.peek(1)) {
 		l.add("", name)

@@ -1,0 +1,77 @@
+# Every target works at the root of a clean clone. `make` alone lists them.
+SHELL := /bin/bash -o pipefail
+
+MODULES  := $(shell sed -n 's/^[[:space:]]*\.\///p' go.work)
+TOOLS    := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/hub/bin
+LINT     := $(TOOLS)/golangci-lint-2.15.0
+CONSUL   := $(TOOLS)/consul-1.14.11
+STACK    := go run ./scripts/stack
+# One test binary a core: each starts servers of its own.
+TESTFLAGS ?= -race -timeout 10m -p 2
+
+.DEFAULT_GOAL := help
+.PHONY: help up down reset status logs servers test check lint bench fuzz tidy catalog image consul
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+up: ## Start everything on this machine (SOURCE_DSN=… your own MySQL, DISCOVERY=consul, DOCKER=1)
+	@$(STACK) up
+
+down: ## Stop everything; data stay
+	@$(STACK) down
+
+reset: ## Stop everything and remove its data
+	@$(STACK) reset
+
+status: ## Show what runs
+	@$(STACK) status
+
+logs: ## Show the logs (NAME=query for one service)
+	@$(STACK) logs $(NAME)
+
+servers: ## Install the database servers that up and test need
+	@$(STACK) install
+
+test: servers ## Run every test, with the race detector
+	go test $(TESTFLAGS) work
+
+check: $(LINT) ## gofmt, vet, lint, each module's build alone, import rules, derived files
+	@unformatted=$$(gofmt -l $(MODULES)); [ -z "$$unformatted" ] || { echo "gofmt -w these files:"; echo "$$unformatted"; exit 1; }
+	go vet work
+	@for m in $(MODULES); do echo "lint $$m"; (cd $$m && $(LINT) run --allow-parallel-runners ./...) || exit 1; done
+	@for m in $(MODULES); do echo "build $$m alone"; (cd $$m && GOWORK=off go build ./... && GOWORK=off go vet ./... && GOWORK=off go mod tidy -diff >/dev/null) || { echo "$$m does not build alone, or is not tidy: make tidy"; exit 1; }; done
+	go test -run TestImportRules ./pkg/hubtest
+	go run ./scripts/catalog -check
+
+bench: servers ## Run the benchmarks: Hub beside the in-process limit and, with Node, its peers
+	go run ./scripts/bench
+
+fuzz: ## Fuzz the parsers, a minute each
+	go test -run '^$$' -fuzz FuzzParse -fuzztime 1m ./services/query/sqlguard
+	go test -run '^$$' -fuzz FuzzCapped -fuzztime 1m ./services/query/sqlguard
+	go test -run '^$$' -fuzz FuzzValidate -fuzztime 1m ./pkg/schema
+
+tidy: ## Tidy each module by itself, and the workspace
+	@for m in $(MODULES); do (cd $$m && GOWORK=off go mod tidy) || exit 1; done
+	go work sync
+
+catalog: ## Derive deploy/catalog.json and the README's tool table from the services
+	go run ./scripts/catalog
+
+image: ## Build the container image of one service (SERVICE=query)
+	@[ -n "$(SERVICE)" ] || { echo "make image SERVICE=query"; exit 1; }
+	docker build -f deploy/Dockerfile --build-arg SERVICE=$(SERVICE) -t hub/$(SERVICE) .
+
+consul: $(CONSUL) ## Build the Consul agent that the discovery tests run against (minutes, once a machine)
+
+$(CONSUL):
+	@echo "building the Consul agent; this takes some minutes, once"
+	@mkdir -p $(TOOLS)
+	cd scripts/consul && GOWORK=off go build -trimpath -ldflags='-s -w' -o $@ github.com/hashicorp/consul
+
+$(LINT):
+	@echo "building golangci-lint; this takes some minutes, once"
+	@mkdir -p $(TOOLS)
+	GOBIN=$(TOOLS)/golangci-lint.build GOWORK=off go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+	mv $(TOOLS)/golangci-lint.build/golangci-lint $@

@@ -1,0 +1,218 @@
+package auth
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"hub.internal/pkg/fault"
+)
+
+// Status says what a key is good for at a moment.
+type Status string
+
+// The states of a key. A revoked key stays revoked when it expires.
+const (
+	Active  Status = "active"
+	Revoked Status = "revoked"
+	Expired Status = "expired"
+)
+
+// Key is an API key without the key itself.
+type Key struct {
+	ID   string
+	Name string
+	// Service is the rate-limit and audit identity; a rotation keeps it.
+	Service string
+	// Head and Tail are the ends of the key in clear.
+	Head, Tail string
+	PepperID   string
+	Scopes     []string
+	Limits     Limits
+	CreatedBy  string
+	CreatedAt  time.Time
+	// ExpiresAt is nil for a key that does not expire.
+	ExpiresAt    *time.Time
+	RevokedAt    *time.Time
+	RevokeReason string
+	// RotatedTo and RotatedFrom link the keys of a rotation.
+	RotatedTo, RotatedFrom string
+	// LastUsedAt is exact to a minute.
+	LastUsedAt *time.Time
+}
+
+// Limits bound the calls with a key.
+type Limits struct {
+	UserPerMinute    int `json:"user_per_minute"`
+	UserBurst        int `json:"user_burst"`
+	ServicePerMinute int `json:"service_per_minute"`
+	ServiceBurst     int `json:"service_burst"`
+}
+
+// DefaultLimits are those of a key that asks for no others.
+func DefaultLimits() Limits {
+	return Limits{UserPerMinute: 120, UserBurst: 60, ServicePerMinute: 1200, ServiceBurst: 300}
+}
+
+// Scopes lists the scopes that a key can hold.
+func Scopes() []string {
+	return []string{"explore", "sql", "query", "author", "control", "admin:read", "admin:write"}
+}
+
+// Bounds of what a key is made of.
+const (
+	maxName     = 100
+	maxReason   = 500
+	maxActor    = 200
+	maxRate     = 10_000_000
+	minLifetime = time.Minute
+	maxLifetime = 10 * 366 * 24 * time.Hour
+	maxOverlap  = 30 * 24 * time.Hour
+)
+
+var servicePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$`)
+
+// Status is the state of the key at now. Expiry begins at the very moment.
+func (k Key) Status(now time.Time) Status {
+	switch {
+	case k.RevokedAt != nil:
+		return Revoked
+	case k.ExpiresAt != nil && !now.Before(*k.ExpiresAt):
+		return Expired
+	}
+	return Active
+}
+
+// Issue is what a new key is asked to be.
+type Issue struct {
+	Name   string
+	Scopes []string
+	// Service defaults to the key's id.
+	Service string
+	// Lifetime is zero for a key that does not expire.
+	Lifetime time.Duration
+	// Limits default to DefaultLimits.
+	Limits Limits
+}
+
+// newKey makes a key as asked, or tells all that is wrong with the wish.
+func newKey(id string, in Issue, secret Secret, pepperID, by string, now time.Time) (Key, error) {
+	if in.Service == "" {
+		in.Service = id
+	}
+	if in.Limits == (Limits{}) {
+		in.Limits = DefaultLimits()
+	}
+	scopes, wrong := chosen(in.Scopes)
+	wrong = append(wrong, line("name", in.Name, maxName)...)
+	wrong = append(wrong, line("actor", by, maxActor)...)
+	if !servicePattern.MatchString(in.Service) {
+		wrong = append(wrong, "service must be 1 to 100 of A-Z a-z 0-9 . _ : - and begin with a letter or a digit")
+	}
+	if in.Lifetime != 0 && (in.Lifetime < minLifetime || in.Lifetime > maxLifetime) {
+		wrong = append(wrong, "expires must be between a minute and ten years")
+	}
+	wrong = append(wrong, in.Limits.wrong()...)
+	if len(wrong) > 0 {
+		return Key{}, refuse(wrong)
+	}
+	k := Key{ID: id, Name: in.Name, Service: in.Service, Head: secret.Head(), Tail: secret.Tail(), PepperID: pepperID,
+		Scopes: scopes, Limits: in.Limits, CreatedBy: by, CreatedAt: now}
+	if in.Lifetime > 0 {
+		k.ExpiresAt = new(now.Add(in.Lifetime))
+	}
+	return k, nil
+}
+
+// revoke ends the key for good. A key that is revoked already keeps its first reason.
+func (k Key) revoke(reason string, now time.Time) (Key, error) {
+	if wrong := line("reason", reason, maxReason); len(wrong) > 0 {
+		return Key{}, refuse(wrong)
+	}
+	if k.RevokedAt == nil {
+		k.RevokedAt, k.RevokeReason = &now, reason
+	}
+	return k, nil
+}
+
+// rotate makes the key's successor, which lives as long as the key was meant to, and lets
+// the key expire after overlap, or earlier if it was about to.
+func (k Key) rotate(id string, secret Secret, pepperID, by string, overlap time.Duration, now time.Time) (old, successor Key, err error) {
+	if overlap < 0 || overlap > maxOverlap {
+		return Key{}, Key{}, refuse([]string{"overlap must be between 0 and 30 days"})
+	}
+	if status := k.Status(now); status != Active {
+		return Key{}, Key{}, fault.New(fault.Conflict, "The key %s is %s, so it cannot be rotated. Issue a new key.", k.ID, status)
+	}
+	if k.RotatedTo != "" {
+		return Key{}, Key{}, fault.New(fault.Conflict, "The key %s was rotated already; its successor is %s. Rotate that one.", k.ID, k.RotatedTo)
+	}
+	in := Issue{Name: k.Name, Scopes: k.Scopes, Service: k.Service, Limits: k.Limits}
+	if k.ExpiresAt != nil {
+		in.Lifetime = k.ExpiresAt.Sub(k.CreatedAt)
+	}
+	if successor, err = newKey(id, in, secret, pepperID, by, now); err != nil {
+		return Key{}, Key{}, err
+	}
+	successor.RotatedFrom, k.RotatedTo = k.ID, successor.ID
+	if end := now.Add(overlap); k.ExpiresAt == nil || end.Before(*k.ExpiresAt) {
+		k.ExpiresAt = &end
+	}
+	return k, successor, nil
+}
+
+// rescope gives the key other scopes.
+func (k Key) rescope(scopes []string, now time.Time) (Key, error) {
+	list, wrong := chosen(scopes)
+	if len(wrong) > 0 {
+		return Key{}, refuse(wrong)
+	}
+	if status := k.Status(now); status != Active {
+		return Key{}, fault.New(fault.Conflict, "The key %s is %s, so its scopes cannot change. Issue a new key.", k.ID, status)
+	}
+	k.Scopes = list
+	return k, nil
+}
+
+// chosen returns the scopes once each, in the order of Scopes.
+func chosen(asked []string) (scopes, wrong []string) {
+	known := Scopes()
+	for _, s := range asked {
+		if !slices.Contains(known, s) {
+			wrong = append(wrong, fmt.Sprintf("unknown scope %q; the scopes are %s", s, strings.Join(known, ", ")))
+		}
+	}
+	if len(asked) == 0 {
+		wrong = append(wrong, "at least one scope is needed; the scopes are "+strings.Join(known, ", "))
+	}
+	return slices.DeleteFunc(known, func(s string) bool { return !slices.Contains(asked, s) }), wrong
+}
+
+func (l Limits) wrong() (wrong []string) {
+	for _, v := range []struct {
+		name  string
+		value int
+	}{{"user-per-minute", l.UserPerMinute}, {"user-burst", l.UserBurst}, {"service-per-minute", l.ServicePerMinute}, {"service-burst", l.ServiceBurst}} {
+		if v.value < 1 || v.value > maxRate {
+			wrong = append(wrong, fmt.Sprintf("%s must be between 1 and %d", v.name, maxRate))
+		}
+	}
+	return wrong
+}
+
+// line judges text that people read on a terminal later.
+func line(name, value string, longest int) []string {
+	printable := utf8.ValidString(value) && strings.IndexFunc(value, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
+	if n := utf8.RuneCountInString(value); strings.TrimSpace(value) == "" || n > longest || !printable {
+		return []string{fmt.Sprintf("%s must be 1 to %d printable characters", name, longest)}
+	}
+	return nil
+}
+
+func refuse(wrong []string) error {
+	return fault.New(fault.Validation, "%s", strings.Join(wrong, "; "))
+}

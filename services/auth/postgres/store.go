@@ -1,0 +1,259 @@
+// Package postgres keeps auth's tables: the SQL beside the method that runs it, and the
+// migrations. It refuses to judge: rules are the service's.
+package postgres
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"hub.internal/pkg/audit"
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/postgres"
+	"hub.internal/services/auth"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// Migrate brings the audit schema and auth's own up to date, as the owner.
+func Migrate(ctx context.Context, ownerURL string) error {
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return err
+	}
+	if err := audit.Migrate(ctx, ownerURL); err != nil {
+		return err
+	}
+	return postgres.Migrate(ctx, ownerURL, "auth", files)
+}
+
+// Store is auth's part of the write store.
+type Store struct {
+	pool  *pgxpool.Pool
+	ready readiness
+}
+
+var _ auth.Store = (*Store)(nil)
+
+// Open prepares a store at a URL that names role hub_auth. It does not wait for the database.
+func Open(url string) (*Store, error) {
+	pool, err := postgres.Open(postgres.Config{URL: url})
+	if err != nil {
+		return nil, err
+	}
+	return &Store{pool: pool}, nil
+}
+
+// Close returns the connections.
+func (s *Store) Close() { s.pool.Close() }
+
+// readyFor is how long an answer of Ready is used: probes and neighbours ask often.
+const readyFor = time.Second
+
+type readiness struct {
+	mu  sync.Mutex
+	at  time.Time
+	err error
+}
+
+// Ready tells whether the store can be reached and auth's tables are there.
+func (s *Store) Ready(ctx context.Context) error {
+	s.ready.mu.Lock()
+	defer s.ready.mu.Unlock()
+	if time.Since(s.ready.at) > readyFor {
+		_, err := s.pool.Exec(ctx, `SELECT FROM auth.api_keys LIMIT 0`)
+		s.ready.at, s.ready.err = time.Now(), explain(err)
+	}
+	return s.ready.err
+}
+
+const columns = `id, name, service, hash, pepper_id, head, tail, scopes, user_per_minute, user_burst, service_per_minute, service_burst,
+	created_by, created_at, expires_at, revoked_at, revoke_reason, coalesce(rotated_from, ''), coalesce(rotated_to, ''), last_used_at`
+
+// key reads columns.
+func key(row pgx.CollectableRow) (auth.Sealed, error) {
+	var k auth.Sealed
+	var hash []byte
+	err := row.Scan(&k.ID, &k.Name, &k.Service, &hash, &k.PepperID, &k.Head, &k.Tail, &k.Scopes,
+		&k.Limits.UserPerMinute, &k.Limits.UserBurst, &k.Limits.ServicePerMinute, &k.Limits.ServiceBurst,
+		&k.CreatedBy, &k.CreatedAt, &k.ExpiresAt, &k.RevokedAt, &k.RevokeReason, &k.RotatedFrom, &k.RotatedTo, &k.LastUsedAt)
+	copy(k.Hash[:], hash)
+	// The driver answers times in the machine's zone.
+	for _, t := range []*time.Time{&k.CreatedAt, k.ExpiresAt, k.RevokedAt, k.LastUsedAt} {
+		if t != nil {
+			*t = t.UTC()
+		}
+	}
+	return k, err
+}
+
+// one reads the only row of a query; id names it in the refusal.
+func one(ctx context.Context, q postgres.Querier, id, sql string) (auth.Key, error) {
+	rows, err := q.Query(ctx, sql, id)
+	if err != nil {
+		return auth.Key{}, err
+	}
+	k, err := pgx.CollectExactlyOneRow(rows, key)
+	var pg *pgconn.PgError
+	if errors.Is(err, pgx.ErrNoRows) || errors.As(err, &pg) && pg.Code == "22021" { // not UTF-8, so not an id
+		return auth.Key{}, fault.New(fault.NotFound, "There is no API key with the id %q.", id)
+	}
+	return k.Key, err
+}
+
+// Add commits a new key together with its audit entry.
+func (s *Store) Add(ctx context.Context, k auth.Sealed, e audit.Entry) error {
+	return s.atomically(ctx, func(tx pgx.Tx) error {
+		if err := insert(ctx, tx, k); err != nil {
+			return err
+		}
+		return audit.Append(ctx, tx, e)
+	})
+}
+
+func insert(ctx context.Context, tx pgx.Tx, k auth.Sealed) error {
+	_, err := tx.Exec(ctx, `INSERT INTO auth.api_keys (id, name, service, hash, pepper_id, head, tail, scopes,
+		user_per_minute, user_burst, service_per_minute, service_burst, created_by, created_at, expires_at, rotated_from)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, nullif($16, ''))`,
+		k.ID, k.Name, k.Service, k.Hash[:], k.PepperID, k.Head, k.Tail, k.Scopes,
+		k.Limits.UserPerMinute, k.Limits.UserBurst, k.Limits.ServicePerMinute, k.Limits.ServiceBurst,
+		k.CreatedBy, k.CreatedAt, k.ExpiresAt, k.RotatedFrom)
+	return err
+}
+
+const find = `SELECT ` + columns + ` FROM auth.api_keys WHERE hash = ANY ($1::bytea[])`
+
+// Find returns the key that has one of the hashes.
+func (s *Store) Find(ctx context.Context, hashes []auth.Hash) (auth.Sealed, bool, error) {
+	wanted := make([][]byte, len(hashes))
+	for i := range hashes {
+		wanted[i] = hashes[i][:]
+	}
+	rows, err := s.pool.Query(ctx, find, wanted)
+	if err != nil {
+		return auth.Sealed{}, false, explain(err)
+	}
+	k, err := pgx.CollectOneRow(rows, key)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return auth.Sealed{}, false, nil
+	}
+	return k, err == nil, explain(err)
+}
+
+// Get returns a key.
+func (s *Store) Get(ctx context.Context, id string, e audit.Entry) (k auth.Key, err error) {
+	err = s.atomically(ctx, func(tx pgx.Tx) error {
+		if k, err = one(ctx, tx, id, `SELECT `+columns+` FROM auth.api_keys WHERE id = $1`); err != nil {
+			return err
+		}
+		return audit.Append(ctx, tx, e)
+	})
+	return k, err
+}
+
+// Chain returns the ids of the rotations that a key is part of, oldest first.
+func (s *Store) Chain(ctx context.Context, id string) ([]string, error) {
+	rows, err := s.pool.Query(ctx, `WITH RECURSIVE
+		older AS (SELECT id, rotated_from, 0 AS step FROM auth.api_keys WHERE id = $1
+			UNION ALL SELECT k.id, k.rotated_from, step - 1 FROM older JOIN auth.api_keys k ON k.id = older.rotated_from),
+		newer AS (SELECT id, rotated_to, 0 AS step FROM auth.api_keys WHERE id = $1
+			UNION ALL SELECT k.id, k.rotated_to, step + 1 FROM newer JOIN auth.api_keys k ON k.id = newer.rotated_to)
+		SELECT id FROM (SELECT id, step FROM older UNION SELECT id, step FROM newer) AS chain ORDER BY step`, id)
+	if err != nil {
+		return nil, explain(err)
+	}
+	chain, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return chain, explain(err)
+}
+
+// List returns at most limit keys, newest first, from below the id after.
+func (s *Store) List(ctx context.Context, after string, limit int, e audit.Entry) (page []auth.Key, err error) {
+	if after == "" {
+		after = "ak_~" // above every id
+	}
+	err = s.atomically(ctx, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, `SELECT `+columns+` FROM auth.api_keys WHERE id < $1 ORDER BY id DESC LIMIT $2`, after, limit)
+		if err != nil {
+			return err
+		}
+		page, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (auth.Key, error) {
+			k, err := key(row)
+			return k.Key, err
+		})
+		if err != nil {
+			return err
+		}
+		e.Count = len(page)
+		return audit.Append(ctx, tx, e)
+	})
+	return page, err
+}
+
+// Change locks a key, lets decide judge it, and commits what it decides.
+func (s *Store) Change(ctx context.Context, id string, decide func(auth.Key) (auth.Change, error)) error {
+	return s.atomically(ctx, func(tx pgx.Tx) error {
+		k, err := one(ctx, tx, id, `SELECT `+columns+` FROM auth.api_keys WHERE id = $1 FOR UPDATE`)
+		if err != nil {
+			return err
+		}
+		c, err := decide(k)
+		if err != nil {
+			return err
+		}
+		if c.Successor != nil {
+			if err := insert(ctx, tx, *c.Successor); err != nil {
+				return err
+			}
+		}
+		_, err = tx.Exec(ctx, `UPDATE auth.api_keys SET scopes = $2, expires_at = $3, revoked_at = $4, revoke_reason = $5, rotated_to = nullif($6, '')
+			WHERE id = $1`, id, c.Key.Scopes, c.Key.ExpiresAt, c.Key.RevokedAt, c.Key.RevokeReason, c.Key.RotatedTo)
+		if err != nil {
+			return err
+		}
+		return audit.Append(ctx, tx, c.Audit)
+	})
+}
+
+// Touch sets LastUsedAt unless that was done less than every before at. Many verify the
+// same key at once: whoever finds the row locked leaves it to the other.
+func (s *Store) Touch(ctx context.Context, id string, at time.Time, every time.Duration) error {
+	_, err := s.pool.Exec(ctx, `UPDATE auth.api_keys SET last_used_at = $2 WHERE id = (SELECT id FROM auth.api_keys
+		WHERE id = $1 AND (last_used_at IS NULL OR last_used_at <= $3) FOR NO KEY UPDATE SKIP LOCKED)`, id, at, at.Add(-every))
+	return explain(err)
+}
+
+// Strangers counts the active keys that were hashed under other peppers.
+func (s *Store) Strangers(ctx context.Context, peppers []string, now time.Time) (n int, err error) {
+	err = s.pool.QueryRow(ctx, `SELECT count(*) FROM auth.api_keys
+		WHERE pepper_id <> ALL ($1::text[]) AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)`, peppers, now).Scan(&n)
+	return n, explain(err)
+}
+
+func (s *Store) atomically(ctx context.Context, do func(pgx.Tx) error) error {
+	return explain(pgx.BeginFunc(ctx, s.pool, do))
+}
+
+// explain makes a fault of what the driver says, or names what to do about it.
+func explain(err error) error {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		switch pg.Code {
+		case "28000", "28P01", "3D000": // no such log-in, wrong password, no such database
+			return fmt.Errorf("HUB_WRITE_STORE_URL does not let auth in: %w", err)
+		case "42P01", "42703", "3F000": // undefined table, column, schema
+			return fmt.Errorf("the store lacks auth's tables; run `auth migrate`: %w", err)
+		case "42501": // insufficient privilege
+			return fmt.Errorf("HUB_WRITE_STORE_URL has to name the role %s: %w", postgres.ServiceRole("auth"), err)
+		}
+	}
+	return postgres.Fault(err)
+}

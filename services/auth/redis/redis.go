@@ -1,0 +1,49 @@
+// Package redis sends auth's notices to the gateways. It refuses to store anything:
+// a notice that is lost costs two seconds.
+package redis
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// Channel carries the ids of API keys that a gateway has to ask about again.
+const Channel = "hub:apikeys"
+
+// timeout bounds a notice: whoever revoked a key waits for it.
+const timeout = time.Second
+
+// Publisher publishes notices.
+type Publisher struct{ client *redis.Client }
+
+// Open prepares a publisher; it reaches for no server yet.
+func Open(url string) (*Publisher, error) {
+	options, err := redis.ParseURL(url)
+	if err != nil {
+		// The parser's error may quote the URL with its password.
+		return nil, errors.New("HUB_REDIS_URL is not a Redis URL, such as redis://127.0.0.1:6379/0")
+	}
+	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = timeout, timeout, timeout
+	options.ContextTimeoutEnabled = true
+	options.DialerRetries = 1
+	options.MaxRetries = 1
+	options.DisableIdentity = true
+	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	logging.Disable() // a failure is returned, and told once
+	return &Publisher{redis.NewClient(options)}, nil
+}
+
+// Publish tells every gateway that listens to ask about the key again.
+func (p *Publisher) Publish(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return p.client.Publish(ctx, Channel, id).Err()
+}
+
+// Close drops the connection.
+func (p *Publisher) Close() error { return p.client.Close() }

@@ -1,0 +1,77 @@
+package redis_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"hub.internal/pkg/hubtest"
+	"hub.internal/services/auth/redis"
+)
+
+func TestMain(m *testing.M) { hubtest.Main(m) }
+
+func open(t *testing.T, url string) *redis.Publisher {
+	t.Helper()
+	p, err := redis.Open(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Close() })
+	return p
+}
+
+func TestNoticeArrives(t *testing.T) {
+	t.Parallel()
+	server := hubtest.NewRedis(t)
+	gateway := goredis.NewClient(&goredis.Options{Addr: server.Addr()})
+	t.Cleanup(func() { _ = gateway.Close() })
+	subscription := gateway.Subscribe(t.Context(), "hub:apikeys")
+	if _, err := subscription.Receive(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	sent := time.Now()
+	// Publishing knows no databases: a URL with another one reaches every gateway.
+	if err := open(t, server.URL(7)).Publish(t.Context(), "ak_1"); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case m := <-subscription.Channel():
+		if m.Payload != "ak_1" {
+			t.Errorf("payload %q", m.Payload)
+		}
+		if took := time.Since(sent); took > 100*time.Millisecond {
+			t.Logf("the notice took %v", took)
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("no notice")
+	}
+}
+
+func TestFailuresComeSoon(t *testing.T) {
+	t.Parallel()
+	dead, hung := hubtest.NewRedis(t), hubtest.NewRedis(t)
+	dead.Kill()
+	if err := hung.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	for name, url := range map[string]string{"dead": dead.URL(0), "hung": hung.URL(0)} {
+		start := time.Now()
+		if err := open(t, url).Publish(t.Context(), "ak_1"); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		if took := time.Since(start); took > 3*time.Second {
+			t.Errorf("%s: took %v", name, took)
+		}
+	}
+}
+
+func TestBadURLNamesTheSetting(t *testing.T) {
+	for _, url := range []string{"", "http://u:hunter2@host", "redis://u:hunter2@host:port", "redis://u:hunter2@host/\x00"} {
+		if _, err := redis.Open(url); err == nil || !strings.Contains(err.Error(), "HUB_REDIS_URL") || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%q: %v", url, err)
+		}
+	}
+}

@@ -1,0 +1,309 @@
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	_ "github.com/go-sql-driver/mysql" // the driver of the source that tests read beside Hub
+	"github.com/jackc/pgx/v5"
+
+	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/hubtest/servers"
+)
+
+func TestMain(m *testing.M) { hubtest.Main(m) }
+
+const (
+	allScopes   = "explore,sql,query,author,control,admin:read,admin:write"
+	internalKey = "an internal key that only tests know 0123456789"
+	pepper      = "a pepper that only tests know 0123456789abcdef"
+)
+
+var programs struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+// build makes the programs once per test binary, with the race detector when the tests have it.
+func build(t testing.TB) string {
+	t.Helper()
+	programs.once.Do(func() {
+		programs.dir, programs.err = os.MkdirTemp("", "hub-e2e-")
+		if programs.err != nil {
+			return
+		}
+		args := []string{"build", "-o", programs.dir + "/"}
+		if raceEnabled {
+			args = append(args, "-race")
+		}
+		cmd := exec.Command("go", append(args, "./services/gateway/cmd/...", "./services/auth/cmd/...", "./services/query/cmd/...", "./scripts/gen")...)
+		cmd.Dir = hubtest.Root(t)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			programs.err = fmt.Errorf("%w: %s", err, out)
+		}
+	})
+	if programs.err != nil {
+		t.Fatal(programs.err)
+	}
+	return programs.dir
+}
+
+// suite is gateway, auth and query over servers, with a key of all scopes.
+type suite struct {
+	t        testing.TB
+	bin      string
+	env      map[string][]string
+	process  map[string]*servers.Process
+	addr     map[string]string
+	logs     *logs
+	url      string
+	key      string
+	redis    *servers.Redis
+	store    hubtest.WriteStoreDB
+	adminDSN string
+}
+
+type options struct {
+	env []string
+	// gateways is how many replicas of the edge run; 1 by default.
+	gateways int
+	scale    string
+}
+
+type logs struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logs) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logs) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func start(t testing.TB, o options) *suite {
+	t.Helper()
+	s := &suite{t: t, bin: build(t), process: map[string]*servers.Process{}, addr: map[string]string{}, env: map[string][]string{}, logs: &logs{}, redis: hubtest.NewRedis(t), store: hubtest.WriteStore(t)}
+	admin, readonly := hubtest.SourceDB(t)
+	s.adminDSN = admin
+	if o.scale == "" {
+		o.scale = "0.02"
+	}
+	s.run("gen", nil, "--dsn", admin, "--scale", o.scale, "--schema", filepath.Join(hubtest.Root(t), "deploy/source/schema.sql"))
+	gateways := []string{"gateway"}
+	for i := 2; i <= o.gateways; i++ {
+		gateways = append(gateways, fmt.Sprintf("gateway-%d", i))
+	}
+	for _, name := range append([]string{"auth", "query"}, gateways...) {
+		port, err := servers.FreePort()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.addr[name] = fmt.Sprintf("127.0.0.1:%d", port)
+	}
+	common := append([]string{
+		"HUB_INTERNAL_KEYS=" + internalKey, "HUB_STATIC=auth=" + s.addr["auth"] + ",query=" + s.addr["query"],
+		"HUB_REDIS_URL=" + s.redis.URL(0), "HUB_KEY_PEPPER=" + pepper, "HUB_MIGRATE_URL=" + s.store.OwnerURL,
+		"HUB_SOURCE_DSN=" + readonly, "HUB_CATALOG=" + filepath.Join(hubtest.Root(t), "deploy/catalog.json"), "PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(),
+	}, o.env...)
+	for name := range s.addr {
+		service, _, _ := strings.Cut(name, "-")
+		s.env[name] = append([]string{"HUB_ADDR=" + s.addr[name], "HUB_WRITE_STORE_URL=" + s.store.URL(service)}, common...)
+	}
+	for _, name := range []string{"auth", "query", "gateway"} {
+		s.run(name, s.env[name], "migrate")
+	}
+	for _, name := range append([]string{"auth", "query"}, gateways...) {
+		s.start(name)
+	}
+	s.url = "http://" + s.addr["gateway"]
+	s.key = s.issue("--scopes", allScopes, "--user-per-minute", "6000000", "--user-burst", "100000", "--service-per-minute", "6000000", "--service-burst", "100000").Key
+	for _, name := range append([]string{"auth", "query"}, gateways...) {
+		s.ready(name)
+	}
+	t.Cleanup(func() {
+		for _, p := range s.process {
+			p.Kill()
+		}
+		if t.Failed() && testing.Verbose() {
+			t.Logf("logs of the services:\n%s", s.logs)
+		}
+	})
+	return s
+}
+
+// run runs a program to its end and returns what it printed.
+func (s *suite) run(program string, env []string, args ...string) string {
+	s.t.Helper()
+	cmd := exec.Command(filepath.Join(s.bin, program), args...)
+	cmd.Env = env
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		s.t.Fatalf("%s %s: %v: %s%s", program, args[0], err, errs.String(), out.String())
+	}
+	return out.String()
+}
+
+func (s *suite) start(name string) {
+	s.t.Helper()
+	program, _, _ := strings.Cut(name, "-")
+	p, err := servers.StartProgram(servers.Program{Path: filepath.Join(s.bin, program), Args: []string{"serve"}, Env: s.env[name], Dir: s.t.TempDir(), Output: s.logs})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.process[name] = p
+}
+
+func (s *suite) ready(name string) {
+	s.t.Helper()
+	hubtest.Eventually(s.t, name+" is ready", func() bool {
+		resp, err := http.Get("http://" + s.addr[name] + "/readyz")
+		if err != nil {
+			return false
+		}
+		resp.Body.Close()
+		return resp.StatusCode == http.StatusOK
+	})
+}
+
+type issued struct{ ID, Key string }
+
+// issue makes an API key with auth's own command.
+func (s *suite) issue(args ...string) issued {
+	s.t.Helper()
+	var k issued
+	out := s.run("auth", s.env["auth"], append([]string{"apikey", "issue", "--name", "test", "--json"}, args...)...)
+	if err := json.Unmarshal([]byte(out), &k); err != nil || k.Key == "" {
+		s.t.Fatalf("apikey issue: %v: %s", err, out)
+	}
+	return k
+}
+
+// reply is an answered envelope.
+type reply struct {
+	status int
+	header http.Header
+	raw    string
+	took   time.Duration
+
+	OK    bool            `json:"ok"`
+	Data  json.RawMessage `json:"data"`
+	Count int             `json:"count"`
+	Error struct {
+		Code      string          `json:"code"`
+		Message   string          `json:"message"`
+		Details   json.RawMessage `json:"details"`
+		Retryable bool            `json:"retryable"`
+	} `json:"error"`
+	RequestID string `json:"request_id"`
+}
+
+func (s *suite) call(tool string, input any, headers ...string) reply {
+	s.t.Helper()
+	body, isText := input.(string)
+	if !isText {
+		b, err := json.Marshal(input)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		body = string(b)
+	}
+	r, err := s.send(context.Background(), s.url, "POST", "/api/tools/"+tool, body, headers...)
+	if err != nil {
+		s.t.Errorf("%s: %v", tool, err)
+	}
+	return r
+}
+
+// send speaks for the suite's key unless a header says otherwise.
+func (s *suite) send(ctx context.Context, url, method, path, body string, headers ...string) (reply, error) {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, url+path, strings.NewReader(body))
+	if err != nil {
+		return reply{}, err
+	}
+	req.Header.Set("Authorization", "Bearer "+s.key)
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		if req.Header.Del(headers[i]); headers[i+1] != "" {
+			req.Header.Set(headers[i], headers[i+1])
+		}
+	}
+	began := time.Now()
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return reply{}, err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return reply{}, err
+	}
+	r := reply{status: resp.StatusCode, header: resp.Header, raw: string(b), took: time.Since(began)}
+	if len(b) > 0 {
+		if err := json.Unmarshal(b, &r); err != nil {
+			return r, fmt.Errorf("%s answers no envelope: %w: %.300s", path, err, b)
+		}
+	}
+	return r, nil
+}
+
+// source is the database beside Hub, with the rights of its owner.
+func (s *suite) source() *sql.DB {
+	s.t.Helper()
+	db, err := sql.Open("mysql", s.adminDSN)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// audited returns detail of the rows with this request id, oldest first.
+func (s *suite) audited(requestID string) []auditRow {
+	s.t.Helper()
+	conn, err := pgx.Connect(context.Background(), s.store.OwnerURL)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	rows, err := conn.Query(context.Background(), `SELECT tool, outcome, credential_id, count, coalesce(detail::text, '') FROM audit.calls WHERE request_id = $1 ORDER BY at`, requestID)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	out, err := pgx.CollectRows(rows, pgx.RowToStructByPos[auditRow])
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return out
+}
+
+type auditRow struct {
+	Tool, Outcome, Credential string
+	Count                     int
+	Detail                    string
+}

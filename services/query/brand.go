@@ -1,0 +1,60 @@
+package query
+
+import "time"
+
+// Brand is a marketing unit of one partner.
+type Brand struct {
+	ID           ID       `json:"brand_id" jsonschema:"Brand id"`
+	Name         string   `json:"brand_name" jsonschema:"Brand name"`
+	President    string   `json:"president" jsonschema:"Representative, free text"`
+	CategoryID   ID       `json:"category_id" jsonschema:"Category of the brand"`
+	CategoryName *string  `json:"category_name" jsonschema:"Korean name of the category, else the English one; null when it has neither"`
+	CountryCode  string   `json:"country_code" jsonschema:"Country code such as KR"`
+	PartnerID    ID       `json:"partner_id" jsonschema:"Partner that owns the brand"`
+	HomepageURL  *string  `json:"homepage_url" jsonschema:"Home page; null when unknown"`
+	CreatedAt    DateTime `json:"created_at" jsonschema:"When the brand was made, without a zone"`
+}
+
+// BrandMatch is a row of search_brands.
+type BrandMatch struct {
+	ID             ID            `json:"brand_id" jsonschema:"Brand id"`
+	Name           string        `json:"brand_name" jsonschema:"Brand name"`
+	President      string        `json:"president" jsonschema:"Representative, free text"`
+	CategoryID     ID            `json:"category_id" jsonschema:"Category of the brand"`
+	CategoryName   *string       `json:"category_name" jsonschema:"Korean name of the category, else the English one; null when it has neither"`
+	CountryCode    string        `json:"country_code" jsonschema:"Country code such as KR"`
+	PartnerID      ID            `json:"partner_id" jsonschema:"Partner that owns the brand: the externalId of a segment of kind partner"`
+	PartnerName    *string       `json:"partner_name" jsonschema:"Corporate name of the partner; null when the source has no such partner"`
+	LastCampaignAt *DateTime     `json:"last_campaign_at" jsonschema:"Greatest start_at of the brand's campaigns, without a zone; null when it has none"`
+	Contact        *BrandContact `json:"contact" jsonschema:"A person to write to: verified address, active account, newest log-in. Null unless hasVerifiedContact is true"`
+}
+
+// BrandFilter selects brands; zero members do not filter.
+type BrandFilter struct {
+	// CategoryIDs, when not nil, are the categories that a brand may be in.
+	CategoryIDs        []int64
+	CountryCode        string
+	LastCampaignAfter  time.Time // inclusive
+	LastCampaignBefore time.Time // exclusive
+	VerifiedContact    bool
+	Keyword            string
+	Page
+}
+
+// BrandPage is the answer of search_brands.
+type BrandPage struct {
+	Brands  []BrandMatch `json:"brands" jsonschema:"One row per brand; newest last_campaign_at first, those without a campaign last, then by brand_id"`
+	HasMore bool         `json:"has_more" jsonschema:"Whether a call with offset + limit finds more"`
+}
+
+// Count is the number of brands.
+func (p BrandPage) Count() int { return len(p.Brands) }
+
+// BrandProfile is the answer of get_brand.
+type BrandProfile struct {
+	Brand        Brand      `json:"brand" jsonschema:"The brand asked for"`
+	Partner      *Partner   `json:"partner" jsonschema:"Partner that owns the brand; null when the source has no such partner"`
+	Contacts     []Contact  `json:"contacts" jsonschema:"The partner's contacts with a verified address and an active account; newest log-in first, those without one last, then by id"`
+	Campaigns    []Campaign `json:"campaigns" jsonschema:"The brand's most recent campaigns, newest start_at first"`
+	LiterBalance string     `json:"liter_balance" jsonschema:"Current liter balance: a decimal after the newest deposit transaction, 0.00 when there is none"`
+}

@@ -1,0 +1,189 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"hub.internal/pkg/fault"
+)
+
+// check panics when the bulkhead breaks its own rules.
+func (b *bulkhead) check() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	sum := 0
+	for key, n := range b.running {
+		sum += n
+		if n <= 0 || n > b.perKey {
+			panic(fmt.Sprintf("%d running of key %s, limit %d", n, key, b.perKey))
+		}
+	}
+	if sum != b.total || b.total > b.limit {
+		panic(fmt.Sprintf("%d running, %d counted, limit %d", sum, b.total, b.limit))
+	}
+	if b.total < b.limit {
+		for _, w := range b.queue {
+			if b.running[w.key] < b.perKey {
+				panic("a statement waits that could run")
+			}
+		}
+	}
+}
+
+func TestTurnsComeInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBulkhead(2, 1, time.Hour)
+		var mu sync.Mutex
+		var order []string
+		hold := time.Second
+		enter := func(key, name string) {
+			hold += time.Millisecond // no two end at once
+			go func(hold time.Duration) {
+				if err := b.enter(t.Context(), key); err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				order = append(order, name)
+				mu.Unlock()
+				time.Sleep(hold)
+				b.leave(key)
+			}(hold)
+			synctest.Wait()
+			b.check()
+		}
+		for _, s := range []struct{ key, name string }{{"a", "a1"}, {"a", "a2"}, {"a", "a3"}, {"b", "b1"}, {"c", "c1"}, {"b", "b2"}} {
+			enter(s.key, s.name)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		// b1 passes a2, whose key is at its limit; c1 and b2 come behind a2.
+		if want := []string{"a1", "b1", "a2", "c1", "a3", "b2"}; !reflect.DeepEqual(order, want) {
+			t.Errorf("order %v, want %v", order, want)
+		}
+		if b.total != 0 || len(b.queue) != 0 || len(b.running) != 0 {
+			t.Errorf("left behind: %d running, %d waiting", b.total, len(b.queue))
+		}
+	})
+}
+
+func TestTurnThatDoesNotCome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBulkhead(1, 1, 2*time.Second)
+		if err := b.enter(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		err := b.enter(t.Context(), "b")
+		f := fault.From(err)
+		if took := time.Since(start); !fault.Is(err, fault.RateLimit) || took != 2*time.Second {
+			t.Errorf("%v after %s", err, took)
+		}
+		if want := map[string]any{"scope": "source", "retryAfter": 1}; !reflect.DeepEqual(f.Details, want) || f.RetryAfter != time.Second {
+			t.Errorf("details %v, retry after %s", f.Details, f.RetryAfter)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := b.enter(ctx, "b"); !errors.Is(err, context.DeadlineExceeded) || len(b.queue) != 0 {
+			t.Errorf("a caller who went away: %v, %d still in the queue", err, len(b.queue))
+		}
+		if err := b.enter(ctx, "b"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a caller who is gone: %v", err)
+		}
+		b.leave("a")
+		if err := b.enter(t.Context(), "b"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestQueueIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBulkhead(1, 1, time.Second)
+		if err := b.enter(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+		for range maxWaiting {
+			go b.enter(t.Context(), "b")
+		}
+		synctest.Wait()
+		start := time.Now()
+		if err := b.enter(t.Context(), "c"); !fault.Is(err, fault.RateLimit) || time.Since(start) != 0 {
+			t.Errorf("%v after %s", err, time.Since(start))
+		}
+		time.Sleep(2 * time.Second)
+	})
+}
+
+// TestBulkheadHolds lets many callers come, go away and finish at random moments.
+func TestBulkheadHolds(t *testing.T) {
+	for seed := range uint64(30) {
+		synctest.Test(t, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, 1))
+			b := newBulkhead(1+rng.IntN(6), 1+rng.IntN(3), time.Duration(1+rng.IntN(20))*time.Millisecond)
+			var ran, refused, left int
+			var mu sync.Mutex
+			count := func(n *int) { mu.Lock(); *n++; mu.Unlock() }
+			var wg sync.WaitGroup
+			const callers = 300
+			for range callers {
+				key := fmt.Sprint(rng.IntN(5))
+				hold, patience := time.Duration(rng.IntN(5000))*time.Microsecond, time.Duration(rng.IntN(30000))*time.Microsecond
+				wg.Go(func() {
+					ctx, cancel := context.WithTimeout(t.Context(), patience)
+					defer cancel()
+					switch err := b.enter(ctx, key); {
+					case err == nil:
+						b.check()
+						time.Sleep(hold)
+						b.leave(key)
+						b.check()
+						count(&ran)
+					case fault.Is(err, fault.RateLimit):
+						count(&refused)
+					default:
+						count(&left)
+					}
+				})
+				if rng.IntN(4) == 0 {
+					time.Sleep(time.Duration(rng.IntN(1000)) * time.Microsecond)
+				}
+			}
+			wg.Wait()
+			b.check()
+			if b.total != 0 || len(b.queue) != 0 || len(b.running) != 0 || ran+refused+left != callers || ran == 0 {
+				t.Errorf("seed %d: %d running, %d waiting; %d ran, %d refused, %d left", seed, b.total, len(b.queue), ran, refused, left)
+			}
+		})
+	}
+}
+
+// TestBulkheadRace is the same without a fake clock, for the race detector.
+func TestBulkheadRace(t *testing.T) {
+	b := newBulkhead(3, 2, time.Millisecond)
+	var wg sync.WaitGroup
+	for i := range 32 {
+		wg.Go(func() {
+			for j := range 200 {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(j%7)*300*time.Microsecond)
+				key := fmt.Sprint(i % 4)
+				if b.enter(ctx, key) == nil {
+					b.check()
+					b.leave(key)
+				}
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	if b.total != 0 || len(b.queue) != 0 {
+		t.Errorf("%d running, %d waiting", b.total, len(b.queue))
+	}
+}

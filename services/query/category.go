@@ -1,0 +1,126 @@
+package query
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"hub.internal/pkg/fault"
+)
+
+// Category is a node of the product category tree.
+type Category struct {
+	ID          ID      `json:"category_id" jsonschema:"Category id; top levels are 12 beauty, 13 fashion, 14 life, 33 food, 34 baby, 35 hobby, 6666 pets"`
+	ParentID    ID      `json:"parent_id" jsonschema:"Id of the category above; 0 at the top level"`
+	Name        *string `json:"category_name" jsonschema:"Name in the language of the field language; null when the category has no name at all"`
+	Language    *string `json:"language" jsonschema:"Language of category_name: the one asked for, else ko, else en, else any that exists"`
+	HasChildren bool    `json:"has_children" jsonschema:"Whether list_categories with this id as parentId lists anything"`
+}
+
+// CategoryList is the answer of list_categories.
+type CategoryList struct {
+	Categories []Category `json:"categories" jsonschema:"In display order"`
+}
+
+// Count is the number of categories.
+func (l CategoryList) Count() int { return len(l.Categories) }
+
+// CategoryNode is an edge of the category tree.
+type CategoryNode struct{ ID, Parent int64 }
+
+// categoryTree answers which categories lie below another.
+type categoryTree struct {
+	children map[int64][]int64
+	known    map[int64]bool
+	at       time.Time
+}
+
+func newCategoryTree(nodes []CategoryNode, at time.Time) *categoryTree {
+	t := &categoryTree{children: map[int64][]int64{}, known: make(map[int64]bool, len(nodes)), at: at}
+	for _, n := range nodes {
+		t.known[n.ID] = true
+		t.children[n.Parent] = append(t.children[n.Parent], n.ID)
+	}
+	return t
+}
+
+// within returns id and its descendants; nothing for an unknown category. Data that
+// goes in a circle ends where it began.
+func (t *categoryTree) within(id int64) []int64 {
+	if !t.known[id] {
+		return nil
+	}
+	ids, seen := []int64{id}, map[int64]bool{id: true}
+	for i := 0; i < len(ids); i++ {
+		for _, child := range t.children[ids[i]] {
+			if !seen[child] {
+				seen[child] = true
+				ids = append(ids, child)
+			}
+		}
+	}
+	return ids
+}
+
+const (
+	// treeAge is how long a category tree is good for.
+	treeAge = time.Minute
+	// treeRetry is how soon an unknown id may ask for a newer tree.
+	treeRetry = time.Second
+)
+
+// categories keeps the category tree in memory. One caller at a time refreshes it;
+// the others go on with the old one, and wait only while there is none.
+type categories struct {
+	source  Source
+	now     func() time.Time
+	tree    atomic.Pointer[categoryTree]
+	loading chan struct{} // holds one token while a caller refreshes
+}
+
+func newCategories(source Source, now func() time.Time) *categories {
+	return &categories{source: source, now: now, loading: make(chan struct{}, 1)}
+}
+
+// within returns the category and its descendants, or none when it is unknown.
+func (c *categories) within(ctx context.Context, id int64) ([]int64, error) {
+	tree, err := c.fresh(ctx, treeAge)
+	if err == nil && !tree.known[id] {
+		tree, err = c.fresh(ctx, treeRetry)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return tree.within(id), nil
+}
+
+func (c *categories) fresh(ctx context.Context, age time.Duration) (*categoryTree, error) {
+	tree := c.tree.Load()
+	if tree != nil && c.now().Sub(tree.at) < age {
+		return tree, nil
+	}
+	select {
+	case c.loading <- struct{}{}:
+	default:
+		if tree != nil {
+			return tree, nil
+		}
+		select {
+		case c.loading <- struct{}{}:
+		case <-ctx.Done():
+			return nil, fault.New(fault.DBTimeout, "The source database did not answer in time.").Because(ctx.Err())
+		}
+	}
+	defer func() { <-c.loading }()
+	if newer := c.tree.Load(); newer != tree {
+		return newer, nil // somebody else was quicker
+	}
+	at := c.now()
+	nodes, err := c.source.CategoryTree(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tree = newCategoryTree(nodes, at)
+	c.tree.Store(tree)
+	return tree, nil
+}

@@ -1,0 +1,159 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+	"time"
+
+	"hub.internal/services/query"
+)
+
+// lastCampaign is the brand's newest start_at: the last entry of ix_campaign_brand
+// for it, and no more.
+const lastCampaign = `(SELECT l.start_at FROM campaign l WHERE l.brand_id = b.brand_id ORDER BY l.start_at DESC LIMIT 1)`
+
+// bestContact is the contact to name for a brand: one descent of ix_partner_admin_partner.
+const bestContact = `(SELECT a.partner_admin_id FROM partner_admin a WHERE a.partner_id = b.partner_id AND ` + active + ` ORDER BY ` + newestLogin + ` LIMIT 1)`
+
+// categoryName is the brand's category (alias b) in Korean, else in English.
+const categoryName = `COALESCE(
+    (SELECT n.category_name FROM category_name n WHERE n.category_id = b.category_id AND n.language = 'ko'),
+    (SELECT n.category_name FROM category_name n WHERE n.category_id = b.category_id AND n.language = 'en'))`
+
+// SearchBrands implements query.Source. It finds the ids of the page first: a
+// candidate costs what filters and order need, and the winners alone are joined for
+// columns, contact and names.
+//
+// When no category narrows the candidates, those with a campaign since some recent
+// time often fill a page, and an index finds them. Only when they do not, all brands
+// are looked at.
+func (s *Source) SearchBrands(ctx context.Context, f query.BrandFilter) ([]query.BrandMatch, error) {
+	if f.CategoryIDs == nil && f.Offset <= deepestMerge {
+		since, all, err := s.recently(ctx, query.CampaignFilter{StartedAfter: f.LastCampaignAfter, StartedBefore: f.LastCampaignBefore, Page: f.Page})
+		if err != nil {
+			return nil, err
+		}
+		if !since.IsZero() {
+			brands, err := s.brands(ctx, f, since)
+			// A date filter leaves no brand that has no campaign.
+			if err != nil || all || int64(len(brands)) > f.Limit {
+				return brands, err
+			}
+		}
+	}
+	return s.brands(ctx, f, time.Time{})
+}
+
+// brands searches all brands, or those with a campaign since a time.
+func (s *Source) brands(ctx context.Context, f query.BrandFilter, since time.Time) ([]query.BrandMatch, error) {
+	ids, args := brandIDs(f, since)
+	columns, join := `NULL, NULL, NULL, NULL`, ``
+	if f.VerifiedContact {
+		columns = `a.partner_admin_id, a.name, a.email, a.position`
+		join = `
+LEFT JOIN partner_admin a ON a.partner_admin_id = ` + bestContact + ` AND ` + active
+	}
+	statement := `SELECT b.brand_id, b.brand_name, b.president, b.category_id, ` + categoryName + `, b.country_code, b.partner_id, p.name, page.last_campaign_at, ` + columns + `
+FROM (` + ids + `) page
+JOIN brand b ON b.brand_id = page.brand_id
+LEFT JOIN partner p ON p.partner_id = b.partner_id` + join + `
+ORDER BY page.last_campaign_at DESC, page.brand_id`
+	brands := []query.BrandMatch{}
+	err := s.query(ctx, statement, args, func(r *sql.Rows) error {
+		var b query.BrandMatch
+		var id sql.NullInt64
+		var name, email sql.NullString
+		var position *string
+		if err := r.Scan(&b.ID, &b.Name, &b.President, &b.CategoryID, &b.CategoryName, &b.CountryCode, &b.PartnerID, &b.PartnerName,
+			nullDateTime(&b.LastCampaignAt), &id, &name, &email, &position); err != nil {
+			return err
+		}
+		if id.Valid {
+			b.Contact = &query.BrandContact{ID: query.ID(id.Int64), Name: name.String, Email: email.String, Position: position}
+		}
+		brands = append(brands, b)
+		return nil
+	})
+	return brands, err
+}
+
+// brandIDs is a statement for the ids of a page with their newest start_at, and its
+// arguments.
+func brandIDs(f query.BrandFilter, since time.Time) (string, []any) {
+	var where, having conditions
+	from, args := `brand b`, []any(nil)
+	if !since.IsZero() {
+		var recent string
+		recent, args = byStatus(query.CampaignFilter{StartedAfter: since, StartedBefore: f.LastCampaignBefore}, `SELECT c.brand_id`, ``, ` UNION `)
+		from = `(` + recent + `) recent STRAIGHT_JOIN brand b ON b.brand_id = recent.brand_id`
+		having.add("last_campaign_at >= ?", wallClock(since))
+	}
+	if f.CategoryIDs != nil {
+		in, args := placeholders(f.CategoryIDs)
+		where.add("b.category_id IN ("+in+")", args...)
+	}
+	if f.CountryCode != "" {
+		where.add("b.country_code = ?", f.CountryCode)
+	}
+	if f.Keyword != "" {
+		from += ` LEFT JOIN partner p ON p.partner_id = b.partner_id`
+		pattern := contains(f.Keyword)
+		where.add("(b.president"+like+" OR p.name"+like+")", pattern, pattern)
+	}
+	if f.VerifiedContact {
+		where.add("EXISTS (SELECT 1 FROM partner_admin a WHERE a.partner_id = b.partner_id AND " + active + ")")
+	}
+	having.between("last_campaign_at", f.LastCampaignAfter, f.LastCampaignBefore)
+	text := `SELECT b.brand_id, ` + lastCampaign + ` AS last_campaign_at FROM ` + from + ` WHERE TRUE` + where.and()
+	if len(having.text) > 0 {
+		text += ` HAVING TRUE` + having.and()
+	}
+	// NULL is the least: brands without a campaign come last.
+	return text + `
+  ORDER BY last_campaign_at DESC, b.brand_id LIMIT ? OFFSET ?`, slices.Concat(args, where.args, having.args, []any{f.Limit + 1, f.Offset})
+}
+
+// Brand implements query.Source.
+func (s *Source) Brand(ctx context.Context, id, campaigns int64) (*query.BrandProfile, error) {
+	const profile = `SELECT b.brand_id, b.brand_name, b.president, b.category_id, ` + categoryName + `, b.country_code, b.partner_id, b.homepage_url, b.created_at,
+  p.name, p.business_no, p.country_code, p.created_at,
+  COALESCE((SELECT d.balance_liter FROM deposit_transaction d WHERE d.brand_id = b.brand_id ORDER BY d.created_at DESC, d.deposit_transaction_id DESC LIMIT 1), 0.00)
+FROM brand b LEFT JOIN partner p ON p.partner_id = b.partner_id
+WHERE b.brand_id = ?`
+	var out *query.BrandProfile
+	err := s.query(ctx, profile, []any{id}, func(r *sql.Rows) error {
+		out = &query.BrandProfile{Contacts: []query.Contact{}, Campaigns: []query.Campaign{}}
+		b := &out.Brand
+		var partner, country sql.NullString
+		p := query.Partner{}
+		var created *query.DateTime
+		if err := r.Scan(&b.ID, &b.Name, &b.President, &b.CategoryID, &b.CategoryName, &b.CountryCode, &b.PartnerID, &b.HomepageURL, dateTime(&b.CreatedAt),
+			&partner, &p.BusinessNo, &country, nullDateTime(&created), &out.LiterBalance); err != nil {
+			return err
+		}
+		if partner.Valid {
+			p.ID, p.Name, p.CountryCode, p.CreatedAt = b.PartnerID, partner.String, country.String, *created
+			out.Partner = &p
+		}
+		return nil
+	})
+	if err != nil || out == nil {
+		return nil, err
+	}
+	const contacts = `SELECT ` + contactColumns + ` FROM partner_admin a WHERE a.partner_id = ? AND ` + active + ` ORDER BY ` + newestLogin
+	err = s.query(ctx, contacts, []any{out.Brand.PartnerID}, func(r *sql.Rows) error {
+		var c query.Contact
+		if err := r.Scan(contactFields(&c)...); err != nil {
+			return err
+		}
+		out.Contacts = append(out.Contacts, c)
+		return nil
+	})
+	if err != nil || campaigns == 0 {
+		return out, err
+	}
+	out.Campaigns, err = s.campaigns(ctx, `SELECT c.campaign_id FROM campaign c WHERE c.brand_id = ?
+  ORDER BY c.start_at DESC, c.campaign_id DESC LIMIT ?`, []any{id, campaigns})
+	return out, err
+}

@@ -1,0 +1,182 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+	"strings"
+	"time"
+
+	"hub.internal/services/query"
+)
+
+const campaignColumns = `c.campaign_id, c.name, c.status_code, c.start_at, c.end_at, c.offer_count, c.apply_count, c.view_count, c.brand_id, c.partner_id`
+
+func campaignFields(c *query.Campaign) []any {
+	return []any{&c.ID, &c.Name, &c.StatusCode, dateTime(&c.StartAt), nullDateTime(&c.EndAt), &c.OfferCount, &c.ApplyCount, &c.ViewCount, &c.BrandID, &c.PartnerID}
+}
+
+// SearchCampaigns implements query.Source. It finds the ids of the page first, and
+// joins only those.
+//
+// Without a partner nothing narrows the campaigns, and no index has them all in the
+// order of start_at; but each status has its own in that order (ix_campaign_status),
+// so the newest of each are merged. Where rows have to be looked at as well, those
+// since some recent time often fill a page; only when they do not, all are looked at.
+func (s *Source) SearchCampaigns(ctx context.Context, f query.CampaignFilter) ([]query.Campaign, error) {
+	if f.PartnerID == nil && f.Offset <= deepestMerge {
+		narrow, all := f, f.Keyword == "" && f.MinApplyCount == nil
+		narrow.Limit++
+		if !all {
+			var err error
+			if narrow.StartedAfter, all, err = s.recently(ctx, f); err != nil {
+				return nil, err
+			}
+		}
+		ids, args := mergedByStatus(narrow, "c.campaign_id")
+		campaigns, err := s.campaigns(ctx, ids, args)
+		if err != nil || all || int64(len(campaigns)) > f.Limit {
+			return campaigns, err
+		}
+	}
+	where := filters(f)
+	if f.PartnerID != nil {
+		where.add("c.partner_id = ?", *f.PartnerID)
+	}
+	if len(f.StatusCodes) > 0 {
+		in, args := placeholders(f.StatusCodes)
+		where.add("c.status_code IN ("+in+")", args...)
+	}
+	return s.campaigns(ctx, `SELECT c.campaign_id FROM campaign c WHERE TRUE`+where.and()+`
+  ORDER BY c.start_at DESC, c.campaign_id DESC LIMIT ? OFFSET ?`, append(where.args, f.Limit+1, f.Offset))
+}
+
+// campaignsPerRow is how many campaigns are looked at for each row of a page in the
+// hope that enough of them pass the filters.
+const campaignsPerRow = 4
+
+// recently returns a time since when there have been about as many campaigns as
+// promise to fill a page, but not before f.StartedAfter. all says that none of f's
+// campaigns is older. Where there are too few campaigns to tell, it is f.StartedAfter.
+func (s *Source) recently(ctx context.Context, f query.CampaignFilter) (since time.Time, all bool, err error) {
+	ids, args := mergedByStatus(query.CampaignFilter{StatusCodes: f.StatusCodes, StartedAfter: f.StartedAfter, StartedBefore: f.StartedBefore,
+		Page: query.Page{Limit: 1, Offset: campaignsPerRow * (f.Offset + f.Limit + 1)}}, "c.start_at")
+	since, all = f.StartedAfter, true
+	err = s.query(ctx, ids, args, func(r *sql.Rows) error {
+		var text string
+		if err := r.Scan(&text); err != nil {
+			return err
+		}
+		if t, err := time.Parse(time.DateTime, text); err == nil { // a zero date promises nothing
+			since, all = t, false
+		}
+		return nil
+	})
+	return since, all, err
+}
+
+// filters are those on the row itself, other than status and partner.
+func filters(f query.CampaignFilter) (where conditions) {
+	where.between("c.start_at", f.StartedAfter, f.StartedBefore)
+	if f.Keyword != "" {
+		where.add("c.name"+like, contains(f.Keyword))
+	}
+	if f.MinApplyCount != nil {
+		where.add("c.apply_count >= ?", *f.MinApplyCount)
+	}
+	return where
+}
+
+// deepestMerge is the offset up to which merging reads less than sorting does: each
+// status is read down to the end of the page.
+const deepestMerge = 1000
+
+// mergedByStatus is a statement for one column of a page of campaigns, newest first,
+// and its arguments.
+func mergedByStatus(f query.CampaignFilter, column string) (string, []any) {
+	branches, args := byStatus(f, `SELECT `+column+` AS answer, c.start_at, c.campaign_id`, ` ORDER BY c.start_at DESC, c.campaign_id DESC LIMIT ?`, `
+  UNION ALL `, f.Offset+f.Limit)
+	return `SELECT m.answer AS ` + column[2:] + ` FROM (` + branches + `) m
+  ORDER BY m.start_at DESC, m.campaign_id DESC LIMIT ? OFFSET ?`, append(args, f.Limit, f.Offset)
+}
+
+// byStatus is a union of a SELECT for each status, so that each can use
+// ix_campaign_status for start_at: tail and tailArgs end each of them. No row is in
+// two, also where a collation takes another text for one of the known codes.
+func byStatus(f query.CampaignFilter, selected, tail, union string, tailArgs ...any) (string, []any) {
+	where := filters(f)
+	var branches []string
+	var args []any
+	branch := func(status string, statusArgs ...any) {
+		branches = append(branches, `(`+selected+` FROM campaign c WHERE `+status+where.and()+tail+`)`)
+		args = slices.Concat(args, statusArgs, where.args, tailArgs)
+	}
+	known, others := split(f.StatusCodes)
+	for _, code := range known {
+		branch("c.status_code = ?", code)
+	}
+	not, notArgs := placeholders(query.StatusCodes())
+	switch {
+	case len(f.StatusCodes) == 0:
+		branch("c.status_code NOT IN ("+not+")", notArgs...)
+	case len(others) > 0:
+		in, inArgs := placeholders(others)
+		branch("c.status_code IN ("+in+") AND c.status_code NOT IN ("+not+")", append(inArgs, notArgs...)...)
+	}
+	return strings.Join(branches, union), args
+}
+
+// split sorts the codes asked for into those with a meaning, each once, and the rest;
+// no codes mean all of the known.
+func split(codes []string) (known, others []string) {
+	for _, code := range query.StatusCodes() {
+		if len(codes) == 0 || slices.Contains(codes, code) {
+			known = append(known, code)
+		}
+	}
+	for _, code := range codes {
+		if !slices.Contains(known, code) {
+			others = append(others, code)
+		}
+	}
+	return known, others
+}
+
+// campaigns joins the columns of a page to its ids.
+func (s *Source) campaigns(ctx context.Context, ids string, args []any) ([]query.Campaign, error) {
+	statement := `SELECT ` + campaignColumns + `, p.name
+FROM (` + ids + `) page
+JOIN campaign c ON c.campaign_id = page.campaign_id
+LEFT JOIN partner p ON p.partner_id = c.partner_id
+ORDER BY c.start_at DESC, c.campaign_id DESC`
+	campaigns := []query.Campaign{}
+	err := s.query(ctx, statement, args, func(r *sql.Rows) error {
+		var c query.Campaign
+		if err := r.Scan(append(campaignFields(&c), &c.PartnerName)...); err != nil {
+			return err
+		}
+		c.Status = query.CampaignStatus(c.StatusCode)
+		campaigns = append(campaigns, c)
+		return nil
+	})
+	return campaigns, err
+}
+
+// CampaignCounts implements query.Source.
+func (s *Source) CampaignCounts(ctx context.Context, id int64) (*query.CampaignCounts, error) {
+	const statement = `SELECT ` + campaignColumns + `, p.name,
+  (SELECT COUNT(*) FROM campaign_application x WHERE x.campaign_id = c.campaign_id AND x.status IN ('SELECTED', 'DONE'))
+FROM campaign c LEFT JOIN partner p ON p.partner_id = c.partner_id
+WHERE c.campaign_id = ?`
+	var out *query.CampaignCounts
+	err := s.query(ctx, statement, []any{id}, func(r *sql.Rows) error {
+		var c query.CampaignCounts
+		if err := r.Scan(append(campaignFields(&c.Campaign), &c.Campaign.PartnerName, &c.Selected)...); err != nil {
+			return err
+		}
+		c.Campaign.Status = query.CampaignStatus(c.Campaign.StatusCode)
+		out = &c
+		return nil
+	})
+	return out, err
+}

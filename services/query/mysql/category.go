@@ -1,0 +1,46 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+
+	"hub.internal/services/query"
+)
+
+// CategoryTree implements query.Source.
+func (s *Source) CategoryTree(ctx context.Context) ([]query.CategoryNode, error) {
+	var nodes []query.CategoryNode
+	err := s.query(ctx, `SELECT c.category_id, c.parent_id FROM category c`, nil, func(r *sql.Rows) error {
+		var n query.CategoryNode
+		if err := r.Scan(&n.ID, &n.Parent); err != nil {
+			return err
+		}
+		nodes = append(nodes, n)
+		return nil
+	})
+	return nodes, err
+}
+
+// The best name there is: the language asked for, ko, en, any.
+const selectCategories = `SELECT c.category_id, c.parent_id, n.category_name, n.language,
+  EXISTS (SELECT 1 FROM category k WHERE k.parent_id = c.category_id)
+FROM category c
+LEFT JOIN category_name n ON n.category_id = c.category_id AND n.language = (
+  SELECT x.language FROM category_name x WHERE x.category_id = c.category_id
+  ORDER BY x.language = ? DESC, x.language = 'ko' DESC, x.language = 'en' DESC, x.language LIMIT 1)
+WHERE c.parent_id = ?
+ORDER BY c.display_order, c.category_id`
+
+// Categories implements query.Source.
+func (s *Source) Categories(ctx context.Context, parent int64, language string) ([]query.Category, error) {
+	categories := []query.Category{}
+	err := s.query(ctx, selectCategories, []any{language, parent}, func(r *sql.Rows) error {
+		var c query.Category
+		if err := r.Scan(&c.ID, &c.ParentID, &c.Name, &c.Language, &c.HasChildren); err != nil {
+			return err
+		}
+		categories = append(categories, c)
+		return nil
+	})
+	return categories, err
+}

@@ -1,0 +1,75 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+
+	"hub.internal/services/query"
+)
+
+// verified is the one condition under which a contact may leave the source; every
+// statement that reads partner_admin (alias a) holds it.
+const verified = `a.email_verified = 1`
+
+// active narrows verified contacts to those who can be written to.
+const active = verified + ` AND a.account_status = 'READY'`
+
+// newestLogin orders contacts: NULL is the least, so it comes last.
+const newestLogin = `a.last_login_at DESC, a.partner_admin_id`
+
+const contactColumns = `a.partner_admin_id, a.name, a.email, a.position, a.account_status, a.last_login_at`
+
+const partnerColumns = `p.partner_id, p.name, p.business_no, p.country_code, p.created_at`
+
+// PartnerContacts implements query.Source.
+func (s *Source) PartnerContacts(ctx context.Context, partner int64, inactive bool) (*query.PartnerContacts, error) {
+	which := active
+	if inactive {
+		which = verified
+	}
+	// One row without a contact when the partner has none; no row without a partner.
+	statement := `SELECT ` + partnerColumns + `, ` + contactColumns + `
+FROM partner p LEFT JOIN partner_admin a ON a.partner_id = p.partner_id AND ` + which + `
+WHERE p.partner_id = ?
+ORDER BY ` + newestLogin
+	var out *query.PartnerContacts
+	err := s.query(ctx, statement, []any{partner}, func(r *sql.Rows) error {
+		var p query.Partner
+		var c nullContact
+		if err := r.Scan(append(partnerFields(&p), c.fields()...)...); err != nil {
+			return err
+		}
+		if out == nil {
+			out = &query.PartnerContacts{Partner: p, Contacts: []query.Contact{}}
+		}
+		if c.id.Valid {
+			out.Contacts = append(out.Contacts, c.contact())
+		}
+		return nil
+	})
+	return out, err
+}
+
+func partnerFields(p *query.Partner) []any {
+	return []any{&p.ID, &p.Name, &p.BusinessNo, &p.CountryCode, dateTime(&p.CreatedAt)}
+}
+
+func contactFields(c *query.Contact) []any {
+	return []any{&c.ID, &c.Name, &c.Email, &c.Position, &c.AccountStatus, nullDateTime(&c.LastLoginAt)}
+}
+
+// nullContact is a contact of an outer join.
+type nullContact struct {
+	id                  sql.NullInt64
+	name, email, status sql.NullString
+	position            *string
+	lastLogin           *query.DateTime
+}
+
+func (c *nullContact) fields() []any {
+	return []any{&c.id, &c.name, &c.email, &c.position, &c.status, nullDateTime(&c.lastLogin)}
+}
+
+func (c *nullContact) contact() query.Contact {
+	return query.Contact{ID: query.ID(c.id.Int64), Name: c.name.String, Email: c.email.String, Position: c.position, AccountStatus: c.status.String, LastLoginAt: c.lastLogin}
+}

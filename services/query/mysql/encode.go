@@ -1,0 +1,188 @@
+package mysql
+
+import (
+	"database/sql/driver"
+	"encoding/base64"
+	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// An encoder appends a value, never nil, as JSON (contract 2.2). It is chosen once per
+// column.
+type encoder func(to []byte, v driver.Value) []byte
+
+// columnKind is a type's name as the server writes it, and how its values are encoded.
+type columnKind struct {
+	name   string
+	encode encoder
+}
+
+// columnKinds are the driver's type names. It tells text from bytes by the column's
+// character set. MariaDB has no type JSON: its JSON columns are longtext, with nothing in
+// the protocol that the driver reads to tell them from other text, so they are answered as
+// text; MySQL's are answered as JSON.
+var columnKinds = map[string]columnKind{
+	"TINYINT": {"tinyint", appendNumber}, "UNSIGNED TINYINT": {"tinyint unsigned", appendNumber},
+	"SMALLINT": {"smallint", appendNumber}, "UNSIGNED SMALLINT": {"smallint unsigned", appendNumber},
+	"MEDIUMINT": {"mediumint", appendNumber}, "UNSIGNED MEDIUMINT": {"mediumint unsigned", appendNumber},
+	"INT": {"int", appendNumber}, "UNSIGNED INT": {"int unsigned", appendNumber},
+	"BIGINT": {"bigint", appendNumber}, "UNSIGNED BIGINT": {"bigint unsigned", appendNumber},
+	"YEAR": {"year", appendNumber}, "FLOAT": {"float", appendNumber}, "DOUBLE": {"double", appendNumber},
+	"BIT":     {"bit", appendBits},
+	"DECIMAL": {"decimal", appendText}, "DATE": {"date", appendText}, "TIME": {"time", appendText},
+	"DATETIME": {"datetime", appendDateTime}, "TIMESTAMP": {"timestamp", appendDateTime},
+	"CHAR": {"char", appendText}, "VARCHAR": {"varchar", appendText}, "ENUM": {"enum", appendText}, "SET": {"set", appendText},
+	"TINYTEXT": {"tinytext", appendText}, "TEXT": {"text", appendText}, "MEDIUMTEXT": {"mediumtext", appendText}, "LONGTEXT": {"longtext", appendText},
+	"JSON": {"json", appendJSON}, "NULL": {"null", appendText},
+}
+
+func kindOf(databaseType string) columnKind {
+	if k, ok := columnKinds[databaseType]; ok {
+		return k
+	}
+	// BINARY, VARBINARY, the BLOBs, GEOMETRY, VECTOR, and what a newer server brings.
+	return columnKind{strings.ToLower(databaseType), appendBase64}
+}
+
+// maxExact is the greatest integer that a JSON reader with 64-bit floats keeps exact.
+const maxExact = 1 << 53
+
+// appendNumber appends an integer, as a string beyond ±2^53, or a float.
+func appendNumber(to []byte, v driver.Value) []byte {
+	switch n := v.(type) {
+	case int64:
+		if n > maxExact || n < -maxExact {
+			return append(strconv.AppendInt(append(to, '"'), n, 10), '"')
+		}
+		return strconv.AppendInt(to, n, 10)
+	case uint64:
+		return appendUint(to, n)
+	case float32:
+		return appendFloat(to, float64(n), 32)
+	case float64:
+		return appendFloat(to, n, 64)
+	}
+	return appendText(to, v)
+}
+
+func appendUint(to []byte, n uint64) []byte {
+	if n > maxExact {
+		return append(strconv.AppendUint(append(to, '"'), n, 10), '"')
+	}
+	return strconv.AppendUint(to, n, 10)
+}
+
+// appendFloat writes a float as encoding/json does: the shortest text that reads back
+// as the same number.
+func appendFloat(to []byte, f float64, bits int) []byte {
+	if math.IsNaN(f) || math.IsInf(f, 0) { // no server sends one
+		return append(to, "null"...)
+	}
+	format := byte('f')
+	if abs := math.Abs(f); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
+		format = 'e'
+	}
+	return strconv.AppendFloat(to, f, format, -1, bits)
+}
+
+// appendBits appends a BIT as the integer it stands for.
+func appendBits(to []byte, v driver.Value) []byte {
+	b, ok := v.([]byte)
+	if !ok || len(b) > 8 {
+		return appendBase64(to, v)
+	}
+	var n uint64
+	for _, c := range b {
+		n = n<<8 | uint64(c)
+	}
+	return appendUint(to, n)
+}
+
+// appendDateTime appends "2026-01-31 09:00:00.250000" as "2026-01-31T09:00:00.250000".
+// A fraction of nothing but zeros is left out: it says how wide the column is, not what
+// the value is.
+func appendDateTime(to []byte, v driver.Value) []byte {
+	const seconds = len("2026-01-31 09:00:00")
+	b, ok := v.([]byte)
+	if !ok || len(b) < seconds || b[len("2026-01-31")] != ' ' {
+		return appendText(to, v)
+	}
+	to = append(append(append(append(to, '"'), b[:10]...), 'T'), b[11:seconds]...)
+	if fraction := b[seconds:]; strings.Trim(string(fraction), ".0") != "" {
+		to = append(to, fraction...)
+	}
+	return append(to, '"')
+}
+
+// appendJSON appends the text of a JSON column as it is. The server checked it when it
+// was stored; text that is none after all is answered as text.
+func appendJSON(to []byte, v driver.Value) []byte {
+	if b, ok := v.([]byte); ok && json.Valid(b) {
+		return append(to, b...)
+	}
+	return appendText(to, v)
+}
+
+// appendBase64 appends bytes as "base64:…".
+func appendBase64(to []byte, v driver.Value) []byte {
+	b, ok := v.([]byte)
+	if !ok {
+		return appendText(to, v)
+	}
+	to = append(to, `"base64:`...)
+	return append(base64.StdEncoding.AppendEncode(to, b), '"')
+}
+
+// appendText appends text. What is not valid UTF-8 is replaced, never dropped.
+func appendText(to []byte, v driver.Value) []byte {
+	switch v := v.(type) {
+	case []byte:
+		return appendQuoted(to, v)
+	case int64, uint64, float32, float64:
+		return appendNumber(to, v)
+	}
+	return append(to, "null"...) // the driver yields nothing else
+}
+
+const hex = "0123456789abcdef"
+
+// appendQuoted appends b as a JSON string: it escapes what JSON requires and no more.
+func appendQuoted(to, b []byte) []byte {
+	to = append(to, '"')
+	done := 0
+	for i := 0; i < len(b); {
+		c := b[i]
+		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
+			i++
+			continue
+		}
+		if c >= utf8.RuneSelf {
+			r, size := utf8.DecodeRune(b[i:])
+			if r == utf8.RuneError && size == 1 {
+				to = append(append(to, b[done:i]...), "\ufffd"...)
+				done = i + 1
+			}
+			i += size
+			continue
+		}
+		to = append(to, b[done:i]...)
+		switch c {
+		case '"', '\\':
+			to = append(to, '\\', c)
+		case '\n':
+			to = append(to, '\\', 'n')
+		case '\r':
+			to = append(to, '\\', 'r')
+		case '\t':
+			to = append(to, '\\', 't')
+		default:
+			to = append(to, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		}
+		i++
+		done = i
+	}
+	return append(append(to, b[done:]...), '"')
+}

@@ -1,0 +1,106 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"net"
+	"regexp"
+	"time"
+
+	mysqldriver "github.com/go-sql-driver/mysql"
+
+	"hub.internal/pkg/fault"
+)
+
+// Error numbers of MariaDB and MySQL that mean something to a caller.
+const (
+	errTooManyConnections   = 1040
+	errAccessDenied         = 1045
+	errUnknownDatabase      = 1049
+	errShutdown             = 1053
+	errUnknownColumn        = 1054
+	errTableDenied          = 1142
+	errNoSuchTable          = 1146
+	errUnknownVariable      = 1193
+	errTooManyUserConns     = 1203
+	errLockWaitTimeout      = 1205
+	errDeadlock             = 1213
+	errUserLimit            = 1226
+	errKilled               = 1317
+	errConnectionKilled     = 1927
+	errStatementTimeMariaDB = 1969
+	errStatementTimeMySQL   = 3024
+)
+
+// Fault turns an error of one of this package's own statements into a fault: the
+// statement's text is known to be right, so what is left is the server, its load, or
+// a source without the CRM's tables. Other errors are returned as they are and end
+// as E_INTERNAL. Faults pass through.
+func Fault(ctx context.Context, err error) error {
+	var already *fault.Error
+	if err == nil || errors.As(err, &already) {
+		return err
+	}
+	if f := trouble(ctx, err); f != nil {
+		return f
+	}
+	var answered *mysqldriver.MySQLError
+	if !errors.As(err, &answered) {
+		return err
+	}
+	switch answered.Number {
+	case errNoSuchTable, errTableDenied:
+		// A server that hides what an account may not see says 1142 of a missing table.
+		return fault.New(fault.NotFound, "The source database has no table %q that Hub may read; this tool needs it.", tableIn(answered.Message)).Because(err)
+	case errUnknownColumn:
+		return fault.New(fault.NotFound, "The source database's tables are not the CRM's that this tool needs: %s.", answered.Message).Because(err)
+	}
+	return err
+}
+
+// trouble is the fault of an error that says nothing about the statement: too slow,
+// or the server cannot be reached, is full, or chose this transaction as a victim.
+// It is nil for any other error.
+func trouble(ctx context.Context, err error) *fault.Error {
+	var answered *mysqldriver.MySQLError
+	var grants *GrantsError
+	isAnswer := errors.As(err, &answered)
+	switch {
+	case errors.As(err, &grants):
+		return fault.New(fault.DB, "The source database is not used: Hub's account there may do more than read.").Because(err)
+	case errors.Is(ctx.Err(), context.DeadlineExceeded), errors.Is(err, context.DeadlineExceeded),
+		isAnswer && (answered.Number == errStatementTimeMariaDB || answered.Number == errStatementTimeMySQL):
+		return fault.New(fault.DBTimeout, "The source database did not answer in time.").Because(err)
+	case isAnswer:
+		switch answered.Number {
+		case errTooManyConnections, errAccessDenied, errUnknownDatabase, errShutdown, errTooManyUserConns, errLockWaitTimeout, errDeadlock, errUserLimit, errKilled, errConnectionKilled:
+			return unavailable(err)
+		}
+		return nil
+	}
+	var network net.Error
+	switch {
+	case errors.As(err, &network), errors.Is(err, driver.ErrBadConn), errors.Is(err, mysqldriver.ErrInvalidConn), errors.Is(err, sql.ErrConnDone),
+		errors.Is(err, net.ErrClosed), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, context.Canceled), ctx.Err() != nil:
+		return unavailable(err)
+	}
+	return nil
+}
+
+func unavailable(err error) *fault.Error {
+	return fault.New(fault.DB, "The source database is not available right now. Try again in a moment.").After(time.Second).Because(err)
+}
+
+// named finds the table in "Table 'db.campaign' doesn't exist" and in "… denied to
+// user … for table `db`.`campaign`".
+var named = regexp.MustCompile("(?:Table '(?:[^']*\\.)?([^'.]+)' doesn't exist|for table (?:`[^`]*`\\.)?[`']([^`']+)[`'])")
+
+func tableIn(message string) string {
+	if m := named.FindStringSubmatch(message); m != nil {
+		return m[1] + m[2]
+	}
+	return "?"
+}

@@ -1,0 +1,86 @@
+package mysql
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+
+	mysqldriver "github.com/go-sql-driver/mysql"
+)
+
+const (
+	// killLimit bounds a KILL, waiting for a connection included.
+	killLimit = 2 * time.Second
+	// killGrace is how long a killed statement may take to end before harder means.
+	killGrace = 150 * time.Millisecond
+)
+
+// flight is a statement on its way. Its connection is its own until land: whoever
+// stops the statement before that may kill by the connection's id, and the connection
+// is never used again.
+type flight struct {
+	id     uint64             // the server's id of the connection
+	cancel context.CancelFunc // closes the connection's socket
+	landed chan struct{}
+
+	mu      sync.Mutex
+	ended   bool
+	stopped error // why it was stopped
+}
+
+// stop ends the statement on the server, for the given reason. It returns at once; a
+// second stop and one after land do nothing.
+func (r *Reader) stop(f *flight, why error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ended || f.stopped != nil {
+		return
+	}
+	f.stopped = why
+	r.running.Add(1)
+	go func() {
+		defer r.running.Done()
+		r.kill(f)
+	}()
+}
+
+// land says that nothing more is read from the statement, and returns why it was
+// stopped; nil means that it ended by itself and that nobody will kill it any more.
+func (f *flight) land() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.ended {
+		f.ended = true
+		close(f.landed)
+	}
+	return f.stopped
+}
+
+// kill sends KILL QUERY. A statement that runs on takes the whole connection with it: a
+// KILL QUERY that arrives just before the statement starts is lost on MySQL. The reader
+// does not wait for any of that longer than killGrace, since the KILL itself may hang.
+func (r *Reader) kill(f *flight) {
+	ctx, done := context.WithTimeout(context.Background(), killLimit)
+	defer done()
+	giveUp := time.AfterFunc(2*killGrace, f.cancel)
+	defer giveUp.Stop()
+	defer f.cancel()
+
+	id := strconv.FormatUint(f.id, 10)
+	if _, err := r.kills.ExecContext(ctx, "KILL QUERY "+id); err == nil {
+		select {
+		case <-f.landed:
+			return
+		case <-time.After(killGrace):
+		}
+	}
+	var answered *mysqldriver.MySQLError
+	if _, err := r.kills.ExecContext(ctx, "KILL "+id); err != nil && !(errors.As(err, &answered) && answered.Number == errUnknownThread) {
+		r.logger.Warn("statement not killed", "connection", f.id, "error", err)
+	}
+}
+
+// errUnknownThread says that the connection has ended already.
+const errUnknownThread = 1094

@@ -1,0 +1,96 @@
+package mysql
+
+import (
+	"database/sql"
+	"fmt"
+	"testing"
+
+	"hub.internal/services/query"
+)
+
+// discarded is a RowWriter that only counts.
+type discarded struct{ rows, bytes int }
+
+func (d *discarded) Columns([]query.ResultColumn) {}
+func (d *discarded) Row(array []byte) bool        { d.rows++; d.bytes += len(array); return true }
+
+const benchColumns = "campaign_id, partner_id, brand_id, name, status_code, start_at, end_at, offer_count, apply_count, view_count"
+
+func benchFixture(b *testing.B) *fixture {
+	f := newFixture(b, ReaderOptions{MaxRows: 100_000})
+	f.exec(b, "INSERT INTO campaign ("+benchColumns+", created_at) SELECT seq, 1000 + seq % 997, 2000 + seq % 2999, CONCAT('캠페인 ', seq, ' spring \"launch\"'), '1206', "+
+		"'2026-01-31 09:00:00' + INTERVAL seq MINUTE, IF(seq % 3, '2026-03-31 09:00:00', NULL), seq % 50, seq % 977, seq % 99991, '2026-01-01' FROM seq_1_to_10000")
+	return f
+}
+
+// BenchmarkRead compares the reader with the least that go-sql-driver can do: the same
+// SQL on an unguarded pool, sql.RawBytes appended to one buffer.
+func BenchmarkRead(b *testing.B) {
+	f := benchFixture(b)
+	for _, n := range []int{1, 1000, 10_000} {
+		text := fmt.Sprintf("SELECT %s FROM campaign ORDER BY campaign_id LIMIT %d", benchColumns, n)
+		b.Run(fmt.Sprintf("hub/%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				var d discarded
+				if err := f.reader.ReadStatement(b.Context(), query.Statement{Text: text}, &d); err != nil || d.rows != n {
+					b.Fatal(d.rows, err)
+				}
+			}
+		})
+		b.Run(fmt.Sprintf("driver/%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			var out []byte
+			for b.Loop() {
+				if rows, err := plainLoop(f.source.DB(), text, &out); err != nil || rows != n {
+					b.Fatal(rows, err)
+				}
+			}
+		})
+	}
+}
+
+func plainLoop(db *sql.DB, text string, buffer *[]byte) (n int, err error) {
+	rows, err := db.Query(text)
+	if err != nil {
+		return 0, err
+	}
+	defer rows.Close()
+	columns, err := rows.ColumnTypes()
+	if err != nil {
+		return 0, err
+	}
+	values, pointers, quoted := make([]sql.RawBytes, len(columns)), make([]any, len(columns)), make([]bool, len(columns))
+	for i, c := range columns {
+		pointers[i] = &values[i]
+		switch c.DatabaseTypeName() {
+		case "BIGINT", "INT":
+		default:
+			quoted[i] = true
+		}
+	}
+	out := (*buffer)[:0]
+	defer func() { *buffer = out }()
+	for rows.Next() {
+		if err := rows.Scan(pointers...); err != nil {
+			return 0, err
+		}
+		out = append(out, '[')
+		for i, v := range values {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			switch {
+			case v == nil:
+				out = append(out, "null"...)
+			case quoted[i]:
+				out = appendQuoted(out, v)
+			default:
+				out = append(out, v...)
+			}
+		}
+		out = append(out, ']', ',')
+		n++
+	}
+	return n, rows.Err()
+}

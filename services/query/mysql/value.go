@@ -1,0 +1,106 @@
+package mysql
+
+import (
+	"database/sql"
+	"fmt"
+	"strings"
+	"time"
+
+	"hub.internal/services/query"
+)
+
+// dateTime scans a DATETIME, which the driver answers as text, 2026-01-31 09:00:00.
+func dateTime(to *query.DateTime) sql.Scanner { return dateTimeScanner{to: to} }
+
+// nullDateTime scans a DATETIME that may be NULL.
+func nullDateTime(to **query.DateTime) sql.Scanner { return dateTimeScanner{null: to} }
+
+type dateTimeScanner struct {
+	to   *query.DateTime
+	null **query.DateTime
+}
+
+func (s dateTimeScanner) Scan(value any) error {
+	text, ok := value.([]byte)
+	switch {
+	case value == nil && s.null != nil:
+		*s.null = nil
+		return nil
+	case !ok:
+		return fmt.Errorf("a DATETIME came as %T", value)
+	}
+	t := query.DateTime(strings.Replace(string(text), " ", "T", 1))
+	if s.null != nil {
+		*s.null = &t
+	} else {
+		*s.to = t
+	}
+	return nil
+}
+
+// conditions are the filters of a search, joined with AND.
+type conditions struct {
+	text []string
+	args []any
+}
+
+func (c *conditions) add(text string, args ...any) {
+	c.text = append(c.text, text)
+	c.args = append(c.args, args...)
+}
+
+// and is the filters as text that follows another condition.
+func (c *conditions) and() string {
+	var b strings.Builder
+	for _, t := range c.text {
+		b.WriteString(" AND ")
+		b.WriteString(t)
+	}
+	return b.String()
+}
+
+// between holds a DATETIME expression to after <= x < before; a zero time is no bound.
+func (c *conditions) between(expression string, after, before time.Time) {
+	if !after.IsZero() {
+		c.add(expression+" >= ?", wallClock(after))
+	}
+	if !before.IsZero() {
+		c.add(expression+" < ?", wallClock(before))
+	}
+}
+
+// wallClock is a time as a DATETIME literal. The source has microseconds at most, so
+// the next one above keeps the meaning of both >= and <; its years are 1 to 9999.
+func wallClock(t time.Time) string {
+	t = t.UTC()
+	if up := t.Truncate(time.Microsecond); up.Before(t) {
+		t = up.Add(time.Microsecond)
+	}
+	switch {
+	case t.Year() < 1:
+		return "0001-01-01 00:00:00"
+	case t.Year() > 9999:
+		return "9999-12-31 23:59:59.999999"
+	}
+	return t.Format("2006-01-02 15:04:05.999999")
+}
+
+// contains is a LIKE pattern for a literal substring, with ! as its escape character:
+// the backslash's meaning depends on sql_mode.
+func contains(keyword string) string {
+	return "%" + escapeLike.Replace(keyword) + "%"
+}
+
+var escapeLike = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")
+
+// like is the operator that goes with contains.
+const like = ` LIKE ? ESCAPE '!'`
+
+// placeholders is ?, ?, ? for an IN list, with its arguments.
+func placeholders[T any](values []T) (string, []any) {
+	args := make([]any, len(values))
+	for i, v := range values {
+		args[i] = v
+	}
+	return strings.TrimSuffix(strings.Repeat("?, ", len(values)), ", "), args
+}

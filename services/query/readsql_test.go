@@ -1,0 +1,538 @@
+package query_test
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"hub.internal/pkg/audit"
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/postgres"
+	"hub.internal/services/query"
+	"hub.internal/services/query/mysql"
+)
+
+// sqlFixture is execute_read_sql over a real source and a real write store.
+type sqlFixture struct {
+	*query.Service
+	admin *sql.DB // the source's owner
+	store hubtest.WriteStoreDB
+	pool  interface{ Close() }
+	look  postgres.Querier // the write store's superuser
+}
+
+type sqlOptions struct {
+	maxRows int
+	pool    int
+	timeout time.Duration
+	limits  query.SQLLimits
+	audit   query.SQLAudit
+}
+
+func newSQLFixture(t testing.TB, o sqlOptions) *sqlFixture {
+	t.Helper()
+	f := &sqlFixture{}
+	adminDSN, readerDSN := hubtest.SourceDB(t)
+	f.admin = openAdmin(t, adminDSN)
+	source, err := mysql.Open(readerDSN, mysql.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { source.Close() })
+	reader := mysql.NewReader(source, mysql.ReaderOptions{Timeout: o.timeout, MaxRows: o.maxRows, Sessions: o.pool})
+	t.Cleanup(func() { reader.Close() })
+	if o.audit == nil {
+		f.store = hubtest.WriteStore(t)
+		if err := audit.Migrate(t.Context(), f.store.OwnerURL); err != nil {
+			t.Fatal(err)
+		}
+		pool, err := postgres.Open(postgres.Config{URL: f.store.URL("query")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.pool = pool
+		t.Cleanup(pool.Close)
+		log := audit.NewLog(pool, slog.New(slog.DiscardHandler))
+		t.Cleanup(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			defer cancel()
+			if err := log.Close(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+		super, err := postgres.Open(postgres.Config{URL: f.store.SuperuserURL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(super.Close)
+		f.look = super
+		o.audit = query.AuditTo(log)
+	}
+	f.Service = query.New(query.Config{Source: source, Reader: reader, Audit: o.audit, SQL: o.limits, MaxRowLimit: o.maxRows, QueryTimeout: o.timeout})
+	return f
+}
+
+func openAdmin(t testing.TB, dsn string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("mysql", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+func (f *sqlFixture) exec(t testing.TB, statements ...string) {
+	t.Helper()
+	for _, q := range statements {
+		if _, err := f.admin.ExecContext(t.Context(), q); err != nil {
+			t.Fatalf("%s: %v", q, err)
+		}
+	}
+}
+
+// as is a context of a caller with the key; its request id is the test's.
+func as(ctx context.Context, key string) context.Context {
+	return caller.With(ctx, caller.Caller{Kind: caller.Key, Service: "crm", ExternalUserID: "u1", CredentialID: key, Scopes: []string{"sql"}, RequestID: "req_" + key})
+}
+
+type sqlAnswer struct {
+	Columns     []query.ResultColumn `json:"columns"`
+	Rows        [][]any              `json:"rows"`
+	RowCount    *int                 `json:"row_count"`
+	Truncated   *bool                `json:"truncated"`
+	RowLimit    *int                 `json:"row_limit"`
+	TruncatedBy string               `json:"truncated_by"`
+}
+
+func (f *sqlFixture) call(t testing.TB, text string, limit int64) sqlAnswer {
+	t.Helper()
+	out, err := f.ExecuteReadSQL(as(t.Context(), "k1"), query.ReadSQLIn{SQL: text, Limit: limit})
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	var a sqlAnswer
+	d := json.NewDecoder(strings.NewReader(string(out.JSON())))
+	d.UseNumber()
+	d.DisallowUnknownFields()
+	if err := d.Decode(&a); err != nil {
+		t.Fatalf("%s: %v in %s", text, err, out.JSON())
+	}
+	if a.Columns == nil || a.Rows == nil || a.RowCount == nil || a.Truncated == nil || a.RowLimit == nil || *a.RowCount != len(a.Rows) || out.Count() != len(a.Rows) {
+		t.Fatalf("%s: incomplete: %s", text, out.JSON())
+	}
+	return a
+}
+
+func (a sqlAnswer) column(i int) []string {
+	list := []string{}
+	for _, r := range a.Rows {
+		list = append(list, fmt.Sprint(r[i]))
+	}
+	return list
+}
+
+func TestRowsAreCutExactly(t *testing.T) {
+	f := newSQLFixture(t, sqlOptions{maxRows: 50})
+	f.exec(t, "CREATE TABLE n (i INT PRIMARY KEY, name VARCHAR(10))", "INSERT INTO n SELECT seq, CONCAT('n', 100 - seq) FROM seq_1_to_12")
+	for _, c := range []struct {
+		text  string
+		total int      // rows of the statement
+		first []string // first column, in order, of all rows
+	}{
+		{"SELECT i FROM n ORDER BY i", 12, []string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12"}},
+		{"SELECT i FROM n ORDER BY i DESC -- the end", 12, []string{"12", "11", "10", "9"}},
+		{"SELECT name, i FROM n ORDER BY name LIMIT 5", 5, []string{"n88", "n89", "n90", "n91", "n92"}},
+		{"SELECT i FROM n ORDER BY i LIMIT 5 OFFSET 10", 2, []string{"11", "12"}},
+		{"SELECT i FROM n ORDER BY i LIMIT 2, 4", 4, []string{"3", "4", "5", "6"}},
+		{"SELECT i FROM n LIMIT 0", 0, nil},
+		{"SELECT COUNT(*), SUM(i) FROM n", 1, []string{"12"}},
+		{"SELECT i FROM n WHERE i < 4 UNION ALL SELECT i + 100 FROM n WHERE i < 3 ORDER BY 1 DESC", 5, []string{"102", "101", "3", "2", "1"}},
+		{"WITH x AS (SELECT i FROM n ORDER BY i LIMIT 7) SELECT i FROM x ORDER BY i DESC", 7, []string{"7", "6", "5"}},
+		{"(SELECT i FROM n ORDER BY i LIMIT 4)", 4, []string{"1", "2", "3", "4"}},
+		{"SELECT i FROM n ORDER BY i FETCH FIRST 6 ROWS ONLY", 6, []string{"1", "2", "3"}},
+		{"SELECT a.i, a.i, b.i FROM n a JOIN n b ON b.i = a.i ORDER BY a.i LIMIT 8", 8, []string{"1", "2", "3"}},
+		{"SELECT DISTINCT i % 3 AS r FROM n ORDER BY r", 3, []string{"0", "1", "2"}},
+		{"SELECT i % 4, COUNT(*) FROM n GROUP BY 1 WITH ROLLUP", 5, []string{"0", "1", "2", "3", "<nil>"}},
+		{"SELECT i FROM n ORDER BY i LIMIT ROWS EXAMINED 100000", 12, []string{"1", "2", "3"}},
+		{"SHOW COLUMNS FROM n", 2, []string{"i", "name"}},
+		{"DESCRIBE n", 2, []string{"i", "name"}},
+		{"DESC n name", 1, []string{"name"}},
+		{"SHOW TABLES LIKE 'n'", 1, []string{"n"}},
+		{"EXPLAIN SELECT * FROM n a, n b, n c", 3, []string{"1", "1", "1"}},
+		{"SHOW INDEX FROM n", 1, []string{"n"}},
+	} {
+		for _, limit := range []int64{1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 50, 51, 1_000_000} {
+			a := f.call(t, c.text, limit)
+			effective := min(int(limit), 50)
+			want := min(c.total, effective)
+			if len(a.Rows) != want || *a.Truncated != (c.total > effective) || *a.RowLimit != effective || a.TruncatedBy != "" {
+				t.Errorf("%s with limit %d: %d rows, truncated %t, row_limit %d, truncated_by %q; want %d rows of %d", c.text, limit, len(a.Rows), *a.Truncated, *a.RowLimit, a.TruncatedBy, want, c.total)
+			}
+			if n := min(want, len(c.first)); n > 0 && !reflect.DeepEqual(a.column(0)[:n], c.first[:n]) {
+				t.Errorf("%s with limit %d: %v, want %v", c.text, limit, a.column(0), c.first)
+			}
+		}
+	}
+	// A statement's own LIMIT just above the probe row ends on its own.
+	if a := f.call(t, "SELECT i FROM n LIMIT 4", 3); len(a.Rows) != 3 || !*a.Truncated {
+		t.Errorf("%d rows, truncated %t", len(a.Rows), *a.Truncated)
+	}
+	// Right results, not only many: MariaDB would end this at 1,000 steps.
+	if a := f.call(t, "WITH RECURSIVE r AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM r WHERE i < 5000) SELECT MAX(i) FROM r", 10); a.column(0)[0] != "5000" {
+		t.Errorf("recursion ended at %v", a.column(0))
+	}
+}
+
+func TestColumnsOfAnswer(t *testing.T) {
+	f := newSQLFixture(t, sqlOptions{})
+	a := f.call(t, "SELECT 1 AS id, 'x' AS id, p.name, p.created_at, COUNT(*) AS `a<b>\"` FROM partner p", 10)
+	want := []query.ResultColumn{{Name: "id", Type: "int"}, {Name: "id", Type: "varchar"}, {Name: "name", Type: "varchar"}, {Name: "created_at", Type: "datetime"}, {Name: `a<b>"`, Type: "bigint"}}
+	if !reflect.DeepEqual(a.Columns, want) {
+		t.Errorf("columns %v, want %v", a.Columns, want)
+	}
+	if a := f.call(t, "SELECT partner_id FROM partner", 10); len(a.Columns) != 1 || len(a.Rows) != 0 || *a.Truncated {
+		t.Errorf("no rows: %+v", a)
+	}
+	out, err := f.ExecuteReadSQL(as(t.Context(), "k1"), query.ReadSQLIn{SQL: "SELECT 1 AS a, NULL AS b, '<é>' AS c", Limit: 5})
+	if want := `{"columns":[{"name":"a","type":"int"},{"name":"b","type":"null"},{"name":"c","type":"varchar"}],"rows":[[1,null,"<é>"]],"row_count":1,"truncated":false,"row_limit":5}`; err != nil || string(out.JSON()) != want {
+		t.Errorf("%s, %v\nwant %s", out.JSON(), err, want)
+	}
+}
+
+func TestBytesAreCut(t *testing.T) {
+	f := newSQLFixture(t, sqlOptions{limits: query.SQLLimits{ResultBytes: 2000}})
+	out, err := f.ExecuteReadSQL(as(t.Context(), "k1"), query.ReadSQLIn{SQL: "SELECT seq, REPEAT('x', 100) FROM seq_1_to_1000 ORDER BY seq", Limit: 500})
+	if err != nil || len(out.JSON()) > 2000 || len(out.JSON()) < 1500 || !strings.HasSuffix(string(out.JSON()), `"truncated":true,"row_limit":500,"truncated_by":"bytes"}`) {
+		t.Errorf("%d bytes, %v: %s", len(out.JSON()), err, out.JSON())
+	}
+	if a := f.call(t, "SELECT REPEAT('x', 5000)", 5); len(a.Rows) != 0 || !*a.Truncated || a.TruncatedBy != "bytes" {
+		t.Errorf("a row larger than all: %+v", a)
+	}
+	if a := f.call(t, "SELECT 1", 5); len(a.Rows) != 1 || *a.Truncated {
+		t.Errorf("the next call: %+v", a)
+	}
+}
+
+// TestCorpus runs the guard's corpus through the tool: a refused statement never gets
+// to the server, an accepted one is judged by the server alone.
+func TestCorpus(t *testing.T) {
+	f := newSQLFixture(t, sqlOptions{timeout: 500 * time.Millisecond, audit: quiet{}})
+	b, err := os.ReadFile(filepath.Join("sqlguard", "testdata", "cases-sql.tsv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(strings.TrimSpace(string(b)), "\n")[1:] {
+		c := strings.SplitN(line, "\t", 4)
+		text := c[3]
+		if encoded, ok := strings.CutPrefix(text, "json:"); ok {
+			if err := json.Unmarshal([]byte(encoded), &text); err != nil {
+				t.Fatalf("%s: %v", c[0], err)
+			}
+		}
+		_, err := f.ExecuteReadSQL(as(t.Context(), "k1"), query.ReadSQLIn{SQL: text, Limit: 3})
+		rule := ruleOf(err)
+		switch c[1] {
+		case "accept":
+			if err != nil && rule != "sql.server" && !fault.Is(err, fault.DBTimeout) {
+				t.Errorf("%s: %s: %v", c[0], text, err)
+			}
+		case "reject":
+			// R160 calls a stored function: no lexer can know, the grants stop it.
+			if !strings.HasPrefix(rule, "sql.") || (rule == "sql.server") != (c[0] == "R160") {
+				t.Errorf("%s: %s: %v", c[0], text, err)
+			}
+		}
+	}
+}
+
+// ruleOf is the rule of a refusal's only violation.
+func ruleOf(err error) string {
+	f := fault.From(err)
+	if f == nil || f.Code != fault.Validation {
+		return ""
+	}
+	b, _ := json.Marshal(f.Details)
+	var d struct {
+		Violations []struct{ Path, Rule, Message string }
+	}
+	if json.Unmarshal(b, &d) != nil || len(d.Violations) != 1 || d.Violations[0].Path != "/sql" || d.Violations[0].Message == "" {
+		return ""
+	}
+	return d.Violations[0].Rule
+}
+
+// quiet keeps no records.
+type quiet struct{}
+
+func (quiet) Record(context.Context, query.SQLRecord) error { return nil }
+
+type auditRow struct {
+	Outcome   string
+	Count     int
+	Tool, Key string
+	Request   string
+	Detail    struct {
+		SQL       string   `json:"sql"`
+		Columns   []string `json:"columns"`
+		RowCount  int      `json:"row_count"`
+		Truncated bool     `json:"truncated"`
+	}
+}
+
+func (f *sqlFixture) audited(t testing.TB, key string) []auditRow {
+	t.Helper()
+	rows, err := f.look.Query(t.Context(), "SELECT outcome, count, tool, credential_id, request_id, detail::text FROM audit.calls WHERE credential_id = $1 ORDER BY at", key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var list []auditRow
+	for rows.Next() {
+		var r auditRow
+		var detail string
+		if err := rows.Scan(&r.Outcome, &r.Count, &r.Tool, &r.Key, &r.Request, &detail); err != nil {
+			t.Fatal(err)
+		}
+		d := json.NewDecoder(strings.NewReader(detail))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&r.Detail); err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, r)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func TestEveryStatementIsAudited(t *testing.T) {
+	f := newSQLFixture(t, sqlOptions{timeout: 300 * time.Millisecond, limits: query.SQLLimits{Concurrent: 1, PerKey: 1, Wait: 100 * time.Millisecond}})
+	for i, c := range []struct {
+		name, text, outcome string
+		columns             []string
+		rows                int
+		truncated           bool
+		cancel              time.Duration
+		busy                bool
+	}{
+		{name: "ok", text: "SELECT seq, seq AS seq FROM seq_1_to_3", outcome: "ok", columns: []string{"seq", "seq"}, rows: 3},
+		{name: "cut", text: "SELECT seq FROM seq_1_to_30", outcome: "ok", columns: []string{"seq"}, rows: 5, truncated: true},
+		{name: "refused", text: "DROP TABLE partner", outcome: "E_VALIDATION"},
+		{name: "semicolon", text: "SELECT 1;", outcome: "E_VALIDATION"},
+		{name: "NUL", text: "SELECT '\x00'", outcome: "E_VALIDATION"},
+		{name: "failed", text: "SELECT nothing FROM partner", outcome: "E_VALIDATION"},
+		{name: "timed out", text: "SELECT SLEEP(20)", outcome: "E_DB_TIMEOUT"},
+		{name: "timed out without an error", text: "SELECT BENCHMARK(1000000000000, MD5('x'))", outcome: "E_DB_TIMEOUT"},
+		{name: "client gone", text: "SELECT SLEEP(10)", outcome: "E_DB", cancel: 50 * time.Millisecond},
+		{name: "client gone at once", text: "SELECT 10", outcome: "E_DB", cancel: -1},
+		{name: "busy", text: "SELECT 11", outcome: "E_RATE_LIMIT", busy: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			key := fmt.Sprintf("key_%d", i)
+			ctx, cancel := context.WithCancel(as(t.Context(), key))
+			defer cancel()
+			switch {
+			case c.cancel < 0:
+				cancel()
+			case c.cancel > 0:
+				time.AfterFunc(c.cancel, cancel)
+			}
+			var other sync.WaitGroup
+			if c.busy {
+				other.Go(func() {
+					_, _ = f.ExecuteReadSQL(as(t.Context(), "other"), query.ReadSQLIn{SQL: "SELECT SLEEP(0.25)", Limit: 1})
+				})
+				time.Sleep(50 * time.Millisecond)
+			}
+			out, err := f.ExecuteReadSQL(ctx, query.ReadSQLIn{SQL: c.text, Limit: 5})
+			other.Wait()
+			if got := audit.Outcome(err); got != c.outcome || (err != nil) != (out.JSON() == nil) {
+				t.Errorf("outcome %s (%v), want %s", got, err, c.outcome)
+			}
+			rows := f.audited(t, key)
+			if len(rows) != 1 {
+				t.Fatalf("%d audit rows", len(rows))
+			}
+			want := auditRow{Outcome: c.outcome, Count: c.rows, Tool: "execute_read_sql", Key: key, Request: "req_" + key}
+			want.Detail.SQL, want.Detail.Columns, want.Detail.RowCount, want.Detail.Truncated = strings.ReplaceAll(c.text, "\x00", "\ufffd"), c.columns, c.rows, c.truncated
+			if want.Detail.Columns == nil {
+				want.Detail.Columns = []string{}
+			}
+			if !reflect.DeepEqual(rows[0], want) {
+				t.Errorf("audited %+v, want %+v", rows[0], want)
+			}
+		})
+	}
+}
+
+// TestAnswerWaitsForItsAuditRow holds the audit table back and lets it go.
+func TestAnswerWaitsForItsAuditRow(t *testing.T) {
+	f := newSQLFixture(t, sqlOptions{})
+	f.call(t, "SELECT 1", 1)
+	pool, err := postgres.Open(postgres.Config{URL: f.store.SuperuserURL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	tx, err := pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(context.Background())
+	if _, err := tx.Exec(t.Context(), "LOCK TABLE audit.calls IN ACCESS EXCLUSIVE MODE"); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"SELECT 2", "DROP TABLE partner"} {
+		answered := make(chan error, 1)
+		go func() {
+			_, err := f.ExecuteReadSQL(as(t.Context(), "held"), query.ReadSQLIn{SQL: text, Limit: 1})
+			answered <- err
+		}()
+		defer func() {
+			err := <-answered
+			if want := strings.HasPrefix(text, "DROP"); fault.Is(err, fault.Validation) != want || err != nil && !want {
+				t.Errorf("%s: %v", text, err)
+			}
+		}()
+		select {
+		case err := <-answered:
+			t.Fatalf("%s: answered before its audit row: %v", text, err)
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestNoAnswerWithoutAuditStore(t *testing.T) {
+	f := newSQLFixture(t, sqlOptions{})
+	f.call(t, "SELECT 1", 1)
+	f.pool.Close()
+	for _, text := range []string{"SELECT 'secret'", "DROP TABLE partner", "SELECT nothing FROM partner"} {
+		out, err := f.ExecuteReadSQL(as(t.Context(), "k1"), query.ReadSQLIn{SQL: text, Limit: 1})
+		if got := fault.From(err); got == nil || got.Code != fault.DB && got.Code != fault.Internal || out.JSON() != nil || out.Count() != 0 {
+			t.Errorf("%s: %v, %s", text, err, out.JSON())
+		}
+	}
+	failing := newSQLFixture(t, sqlOptions{audit: broken{}})
+	out, err := failing.ExecuteReadSQL(as(t.Context(), "k1"), query.ReadSQLIn{SQL: "SELECT 'secret'", Limit: 1})
+	if !fault.Is(err, fault.DB) || out.JSON() != nil {
+		t.Errorf("%v, %s", err, out.JSON())
+	}
+	// A failed statement does not hide that it could not be recorded.
+	if _, err := failing.ExecuteReadSQL(as(t.Context(), "k1"), query.ReadSQLIn{SQL: "DROP TABLE partner", Limit: 1}); !fault.Is(err, fault.DB) {
+		t.Errorf("got %v", err)
+	}
+}
+
+type broken struct{}
+
+func (broken) Record(context.Context, query.SQLRecord) error {
+	return fault.New(fault.DB, "not recorded").Because(errors.New("down"))
+}
+
+// TestSessionsStayPristine runs 200 calls of all kinds over two connections and looks,
+// after each, at the session that the next caller gets.
+func TestSessionsStayPristine(t *testing.T) {
+	f := newSQLFixture(t, sqlOptions{pool: 2, timeout: 400 * time.Millisecond, limits: query.SQLLimits{Concurrent: 2, PerKey: 2}, audit: quiet{}})
+	const look = "SELECT @@max_statement_time, @@sql_mode, @@tx_read_only, @@in_transaction, @@autocommit, @@time_zone, @@sql_select_limit, @@max_recursive_iterations, " +
+		"@x, IS_USED_LOCK('hub'), LAST_INSERT_ID(), @@tx_isolation, @@character_set_results, @@foreign_key_checks, @@timestamp > 1, DATABASE() LIKE 'source%'"
+	want := fmt.Sprint(f.call(t, look, 1).Rows)
+	if expect := "[[0.4 STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION 1 1 1 +00:00 1001 4294967295 <nil> <nil> 0 REPEATABLE-READ utf8mb4 1 1 1]]"; want != expect {
+		t.Fatalf("a fresh session has %s, want %s", want, expect)
+	}
+	mixed := []string{
+		"SELECT 1", "SELECT 1 FROM nowhere", "SELECT 1 FROM", "SELECT seq FROM seq_1_to_5000", "SHOW TABLES", "DESCRIBE brand", "EXPLAIN SELECT * FROM brand", "SHOW COLLATION",
+		"SELECT SLEEP(0.01)", "SELECT SLEEP(5)", "SELECT BENCHMARK(100000000000, MD5(1))", "SELECT * FROM mysql.user", "SHOW WARNINGS", "SELECT FOUND_ROWS()", "SELECT SQL_CALC_FOUND_ROWS * FROM category",
+		"SELECT @x := 5", "SELECT 5 INTO @x", "SELECT GET_LOCK('hub', 0)", "SET SESSION max_statement_time = 0", "SET @x = 1", "SELECT LAST_INSERT_ID(77)", "COMMIT", "SET STATEMENT max_statement_time = 0 FOR SELECT SLEEP(2)",
+		"START TRANSACTION READ WRITE", "SELECT * FROM brand FOR UPDATE", "SELECT * FROM brand LOCK IN SHARE MODE", "USE mysql", "SET NAMES latin1", "CREATE TEMPORARY TABLE tt (i INT)",
+	}
+	var wg sync.WaitGroup
+	for worker := range 2 {
+		wg.Go(func() {
+			for i := range 100 {
+				ctx, cancel := context.WithCancel(as(t.Context(), fmt.Sprint(worker)))
+				if i%6 == 0 {
+					time.AfterFunc(time.Duration(i%4)*time.Millisecond, cancel)
+				}
+				text := mixed[(i*2+worker)%len(mixed)]
+				_, _ = f.ExecuteReadSQL(ctx, query.ReadSQLIn{SQL: text, Limit: int64(1 + i*13%1000)})
+				cancel()
+				if got := fmt.Sprint(f.call(t, look, 1).Rows); got != want {
+					t.Errorf("after %q the next caller gets %s, want %s", text, got, want)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestOneKeyDoesNotTakeAllTurns(t *testing.T) {
+	f := newSQLFixture(t, sqlOptions{limits: query.SQLLimits{Concurrent: 2, Wait: 300 * time.Millisecond}, audit: quiet{}})
+	f.call(t, "SELECT 1", 1)
+	var wg sync.WaitGroup
+	results := make(chan error, 3)
+	for range 3 {
+		wg.Go(func() {
+			_, err := f.ExecuteReadSQL(as(t.Context(), "greedy"), query.ReadSQLIn{SQL: "SELECT SLEEP(0.8)", Limit: 1})
+			results <- err
+		})
+	}
+	time.Sleep(50 * time.Millisecond)
+	start := time.Now()
+	if _, err := f.ExecuteReadSQL(as(t.Context(), "modest"), query.ReadSQLIn{SQL: "SELECT 1", Limit: 1}); err != nil || time.Since(start) > 250*time.Millisecond {
+		t.Errorf("the other key: %v after %s", err, time.Since(start))
+	}
+	wg.Wait()
+	refused := 0
+	for range 3 {
+		if err := <-results; fault.Is(err, fault.RateLimit) {
+			refused++
+		} else if err != nil {
+			t.Error(err)
+		}
+	}
+	if refused != 2 {
+		t.Errorf("%d refused, want 2", refused)
+	}
+}
+
+func BenchmarkExecuteReadSQL(b *testing.B) {
+	for _, kind := range []string{"unaudited", "audited"} {
+		o := sqlOptions{maxRows: 10_000}
+		if kind == "unaudited" {
+			o.audit = quiet{}
+		}
+		f := newSQLFixture(b, o)
+		f.exec(b, "INSERT INTO campaign (campaign_id, partner_id, brand_id, name, status_code, start_at, end_at, offer_count, apply_count, view_count, created_at) "+
+			"SELECT seq, 1000 + seq % 997, 2000 + seq % 2999, CONCAT('캠페인 ', seq, ' spring \"launch\"'), '1206', '2026-01-31 09:00:00' + INTERVAL seq MINUTE, "+
+			"IF(seq % 3, '2026-03-31 09:00:00', NULL), seq % 50, seq % 977, seq % 99991, '2026-01-01' FROM seq_1_to_10000")
+		for _, n := range []int{1, 1000, 10_000} {
+			in := query.ReadSQLIn{SQL: "SELECT campaign_id, partner_id, brand_id, name, status_code, start_at, end_at, offer_count, apply_count, view_count FROM campaign ORDER BY campaign_id", Limit: int64(n)}
+			b.Run(fmt.Sprintf("%s/%d", kind, n), func(b *testing.B) {
+				ctx := as(b.Context(), "k1")
+				b.ReportAllocs()
+				for b.Loop() {
+					if out, err := f.ExecuteReadSQL(ctx, in); err != nil || out.Count() != n {
+						b.Fatal(out.Count(), err)
+					}
+				}
+			})
+		}
+	}
+}

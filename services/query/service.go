@@ -1,0 +1,207 @@
+// Package query answers questions about the marketplace's own database, which Hub
+// only ever reads: nine tools, all of them here. It refuses to write anywhere but
+// the audit log, and to show an e-mail address that its owner has not verified.
+//
+// The domain files (category.go, brand.go, campaign.go, contact.go, table.go) hold
+// the records and their rules; the SQL is in package mysql, beside the method that
+// runs it.
+package query
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/schema"
+)
+
+// Source is the marketplace's database. Its errors are faults: E_DB, E_DB_TIMEOUT,
+// and E_NOT_FOUND that names the table when the database has no such CRM table.
+type Source interface {
+	// Tables lists the base tables by name.
+	Tables(context.Context) ([]Table, error)
+	// TableColumns describes one base table; nil when there is none of that name.
+	TableColumns(ctx context.Context, name string) (*TableColumns, error)
+	// TableDDL is TableColumns with the table's DDL and, if asked, its indexes.
+	TableDDL(ctx context.Context, name string, indexes bool) (*TableDDL, error)
+
+	// CategoryTree lists each category with its parent.
+	CategoryTree(context.Context) ([]CategoryNode, error)
+	// Categories are the children of a category.
+	Categories(ctx context.Context, parent int64, language string) ([]Category, error)
+	// SearchBrands returns a page and one brand more when there is one.
+	SearchBrands(context.Context, BrandFilter) ([]BrandMatch, error)
+	// Brand is a profile; nil when there is none of that id.
+	Brand(ctx context.Context, id, campaigns int64) (*BrandProfile, error)
+	// SearchCampaigns returns a page and one campaign more when there is one.
+	SearchCampaigns(context.Context, CampaignFilter) ([]Campaign, error)
+	// CampaignCounts are a campaign's raw counts; nil when there is none of that id.
+	CampaignCounts(ctx context.Context, id int64) (*CampaignCounts, error)
+	// PartnerContacts are a partner and its verified contacts; nil when there is no
+	// partner of that id.
+	PartnerContacts(ctx context.Context, partner int64, inactive bool) (*PartnerContacts, error)
+}
+
+// Config is what a Service needs.
+type Config struct {
+	Source Source
+	// Reader runs the statements of execute_read_sql.
+	Reader StatementReader
+	// Audit keeps the record of each of them.
+	Audit SQLAudit
+	// SQL bounds execute_read_sql.
+	SQL SQLLimits
+	// MaxRowLimit (MCP_MAX_ROW_LIMIT) clamps the limit of execute_read_sql; 0 means 1,000.
+	MaxRowLimit int
+	// QueryTimeout (MCP_QUERY_TIMEOUT_MS) bounds a statement; 0 means 30 s.
+	QueryTimeout time.Duration
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// Service answers the query tools.
+type Service struct {
+	Config
+	categories *categories
+	statements *statements
+}
+
+// New returns a service. It touches no database.
+func New(c Config) *Service {
+	if c.MaxRowLimit <= 0 {
+		c.MaxRowLimit = 1000
+	}
+	if c.QueryTimeout <= 0 {
+		c.QueryTimeout = 30 * time.Second
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return &Service{Config: c, categories: newCategories(c.Source, c.Now), statements: newStatements(c)}
+}
+
+// DescribeSchema lists the CRM tables, or describes one table of any kind.
+func (s *Service) DescribeSchema(ctx context.Context, in describeSchemaIn) (counted, error) {
+	if in.Table == "" {
+		tables, err := s.Source.Tables(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return curated(tables), nil
+	}
+	t, err := s.Source.TableColumns(ctx, in.Table)
+	return found(t, err, "table", in.Table)
+}
+
+// GetDDL lists every base table, or answers the definition of one.
+func (s *Service) GetDDL(ctx context.Context, in getDDLIn) (counted, error) {
+	if in.Table == "" {
+		tables, err := s.Source.Tables(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return flagged(tables), nil
+	}
+	t, err := s.Source.TableDDL(ctx, in.Table, in.IncludeIndexes)
+	return found(t, err, "table", in.Table)
+}
+
+// ListCategories lists the children of a category.
+func (s *Service) ListCategories(ctx context.Context, in listCategoriesIn) (CategoryList, error) {
+	categories, err := s.Source.Categories(ctx, in.ParentID, in.Language)
+	return CategoryList{Categories: categories}, err
+}
+
+// SearchBrands finds brands to write to.
+func (s *Service) SearchBrands(ctx context.Context, in searchBrandsIn) (BrandPage, error) {
+	f := BrandFilter{CountryCode: in.CountryCode, VerifiedContact: in.HasVerifiedContact, Keyword: in.Keyword, Page: Page{Limit: in.Limit, Offset: in.Offset}}
+	var err error
+	if f.LastCampaignAfter, f.LastCampaignBefore, err = dates(in.LastCampaignAfter, in.LastCampaignBefore); err != nil {
+		return BrandPage{}, err
+	}
+	if in.CategoryID != nil {
+		if f.CategoryIDs, err = s.categories.within(ctx, *in.CategoryID); err != nil {
+			return BrandPage{}, err
+		}
+		if len(f.CategoryIDs) == 0 {
+			return BrandPage{Brands: []BrandMatch{}}, nil
+		}
+	}
+	brands, err := s.Source.SearchBrands(ctx, f)
+	if err != nil {
+		return BrandPage{}, err
+	}
+	brands, more := cut(brands, in.Limit)
+	return BrandPage{Brands: brands, HasMore: more}, nil
+}
+
+// GetBrand answers a brand's profile.
+func (s *Service) GetBrand(ctx context.Context, in getBrandIn) (*BrandProfile, error) {
+	b, err := s.Source.Brand(ctx, in.BrandID, in.RecentCampaignsLimit)
+	return found(b, err, "brand", in.BrandID)
+}
+
+// SearchCampaigns finds campaigns.
+func (s *Service) SearchCampaigns(ctx context.Context, in searchCampaignsIn) (CampaignPage, error) {
+	f := CampaignFilter{PartnerID: in.PartnerID, StatusCodes: in.StatusCodes, Keyword: in.Keyword, MinApplyCount: in.MinApplyCount, Page: Page{Limit: in.Limit, Offset: in.Offset}}
+	var err error
+	if f.StartedAfter, f.StartedBefore, err = dates(in.StartedAfter, in.StartedBefore); err != nil {
+		return CampaignPage{}, err
+	}
+	campaigns, err := s.Source.SearchCampaigns(ctx, f)
+	if err != nil {
+		return CampaignPage{}, err
+	}
+	campaigns, more := cut(campaigns, in.Limit)
+	return CampaignPage{Campaigns: campaigns, HasMore: more}, nil
+}
+
+// SearchPartnerContacts lists whom Hub may write to at a partner.
+func (s *Service) SearchPartnerContacts(ctx context.Context, in searchPartnerContactsIn) (*PartnerContacts, error) {
+	p, err := s.Source.PartnerContacts(ctx, in.PartnerID, in.IncludeInactive)
+	return found(p, err, "partner", in.PartnerID)
+}
+
+// GetCampaignPerformance answers a campaign's counts and ratios.
+func (s *Service) GetCampaignPerformance(ctx context.Context, in getCampaignPerformanceIn) (*Performance, error) {
+	c, err := s.Source.CampaignCounts(ctx, in.CampaignID)
+	if c, err = found(c, err, "campaign", in.CampaignID); err != nil {
+		return nil, err
+	}
+	p := c.performance()
+	return &p, nil
+}
+
+// found turns what is not there into E_NOT_FOUND.
+func found[T any](value *T, err error, kind string, id any) (*T, error) {
+	if err == nil && value == nil {
+		return nil, fault.New(fault.NotFound, "The source database has no %s %v.", kind, id).With(map[string]any{kind: id})
+	}
+	return value, err
+}
+
+// cut takes the probe for more off a page.
+func cut[T any](rows []T, limit int64) ([]T, bool) {
+	if int64(len(rows)) > limit {
+		return slices.Clip(rows[:limit]), true
+	}
+	return rows, false
+}
+
+// dates reads a pair of ISO dates; an empty one is the zero time. DATETIME of the
+// source has no zone: Hub takes it for UTC.
+func dates(after, before string) (from, to time.Time, err error) {
+	if from, err = date(after); err == nil {
+		to, err = date(before)
+	}
+	return from, to, err
+}
+
+func date(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	t, err := schema.ParseISODate(text)
+	return t.UTC(), err
+}

@@ -1,0 +1,16 @@
+package sqlguard
+
+// Tokens returns the text between, and of, the tokens of a text that can be
+// lexed: gap, token, gap, ..., gap.
+func Tokens(text string) ([]string, error) {
+	toks, err := lex(text)
+	if err != nil {
+		return nil, err
+	}
+	pieces, end := make([]string, 0, 2*len(toks)+1), 0
+	for _, t := range toks {
+		pieces = append(pieces, text[end:t.start], text[t.start:t.end])
+		end = t.end
+	}
+	return append(pieces, text[end:]), nil
+}

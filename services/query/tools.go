@@ -1,0 +1,261 @@
+package query
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/schema"
+	"hub.internal/pkg/tool"
+)
+
+// Scopes of the tools (contract 1.5).
+const (
+	scopeExplore = "explore"
+	scopeQuery   = "query"
+)
+
+const (
+	defaultPage      = 50
+	maxPage          = 200
+	defaultCampaigns = 5
+	maxCampaigns     = 20
+)
+
+// Tools are the service's tools in the order of the specification.
+func Tools(s *Service) []tool.Tool {
+	return []tool.Tool{
+		describeSchemaTool(s),
+		getDDLTool(s),
+		executeReadSQLTool(s),
+		listCategoriesTool(s),
+		searchBrandsTool(s),
+		getBrandTool(s),
+		searchCampaignsTool(s),
+		searchPartnerContactsTool(s),
+		getCampaignPerformanceTool(s),
+	}
+}
+
+type describeSchemaIn struct {
+	Table string `json:"table"`
+}
+
+func describeSchemaTool(s *Service) tool.Tool {
+	return tool.New(tool.Declaration{
+		Name: "describe_schema", Position: 1, Category: tool.Explore, Scope: scopeExplore,
+		Description: "Learn the source database before you write SQL. Without table: the CRM tables with their audience (B2B tables hold the companies and people that may be written to, " +
+			"B2C tables are for analytics only), a description and an approximate row count. With table: that table's columns with type, nullability, key, default and comment. " +
+			"Any base table is accepted, also one outside the list; get_ddl lists them all.",
+		Input: schema.Object(
+			schema.Optional("table", schema.String("Name of one base table, without schema or quotes. Leave it out for the list.")),
+		),
+		Output:   eitherOf(schema.Of[SchemaTables](), schema.Of[TableColumns]()),
+		Errors:   errorDocs("The table does not exist, is a view, or belongs to another schema."),
+		Examples: examples("describe_schema"),
+	}, s.DescribeSchema)
+}
+
+type getDDLIn struct {
+	Table          string `json:"table"`
+	IncludeIndexes bool   `json:"includeIndexes"`
+}
+
+func getDDLTool(s *Service) tool.Tool {
+	return tool.New(tool.Declaration{
+		Name: "get_ddl", Position: 2, Category: tool.Explore, Scope: scopeExplore,
+		Description: "Exact definitions from the source database. Without table: every base table with an approximate row count, the CRM's own flagged as primary_crm. " +
+			"With table: its whole CREATE TABLE statement, and the same as structured columns and indexes, to see which filters and joins an index supports.",
+		Input: schema.Object(
+			schema.Optional("table", schema.String("Name of one base table, without schema or quotes. Leave it out for the list.")),
+			schema.Optional("includeIndexes", schema.Boolean("Whether to list the indexes; the DDL is whole either way.", schema.Default(true))),
+		),
+		Output:   eitherOf(schema.Of[DDLTables](), schema.Of[TableDDL]()),
+		Errors:   errorDocs("The table does not exist, is a view, or belongs to another schema."),
+		Examples: examples("get_ddl"),
+	}, s.GetDDL)
+}
+
+type listCategoriesIn struct {
+	ParentID int64  `json:"parentId"`
+	Language string `json:"language"`
+}
+
+func listCategoriesTool(s *Service) tool.Tool {
+	return tool.New(tool.Declaration{
+		Name: "list_categories", Position: 4, Category: tool.Query, Scope: scopeQuery,
+		Description: "List the product categories directly below one, in display order: start without parentId for the top level (12 beauty, 13 fashion, 14 life, 33 food, 34 baby, 35 hobby, 6666 pets) " +
+			"and go down while has_children is true. A category_id found here filters search_brands, which covers everything below it. A category without children, and an unknown one, answer an empty list.",
+		Input: schema.Object(
+			schema.Optional("parentId", schema.Integer("Category whose children to list; 0 is the top level.", schema.Default(0))),
+			schema.Optional("language", schema.String("Language of category_name; a missing name falls back to ko, then en, then any.",
+				schema.Enum("ko", "en", "ja", "cn", "vi", "in"), schema.Default("ko"))),
+		),
+		Errors:   errorDocs(missingTable),
+		Examples: examples("list_categories"),
+	}, s.ListCategories)
+}
+
+type searchBrandsIn struct {
+	CategoryID         *int64 `json:"categoryId"`
+	CountryCode        string `json:"countryCode"`
+	LastCampaignBefore string `json:"lastCampaignBefore"`
+	LastCampaignAfter  string `json:"lastCampaignAfter"`
+	HasVerifiedContact bool   `json:"hasVerifiedContact"`
+	Keyword            string `json:"keyword"`
+	Limit              int64  `json:"limit"`
+	Offset             int64  `json:"offset"`
+}
+
+func searchBrandsTool(s *Service) tool.Tool {
+	return tool.New(tool.Declaration{
+		Name: "search_brands", Position: 5, Category: tool.Query, Scope: scopeQuery,
+		Description: "Find brands to market to: the first step before create_segment. One row per brand, the most recently active first (last_campaign_at descending, brands without a campaign last, then brand_id). " +
+			"Filters combine with AND. Set hasVerifiedContact to true to get only brands whose partner has a contact with a verified address and an active account, and that contact with each row; " +
+			"otherwise contact is null. The date filters look at the start of a brand's most recent campaign, so lastCampaignBefore finds brands that have gone quiet; a brand that never had a campaign matches neither. " +
+			"Read on with offset while has_more is true.",
+		Input: schema.Object(
+			schema.Optional("categoryId", schema.Integer("Category of the brand, or any category above it. An unknown category matches nothing.", schema.Min(0))),
+			schema.Optional("countryCode", schema.String("Country code of the brand such as KR.", schema.Length(0, 5))),
+			schema.Optional("lastCampaignBefore", schema.String("Only brands whose most recent campaign started before this time (exclusive): "+isoDate, schema.Format(schema.ISODate))),
+			schema.Optional("lastCampaignAfter", schema.String("Only brands whose most recent campaign started at this time or later (inclusive): "+isoDate, schema.Format(schema.ISODate))),
+			schema.Optional("hasVerifiedContact", schema.Boolean("true: only brands that can be written to, with a contact each. false or absent: no filter, and no contact.")),
+			schema.Optional("keyword", schema.String("Part of the brand's president or of the partner's corporate name, taken literally: % and _ are no wildcards. Empty does not filter.")),
+			schema.Optional("limit", schema.Integer("Brands per page.", schema.Range(1, maxPage), schema.Default(defaultPage))),
+			schema.Optional("offset", schema.Integer("Brands to skip.", schema.Min(0), schema.Default(0))),
+		),
+		Errors:   errorDocs(missingTable),
+		Limits:   map[string]int64{"default_limit": defaultPage, "max_limit": maxPage},
+		Examples: examples("search_brands"),
+	}, s.SearchBrands)
+}
+
+type getBrandIn struct {
+	BrandID              int64 `json:"brandId"`
+	RecentCampaignsLimit int64 `json:"recentCampaignsLimit"`
+}
+
+func getBrandTool(s *Service) tool.Tool {
+	return tool.New(tool.Declaration{
+		Name: "get_brand", Position: 6, Category: tool.Query, Scope: scopeQuery,
+		Description: "Everything about one brand before you write to it: its profile, the partner that owns it, every contact of the partner with a verified address and an active account, " +
+			"its most recent campaigns, and the current liter balance (deposit) as a decimal string.",
+		Input: schema.Object(
+			schema.Required("brandId", schema.Integer("Id of the brand.", schema.Min(0))),
+			schema.Optional("recentCampaignsLimit", schema.Integer("How many of the newest campaigns to answer; 0 skips them.", schema.Range(0, maxCampaigns), schema.Default(defaultCampaigns))),
+		),
+		Errors:   errorDocs("There is no brand of that id. " + missingTable),
+		Limits:   map[string]int64{"default_recent_campaigns": defaultCampaigns, "max_recent_campaigns": maxCampaigns},
+		Examples: examples("get_brand"),
+	}, s.GetBrand)
+}
+
+type searchCampaignsIn struct {
+	PartnerID     *int64   `json:"partnerId"`
+	StatusCodes   []string `json:"statusCodes"`
+	StartedAfter  string   `json:"startedAfter"`
+	StartedBefore string   `json:"startedBefore"`
+	Keyword       string   `json:"keyword"`
+	MinApplyCount *int64   `json:"minApplyCount"`
+	Limit         int64    `json:"limit"`
+	Offset        int64    `json:"offset"`
+}
+
+func searchCampaignsTool(s *Service) tool.Tool {
+	return tool.New(tool.Declaration{
+		Name: "search_campaigns", Position: 7, Category: tool.Query, Scope: scopeQuery,
+		Description: "Find campaigns with their counts and the partner that owns them, newest start first (then the highest campaign_id). Filters combine with AND. " +
+			"Status codes: 1206 accepting participants, 1208 under review, 1209 closed, 1210 cancelled, 1211 rejected. Read on with offset while has_more is true. " +
+			"get_campaign_performance adds selected applications and ratios for one campaign.",
+		Input: schema.Object(
+			schema.Optional("partnerId", schema.Integer("Only campaigns of this partner.", schema.Min(0))),
+			schema.Optional("statusCodes", schema.Array("Only campaigns in one of these statuses; an unknown code matches nothing, an empty list does not filter.", schema.String("Status code such as 1209."))),
+			schema.Optional("startedAfter", schema.String("Only campaigns that started at this time or later (inclusive): "+isoDate, schema.Format(schema.ISODate))),
+			schema.Optional("startedBefore", schema.String("Only campaigns that started before this time (exclusive): "+isoDate, schema.Format(schema.ISODate))),
+			schema.Optional("keyword", schema.String("Part of the campaign's name, taken literally: % and _ are no wildcards. Empty does not filter.")),
+			schema.Optional("minApplyCount", schema.Integer("Only campaigns with at least this many applications.", schema.Min(0))),
+			schema.Optional("limit", schema.Integer("Campaigns per page.", schema.Range(1, maxPage), schema.Default(defaultPage))),
+			schema.Optional("offset", schema.Integer("Campaigns to skip.", schema.Min(0), schema.Default(0))),
+		),
+		Errors:   errorDocs(missingTable),
+		Limits:   map[string]int64{"default_limit": defaultPage, "max_limit": maxPage},
+		Examples: examples("search_campaigns"),
+	}, s.SearchCampaigns)
+}
+
+type searchPartnerContactsIn struct {
+	PartnerID       int64 `json:"partnerId"`
+	IncludeInactive bool  `json:"includeInactive"`
+}
+
+func searchPartnerContactsTool(s *Service) tool.Tool {
+	return tool.New(tool.Declaration{
+		Name: "search_partner_contacts", Position: 8, Category: tool.Query, Scope: scopeQuery,
+		Description: "The people of one partner that may be written to: each has a verified e-mail address and, unless includeInactive is true, an active (READY) account. " +
+			"Newest log-in first. Use partner.partner_id as externalId and a contact's email as toEmail of save_message_draft.",
+		Input: schema.Object(
+			schema.Required("partnerId", schema.Integer("Id of the partner.", schema.Min(0))),
+			schema.Optional("includeInactive", schema.Boolean("true: also contacts whose account is not READY (PENDING, LEAVE, …); their address is verified too.", schema.Default(false))),
+		),
+		Errors:   errorDocs("There is no partner of that id. " + missingTable),
+		Examples: examples("search_partner_contacts"),
+	}, s.SearchPartnerContacts)
+}
+
+type getCampaignPerformanceIn struct {
+	CampaignID int64 `json:"campaignId"`
+}
+
+func getCampaignPerformanceTool(s *Service) tool.Tool {
+	return tool.New(tool.Declaration{
+		Name: "get_campaign_performance", Position: 9, Category: tool.Query, Scope: scopeQuery,
+		Description: "How one campaign did: views, applications, places offered and applications selected (SELECTED or DONE), and the ratios fill_rate = selected / offer, " +
+			"application_density = apply / view, oversubscription = apply / offer, each with six decimals and null where the denominator is 0.",
+		Input: schema.Object(
+			schema.Required("campaignId", schema.Integer("Id of the campaign.", schema.Min(0))),
+		),
+		Errors:   errorDocs("There is no campaign of that id. " + missingTable),
+		Examples: examples("get_campaign_performance"),
+	}, s.GetCampaignPerformance)
+}
+
+const (
+	isoDate      = "YYYY-MM-DD, which is midnight, or an RFC 3339 time. Times of the source have no zone and are taken for UTC."
+	missingTable = "The source database has no such CRM table; the message names it."
+)
+
+// errorDocs are what each of the fixed reads can answer, with its own reason for E_NOT_FOUND.
+func errorDocs(notFound string) []tool.ErrorDoc {
+	return []tool.ErrorDoc{
+		{Code: fault.Validation, Reason: "The input breaks its schema; details.violations lists every violation."},
+		{Code: fault.NotFound, Reason: notFound},
+		{Code: fault.DBTimeout, Reason: "The source database did not answer in time. Narrow the filters, or try again later."},
+		{Code: fault.DB, Reason: "The source database cannot be reached right now. Try again in a moment."},
+	}
+}
+
+// eitherOf is the schema of an answer that depends on the input.
+func eitherOf(without, with *schema.Schema) *schema.Schema {
+	return &schema.Schema{Type: "object", AnyOf: []*schema.Schema{without, with}}
+}
+
+// counted is an answer of describe_schema or get_ddl, which depends on the input.
+type counted interface{ tool.Counter }
+
+//go:embed examples/*.json
+var exampleFiles embed.FS
+
+// examples are a tool's requests with the answers that testdata/example.sql gives;
+// `go test -run TestExamples -update` writes the answers.
+func examples(name string) []tool.Example {
+	b, err := exampleFiles.ReadFile("examples/" + name + ".json")
+	if err != nil {
+		panic(fmt.Sprintf("query: %v", err))
+	}
+	var list []tool.Example
+	if err := json.Unmarshal(b, &list); err != nil {
+		panic(fmt.Sprintf("query: examples of %s: %v", name, err))
+	}
+	return list
+}

@@ -98,7 +98,7 @@ func sameMembers(s *Schema, t reflect.Type, at string) error {
 		t = t.Elem()
 	}
 	switch {
-	case t == reflect.TypeFor[json.RawMessage](),
+	case t == reflect.TypeFor[json.RawMessage](), t == reflect.TypeFor[any](),
 		s.Type == "string" && t.Kind() == reflect.String,
 		s.Type == "integer" && t == reflect.TypeFor[int64](),
 		s.Type == "boolean" && t.Kind() == reflect.Bool,

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"fmt"
 	"net/mail"
 	"regexp"
 	"strings"
@@ -23,8 +24,9 @@ var formats = map[string]struct {
 	ISODate: {func(s string) bool { _, err := ParseISODate(s); return err == nil }, "must be a date YYYY-MM-DD or an RFC 3339 time"},
 }
 
-// dotted is a host name with at least one dot, of LDH labels (RFC 1123).
-var dotted = regexp.MustCompile(`^(?i:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)(?:\.(?i:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?))+$`)
+// dotted is a host name of at least two LDH labels (RFC 1123), the last of which
+// begins with a letter (RFC 3696): no address of four numbers.
+var dotted = regexp.MustCompile(`^(?i:(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?)$`)
 
 // isEmail is stricter than RFC 5322: the parsed address has to be the input, so
 // that no display name, comment, quoted local part or folded header slips through.
@@ -50,8 +52,10 @@ func ParseISODate(s string) (time.Time, error) {
 	if t, err := time.Parse(time.DateOnly, s); err == nil {
 		return t, nil
 	}
-	// time.Parse is laxer than RFC 3339: it takes 9:00 for 09:00, and a comma.
-	var t time.Time
-	err := t.UnmarshalText([]byte(s))
+	t, err := time.Parse(time.RFC3339, s)
+	// time.Parse is laxer than RFC 3339 (go.dev/issue/54580): it takes 9:00 for 09:00, and a comma.
+	if err == nil && (s[13] != ':' || strings.Contains(s, ",")) {
+		return time.Time{}, fmt.Errorf("%q is not an RFC 3339 time", s)
+	}
 	return t, err
 }

@@ -121,8 +121,12 @@ func withTable(readme []byte, manifests []tool.Manifest) ([]byte, error) {
 
 func firstSentence(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
-	if i := strings.Index(s, ". "); i >= 0 {
-		s = s[:i+1]
+	for i := range len(s) {
+		// "WITH ... SELECT" is no end of a sentence.
+		if strings.HasPrefix(s[i:], ". ") && !strings.HasSuffix(s[:i], ".") {
+			s = s[:i+1]
+			break
+		}
 	}
 	return strings.ReplaceAll(s, "|", "\\|")
 }

@@ -3,7 +3,6 @@ package e2e_test
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"encoding/json"
 
 	"fmt"
@@ -17,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	_ "github.com/go-sql-driver/mysql" // the driver of the source that tests read beside Hub
 	"github.com/jackc/pgx/v5"
 
 	"hub.internal/pkg/hubtest"
@@ -74,7 +72,6 @@ type suite struct {
 	key      string
 	redis    *servers.Redis
 	store    hubtest.WriteStoreDB
-	adminDSN string
 }
 
 type options struct {
@@ -105,7 +102,6 @@ func start(t testing.TB, o options) *suite {
 	t.Helper()
 	s := &suite{t: t, bin: build(t), process: map[string]*servers.Process{}, addr: map[string]string{}, env: map[string][]string{}, logs: &logs{}, redis: hubtest.NewRedis(t), store: hubtest.WriteStore(t)}
 	admin, readonly := hubtest.SourceDB(t)
-	s.adminDSN = admin
 	if o.scale == "" {
 		o.scale = "0.02"
 	}
@@ -272,15 +268,19 @@ func (s *suite) send(ctx context.Context, url, method, path, body string, header
 	return r, nil
 }
 
-// source is the database beside Hub, with the rights of its owner.
-func (s *suite) source() *sql.DB {
-	s.t.Helper()
-	db, err := sql.Open("mysql", s.adminDSN)
+// running counts the statements of the source's server whose text begins like this, seen by its administrator.
+func running(t testing.TB, text string) int {
+	t.Helper()
+	db, err := hubtest.MariaDB(t).Admin()
 	if err != nil {
-		s.t.Fatal(err)
+		t.Fatal(err)
 	}
-	s.t.Cleanup(func() { db.Close() })
-	return db
+	defer db.Close()
+	var n int
+	if err := db.QueryRow(`SELECT COUNT(*) FROM information_schema.processlist WHERE LEFT(info, ?) = ?`, len(text), text).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // audited returns detail of the rows with this request id, oldest first.

@@ -135,13 +135,15 @@ func (g *Gateway) clientAddress(r *http.Request) string {
 	return host
 }
 
-// jsonContent holds the specification's "content type is application/json"; a missing
-// header is taken as that.
+// jsonContent holds the specification's "content type is application/json". No header,
+// and the one that curl -d and most HTTP libraries send by default, are taken as that: the
+// body is judged as strict JSON in any case.
 func jsonContent(header string) error {
 	if header == "" {
 		return nil
 	}
-	if kind, _, err := mime.ParseMediaType(header); err == nil && (kind == "application/json" || strings.HasSuffix(kind, "+json")) {
+	kind, _, err := mime.ParseMediaType(header)
+	if err == nil && (kind == "application/json" || kind == "application/x-www-form-urlencoded" || strings.HasSuffix(kind, "+json")) {
 		return nil
 	}
 	return schema.Invalid(schema.Violation{Rule: "contentType", Message: "must be sent as Content-Type: application/json"})

@@ -19,9 +19,10 @@ func TestMain(m *testing.M) { hubtest.Main(m) }
 
 // tools are the service's tools on a source of a test's own.
 type tools struct {
-	t     testing.TB
-	admin *sql.DB
-	byID  map[string]tool.Tool
+	t      testing.TB
+	admin  *sql.DB
+	source *mysql.Source
+	byID   map[string]tool.Tool
 }
 
 // serve makes a source with the marketplace's tables, and the tools on it.
@@ -46,6 +47,7 @@ func (x *tools) open(dsn string) {
 		x.t.Fatal(err)
 	}
 	x.t.Cleanup(func() { source.Close() })
+	x.source = source
 	reader := mysql.NewReader(source, mysql.ReaderOptions{})
 	x.t.Cleanup(func() { reader.Close() })
 	x.use(query.New(query.Config{Source: source, Reader: reader, Audit: unrecorded{}}))

@@ -153,7 +153,11 @@ func (s *statements) execute(ctx context.Context, in ReadSQLIn) (ReadSQLOut, err
 	keep, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditLimit)
 	defer cancel()
 	if err := s.audit.Record(keep, record); err != nil {
-		return ReadSQLOut{}, fmt.Errorf("%w (the statement's own outcome: %v)", err, record.Err)
+		if record.Err != nil {
+			// For the log alone: the code that the caller gets is the audit's.
+			err = fmt.Errorf("%w (the statement itself: %s)", err, record.Err.Error())
+		}
+		return ReadSQLOut{}, err
 	}
 	if record.Err != nil {
 		return ReadSQLOut{}, record.Err

@@ -20,6 +20,7 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/postgres"
+	"hub.internal/pkg/tool"
 	"hub.internal/services/query"
 	"hub.internal/services/query/mysql"
 )
@@ -533,6 +534,43 @@ func BenchmarkExecuteReadSQL(b *testing.B) {
 					}
 				}
 			})
+		}
+	}
+}
+
+// TestToolOfExecuteReadSQL calls the tool as the internal listener does.
+func TestToolOfExecuteReadSQL(t *testing.T) {
+	f := newSQLFixture(t, sqlOptions{maxRows: 10, audit: quiet{}})
+	var found tool.Tool
+	for _, c := range query.Tools(f.Service) {
+		if c.Spec.Name == "execute_read_sql" {
+			found = c
+		}
+	}
+	long := func(n int) string { return `{"sql":"SELECT '` + strings.Repeat("한", n-len("SELECT ''")) + `'"}` }
+	for _, c := range []struct{ name, input, rule, path string }{ // no rule: accepted
+		{"default limit", `{"sql":"SELECT 1"}`, "", ""},
+		{"greatest limit", `{"sql":"SELECT 1","limit":1000000}`, "", ""},
+		{"limit over the bound", `{"sql":"SELECT 1","limit":1000001}`, "maximum", "/limit"},
+		{"limit 0", `{"sql":"SELECT 1","limit":0}`, "minimum", "/limit"},
+		{"8000 characters", long(8000), "", ""},
+		{"8001 characters", long(8001), "maxLength", "/sql"},
+		{"empty", `{"sql":""}`, "minLength", "/sql"},
+		{"missing", `{}`, "required", "/sql"},
+		{"not a string", `{"sql":1}`, "type", "/sql"},
+		{"unknown property", `{"sql":"SELECT 1","x":1}`, "additionalProperties", "/x"},
+		{"two statements", `{"sql":"SELECT 1; SELECT 2"}`, "sql.", "/sql"},
+	} {
+		got, err := found.Endpoint(as(t.Context(), "k1"), &tool.Call{Tool: "execute_read_sql", Input: []byte(c.input)})
+		if c.rule == "" {
+			if r, ok := got.(*tool.Result); err != nil || !ok || r.Count != 1 || !json.Valid(r.Data) || !strings.Contains(string(r.Data), `"row_limit":10}`) {
+				t.Errorf("%s: %+v, %v", c.name, got, err)
+			}
+			continue
+		}
+		b, _ := json.Marshal(fault.From(err))
+		if !fault.Is(err, fault.Validation) || !strings.Contains(string(b), `"path":"`+c.path+`","rule":"`+c.rule) {
+			t.Errorf("%s: %s", c.name, b)
 		}
 	}
 }

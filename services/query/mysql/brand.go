@@ -75,6 +75,9 @@ ORDER BY page.last_campaign_at DESC, page.brand_id`
 		brands = append(brands, b)
 		return nil
 	})
+	if incomparable(err) {
+		err = nil
+	}
 	return brands, err
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"hub.internal/services/query"
 )
@@ -24,6 +25,15 @@ func campaignFields(c *query.Campaign) []any {
 // so the newest of each are merged. Where rows have to be looked at as well, those
 // since some recent time often fill a page; only when they do not, all are looked at.
 func (s *Source) SearchCampaigns(ctx context.Context, f query.CampaignFilter) ([]query.Campaign, error) {
+	if len(f.StatusCodes) > 0 {
+		// No status is other than ASCII, and such a text must not fail the others (see incomparable).
+		f.StatusCodes = slices.DeleteFunc(slices.Clone(f.StatusCodes), func(code string) bool {
+			return strings.ContainsFunc(code, func(r rune) bool { return r > unicode.MaxASCII })
+		})
+		if len(f.StatusCodes) == 0 {
+			return []query.Campaign{}, nil
+		}
+	}
 	if f.PartnerID == nil && f.Offset <= deepestMerge {
 		narrow, all := f, f.Keyword == "" && f.MinApplyCount == nil
 		narrow.Limit++
@@ -159,6 +169,9 @@ ORDER BY c.start_at DESC, c.campaign_id DESC`
 		campaigns = append(campaigns, c)
 		return nil
 	})
+	if incomparable(err) {
+		err = nil
+	}
 	return campaigns, err
 }
 

@@ -29,6 +29,7 @@ const (
 	errLockWaitTimeout      = 1205
 	errDeadlock             = 1213
 	errUserLimit            = 1226
+	errIllegalMix           = 1267
 	errKilled               = 1317
 	errConnectionKilled     = 1927
 	errStatementTimeMariaDB = 1969

@@ -32,7 +32,7 @@ type flight struct {
 
 // stop ends the statement on the server, for the given reason. It returns at once; a
 // second stop and one after land do nothing.
-func (r *Reader) stop(f *flight, why error) {
+func (r *Reader) stop(ctx context.Context, f *flight, why error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.ended || f.stopped != nil {
@@ -42,7 +42,7 @@ func (r *Reader) stop(f *flight, why error) {
 	r.running.Add(1)
 	go func() {
 		defer r.running.Done()
-		r.kill(f)
+		r.kill(context.WithoutCancel(ctx), f)
 	}()
 }
 
@@ -61,8 +61,8 @@ func (f *flight) land() error {
 // kill sends KILL QUERY. A statement that runs on takes the whole connection with it: a
 // KILL QUERY that arrives just before the statement starts is lost on MySQL. The reader
 // does not wait for any of that longer than killGrace, since the KILL itself may hang.
-func (r *Reader) kill(f *flight) {
-	ctx, done := context.WithTimeout(context.Background(), killLimit)
+func (r *Reader) kill(ctx context.Context, f *flight) {
+	ctx, done := context.WithTimeout(ctx, killLimit)
 	defer done()
 	giveUp := time.AfterFunc(2*killGrace, f.cancel)
 	defer giveUp.Stop()

@@ -121,18 +121,7 @@ var (
 func (r *Reader) ReadStatement(ctx context.Context, st query.Statement, to query.RowWriter) error {
 	r.running.Add(1)
 	defer r.running.Done()
-	// A KILL must not have to wait for a connection to a server that is full.
-	r.warm.Do(func() {
-		r.running.Add(1)
-		go func() {
-			defer r.running.Done()
-			ctx, cancel := context.WithTimeout(context.Background(), killLimit)
-			defer cancel()
-			if err := r.kills.PingContext(ctx); err != nil {
-				r.logger.Warn("no connection to kill statements with yet", "error", err)
-			}
-		}()
-	})
+	r.warm.Do(func() { r.prepareKill(context.WithoutCancel(ctx)) })
 	// The text may hold data; the audit log has it, under the same request id.
 	ctx, span := startSpan(ctx, "a caller's statement")
 	stale, err := r.attempt(ctx, st, to)
@@ -141,6 +130,20 @@ func (r *Reader) ReadStatement(ctx context.Context, st query.Statement, to query
 	}
 	endSpan(span, err)
 	return err
+}
+
+// prepareKill makes the first connection for kills, so that the first KILL does not have
+// to, of a server that may be full by then.
+func (r *Reader) prepareKill(ctx context.Context) {
+	r.running.Add(1)
+	go func() {
+		defer r.running.Done()
+		ctx, cancel := context.WithTimeout(ctx, killLimit)
+		defer cancel()
+		if err := r.kills.PingContext(ctx); err != nil {
+			r.logger.WarnContext(ctx, "no connection to kill statements with yet", "error", err)
+		}
+	}()
 }
 
 // attempt runs the statement once. It is stale when the session turned out to be dead
@@ -171,22 +174,22 @@ func (r *Reader) attempt(ctx context.Context, st query.Statement, to query.RowWr
 func (r *Reader) run(ctx context.Context, s *session, st query.Statement, to query.RowWriter) (pristine bool, err error) {
 	// The caller's end does not close the socket by itself: first the statement has to
 	// be killed, while the connection is still known to be its.
-	socket, cancel := context.WithCancel(context.Background())
+	socket, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	f := &flight{id: s.id, cancel: cancel, landed: make(chan struct{})}
 	start := time.Now()
-	deadline := time.AfterFunc(r.timeout+ownDeadline, func() { r.stop(f, errDeadline) })
+	deadline := time.AfterFunc(r.timeout+ownDeadline, func() { r.stop(ctx, f, errDeadline) })
 	defer deadline.Stop()
-	unwatch := context.AfterFunc(ctx, func() { r.stop(f, ctx.Err()) })
+	unwatch := context.AfterFunc(ctx, func() { r.stop(ctx, f, ctx.Err()) })
 	defer unwatch()
 
 	whole, err := r.read(socket, s, st, to)
 	if err == nil && !whole {
-		r.stop(f, errEnough)
+		r.stop(ctx, f, errEnough)
 	}
 	stopped := f.land()
 	switch {
-	case stopped != nil && stopped != errEnough:
+	case stopped != nil && !errors.Is(stopped, errEnough):
 		return false, stopped
 	case time.Since(start) >= r.timeout:
 		// BENCHMARK and GET_LOCK end with a value, not an error, when time is up.
@@ -220,10 +223,9 @@ func (r *Reader) read(ctx context.Context, s *session, st query.Statement, to qu
 	defer func() { *buffer = row[:0]; r.rows.Put(buffer) }()
 	values := make([]driver.Value, len(names))
 	for n := 1; ; n++ {
-		switch err := rows.Next(values); {
-		case err == io.EOF:
+		if err := rows.Next(values); errors.Is(err, io.EOF) {
 			return true, rows.Close()
-		case err != nil:
+		} else if err != nil {
 			return false, err
 		}
 		row = append(row[:0], '[')
@@ -242,7 +244,7 @@ func (r *Reader) read(ctx context.Context, s *session, st query.Statement, to qu
 			continue
 		}
 		// The statement's LIMIT ends here: what follows can only be its end.
-		if n == st.Most && rows.Next(values) == io.EOF {
+		if n == st.Most && errors.Is(rows.Next(values), io.EOF) {
 			return true, rows.Close()
 		}
 		return false, nil // Close would read on to the end

@@ -117,6 +117,9 @@ func (f *fixture) busy(t testing.TB) []string {
 		}
 		list = append(list, s)
 	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
 	return list
 }
 

@@ -38,6 +38,9 @@ func (s *Source) tables(ctx context.Context, statement string, args ...any) ([]q
 // whether the case of a name matters; that its collation also takes "é" for "e" and
 // ignores trailing spaces is not followed.
 func (s *Source) table(ctx context.Context, name string) (*query.Table, error) {
+	if strings.ContainsFunc(name, func(r rune) bool { return r > 0xFFFF }) {
+		return nil, nil // no table's name holds such a character, and some servers refuse to compare it
+	}
 	tables, err := s.tables(ctx, selectTables+` AND t.table_name = ?`, name)
 	if err != nil {
 		return nil, err

@@ -2,9 +2,12 @@ package mysql
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
+
+	mysqldriver "github.com/go-sql-driver/mysql"
 
 	"hub.internal/services/query"
 )
@@ -95,6 +98,14 @@ var escapeLike = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")
 
 // like is the operator that goes with contains.
 const like = ` LIKE ? ESCAPE '!'`
+
+// incomparable tells whether a statement failed because a text of the caller's, an
+// emoji in most cases, cannot be compared with a column of an older character set:
+// then no row can match it.
+func incomparable(err error) bool {
+	var answered *mysqldriver.MySQLError
+	return errors.As(err, &answered) && answered.Number == errIllegalMix
+}
 
 // placeholders is ?, ?, ? for an IN list, with its arguments.
 func placeholders[T any](values []T) (string, []any) {

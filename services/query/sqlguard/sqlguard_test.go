@@ -246,7 +246,8 @@ func rewrite(t *rapid.T, pieces []string) string {
 			after = pieces[i+1]
 		}
 		stuck := before == "." || after == "." || before == "@" || before == "@@" || wordRE.MatchString(before) && strings.HasPrefix(after, "'")
-		if piece != "" || !stuck && rapid.Bool().Draw(t, "gap") {
+		dashes := before == "-" && after == "-" // apart, lest the next gap makes them a comment
+		if piece != "" || dashes || !stuck && rapid.Bool().Draw(t, "gap") {
 			piece = strings.Join(rapid.SliceOfN(rapid.SampledFrom(gaps), 1, 3).Draw(t, "gaps"), "")
 			if before == "/" || before == "-" {
 				piece = " " + piece // not a comment's opener

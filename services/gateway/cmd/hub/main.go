@@ -112,8 +112,11 @@ func (c *client) tools(ctx context.Context) error {
 }
 
 func firstSentence(s string) string {
-	if i := strings.Index(s, ". "); i >= 0 {
-		return s[:i+1]
+	for i := range len(s) {
+		// "WITH ... SELECT" is no end of a sentence.
+		if strings.HasPrefix(s[i:], ". ") && !strings.HasSuffix(s[:i], ".") {
+			return s[:i+1]
+		}
 	}
 	return s
 }

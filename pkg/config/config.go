@@ -8,6 +8,7 @@ import (
 	"os"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/caarlos0/env/v11"
 )
@@ -87,7 +88,11 @@ func collect(v reflect.Value, attrs *[]slog.Attr) {
 			continue
 		}
 		if name, _, _ := strings.Cut(field.Tag.Get("env"), ","); name != "" {
-			*attrs = append(*attrs, slog.Any(name, v.Field(i).Interface()))
+			value := v.Field(i).Interface()
+			if d, ok := value.(time.Duration); ok {
+				value = d.String()
+			}
+			*attrs = append(*attrs, slog.Any(name, value))
 		}
 	}
 }

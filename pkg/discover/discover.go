@@ -5,6 +5,7 @@
 package discover
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net"
@@ -46,6 +47,7 @@ type Directory struct {
 	config Config
 	static map[string][]string
 	consul kitconsul.Client
+	agent  *api.Agent
 	logger *slog.Logger
 }
 
@@ -64,7 +66,7 @@ func Open(c Config, logger *slog.Logger) (*Directory, error) {
 		if err != nil {
 			return nil, fmt.Errorf("HUB_CONSUL_ADDR: %w", err)
 		}
-		d.consul = kitconsul.NewClient(client)
+		d.consul, d.agent = kitconsul.NewClient(client), client.Agent()
 	case DNS:
 		if c.DNSDomain == "" {
 			return nil, fmt.Errorf("HUB_DNS_DOMAIN is empty")
@@ -127,9 +129,42 @@ func (d *Directory) Registrar(service, addr string) (sd.Registrar, error) {
 		return nil, fmt.Errorf("HUB_ADVERTISE: port %q: %w", portText, err)
 	}
 	return kitconsul.NewRegistrar(d.consul, &api.AgentServiceRegistration{
-		ID: service + "-" + strings.NewReplacer(":", "-", ".", "-").Replace(addr), Name: service, Address: host, Port: port,
+		ID: instanceID(service, addr), Name: service, Address: host, Port: port,
 		Check: &api.AgentServiceCheck{HTTP: "http://" + addr + "/healthz", Interval: "1s", Timeout: "2s", DeregisterCriticalServiceAfter: "1m", Status: "passing"},
 	}, kitLogger{d.logger}), nil
+}
+
+// announceEvery is how often Announce looks whether the agent still knows this process.
+const announceEvery = 2 * time.Second
+
+// Announce keeps this process registered at addr (host:port) until ctx ends, and withdraws
+// it then: an agent that starts later, or forgets, is told again. Only Consul needs that.
+func (d *Directory) Announce(ctx context.Context, service, addr string) error {
+	if d.config.Mode != Consul {
+		return nil
+	}
+	registrar, err := d.Registrar(service, addr)
+	if err != nil {
+		return err
+	}
+	tick := time.NewTicker(announceEvery)
+	defer tick.Stop()
+	for {
+		if _, _, err := d.agent.Service(instanceID(service, addr), (&api.QueryOptions{}).WithContext(ctx)); err != nil && ctx.Err() == nil {
+			registrar.Register()
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			registrar.Deregister()
+			return nil
+		}
+	}
+}
+
+// instanceID names one instance of a service to the agent.
+func instanceID(service, addr string) string {
+	return service + "-" + strings.NewReplacer(":", "-", ".", "-").Replace(addr)
 }
 
 type silent struct{}

@@ -5,6 +5,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -72,6 +73,8 @@ type Process struct {
 	work      sync.WaitGroup
 	failed    chan error
 	cancel    context.CancelFunc
+	// withdraw tells neighbours to stop choosing this process.
+	withdraw func()
 }
 
 type check struct {
@@ -144,6 +147,23 @@ func (p *Process) Serve(name, addr string, handler http.Handler) (net.Addr, erro
 	return listener.Addr(), nil
 }
 
+// Announce lets neighbours find this process at addr, or at HUB_ADVERTISE when that is
+// set, from now until it begins to stop.
+func (p *Process) Announce(service string, addr net.Addr) error {
+	directory, err := discover.Open(p.Settings.Directory(), p.Logger)
+	if err != nil {
+		return fmt.Errorf("configuration: %w", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	p.Go(ctx, "discovery", func(ctx context.Context) error {
+		defer close(done)
+		return directory.Announce(ctx, service, cmp.Or(p.Settings.Advertise, addr.String()))
+	})
+	p.withdraw = func() { cancel(); <-done }
+	return nil
+}
+
 // Run serves until SIGTERM, SIGINT, a failed task or a failed listener. Then
 // readiness fails, listeners drain in-flight calls for at most DrainTimeout, tasks
 // end, and what was registered closes, last first.
@@ -172,6 +192,9 @@ func (p *Process) Run(ctx context.Context) error {
 
 func (p *Process) stop() error {
 	p.draining.Store(true)
+	if p.withdraw != nil {
+		p.withdraw()
+	}
 	// Load balancers need a moment to see that readiness fails.
 	time.Sleep(p.Settings.DrainDelay)
 	ctx, cancel := context.WithTimeout(context.Background(), p.Settings.DrainTimeout)

@@ -3,13 +3,14 @@ package remote
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"sync"
 	"time"
 )
 
 const (
-	probeEvery   = 500 * time.Millisecond
+	probeEvery   = 250 * time.Millisecond
 	probeTimeout = time.Second
 	// probeMisses is how many probes in a row have to fail.
 	probeMisses = 2
@@ -24,35 +25,32 @@ type probe struct {
 	url    string
 	client *http.Client
 	stop   context.CancelFunc
-	done   chan struct{}
 
 	mu     sync.Mutex
 	misses int
 	calls  map[*context.CancelCauseFunc]struct{}
 }
 
-func newProbe(addr string) *probe {
-	ctx, stop := context.WithCancel(context.Background())
-	p := &probe{url: "http://" + addr + "/healthz", client: &http.Client{Timeout: probeTimeout}, stop: stop,
-		done: make(chan struct{}), calls: map[*context.CancelCauseFunc]struct{}{}}
-	go p.run(ctx)
-	return p
+func newProbe(transport http.RoundTripper, addr string, stop context.CancelFunc) *probe {
+	return &probe{url: "http://" + addr + "/healthz", client: &http.Client{Transport: transport, Timeout: probeTimeout},
+		stop: stop, calls: map[*context.CancelCauseFunc]struct{}{}}
 }
 
 // Close stops the probe.
 func (p *probe) Close() error {
 	p.stop()
-	<-p.done
-	p.client.CloseIdleConnections()
 	return nil
 }
 
-func (p *probe) run(ctx context.Context) {
-	defer close(p.done)
+// run asks until ctx ends and tells each answer to heard.
+func (p *probe) run(ctx context.Context, heard func(error)) {
 	tick := time.NewTicker(probeEvery)
 	defer tick.Stop()
 	for {
-		p.record(p.ask(ctx))
+		err := p.ask(ctx)
+		// A refused connection is no sign of a hung process: the next call finds that out at once by itself.
+		p.record(!isTimeout(err))
+		heard(err)
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -61,19 +59,23 @@ func (p *probe) run(ctx context.Context) {
 	}
 }
 
-func (p *probe) ask(ctx context.Context) bool {
+// ask returns a *down when no answer came.
+func (p *probe) ask(ctx context.Context) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url, nil)
 	if err != nil {
-		return false
+		return &down{cause: err}
 	}
 	resp, err := p.client.Do(req)
 	if err != nil {
-		// A refused connection needs no probe: the call itself finds that out at once,
-		// and finds out first that the instance is back.
-		return !isTimeout(err)
+		return &down{cause: err}
 	}
-	_ = resp.Body.Close()
-	return true
+	defer resp.Body.Close()
+	// Read to its end, so that the connection serves the next probe too.
+	_, err = io.Copy(io.Discard, io.LimitReader(resp.Body, 4<<10))
+	if err != nil {
+		return &down{cause: err}
+	}
+	return nil
 }
 
 func isTimeout(err error) bool {
@@ -88,7 +90,7 @@ func (p *probe) record(ok bool) {
 		p.misses = 0
 		return
 	}
-	if p.misses++; p.misses == probeMisses {
+	if p.misses++; p.misses >= probeMisses {
 		for cancel := range p.calls {
 			(*cancel)(errUnhealthy)
 		}

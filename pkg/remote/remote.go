@@ -15,6 +15,8 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-kit/kit/endpoint"
@@ -54,8 +56,11 @@ type Options struct {
 type Client struct {
 	service    string
 	keys       *caller.Keys
-	balancer   lb.Balancer
 	endpointer *sd.DefaultEndpointer
+	turn       atomic.Uint64
+	following  sync.Mutex // held while a probe starts, and while stop ends them all
+	stop       context.CancelFunc
+	probes     sync.WaitGroup
 	transport  *http.Transport
 	slots      chan struct{}
 	budget     *budget
@@ -101,33 +106,56 @@ func New(o Options) *Client {
 			WriteBufferSize:     32 << 10,
 		},
 	}
-	c.endpointer = sd.NewEndpointer(o.Instancer, c.instance, quiet{})
-	c.balancer = lb.NewRoundRobin(c.endpointer)
+	following, stop := context.WithCancel(context.Background())
+	c.stop = stop
+	c.endpointer = sd.NewEndpointer(o.Instancer, func(addr string) (endpoint.Endpoint, io.Closer, error) {
+		return c.instance(following, addr)
+	}, quiet{})
 	return c
 }
 
 // Close stops following instances and drops idle connections.
 func (c *Client) Close() {
-	c.endpointer.Close()
+	c.endpointer.Close() // leaves the endpoints that it has made to us
+	c.following.Lock()
+	c.stop()
+	c.following.Unlock()
+	c.probes.Wait()
 	c.transport.CloseIdleConnections()
 }
 
-// instance makes the endpoint of one instance, with a breaker and a health probe of its own.
-func (c *Client) instance(addr string) (endpoint.Endpoint, io.Closer, error) {
+// instance makes the endpoint of one instance, with a breaker and a health probe of its
+// own. An open breaker is closed by the probe and not by a trial call: a call may take
+// half a minute, and whoever made it would have to wait for an instance that is down.
+func (c *Client) instance(following context.Context, addr string) (endpoint.Endpoint, io.Closer, error) {
+	c.following.Lock()
+	defer c.following.Unlock()
+	if following.Err() != nil {
+		return nil, nil, following.Err()
+	}
 	breaker := gobreaker.NewCircuitBreaker[*Response](gobreaker.Settings{
-		Name: c.service + " " + addr, MaxRequests: 3, Timeout: 250 * time.Millisecond,
+		Name: c.service + " " + addr, MaxRequests: 1, Timeout: probeEvery / 2,
 		ReadyToTrip: func(n gobreaker.Counts) bool { return n.ConsecutiveFailures >= 5 },
 		// A business refusal proves that the instance is alive, and a caller that went away proves nothing.
 		IsSuccessful: func(err error) bool { return !Unanswered(err) },
+		IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) && !Unanswered(err) },
 	})
-	probe := newProbe(addr)
+	asking, stop := context.WithCancel(following)
+	probe := newProbe(c.transport, addr, stop)
+	c.probes.Go(func() {
+		probe.run(asking, func(err error) {
+			if breaker.State() == gobreaker.StateHalfOpen {
+				_, _ = breaker.Execute(func() (*Response, error) { return nil, err })
+			}
+		})
+	})
 	e := func(ctx context.Context, request any) (any, error) {
-		if !probe.healthy() {
-			return nil, &down{errors.New("health probe fails"), true}
+		if !probe.healthy() || breaker.State() != gobreaker.StateClosed {
+			return nil, &down{cause: fmt.Errorf("%s is out of order", addr), passed: true}
 		}
 		response, err := breaker.Execute(func() (*Response, error) { return c.send(ctx, addr, probe, request.(Request)) })
-		if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
-			return nil, &down{err, true}
+		if errors.Is(err, gobreaker.ErrOpenState) {
+			return nil, &down{cause: err, passed: true}
 		}
 		return response, err
 	}
@@ -139,6 +167,8 @@ type down struct {
 	cause error
 	// unsent tells that the instance did not get the request, or did no work for it.
 	unsent bool
+	// passed tells that it was not even tried, because it is known to be out of order.
+	passed bool
 }
 
 func (d *down) Error() string { return d.cause.Error() }
@@ -158,7 +188,7 @@ func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
 	select {
 	case c.slots <- struct{}{}:
 	default:
-		return nil, c.unavailable(&down{errors.New("too many calls in flight"), true})
+		return nil, c.unavailable(&down{cause: errors.New("too many calls in flight"), unsent: true})
 	}
 	response, err := c.attempt(ctx, r)
 	if err != nil {
@@ -175,35 +205,44 @@ func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
 	return response, nil
 }
 
+// attempt tries one instance after the other, beginning with the one whose turn it is.
+// Instances that are known to be out of order are passed over: that costs them nothing,
+// so it is no attempt. A retry after a refused connection burdens nobody; any other is
+// paid from the budget.
 func (c *Client) attempt(ctx context.Context, r Request) (*Response, error) {
 	c.budget.earn()
-	var last error
-	for attempt := range maxAttempts {
-		if attempt > 0 {
-			if !c.budget.spend() {
-				break
-			}
-			select {
-			case <-time.After(rand.N(retryJitter)):
-			case <-ctx.Done():
-				return nil, &down{ctx.Err(), false}
-			}
-		}
-		e, err := c.balancer.Endpoint()
-		if err != nil {
-			return nil, &down{err, true}
-		}
-		response, err := e(ctx, r)
+	endpoints, err := c.endpointer.Endpoints()
+	if err != nil || len(endpoints) == 0 {
+		return nil, &down{cause: errors.Join(lb.ErrNoEndpoints, err), unsent: true}
+	}
+	turn := c.turn.Add(1)
+	passed := 0
+	for attempt := 0; ; {
+		response, err := endpoints[turn%uint64(len(endpoints))](ctx, r)
 		if err == nil {
 			return response.(*Response), nil
 		}
-		last = err
+		turn++
 		var d *down
-		if !errors.As(err, &d) || ctx.Err() != nil || !(d.unsent || r.Retry || r.IdempotencyKey != "") {
-			break
+		if !errors.As(err, &d) || ctx.Err() != nil {
+			return nil, err
+		}
+		if d.passed {
+			if passed++; passed == len(endpoints) {
+				return nil, err
+			}
+			continue
+		}
+		attempt++
+		if attempt == maxAttempts || !(d.unsent || r.Retry || r.IdempotencyKey != "") || !refused(err) && !c.budget.spend() {
+			return nil, err
+		}
+		select {
+		case <-time.After(rand.N(retryJitter)):
+		case <-ctx.Done():
+			return nil, &down{cause: ctx.Err()}
 		}
 	}
-	return nil, last
 }
 
 func (c *Client) unavailable(cause error) error {
@@ -231,8 +270,7 @@ func (c *Client) send(ctx context.Context, addr string, probe *probe, r Request)
 		if errors.Is(asked.Err(), context.Canceled) {
 			return nil, context.Canceled
 		}
-		var op *net.OpError
-		return nil, &down{err, errors.As(err, &op) && op.Op == "dial"}
+		return nil, &down{cause: err, unsent: refused(err)}
 	}
 	if resp.Header.Get(tool.FaultHeader) != "" || resp.StatusCode != http.StatusOK {
 		defer release()
@@ -270,6 +308,12 @@ func (c *Client) request(ctx context.Context, addr string, r Request) (*http.Req
 	return req, nil
 }
 
+// refused tells that no connection came about.
+func refused(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
 // readFault reads a neighbour's refusal. An answer in another form means that
 // something else listens there, or that the neighbour broke: no answer at all.
 func readFault(resp *http.Response) error {
@@ -279,7 +323,7 @@ func readFault(resp *http.Response) error {
 		err = json.Unmarshal(b, &f)
 	}
 	if err != nil {
-		return &down{fmt.Errorf("status %d: %w", resp.StatusCode, err), resp.StatusCode == http.StatusServiceUnavailable}
+		return &down{cause: fmt.Errorf("status %d: %w", resp.StatusCode, err), unsent: resp.StatusCode == http.StatusServiceUnavailable}
 	}
 	return &f
 }
@@ -313,6 +357,9 @@ func Call[In, Out any](ctx context.Context, c *Client, path string, retry bool, 
 	}
 	defer response.Data.Close()
 	if err := json.NewDecoder(response.Data).Decode(&out); err != nil {
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return out, context.Canceled
+		}
 		return out, c.unavailable(err)
 	}
 	return out, nil

@@ -195,7 +195,7 @@ func TestNumbersCostNoMore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	zeros := strings.Repeat("0", 16<<20)
+	zeros := strings.Repeat("0", 1<<20)
 	for text, valid := range map[string]bool{
 		"1." + zeros: true, "1" + zeros: false, "0." + zeros + "1e" + strconv.Itoa(len(zeros)+1): true, "1" + zeros + "e-" + strconv.Itoa(len(zeros)): true,
 		"1e999999999": false, "1e-999999999": false, "0e999999999999999999999": true, "1e999999999999999999999": false, "1e-999999999999999999999": false,

@@ -62,16 +62,16 @@ func build(t testing.TB) string {
 
 // suite is gateway, auth and query over servers, with a key of all scopes.
 type suite struct {
-	t        testing.TB
-	bin      string
-	env      map[string][]string
-	process  map[string]*servers.Process
-	addr     map[string]string
-	logs     *logs
-	url      string
-	key      string
-	redis    *servers.Redis
-	store    hubtest.WriteStoreDB
+	t       testing.TB
+	bin     string
+	env     map[string][]string
+	process map[string]*servers.Process
+	addr    map[string]string
+	logs    *logs
+	url     string
+	key     string
+	redis   *servers.Redis
+	store   hubtest.WriteStoreDB
 }
 
 type options struct {

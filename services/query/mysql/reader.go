@@ -29,8 +29,8 @@ const (
 	ownDeadline = 250 * time.Millisecond
 	// checkoutLimit bounds the wait for a session, making one included.
 	checkoutLimit = 5 * time.Second
-	// renewLimit bounds the end of a session's transaction.
-	renewLimit = 2 * time.Second
+	// renewLimit bounds the end of a session's transaction: the answer waits for it.
+	renewLimit = 250 * time.Millisecond
 	// maxTries is how many sessions in a row may turn out to be dead.
 	maxTries = 3
 	// killPoolSize is how many statements can be killed at a time.

@@ -3,7 +3,10 @@ package mysql
 import (
 	"database/sql"
 	"fmt"
+	"slices"
+	"strconv"
 	"testing"
+	"time"
 
 	"hub.internal/services/query"
 )
@@ -46,6 +49,38 @@ func BenchmarkRead(b *testing.B) {
 					b.Fatal(rows, err)
 				}
 			}
+		})
+	}
+}
+
+// BenchmarkBesideDriver alternates the two, so that a busy machine disturbs both alike,
+// and reports medians in µs and how many times faster the reader is.
+func BenchmarkBesideDriver(b *testing.B) {
+	f := benchFixture(b)
+	for _, n := range []int{1, 1000, 10_000} {
+		text := fmt.Sprintf("SELECT %s FROM campaign ORDER BY campaign_id LIMIT %d", benchColumns, n)
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			var hub, driver []time.Duration
+			var out []byte
+			for b.Loop() {
+				start := time.Now()
+				var d discarded
+				if err := f.reader.ReadStatement(b.Context(), query.Statement{Text: text}, &d); err != nil || d.rows != n {
+					b.Fatal(d.rows, err)
+				}
+				between := time.Now()
+				if rows, err := plainLoop(f.source.DB(), text, &out); err != nil || rows != n {
+					b.Fatal(rows, err)
+				}
+				hub, driver = append(hub, between.Sub(start)), append(driver, time.Since(between))
+			}
+			slices.Sort(hub)
+			slices.Sort(driver)
+			h, d := hub[len(hub)/2], driver[len(driver)/2]
+			b.ReportMetric(float64(h.Microseconds()), "hub-µs")
+			b.ReportMetric(float64(d.Microseconds()), "driver-µs")
+			b.ReportMetric(float64(d)/float64(h), "x-driver")
+			b.ReportMetric(0, "ns/op")
 		})
 	}
 }

@@ -66,7 +66,7 @@ func TestSessions(t *testing.T) {
 	var got [6]string
 	err := s.DB().QueryRow(`SELECT @@tx_read_only, @@max_statement_time, @@time_zone, @@sql_mode, @@lock_wait_timeout, @@character_set_client`).
 		Scan(&got[0], &got[1], &got[2], &got[3], &got[4], &got[5])
-	if want := [6]string{"1", "1.500000", "+00:00", sqlMode, "5", "utf8mb4"}; err != nil || got != want {
+	if want := [6]string{"1", "1.5", "+00:00", sqlMode, "5", "utf8mb4"}; err != nil || got != want {
 		t.Errorf("session %q, %v, want %q", got, err, want)
 	}
 	if _, err := s.DB().Exec(`INSERT INTO category VALUES (1, 0, 0)`); err == nil {

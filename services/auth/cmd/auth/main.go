@@ -2,19 +2,14 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/http"
 	"os"
-	"os/signal"
-	"sync"
-	"syscall"
 	"time"
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/config"
-	"hub.internal/pkg/discover"
 	"hub.internal/pkg/process"
 	"hub.internal/services/auth"
 	"hub.internal/services/auth/postgres"
@@ -61,21 +56,9 @@ func serve(ctx context.Context, environ []string) error {
 	if err != nil {
 		return err
 	}
-	directory, err := discover.Open(s.Directory(), p.Logger)
-	if err != nil {
-		return fmt.Errorf("configuration: %w", err)
+	if err := p.Announce("auth", addr); err != nil {
+		return err
 	}
-	registrar, err := directory.Registrar("auth", cmp.Or(s.Advertise, addr.String()))
-	if err != nil {
-		return fmt.Errorf("configuration: %w", err)
-	}
-	registrar.Register()
-	// Neighbours stop choosing this process before it drains.
-	deregister := sync.OnceFunc(registrar.Deregister)
-	ctx, restore := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
-	defer restore()
-	defer context.AfterFunc(ctx, deregister)()
-	p.OnStop("discovery", func(context.Context) error { deregister(); return nil })
 	p.Go(p.Background(), "peppers", service.CheckPeppers)
 	return p.Run(ctx)
 }

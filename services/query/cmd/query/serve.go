@@ -1,15 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"os/signal"
-	"sync"
-	"syscall"
 	"time"
 
 	"github.com/go-kit/kit/endpoint"
@@ -17,7 +13,6 @@ import (
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/config"
-	"hub.internal/pkg/discover"
 	"hub.internal/pkg/postgres"
 	"hub.internal/pkg/process"
 	"hub.internal/pkg/telemetry"
@@ -101,21 +96,9 @@ func serve(ctx context.Context, environ []string) error {
 	if err != nil {
 		return err
 	}
-	directory, err := discover.Open(s.Directory(), p.Logger)
-	if err != nil {
-		return fmt.Errorf("configuration: %w", err)
+	if err := p.Announce(name, addr); err != nil {
+		return err
 	}
-	registrar, err := directory.Registrar(name, cmp.Or(s.Advertise, addr.String()))
-	if err != nil {
-		return fmt.Errorf("configuration: %w", err)
-	}
-	registrar.Register()
-	// Neighbours stop choosing this process before it drains.
-	deregister := sync.OnceFunc(registrar.Deregister)
-	ctx, restore := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
-	defer restore()
-	defer context.AfterFunc(ctx, deregister)()
-	p.OnStop("discovery", func(context.Context) error { deregister(); return nil })
 	return p.Run(ctx)
 }
 

@@ -1,0 +1,259 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/tool"
+)
+
+// asProgram makes the test binary the program itself.
+const asProgram = "HUB_TEST_AS_PROGRAM"
+
+const internalKey = "internal-0123456789abcdef01234567"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+		os.Exit(0)
+	}
+	hubtest.Main(m)
+}
+
+func TestManifest(t *testing.T) {
+	var out bytes.Buffer
+	c := root(nil)
+	c.SetOut(&out)
+	c.SetArgs([]string{"manifest"})
+	if err := c.Execute(); err != nil {
+		t.Fatal(err)
+	}
+	var m tool.Manifest
+	if err := json.Unmarshal(out.Bytes(), &m); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, spec := range m.Tools {
+		names = append(names, spec.Name)
+		if len(spec.Examples) == 0 || len(spec.Errors) == 0 || spec.Write {
+			t.Errorf("%s: %d examples, %d errors, write %t", spec.Name, len(spec.Examples), len(spec.Errors), spec.Write)
+		}
+	}
+	if got, want := strings.Join(names, " "), "describe_schema get_ddl execute_read_sql list_categories search_brands get_brand search_campaigns search_partner_contacts get_campaign_performance"; m.Service != "query" || got != want {
+		t.Errorf("%s owns %s, want query and %s", m.Service, got, want)
+	}
+}
+
+// program is a running query serve.
+type program struct {
+	cmd  *exec.Cmd
+	url  string
+	log  *buffer
+	done chan error
+}
+
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+func run(t *testing.T, command string, environ ...string) *program {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := servers.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := fmt.Sprintf("127.0.0.1:%d", port)
+	p := &program{cmd: exec.Command(self, command), url: "http://" + addr, log: &buffer{}, done: make(chan error, 1)}
+	p.cmd.Env = append([]string{asProgram + "=1", "HUB_INTERNAL_KEYS=" + internalKey, "HUB_ADDR=" + addr}, environ...)
+	p.cmd.Stderr = p.log
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { p.done <- p.cmd.Wait(); close(ended) }()
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill()
+		<-ended
+	})
+	return p
+}
+
+// wait returns the program's exit error.
+func (p *program) wait(t *testing.T) error {
+	t.Helper()
+	select {
+	case err := <-p.done:
+		return err
+	case <-time.After(20 * time.Second):
+		t.Fatalf("the program runs on: %s", p.log)
+		return nil
+	}
+}
+
+func (p *program) ready(t *testing.T) {
+	t.Helper()
+	hubtest.Eventually(t, "the program is ready", func() bool {
+		r, err := http.Get(p.url + "/readyz")
+		if err != nil {
+			return false
+		}
+		r.Body.Close()
+		return r.StatusCode == http.StatusOK
+	})
+}
+
+func (p *program) call(t *testing.T, token, name, input string) (*http.Response, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.url+tool.Path(name), strings.NewReader(input))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token != "" {
+		request.Header.Set(caller.Header, token)
+	}
+	r, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	var b bytes.Buffer
+	if _, err := b.ReadFrom(r.Body); err != nil {
+		t.Fatal(err)
+	}
+	return r, b.String()
+}
+
+func TestServe(t *testing.T) {
+	adminDSN, readerDSN := hubtest.SourceDB(t)
+	store := hubtest.WriteStore(t)
+	environ := []string{"HUB_SOURCE_DSN=" + readerDSN, "HUB_WRITE_STORE_URL=" + store.URL("query"), "HUB_MIGRATE_URL=" + store.OwnerURL}
+	if p := run(t, "migrate", environ...); p.wait(t) != nil {
+		t.Fatalf("migrate: %s", p.log)
+	}
+	keys, err := caller.NewKeys([]string{internalKey}, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := keys.Mint(caller.Caller{Kind: caller.Key, Service: "crm", CredentialID: "key1", RequestID: "req_1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	t.Run("calls", func(t *testing.T) {
+		p := run(t, "serve", environ...)
+		p.ready(t)
+		if r, body := p.call(t, "", "list_categories", `{}`); r.StatusCode != http.StatusUnauthorized {
+			t.Errorf("without a token: %s %s", r.Status, body)
+		}
+		if r, body := p.call(t, token, "list_categories", `{}`); r.StatusCode != http.StatusOK || body != `{"categories":[]}` || r.Header.Get(tool.CountHeader) != "0" {
+			t.Errorf("list_categories: %s %s", r.Status, body)
+		}
+		if r, body := p.call(t, token, "execute_read_sql", `{"sql": "SELECT 1 AS one"}`); r.StatusCode != http.StatusOK || !strings.Contains(body, `"rows":[[1]]`) {
+			t.Errorf("execute_read_sql: %s %s", r.Status, body)
+		}
+		if r, body := p.call(t, token, "get_brand", `{"brandId": 1}`); r.Header.Get(tool.FaultHeader) != string(fault.NotFound) {
+			t.Errorf("get_brand: %s %s", r.Status, body)
+		}
+		if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.wait(t); err != nil {
+			t.Errorf("SIGTERM: %v\n%s", err, p.log)
+		}
+		if strings.Contains(p.log.String(), "reader-password") {
+			t.Error("the log shows the source's password")
+		}
+		// What was queued is in the log once the process has ended.
+		got := map[string]string{}
+		for _, row := range rows(t, store.SuperuserURL, `SELECT tool, outcome || ' ' || count || ' ' || request_id || ' ' || length(input_hash) FROM audit.calls`) {
+			got[row[0]] = row[1]
+		}
+		want := map[string]string{"list_categories": "ok 0 req_1 32", "execute_read_sql": "ok 1 req_1 32", "get_brand": "E_NOT_FOUND 0 req_1 32"}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("the audit log holds %v, want %v", got, want)
+		}
+	})
+	t.Run("an account that may write", func(t *testing.T) {
+		p := run(t, "serve", append(environ, "HUB_SOURCE_DSN="+adminDSN)...)
+		if err := p.wait(t); err == nil || !strings.Contains(p.log.String(), "HUB_SOURCE_DSN: the source account may do more than read") {
+			t.Errorf("%v\n%s", err, p.log)
+		}
+	})
+	t.Run("no source yet", func(t *testing.T) {
+		p := run(t, "serve", append(environ, "HUB_SOURCE_DSN=u:p@tcp(127.0.0.1:1)/d")...)
+		p.ready(t)
+		for _, name := range []string{"describe_schema", "list_categories"} {
+			if r, body := p.call(t, token, name, `{}`); r.Header.Get(tool.FaultHeader) != string(fault.DB) {
+				t.Errorf("%s: %s %s", name, r.Status, body)
+			}
+		}
+	})
+	for setting, bad := range map[string]string{
+		"HUB_SOURCE_DSN": "nonsense", "HUB_WRITE_STORE_URL": "nonsense://", "MCP_MAX_ROW_LIMIT": "0", "MCP_QUERY_TIMEOUT_MS": "-5", "HUB_MAX_RESULT_BYTES": "x", "HUB_SOURCE_POOL": "0", "HUB_INTERNAL_KEYS": "short",
+	} {
+		t.Run("bad "+setting, func(t *testing.T) {
+			p := run(t, "serve", append(environ, setting+"="+bad)...)
+			if err := p.wait(t); err == nil || strings.Count(strings.TrimSpace(p.log.String()), "\n") != 0 {
+				t.Errorf("%v\n%s", err, p.log)
+			}
+		})
+	}
+}
+
+func rows(t *testing.T, url, statement string) (out [][2]string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	r, err := conn.Query(t.Context(), statement)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for r.Next() {
+		var row [2]string
+		if err := r.Scan(&row[0], &row[1]); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, row)
+	}
+	if err := r.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}

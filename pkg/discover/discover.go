@@ -1,14 +1,17 @@
 // Package discover finds a neighbour's instances by the name of its folder under
-// services/, and registers this process where that is needed: Consul, a headless
+// services/, and announces this process where that is needed: Consul, a headless
 // Kubernetes service through DNS, or a static list, chosen by one setting, all behind
-// go-kit's sd.Instancer and sd.Registrar. It refuses to balance or call.
+// go-kit's sd.Instancer. It refuses to balance or call.
 package discover
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,8 +29,14 @@ const (
 	DNS    = "dns"
 )
 
-// dnsRefresh is how long a list of instances from DNS is used.
-const dnsRefresh = 5 * time.Second
+const (
+	// dnsRefresh is how long a list of instances from DNS is used.
+	dnsRefresh = 5 * time.Second
+	// announceEvery is how often Announce looks whether the agent still knows this process.
+	announceEvery = 2 * time.Second
+	// agentTimeout bounds a question to the agent: a hung one must not keep a process from stopping.
+	agentTimeout = 2 * time.Second
+)
 
 // Config chooses a mode.
 type Config struct {
@@ -40,6 +49,10 @@ type Config struct {
 	ConsulAddr string
 	// DNSDomain is what follows the service's name: SRV _http._tcp.query.DOMAIN.
 	DNSDomain string
+	// Resolver asks DNS; nil is the system's.
+	Resolver *net.Resolver
+	// DNSRefresh is how long an answer of DNS is used; 0 means 5 s.
+	DNSRefresh time.Duration
 }
 
 // Directory looks services up.
@@ -69,8 +82,12 @@ func Open(c Config, logger *slog.Logger) (*Directory, error) {
 		d.consul, d.agent = kitconsul.NewClient(client), client.Agent()
 	case DNS:
 		if c.DNSDomain == "" {
-			return nil, fmt.Errorf("HUB_DNS_DOMAIN is empty")
+			return nil, errors.New("HUB_DNS_DOMAIN is empty")
 		}
+		if d.config.Resolver == nil {
+			d.config.Resolver = net.DefaultResolver
+		}
+		d.config.DNSRefresh = cmp.Or(c.DNSRefresh, dnsRefresh)
 	default:
 		return nil, fmt.Errorf("HUB_DISCOVERY is %q; it must be static, consul or dns", c.Mode)
 	}
@@ -84,12 +101,25 @@ func parse(list string) (map[string][]string, error) {
 			continue
 		}
 		service, addr, found := strings.Cut(entry, "=")
-		if _, _, err := net.SplitHostPort(addr); !found || err != nil {
+		if _, _, err := split(addr); !found || service == "" || err != nil {
 			return nil, fmt.Errorf("HUB_STATIC: %q is not service=host:port", entry)
 		}
 		out[service] = append(out[service], addr)
 	}
 	return out, nil
+}
+
+// split reads host:port; both are needed.
+func split(addr string) (host string, port int, err error) {
+	host, text, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "", 0, err
+	}
+	number, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || number == 0 || host == "" {
+		return "", 0, fmt.Errorf("%q is not host:port", addr)
+	}
+	return host, int(number), nil
 }
 
 // Services lists the names that static discovery knows; the other modes answer nil.
@@ -98,6 +128,7 @@ func (d *Directory) Services() []string {
 	for name := range d.static {
 		names = append(names, name)
 	}
+	slices.Sort(names)
 	return names
 }
 
@@ -108,34 +139,18 @@ func (d *Directory) Instancer(service string) sd.Instancer {
 	case Consul:
 		return kitconsul.NewInstancer(d.consul, logger, service, nil, true)
 	case DNS:
-		return dnssrv.NewInstancer("_http._tcp."+service+"."+d.config.DNSDomain, dnsRefresh, logger)
+		return dnssrv.NewInstancerDetailed("_http._tcp."+service+"."+d.config.DNSDomain, time.NewTicker(d.config.DNSRefresh), d.lookup, logger)
 	default:
-		return sd.FixedInstancer(d.static[service])
+		return sd.FixedInstancer(slices.Clone(d.static[service])) // followers sort it in place
 	}
 }
 
-// Registrar announces this process at addr (host:port). Only Consul needs that; the
-// other modes answer one that does nothing.
-func (d *Directory) Registrar(service, addr string) (sd.Registrar, error) {
-	if d.config.Mode != Consul {
-		return silent{}, nil
-	}
-	host, portText, err := net.SplitHostPort(addr)
-	if err != nil {
-		return nil, fmt.Errorf("HUB_ADVERTISE: %w", err)
-	}
-	port, err := strconv.Atoi(portText)
-	if err != nil {
-		return nil, fmt.Errorf("HUB_ADVERTISE: port %q: %w", portText, err)
-	}
-	return kitconsul.NewRegistrar(d.consul, &api.AgentServiceRegistration{
-		ID: instanceID(service, addr), Name: service, Address: host, Port: port,
-		Check: &api.AgentServiceCheck{HTTP: "http://" + addr + "/healthz", Interval: "1s", Timeout: "2s", DeregisterCriticalServiceAfter: "1m", Status: "passing"},
-	}, kitLogger{d.logger}), nil
+// lookup is net.LookupSRV with a deadline: the first answer is awaited by whoever asks for an Instancer.
+func (d *Directory) lookup(service, proto, name string) (string, []*net.SRV, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), dnsRefresh)
+	defer cancel()
+	return d.config.Resolver.LookupSRV(ctx, service, proto, name)
 }
-
-// announceEvery is how often Announce looks whether the agent still knows this process.
-const announceEvery = 2 * time.Second
 
 // Announce keeps this process registered at addr (host:port) until ctx ends, and withdraws
 // it then: an agent that starts later, or forgets, is told again. Only Consul needs that.
@@ -143,34 +158,46 @@ func (d *Directory) Announce(ctx context.Context, service, addr string) error {
 	if d.config.Mode != Consul {
 		return nil
 	}
-	registrar, err := d.Registrar(service, addr)
+	host, port, err := split(addr)
 	if err != nil {
-		return err
+		return fmt.Errorf("HUB_ADVERTISE: %w", err)
 	}
+	registration := &api.AgentServiceRegistration{
+		ID: service + "-" + strings.NewReplacer(":", "-", ".", "-").Replace(addr), Name: service, Address: host, Port: port,
+		Check: &api.AgentServiceCheck{HTTP: "http://" + addr + "/healthz", Interval: "1s", Timeout: "2s", DeregisterCriticalServiceAfter: "1m", Status: "passing"},
+	}
+	logger := d.logger.With("discover", service, "addr", addr)
 	tick := time.NewTicker(announceEvery)
 	defer tick.Stop()
+	known := true
 	for {
-		if _, _, err := d.agent.Service(instanceID(service, addr), (&api.QueryOptions{}).WithContext(ctx)); err != nil && ctx.Err() == nil {
-			registrar.Register()
+		err := d.register(ctx, registration)
+		if failed := err != nil && ctx.Err() == nil; failed == known { // told once, not every two seconds
+			logger.Warn("announce", "known", !failed, "error", err)
+			known = !failed
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			registrar.Deregister()
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), agentTimeout)
+			defer cancel()
+			if err := d.agent.ServiceDeregisterOpts(registration.ID, (&api.QueryOptions{}).WithContext(last)); err != nil {
+				logger.Warn("withdraw", "error", err)
+			}
 			return nil
 		}
 	}
 }
 
-// instanceID names one instance of a service to the agent.
-func instanceID(service, addr string) string {
-	return service + "-" + strings.NewReplacer(":", "-", ".", "-").Replace(addr)
+// register tells the agent of a process that it does not know.
+func (d *Directory) register(ctx context.Context, r *api.AgentServiceRegistration) error {
+	ctx, cancel := context.WithTimeout(ctx, agentTimeout)
+	defer cancel()
+	if _, _, err := d.agent.Service(r.ID, (&api.QueryOptions{}).WithContext(ctx)); err == nil {
+		return nil
+	}
+	return d.agent.ServiceRegisterOpts(r, api.ServiceRegisterOpts{}.WithContext(ctx))
 }
-
-type silent struct{}
-
-func (silent) Register()   {}
-func (silent) Deregister() {}
 
 // kitLogger hands go-kit's key-value lines to slog.
 type kitLogger struct{ *slog.Logger }

@@ -93,3 +93,23 @@ func TestCatalogKeepsTheLastGoodManifest(t *testing.T) {
 		t.Error("a tool that its service gave up stays")
 	}
 }
+
+func TestOpenAPIDescribesTheCatalog(t *testing.T) {
+	e := newEdge(t)
+	r := e.do(t, "GET", "/openapi.json", "")
+	var document struct {
+		OpenAPI string
+		Paths   map[string]map[string]struct {
+			RequestBody struct {
+				Content map[string]struct{ Schema map[string]any }
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(r.body), &document); err != nil || document.OpenAPI != "3.1.0" {
+		t.Fatalf("%v: %s", err, r.body)
+	}
+	schema := document.Paths["/api/tools/search_echo"]["post"].RequestBody.Content["application/json"].Schema
+	if schema["additionalProperties"] != false || len(document.Paths) != 4 {
+		t.Errorf("got %s", r.body)
+	}
+}

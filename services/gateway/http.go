@@ -41,6 +41,7 @@ func (g *Gateway) Routes(mux *http.ServeMux) {
 	route("/api/tools", map[string]http.Handler{"GET": g.server(g.Listing(g.catalog))})
 	route("/api/tools/{name}", map[string]http.Handler{"POST": g.server(g.Pipeline())})
 	route("/api/tools/{name}/detail", map[string]http.Handler{"GET": g.server(g.Listing(g.detail))})
+	route("/openapi.json", map[string]http.Handler{"GET": http.HandlerFunc(g.openAPI)})
 	mux.Handle("/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.newCall(r).writeFailure(w, fault.New(fault.NotFound, "There is nothing at %s. GET /api/tools lists the tools.", printable(r.URL.Path)), 0)
 	}))

@@ -171,10 +171,9 @@ func (d *Directory) Announce(ctx context.Context, service, addr string) error {
 	defer tick.Stop()
 	known := true
 	for {
-		err := d.register(ctx, registration)
-		if failed := err != nil && ctx.Err() == nil; failed == known { // told once, not every two seconds
-			logger.Warn("announce", "known", !failed, "error", err)
-			known = !failed
+		if err := d.register(ctx, registration); ctx.Err() == nil && (err == nil) != known { // told once, not every two seconds
+			known = err == nil
+			logger.Warn("announce", "known", known, "error", err)
 		}
 		select {
 		case <-tick.C:

@@ -1,0 +1,223 @@
+package discover_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-kit/kit/sd"
+
+	"hub.internal/pkg/discover"
+	"hub.internal/pkg/hubtest"
+)
+
+func TestMain(m *testing.M) { hubtest.Main(m) }
+
+var quiet = slog.New(slog.DiscardHandler)
+
+func open(t testing.TB, c discover.Config) *discover.Directory {
+	t.Helper()
+	d, err := discover.Open(c, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// follower is what a client knows of a service: the last list that was no error.
+type follower struct {
+	mu        sync.Mutex
+	instances []string
+}
+
+func follow(t testing.TB, i sd.Instancer) *follower {
+	t.Helper()
+	f := &follower{}
+	events := make(chan sd.Event)
+	go func() {
+		for e := range events {
+			if e.Err == nil {
+				f.mu.Lock()
+				f.instances = slices.Sorted(slices.Values(e.Instances))
+				f.mu.Unlock()
+			}
+		}
+	}()
+	i.Register(events)
+	t.Cleanup(func() { i.Stop(); i.Deregister(events); close(events) })
+	return f
+}
+
+func (f *follower) knows(addrs ...string) func() bool {
+	slices.Sort(addrs)
+	return func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return slices.Equal(f.instances, addrs)
+	}
+}
+
+func TestSettingsAreRefusedInOneLineThatNamesThem(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		config discover.Config
+		names  string
+	}{
+		"no mode":         {discover.Config{}, "HUB_DISCOVERY"},
+		"unknown mode":    {discover.Config{Mode: "etcd"}, "HUB_DISCOVERY"},
+		"no domain":       {discover.Config{Mode: discover.DNS}, "HUB_DNS_DOMAIN"},
+		"no equals sign":  {discover.Config{Mode: discover.Static, Instances: "auth"}, "HUB_STATIC"},
+		"no name":         {discover.Config{Mode: discover.Static, Instances: "=10.0.0.1:7000"}, "HUB_STATIC"},
+		"no port":         {discover.Config{Mode: discover.Static, Instances: "auth=10.0.0.1"}, "HUB_STATIC"},
+		"no host":         {discover.Config{Mode: discover.Static, Instances: "auth=:7000"}, "HUB_STATIC"},
+		"port 0":          {discover.Config{Mode: discover.Static, Instances: "auth=10.0.0.1:0"}, "HUB_STATIC"},
+		"port no number":  {discover.Config{Mode: discover.Static, Instances: "auth=10.0.0.1:http"}, "HUB_STATIC"},
+		"port too large":  {discover.Config{Mode: discover.Static, Instances: "auth=10.0.0.1:70000"}, "HUB_STATIC"},
+		"one of them bad": {discover.Config{Mode: discover.Static, Instances: "auth=10.0.0.1:7000, query"}, "HUB_STATIC"},
+		"URL":             {discover.Config{Mode: discover.Static, Instances: "auth=http://10.0.0.1:7000"}, "HUB_STATIC"},
+	} {
+		if _, err := discover.Open(c.config, quiet); err == nil || !strings.Contains(err.Error(), c.names) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want one line with %s", name, err, c.names)
+		}
+	}
+}
+
+func TestStatic(t *testing.T) {
+	t.Parallel()
+	d := open(t, discover.Config{Mode: discover.Static, Instances: " query=10.0.0.2:7000, auth=[::1]:7000 ,query=10.0.0.1:7000,"})
+	if got := d.Services(); !slices.Equal(got, []string{"auth", "query"}) {
+		t.Errorf("services %v", got)
+	}
+	// Two clients of one list, as a gateway has them, each sort it.
+	for _, f := range []*follower{follow(t, d.Instancer("query")), follow(t, d.Instancer("query"))} {
+		hubtest.Eventually(t, "both instances", f.knows("10.0.0.1:7000", "10.0.0.2:7000"))
+	}
+	hubtest.Eventually(t, "the other service", follow(t, d.Instancer("auth")).knows("[::1]:7000"))
+	hubtest.Eventually(t, "an unknown service has none", follow(t, d.Instancer("payments")).knows())
+	if err := d.Announce(t.Context(), "auth", "not even an address"); err != nil { // nothing to do
+		t.Error(err)
+	}
+	if empty := open(t, discover.Config{Mode: discover.Static}); len(empty.Services()) != 0 {
+		t.Errorf("services %v", empty.Services())
+	}
+}
+
+// process is something that listens and can be announced.
+type process struct {
+	addr string
+	well atomic.Bool
+}
+
+func newProcess(t testing.TB) *process {
+	t.Helper()
+	p := &process{}
+	p.well.Store(true)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if !p.well.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	t.Cleanup(server.Close)
+	p.addr = strings.TrimPrefix(server.URL, "http://")
+	return p
+}
+
+// announce keeps the process announced until the function that it returns is called.
+func announce(t testing.TB, d *discover.Directory, service, addr string) (withdraw func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := d.Announce(ctx, service, addr); err != nil {
+			t.Error(err)
+		}
+	}()
+	withdraw = func() { cancel(); <-done }
+	t.Cleanup(withdraw)
+	return withdraw
+}
+
+func TestConsulFindsWhatIsAnnounced(t *testing.T) {
+	t.Parallel()
+	d := open(t, discover.Config{Mode: discover.Consul, ConsulAddr: hubtest.Consul(t).Addr()})
+	a, b := newProcess(t), newProcess(t)
+	f := follow(t, d.Instancer("found"))
+	withdraw := announce(t, d, "found", a.addr)
+	announce(t, d, "found", b.addr)
+	announce(t, d, "another", newProcess(t).addr)
+	hubtest.Eventually(t, "both are found", f.knows(a.addr, b.addr))
+	withdraw()
+	hubtest.Eventually(t, "one has withdrawn", f.knows(b.addr))
+	hubtest.Eventually(t, "a later follower agrees", follow(t, d.Instancer("found")).knows(b.addr))
+}
+
+func TestConsulDropsTheUnwell(t *testing.T) {
+	t.Parallel()
+	d := open(t, discover.Config{Mode: discover.Consul, ConsulAddr: hubtest.Consul(t).Addr()})
+	a, b := newProcess(t), newProcess(t)
+	f := follow(t, d.Instancer("unwell"))
+	announce(t, d, "unwell", a.addr)
+	announce(t, d, "unwell", b.addr)
+	hubtest.Eventually(t, "both are found", f.knows(a.addr, b.addr))
+	a.well.Store(false)
+	hubtest.Eventually(t, "the unwell one is dropped", f.knows(b.addr))
+	a.well.Store(true)
+	hubtest.Eventually(t, "it is back", f.knows(a.addr, b.addr))
+}
+
+// TestConsulMayStartLateAndForget: a development agent forgets everything when it restarts.
+func TestConsulMayStartLateAndForget(t *testing.T) {
+	t.Parallel()
+	agent := hubtest.NewConsul(t)
+	agent.Kill()
+	d := open(t, discover.Config{Mode: discover.Consul, ConsulAddr: agent.Addr()})
+	p := newProcess(t)
+	f := follow(t, d.Instancer("late"))
+	announce(t, d, "late", p.addr)
+	for range 2 {
+		if err := agent.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		hubtest.Eventually(t, "it is found", f.knows(p.addr))
+		agent.Kill()
+		if !f.knows(p.addr)() {
+			t.Error("an agent that is away has cost us the last known instances")
+		}
+	}
+}
+
+func TestHungConsulKeepsNobodyFromStopping(t *testing.T) {
+	t.Parallel()
+	agent := hubtest.NewConsul(t)
+	d := open(t, discover.Config{Mode: discover.Consul, ConsulAddr: agent.Addr()})
+	p := newProcess(t)
+	withdraw := announce(t, d, "hung", p.addr)
+	hubtest.Eventually(t, "it is found", follow(t, d.Instancer("hung")).knows(p.addr))
+	if err := agent.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = agent.Resume() }()
+	begin := time.Now()
+	withdraw()
+	if took := time.Since(begin); took > 8*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
+func TestAnnounceNeedsAnAddress(t *testing.T) {
+	t.Parallel()
+	d := open(t, discover.Config{Mode: discover.Consul, ConsulAddr: "127.0.0.1:1"})
+	for _, addr := range []string{"", "host", ":7000", "host:", "host:http", "host:0"} {
+		if err := d.Announce(t.Context(), "auth", addr); err == nil || !strings.Contains(err.Error(), "HUB_ADVERTISE") {
+			t.Errorf("%q: %v", addr, err)
+		}
+	}
+}

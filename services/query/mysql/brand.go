@@ -90,7 +90,6 @@ func brandIDs(f query.BrandFilter, since time.Time) (string, []any) {
 		var recent string
 		recent, args = byStatus(query.CampaignFilter{StartedAfter: since, StartedBefore: f.LastCampaignBefore}, `SELECT c.brand_id`, ``, ` UNION `)
 		from = `(` + recent + `) recent STRAIGHT_JOIN brand b ON b.brand_id = recent.brand_id`
-		having.add("last_campaign_at >= ?", wallClock(since))
 	}
 	if f.CategoryIDs != nil {
 		in, args := placeholders(f.CategoryIDs)

@@ -2,16 +2,14 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"hub.internal/pkg/config"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/process"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/auth"
 	"hub.internal/services/auth/postgres"
@@ -28,22 +26,15 @@ const (
 
 // root is the command line; environ is its environment.
 func root(environ []string) *cobra.Command {
-	c := &cobra.Command{
-		Use: "auth", Short: "The service that owns API keys, and the commands to manage them",
-		SilenceErrors: true, SilenceUsage: true, CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+	c := process.Program{
+		Name: "auth", Short: "The service that owns API keys, and the commands to manage them",
+		Serve: serve, Migrate: postgres.Migrate,
+		Manifest: func() any { return tool.ManifestOf("auth", auth.Tools(nil)) },
+	}.Command(environ)
+	for _, sub := range c.Commands() {
+		sub.RunE = run(sub.RunE)
 	}
-	c.AddCommand(
-		&cobra.Command{Use: "serve", Short: "Run the service until SIGTERM", Args: cobra.NoArgs, RunE: run(func(cmd *cobra.Command, _ []string) error {
-			return serve(cmd.Context(), environ)
-		})},
-		&cobra.Command{Use: "migrate", Short: "Bring the audit log's and auth's tables up to date, as HUB_MIGRATE_URL says", Args: cobra.NoArgs, RunE: run(func(cmd *cobra.Command, _ []string) error {
-			return migrate(cmd.Context(), environ)
-		})},
-		&cobra.Command{Use: "manifest", Short: "Print the tools that the service owns, as JSON", Args: cobra.NoArgs, RunE: run(func(cmd *cobra.Command, _ []string) error {
-			return manifest(cmd.OutOrStdout())
-		})},
-		apikeys(environ),
-	)
+	c.AddCommand(apikeys(environ))
 	return c
 }
 
@@ -95,22 +86,3 @@ func explain(err error) string {
 }
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
-
-func migrate(ctx context.Context, environ []string) error {
-	s, err := config.Load[struct {
-		URL config.Secret `env:"HUB_MIGRATE_URL,required,notEmpty"`
-	}](environ)
-	if err != nil {
-		return err
-	}
-	if err := postgres.Migrate(ctx, s.URL.Reveal()); err != nil {
-		return fmt.Errorf("with HUB_MIGRATE_URL: %w", err)
-	}
-	return nil
-}
-
-func manifest(out io.Writer) error {
-	e := json.NewEncoder(out)
-	e.SetIndent("", "  ")
-	return e.Encode(tool.ManifestOf("auth", auth.Tools(nil)))
-}

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spf13/cobra"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
 
@@ -38,20 +37,11 @@ type settings struct {
 }
 
 func main() {
-	root := &cobra.Command{Use: "gateway", Short: "The edge of Hub", SilenceUsage: true, SilenceErrors: true}
-	root.AddCommand(
-		&cobra.Command{Use: "serve", Short: "Serve the public API", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd.Context()) }},
-		&cobra.Command{Use: "migrate", Short: "Bring the audit log's schema up to date", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-			return audit.Migrate(cmd.Context(), os.Getenv("HUB_MIGRATE_URL"))
-		}})
-	if err := root.ExecuteContext(context.Background()); err != nil {
-		fmt.Fprintln(os.Stderr, "gateway:", err)
-		os.Exit(1)
-	}
+	os.Exit(process.Program{Name: "gateway", Short: "The edge of Hub", Serve: serve, Migrate: audit.Migrate}.Main())
 }
 
-func serve(ctx context.Context) error {
-	s, err := config.Load[settings](os.Environ())
+func serve(ctx context.Context, environ []string) error {
+	s, err := config.Load[settings](environ)
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 
 func TestManifest(t *testing.T) {
 	var out bytes.Buffer
-	c := root(nil)
+	c := commandLine.Command(nil)
 	c.SetOut(&out)
 	c.SetArgs([]string{"manifest"})
 	if err := c.Execute(); err != nil {

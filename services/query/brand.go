@@ -31,8 +31,7 @@ type BrandMatch struct {
 
 // BrandFilter selects brands; zero members do not filter.
 type BrandFilter struct {
-	// CategoryIDs, when not nil, are the categories that a brand may be in.
-	CategoryIDs        []int64
+	Category           *CategoryScope
 	CountryCode        string
 	LastCampaignAfter  time.Time // inclusive
 	LastCampaignBefore time.Time // exclusive

@@ -25,41 +25,57 @@ type CategoryList struct {
 // Count is the number of categories.
 func (l CategoryList) Count() int { return len(l.Categories) }
 
-// CategoryNode is an edge of the category tree.
-type CategoryNode struct{ ID, Parent int64 }
+// CategoryNode is a category with the one above it and its own number of brands.
+type CategoryNode struct{ ID, Parent, Brands int64 }
+
+// CategoryScope is a category and all below it.
+type CategoryScope struct {
+	IDs []int64
+	// Brands is how many of AllBrands brands are in it, as somebody counted a moment ago:
+	// a hint for the plan of a search.
+	Brands, AllBrands int64
+}
 
 // categoryTree answers which categories lie below another.
 type categoryTree struct {
 	children map[int64][]int64
-	known    map[int64]bool
+	brands   map[int64]int64 // of each category that there is
+	all      int64
 	at       time.Time
 }
 
 func newCategoryTree(nodes []CategoryNode, at time.Time) *categoryTree {
-	t := &categoryTree{children: map[int64][]int64{}, known: make(map[int64]bool, len(nodes)), at: at}
+	t := &categoryTree{children: map[int64][]int64{}, brands: make(map[int64]int64, len(nodes)), at: at}
 	for _, n := range nodes {
-		t.known[n.ID] = true
 		t.children[n.Parent] = append(t.children[n.Parent], n.ID)
+		t.brands[n.ID] = n.Brands
+		t.all += n.Brands
 	}
 	return t
 }
 
-// within returns id and its descendants; nothing for an unknown category. Data that
-// goes in a circle ends where it began.
-func (t *categoryTree) within(id int64) []int64 {
-	if !t.known[id] {
+func (t *categoryTree) has(id int64) bool {
+	_, known := t.brands[id]
+	return known
+}
+
+// scope returns id and its descendants; nil for an unknown category. Data that goes in
+// a circle ends where it began.
+func (t *categoryTree) scope(id int64) *CategoryScope {
+	if !t.has(id) {
 		return nil
 	}
-	ids, seen := []int64{id}, map[int64]bool{id: true}
-	for i := 0; i < len(ids); i++ {
-		for _, child := range t.children[ids[i]] {
+	s, seen := &CategoryScope{IDs: []int64{id}, AllBrands: t.all}, map[int64]bool{id: true}
+	for i := 0; i < len(s.IDs); i++ {
+		s.Brands += t.brands[s.IDs[i]]
+		for _, child := range t.children[s.IDs[i]] {
 			if !seen[child] {
 				seen[child] = true
-				ids = append(ids, child)
+				s.IDs = append(s.IDs, child)
 			}
 		}
 	}
-	return ids
+	return s
 }
 
 const (
@@ -82,16 +98,16 @@ func newCategories(source Source, now func() time.Time) *categories {
 	return &categories{source: source, now: now, loading: make(chan struct{}, 1)}
 }
 
-// within returns the category and its descendants, or none when it is unknown.
-func (c *categories) within(ctx context.Context, id int64) ([]int64, error) {
+// scope returns the category and its descendants, or nil when it is unknown.
+func (c *categories) scope(ctx context.Context, id int64) (*CategoryScope, error) {
 	tree, err := c.fresh(ctx, treeAge)
-	if err == nil && !tree.known[id] {
+	if err == nil && !tree.has(id) {
 		tree, err = c.fresh(ctx, treeRetry)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return tree.within(id), nil
+	return tree.scope(id), nil
 }
 
 func (c *categories) fresh(ctx context.Context, age time.Duration) (*categoryTree, error) {

@@ -26,7 +26,7 @@ type Source interface {
 	// TableDDL is TableColumns with the table's DDL and, if asked, its indexes.
 	TableDDL(ctx context.Context, name string, indexes bool) (*TableDDL, error)
 
-	// CategoryTree lists each category with its parent.
+	// CategoryTree lists each category.
 	CategoryTree(context.Context) ([]CategoryNode, error)
 	// Categories are the children of a category.
 	Categories(ctx context.Context, parent int64, language string) ([]Category, error)
@@ -121,10 +121,10 @@ func (s *Service) SearchBrands(ctx context.Context, in searchBrandsIn) (BrandPag
 		return BrandPage{}, err
 	}
 	if in.CategoryID != nil {
-		if f.CategoryIDs, err = s.categories.within(ctx, *in.CategoryID); err != nil {
+		if f.Category, err = s.categories.scope(ctx, *in.CategoryID); err != nil {
 			return BrandPage{}, err
 		}
-		if len(f.CategoryIDs) == 0 {
+		if f.Category == nil {
 			return BrandPage{Brands: []BrandMatch{}}, nil
 		}
 	}

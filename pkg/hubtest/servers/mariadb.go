@@ -49,9 +49,12 @@ func (m *MariaDB) socket() string { return filepath.Join(m.sockets, "my.sock") }
 
 // prepareMariaDB writes the configuration and, the first time, the system tables.
 func prepareMariaDB(ctx context.Context, s *Server) error {
-	files := filepath.Join(s.dir, "files") // secure_file_priv: an empty place, nothing to read or overwrite
-	if err := s.who.own(files); err != nil {
-		return err
+	files := filepath.Join(s.dir, "files")   // secure_file_priv: an empty place, nothing to read or overwrite
+	temporary := filepath.Join(s.dir, "tmp") // of its own: a server that starts deletes what it finds there
+	for _, dir := range []string{files, temporary} {
+		if err := s.who.own(dir); err != nil {
+			return err
+		}
 	}
 	pool, more := "512M", ""
 	if s.opts.Fast {
@@ -71,12 +74,13 @@ collation_server = utf8mb4_unicode_520_ci
 default_time_zone = "+00:00"
 local_infile = 0
 secure_file_priv = %s
+tmpdir = %s
 performance_schema = 0
 max_connections = 400
 innodb_buffer_pool_size = %s
 # Survives the end of the process; a power cut may cost a second of sample data.
 innodb_flush_log_at_trx_commit = 2
-%s`, data, filepath.Join(s.sockets, "my.sock"), filepath.Join(s.dir, "my.pid"), s.port, files, pool, more)
+%s`, data, filepath.Join(s.sockets, "my.sock"), filepath.Join(s.dir, "my.pid"), s.port, files, temporary, pool, more)
 	if err := writeFile(mariadbConfig(s), config, s.who); err != nil {
 		return err
 	}

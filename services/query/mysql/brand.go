@@ -25,12 +25,12 @@ const categoryName = `COALESCE(
 // candidate costs what filters and order need, and the winners alone are joined for
 // columns, contact and names.
 //
-// When no category narrows the candidates, those with a campaign since some recent
-// time often fill a page, and an index finds them. Only when they do not, all brands
-// are looked at.
+// Where the candidates are many beside the page, those with a campaign since some
+// recent time often fill it, and an index finds them. Only when they do not, all
+// candidates are looked at.
 func (s *Source) SearchBrands(ctx context.Context, f query.BrandFilter) ([]query.BrandMatch, error) {
-	if f.CategoryIDs == nil && f.Offset <= deepestMerge {
-		since, all, err := s.recently(ctx, query.CampaignFilter{StartedAfter: f.LastCampaignAfter, StartedBefore: f.LastCampaignBefore, Page: f.Page})
+	if perRow := campaignsPerBrand(f); perRow > 0 {
+		since, all, err := s.recently(ctx, query.CampaignFilter{StartedAfter: f.LastCampaignAfter, StartedBefore: f.LastCampaignBefore, Page: f.Page}, perRow)
 		if err != nil {
 			return nil, err
 		}
@@ -43,6 +43,27 @@ func (s *Source) SearchBrands(ctx context.Context, f query.BrandFilter) ([]query
 		}
 	}
 	return s.brands(ctx, f, time.Time{})
+}
+
+// campaignsPerBrand is how many of the newest campaigns to look at for each brand of
+// the page, or 0 when looking at all candidates costs less.
+func campaignsPerBrand(f query.BrandFilter) int64 {
+	c := f.Category
+	switch {
+	case f.Offset > deepestMerge:
+		return 0
+	case c == nil:
+		return campaignsPerRow
+	case c.Brands == 0:
+		return 0
+	}
+	// Every one in AllBrands/Brands campaigns is of the category; a brand often has two
+	// of them. A campaign costs about twice what a candidate does.
+	perRow := 2 * c.AllBrands / c.Brands
+	if perRow*(f.Offset+f.Limit+1) > c.Brands/2 {
+		return 0
+	}
+	return perRow
 }
 
 // brands searches all brands, or those with a campaign since a time.
@@ -91,17 +112,17 @@ func brandIDs(f query.BrandFilter, since time.Time) (string, []any) {
 		recent, args = byStatus(query.CampaignFilter{StartedAfter: since, StartedBefore: f.LastCampaignBefore}, `SELECT c.brand_id`, ``, ` UNION `)
 		from = `(` + recent + `) recent STRAIGHT_JOIN brand b ON b.brand_id = recent.brand_id`
 	}
-	if f.CategoryIDs != nil {
-		in, args := placeholders(f.CategoryIDs)
+	if f.Category != nil {
+		in, args := placeholders(f.Category.IDs)
 		where.add("b.category_id IN ("+in+")", args...)
 	}
 	if f.CountryCode != "" {
 		where.add("b.country_code = ?", f.CountryCode)
 	}
 	if f.Keyword != "" {
-		from += ` LEFT JOIN partner p ON p.partner_id = b.partner_id`
+		// Not a join: the names of all partners are read once, in ix_partner_name.
 		pattern := contains(f.Keyword)
-		where.add("(b.president"+like+" OR p.name"+like+")", pattern, pattern)
+		where.add("(b.president"+like+" OR b.partner_id IN (SELECT p.partner_id FROM partner p WHERE p.name"+like+"))", pattern, pattern)
 	}
 	if f.VerifiedContact {
 		where.add("EXISTS (SELECT 1 FROM partner_admin a WHERE a.partner_id = b.partner_id AND " + active + ")")

@@ -39,7 +39,7 @@ func (s *Source) SearchCampaigns(ctx context.Context, f query.CampaignFilter) ([
 		narrow.Limit++
 		if !all {
 			var err error
-			if narrow.StartedAfter, all, err = s.recently(ctx, f); err != nil {
+			if narrow.StartedAfter, all, err = s.recently(ctx, f, campaignsPerRow); err != nil {
 				return nil, err
 			}
 		}
@@ -65,12 +65,12 @@ func (s *Source) SearchCampaigns(ctx context.Context, f query.CampaignFilter) ([
 // hope that enough of them pass the filters.
 const campaignsPerRow = 4
 
-// recently returns a time since when there have been about as many campaigns as
-// promise to fill a page, but not before f.StartedAfter. all says that none of f's
-// campaigns is older. Where there are too few campaigns to tell, it is f.StartedAfter.
-func (s *Source) recently(ctx context.Context, f query.CampaignFilter) (since time.Time, all bool, err error) {
+// recently returns a time since when there have been about perRow campaigns for each
+// row of f's page, but not before f.StartedAfter. all says that none of f's campaigns
+// is older. Where there are too few campaigns to tell, it is f.StartedAfter.
+func (s *Source) recently(ctx context.Context, f query.CampaignFilter, perRow int64) (since time.Time, all bool, err error) {
 	ids, args := mergedByStatus(query.CampaignFilter{StatusCodes: f.StatusCodes, StartedAfter: f.StartedAfter, StartedBefore: f.StartedBefore,
-		Page: query.Page{Limit: 1, Offset: campaignsPerRow * (f.Offset + f.Limit + 1)}}, "c.start_at")
+		Page: query.Page{Limit: 1, Offset: perRow * (f.Offset + f.Limit + 1)}}, "c.start_at")
 	since, all = f.StartedAfter, true
 	err = s.query(ctx, ids, args, func(r *sql.Rows) error {
 		var text string

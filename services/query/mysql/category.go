@@ -10,9 +10,10 @@ import (
 // CategoryTree implements query.Source.
 func (s *Source) CategoryTree(ctx context.Context) ([]query.CategoryNode, error) {
 	var nodes []query.CategoryNode
-	err := s.query(ctx, `SELECT c.category_id, c.parent_id FROM category c`, nil, func(r *sql.Rows) error {
+	const statement = `SELECT c.category_id, c.parent_id, (SELECT COUNT(*) FROM brand b WHERE b.category_id = c.category_id) FROM category c`
+	err := s.query(ctx, statement, nil, func(r *sql.Rows) error {
 		var n query.CategoryNode
-		if err := r.Scan(&n.ID, &n.Parent); err != nil {
+		if err := r.Scan(&n.ID, &n.Parent, &n.Brands); err != nil {
 			return err
 		}
 		nodes = append(nodes, n)

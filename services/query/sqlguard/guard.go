@@ -81,6 +81,9 @@ func Parse(text string) (Statement, error) {
 			return Statement{}, err
 		}
 	}
+	if err := toks.checkQualified(); err != nil {
+		return Statement{}, err
+	}
 	s := Statement{text: text, kind: kind}
 	if kind == Select {
 		s.slot = toks.limitSlot(text)
@@ -312,6 +315,27 @@ func (t tokens) checkCall(i int) error {
 	case strings.ContainsFunc(name, isAccented):
 		// MySQL finds loadable functions with a collation: sys_éxec is sys_exec.
 		return refuse("sql.function", "%.40s() has an accented letter: built-in functions have plain names", name)
+	}
+	return nil
+}
+
+// checkQualified refuses a column with its schema in front beside USING or NATURAL:
+// MariaDB 10.11.19 looks such a column up through a null pointer when the schema is
+// unknown, and the whole server goes down. SELECT rights are enough for that.
+func (t tokens) checkQualified() error {
+	var joins, qualified bool
+	for i := range t {
+		switch t[i].key {
+		case "USING":
+			joins = joins || t.key(i+1) == "("
+		case "NATURAL":
+			joins = true
+		case ".":
+			qualified = qualified || t.key(i+2) == "."
+		}
+	}
+	if joins && qualified {
+		return refuse("sql.qualified", "a column with its schema in front beside USING or NATURAL crashes some servers: give the table an alias and write alias.column")
 	}
 	return nil
 }

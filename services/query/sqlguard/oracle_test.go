@@ -11,7 +11,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -227,11 +226,6 @@ func TestCapOracle(t *testing.T) {
 	}
 }
 
-// crashRE finds texts that may crash MariaDB 10.11.19: a column with an unknown
-// schema in front beside a USING or NATURAL join, such as
-// SELECT nowhere.a.id FROM a JOIN c USING (k).
-var crashRE = regexp.MustCompile(`(?is)\.[^\s.]+\..*\b(USING|NATURAL)\b|\b(USING|NATURAL)\b.*\.[^\s.]+\.`)
-
 // TestSoundness splices tokens of the cases and runs what the guard accepts as
 // root, without any READ ONLY, limited only in time: nothing may change.
 // HUB_ORACLE_N sets the number of texts.
@@ -262,7 +256,7 @@ func TestSoundness(t *testing.T) {
 	for range n {
 		text := spliced.next()
 		s, err := sqlguard.Parse(text)
-		if err != nil || crashRE.MatchString(text) {
+		if err != nil {
 			continue
 		}
 		accepted++
@@ -449,7 +443,8 @@ func TestLayers(t *testing.T) {
 		var passed []string
 		for _, s := range samples(t) {
 			head, _, _ := strings.Cut(s.sql, " ")
-			if s.accept && !s.tagged("layer") || head == "KILL" || head == "SHUTDOWN" {
+			// What ends the server by right, or by crashing it, is no test of the layers.
+			if s.accept && !s.tagged("layer") || head == "KILL" || head == "SHUTDOWN" || s.rule == "sql.qualified" {
 				continue
 			}
 			// SET PASSWORD is one of the rejects.

@@ -32,10 +32,13 @@ type Log struct {
 	pool    *pgxpool.Pool
 	logger  *slog.Logger
 	rows    chan pending
-	stop    chan struct{}
 	stopped chan struct{}
-	once    sync.Once
 	dropped metric.Int64Counter
+
+	// open is held by who puts a row into rows, and taken for good by Close: a row
+	// that was put behind the writer's back would be lost without a word.
+	open sync.RWMutex
+	once sync.Once
 }
 
 type pending struct {
@@ -50,7 +53,7 @@ func NewLog(pool *pgxpool.Pool, logger *slog.Logger) *Log {
 	if err != nil {
 		otel.Handle(err)
 	}
-	l := &Log{pool: pool, logger: logger, rows: make(chan pending, queueSize), stop: make(chan struct{}), stopped: make(chan struct{}), dropped: dropped}
+	l := &Log{pool: pool, logger: logger, rows: make(chan pending, queueSize), stopped: make(chan struct{}), dropped: dropped}
 	go l.run()
 	return l
 }
@@ -63,11 +66,14 @@ func (l *Log) Write(ctx context.Context, e Entry) error {
 		return err
 	}
 	p := pending{row: r, done: make(chan error, 1)}
+	if !l.open.TryRLock() {
+		return notKept(errClosed)
+	}
 	select {
 	case l.rows <- p:
-	case <-l.stop:
-		return notKept(errors.New("audit log is closed"))
+		l.open.RUnlock()
 	case <-ctx.Done():
+		l.open.RUnlock()
 		return notKept(ctx.Err())
 	}
 	select {
@@ -81,6 +87,8 @@ func (l *Log) Write(ctx context.Context, e Entry) error {
 	}
 }
 
+var errClosed = errors.New("audit log is closed")
+
 func notKept(cause error) error {
 	return fault.New(fault.DB, "The call could not be recorded in the audit log, so its answer is withheld. Try again in a moment.").After(time.Second).Because(cause)
 }
@@ -88,16 +96,26 @@ func notKept(cause error) error {
 // Queue records a row within a second, best effort: it never blocks, and what is
 // dropped is counted in the metric hub.audit.dropped.
 func (l *Log) Queue(e Entry) {
-	r, err := e.row()
-	if err == nil {
-		select {
-		case l.rows <- pending{row: r}:
-			return
-		default:
-			err = errors.New("audit queue is full")
-		}
+	if err := l.enqueue(e); err != nil {
+		l.drop(1, err)
 	}
-	l.drop(1, err)
+}
+
+func (l *Log) enqueue(e Entry) error {
+	r, err := e.row()
+	if err != nil {
+		return err
+	}
+	if !l.open.TryRLock() {
+		return errClosed
+	}
+	defer l.open.RUnlock()
+	select {
+	case l.rows <- pending{row: r}:
+		return nil
+	default:
+		return errors.New("audit queue is full")
+	}
 }
 
 func (l *Log) drop(n int, err error) {
@@ -107,7 +125,12 @@ func (l *Log) drop(n int, err error) {
 
 // Close flushes what waits and stops the writer.
 func (l *Log) Close(ctx context.Context) error {
-	l.once.Do(func() { close(l.stop) })
+	l.once.Do(func() {
+		go func() {
+			l.open.Lock()
+			close(l.rows)
+		}()
+	})
 	select {
 	case <-l.stopped:
 		return nil
@@ -123,19 +146,13 @@ func (l *Log) run() {
 	defer daily.Stop()
 	for {
 		select {
-		case p := <-l.rows:
+		case p, open := <-l.rows:
+			if !open {
+				return
+			}
 			l.commit(l.group(p))
 		case <-daily.C:
 			l.ensurePartitions()
-		case <-l.stop:
-			for {
-				select {
-				case p := <-l.rows:
-					l.commit(l.group(p))
-				default:
-					return
-				}
-			}
 		}
 	}
 }
@@ -145,7 +162,10 @@ func (l *Log) group(first pending) []pending {
 	g := []pending{first}
 	for len(g) < groupSize {
 		select {
-		case p := <-l.rows:
+		case p, open := <-l.rows:
+			if !open {
+				return g
+			}
 			g = append(g, p)
 		default:
 			return g

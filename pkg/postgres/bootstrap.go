@@ -43,6 +43,10 @@ func Bootstrap(ctx context.Context, superuserURL, database string, passwords map
 		return fmt.Errorf("bootstrap: %w", err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
+	// Two sessions that change a role or make a database at once fail; the lock ends with the connection.
+	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock(hashtext('hub bootstrap'))"); err != nil {
+		return fmt.Errorf("bootstrap: %w", err)
+	}
 	if _, err := conn.Exec(ctx, bootstrapSQL); err != nil {
 		return fmt.Errorf("bootstrap roles: %w", err)
 	}

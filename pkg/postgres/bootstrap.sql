@@ -1,5 +1,4 @@
--- What a superuser does once per cluster. Two runs at the same moment are safe.
-SELECT pg_advisory_lock(hashtext('hub bootstrap'));
+-- What a superuser does once per cluster, under the lock that Bootstrap holds.
 DO $$
 BEGIN
   IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'hub') THEN
@@ -10,4 +9,3 @@ BEGIN
   END IF;
 END
 $$;
-SELECT pg_advisory_unlock(hashtext('hub bootstrap'));

@@ -30,7 +30,7 @@ func Migrate(ctx context.Context, ownerURL, schema string, migrations fs.FS) err
 	if err != nil {
 		return fmt.Errorf("migrate %s: %w", schema, err)
 	}
-	locker, err := lock.NewPostgresSessionLocker()
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300)) // asks every second, for five minutes
 	if err != nil {
 		return fmt.Errorf("migrate %s: %w", schema, err)
 	}

@@ -1,13 +1,14 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"time"
 
-	"github.com/gowebpki/jcs"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -15,8 +16,12 @@ import (
 	"hub.internal/pkg/fault"
 )
 
-// OnceWait is how long a second caller with the same key waits for the first.
-const OnceWait = 5 * time.Second
+const (
+	// OnceWait is how long a second caller with the same key waits for the first.
+	OnceWait = 5 * time.Second
+	// onceRest is what a second caller keeps of its own deadline, to be told why.
+	onceRest = 500 * time.Millisecond
+)
 
 // OnceTable returns the DDL of a service's idempotency table; a migration of the
 // service holds it. Rows are reaped by age through the index on created_at.
@@ -43,8 +48,8 @@ type OnceKey struct {
 // Fingerprint is SHA-256 of the input's canonical JSON (RFC 8785), so that the order
 // of members, white space and 1 beside 1.0 make no difference.
 func Fingerprint(input []byte) ([sha256.Size]byte, error) {
-	canonical, err := jcs.Transform(input)
-	if err != nil {
+	canonical := jsontext.Value(bytes.Clone(input))
+	if err := canonical.Canonicalize(); err != nil {
 		return [sha256.Size]byte{}, fmt.Errorf("fingerprint: %w", err)
 	}
 	return sha256.Sum256(canonical), nil
@@ -59,8 +64,8 @@ type Answer struct {
 
 // Once runs effect at most once for a key: the key's row, the effect and the stored
 // answer commit together, so no crash loses or doubles a write. A second caller
-// waits on the unique index, at most OnceWait, and gets the stored answer. An error
-// of effect rolls everything back and frees the key.
+// waits on the unique index, at most OnceWait and not until its own deadline, and gets
+// the stored answer. An error of effect rolls everything back and frees the key.
 //
 // Besides effect's own errors it returns E_IDEMPOTENCY when the key was used for
 // another input, E_CONFLICT with details.code REQUEST_IN_PROGRESS when the first
@@ -69,7 +74,7 @@ func Once(ctx context.Context, pool *pgxpool.Pool, schema string, key OnceKey, e
 	table := pgx.Identifier{schema, "idempotency_keys"}.Sanitize()
 	var answer Answer
 	err := pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, fmt.Sprintf("SET LOCAL lock_timeout = %d", OnceWait.Milliseconds())); err != nil {
+		if _, err := tx.Exec(ctx, fmt.Sprintf("SET LOCAL lock_timeout = %d", wait(ctx).Milliseconds())); err != nil {
 			return err
 		}
 		tag, err := tx.Exec(ctx, `INSERT INTO `+table+` (credential_id, tool, key, fingerprint) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
@@ -92,6 +97,14 @@ func Once(ctx context.Context, pool *pgxpool.Pool, schema string, key OnceKey, e
 		return Answer{}, Fault(err)
 	}
 	return answer, nil
+}
+
+func wait(ctx context.Context) time.Duration {
+	deadline, bounded := ctx.Deadline()
+	if !bounded {
+		return OnceWait
+	}
+	return max(min(OnceWait, time.Until(deadline)-onceRest), time.Millisecond) // 0 would wait for ever
 }
 
 func replay(ctx context.Context, tx pgx.Tx, table string, key OnceKey) (Answer, error) {

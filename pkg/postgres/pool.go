@@ -8,7 +8,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -61,23 +63,26 @@ type Querier interface {
 }
 
 // Fault turns an error of the driver into a fault: E_DB for a store that cannot be
-// reached, is starting, is full, or chose this transaction as a deadlock's victim; any
-// other error is returned as it is and ends as E_INTERNAL. Faults pass through.
+// reached, is starting, is full, goes away in the middle, or chose this transaction as a
+// deadlock's victim; any other error is returned as it is and ends as E_INTERNAL. Faults
+// pass through.
 func Fault(err error) error {
 	if err == nil || fault.From(err).Code != fault.Internal {
 		return err
 	}
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
-		switch class := pg.Code[:2]; {
-		case class == "08", class == "53", class == "57", pg.Code == "40001", pg.Code == "40P01", pg.Code == "55P03":
-			return unavailable(err)
+		for _, passing := range []string{"08", "53", "57", "25P03", "40001", "40P01", "55P03"} { // a class or a code
+			if strings.HasPrefix(pg.Code, passing) {
+				return unavailable(err)
+			}
 		}
 		return err
 	}
 	var connect *pgconn.ConnectError
 	var network net.Error
-	if errors.As(err, &connect) || errors.As(err, &network) || pgconn.SafeToRetry(err) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, net.ErrClosed) {
+	if errors.As(err, &connect) || errors.As(err, &network) || pgconn.SafeToRetry(err) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return unavailable(err)
 	}
 	return err

@@ -95,8 +95,8 @@ func TestParseCases(t *testing.T) {
 				}
 				return
 			}
-			r, ok := err.(*sqlguard.Refusal)
-			if !ok {
+			var r *sqlguard.Refusal
+			if !errors.As(err, &r) {
 				t.Fatalf("accepted %.200q (error %v)", s.sql, err)
 			}
 			if want := s.rule + rules[s.id]; want != "" && r.Rule != want {

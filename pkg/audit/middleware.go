@@ -36,3 +36,26 @@ func (l *Log) Middleware(except ...string) func(tool.Spec) endpoint.Middleware {
 		}
 	}
 }
+
+// Refusals queues a row for each refused call of a write tool: the row of one that
+// succeeds joins the transaction of its effect, so a refusal has none. It has the form
+// that tool.Mount takes.
+func (l *Log) Refusals(spec tool.Spec) endpoint.Middleware {
+	return func(next endpoint.Endpoint) endpoint.Endpoint {
+		if !spec.Write {
+			return next
+		}
+		return func(ctx context.Context, request any) (any, error) {
+			start := time.Now()
+			response, err := next(ctx, request)
+			if err != nil {
+				e := Entry{At: start, Caller: caller.From(ctx), Tool: spec.Name, Outcome: Outcome(err), Took: time.Since(start)}
+				if call, ok := request.(*tool.Call); ok {
+					e.InputHash = HashInput(call.Input)
+				}
+				l.Queue(e)
+			}
+			return response, err
+		}
+	}
+}

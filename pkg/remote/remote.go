@@ -40,6 +40,8 @@ const (
 	retryJitter = 8 * time.Millisecond
 	// defaultDeadline is what a call without a deadline gets.
 	defaultDeadline = 10 * time.Second
+	// maxFault bounds a refusal: it may name each of 10,000 targets.
+	maxFault = 8 << 20
 )
 
 // Options describe a neighbour.
@@ -317,7 +319,7 @@ func refused(err error) bool {
 // readFault reads a neighbour's refusal. An answer in another form means that
 // something else listens there, or that the neighbour broke: no answer at all.
 func readFault(resp *http.Response) error {
-	b, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	b, err := io.ReadAll(io.LimitReader(resp.Body, maxFault))
 	var f fault.Error
 	if err == nil {
 		err = json.Unmarshal(b, &f)

@@ -31,7 +31,8 @@ func Bind[In any](s *Schema) *Binding[In] {
 	if err := sameMembers(s, reflect.TypeFor[In](), "(root)"); err != nil {
 		panic(fmt.Sprintf("schema: %v", err))
 	}
-	b := &Binding[In]{Validator: v, options: jsonv2.JoinOptions(jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(unmarshalWhole)),
+	b := &Binding[In]{Validator: v, options: jsonv2.JoinOptions(jsonv2.WithUnmarshalers(
+		jsonv2.JoinUnmarshalers(jsonv2.UnmarshalFromFunc(unmarshalWhole), jsonv2.UnmarshalFromFunc(unmarshalRaw))),
 		jsontext.AllowDuplicateNames(true))} // Validate has refused them
 	defaults := map[string]json.RawMessage{}
 	for name, p := range s.Properties {
@@ -53,7 +54,8 @@ func Bind[In any](s *Schema) *Binding[In] {
 	return b
 }
 
-// Decode validates input and decodes it; absent members take their defaults.
+// Decode validates input and decodes it; absent members take their defaults. A
+// json.RawMessage in the result is a part of input, not a copy.
 // It returns E_VALIDATION with every violation.
 func (b *Binding[In]) Decode(input []byte) (In, *fault.Error) {
 	var in In
@@ -87,6 +89,27 @@ func unmarshalWhole(dec *jsontext.Decoder, to *int64) error {
 	}
 	*to = *value
 	return nil
+}
+
+// unmarshalRaw takes a part of the input as it is: a copy would double what a large body
+// costs. The decoder reads the caller's bytes, not a buffer of its own that it would reuse.
+func unmarshalRaw(dec *jsontext.Decoder, to *json.RawMessage) error {
+	raw, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	*to = json.RawMessage(raw[:len(raw):len(raw)])
+	return nil
+}
+
+// Int64 reads a JSON number the way inputs are decoded: 1.0 and 1e0 are 1. It is for
+// tools that read a part of their validated input by themselves.
+func Int64(raw []byte) (int64, bool) {
+	value, whole := wholeNumber(raw)
+	if !whole || value == nil {
+		return 0, false
+	}
+	return *value, true
 }
 
 // sameMembers holds a Go type to a schema: what Validate lets through has to decode.

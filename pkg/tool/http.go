@@ -160,7 +160,8 @@ func WriteFault(ctx context.Context, logger *slog.Logger, w http.ResponseWriter,
 	body, encodeErr := json.Marshal(f)
 	if encodeErr != nil {
 		logger.ErrorContext(ctx, "fault not encoded", "error", encodeErr)
-		body = []byte(`{"code":"E_INTERNAL","message":"An unexpected error occurred."}`)
+		f = fault.From(encodeErr)
+		body, _ = json.Marshal(f) // it has no details
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set(FaultHeader, string(f.Code))

@@ -94,6 +94,9 @@ type Result struct {
 // Counter is an output that knows its primary row count; others count 1.
 type Counter interface{ Count() int }
 
+// Replayer is an output that knows whether it answers an earlier call's write.
+type Replayer interface{ Replayed() bool }
+
 // Raw is an output that has written its own JSON.
 type Raw interface{ JSON() []byte }
 
@@ -131,7 +134,14 @@ func New[In, Out any](d Declaration, do func(context.Context, In) (Out, error)) 
 		d.Output = schema.Of[Out]()
 	}
 	return Tool{Spec: d.spec(), Endpoint: func(ctx context.Context, request any) (any, error) {
-		in, f := binding.Decode(request.(*Call).Input)
+		call := request.(*Call)
+		if d.Write {
+			var err error
+			if ctx, err = keyed(ctx, call); err != nil {
+				return nil, err
+			}
+		}
+		in, f := binding.Decode(call.Input)
 		if f != nil {
 			return nil, f
 		}
@@ -186,6 +196,9 @@ func result(out any) (*Result, error) {
 	r := &Result{Count: 1}
 	if c, ok := out.(Counter); ok {
 		r.Count = c.Count()
+	}
+	if again, ok := out.(Replayer); ok {
+		r.Replayed = again.Replayed()
 	}
 	if raw, ok := out.(Raw); ok {
 		r.Data = raw.JSON()

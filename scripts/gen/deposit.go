@@ -14,7 +14,6 @@ type ledger struct {
 	plan    *plan
 	brands  []account          // by brand id - 1
 	delayed map[int64]*deposit // by brand: booked already, but its id comes later
-	d       dice
 }
 
 type account struct {

@@ -52,10 +52,10 @@ func fakeProgram(name string) {
 	if os.Getenv("FAKE_JOURNAL") == "" {
 		os.Setenv("FAKE_JOURNAL", "journal") // in the repository's root, where programs are run
 	}
-	switch {
-	case os.Args[1] == "serve":
+	switch os.Args[1] {
+	case "serve":
 		fakeService()
-	case os.Args[1] == "apikey":
+	case "apikey":
 		note(name, "issues "+os.Args[4])
 		fmt.Printf("{\"id\":\"1\",\"key\":\"crm_%s\"}\n", os.Args[4])
 	default:

@@ -59,13 +59,3 @@ type programStatus struct {
 	// Admin is where a server's administrator connects; it works for this user only.
 	Admin string `json:",omitempty"`
 }
-
-// running says whether the programs named run.
-func (s status) running(names []string) bool {
-	for _, n := range names {
-		if s.Programs[n].PID == 0 {
-			return false
-		}
-	}
-	return true
-}

@@ -162,7 +162,7 @@ func (p *Process) until(ctx context.Context, check func() error) error {
 		case <-p.done:
 			return p.Err()
 		case <-ctx.Done():
-			return fmt.Errorf("not ready: %v (last output: %s)", err, p.tail)
+			return fmt.Errorf("not ready: %w (last output: %s)", err, p.tail)
 		case <-tick.C:
 		}
 	}

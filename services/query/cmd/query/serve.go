@@ -92,6 +92,7 @@ func serve(ctx context.Context, environ []string) error {
 	tool.Mount(mux, name, query.Tools(service), keys, p.Logger,
 		func(spec tool.Spec) endpoint.Middleware { return telemetry.Endpoint(spec.Name) },
 		log.Middleware("execute_read_sql")) // which records itself before it answers
+	query.NewRecipients(source).Mount(mux, keys, p.Logger)
 	addr, err := p.Serve("internal", s.Addr, mux)
 	if err != nil {
 		return err

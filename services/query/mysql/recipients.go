@@ -1,0 +1,93 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+
+	"hub.internal/services/query"
+)
+
+// listed bounds an IN list, so that a statement stays small and the server takes ranges
+// of the index rather than the whole of it.
+const listed = 1000
+
+var _ query.RecipientSource = (*Source)(nil)
+
+const selectKnownPartners = `SELECT p.partner_id FROM partner p WHERE p.partner_id IN `
+
+// KnownPartners implements query.RecipientSource.
+func (s *Source) KnownPartners(ctx context.Context, ids []int64) (map[int64]bool, error) {
+	known := make(map[int64]bool, len(ids))
+	err := inLists(ids, func(list string, args []any) error {
+		return s.query(ctx, selectKnownPartners+list, args, func(r *sql.Rows) error {
+			var id int64
+			if err := r.Scan(&id); err != nil {
+				return err
+			}
+			known[id] = true
+			return nil
+		})
+	})
+	return known, err
+}
+
+// By partner and not by address, so that ix_partner_admin_partner finds them and the
+// addresses are compared here, whatever the column's collation.
+const selectContactAddresses = `SELECT a.partner_id, a.email FROM partner_admin a WHERE ` + active + ` AND a.partner_id IN `
+
+// ContactAddresses implements query.RecipientSource.
+func (s *Source) ContactAddresses(ctx context.Context, partners []int64, yield func(int64, string)) error {
+	return inLists(partners, func(list string, args []any) error {
+		return s.query(ctx, selectContactAddresses+list, args, func(r *sql.Rows) error {
+			var partner int64
+			var email string
+			if err := r.Scan(&partner, &email); err != nil {
+				return err
+			}
+			yield(partner, email)
+			return nil
+		})
+	})
+}
+
+const selectMemberAddresses = `SELECT m.email FROM member m WHERE m.email IN `
+
+// MemberAddresses implements query.RecipientSource. Where the column's collation tells
+// case apart (TiDB's default does), it finds what is stored as it was given and in lower
+// case, which is what an index can find there.
+func (s *Source) MemberAddresses(ctx context.Context, emails []string, yield func(string)) error {
+	both := make([]string, 0, len(emails))
+	for _, email := range emails {
+		both = append(both, email)
+		if lower := strings.ToLower(email); lower != email {
+			both = append(both, lower)
+		}
+	}
+	return inLists(both, func(list string, args []any) error {
+		return s.query(ctx, selectMemberAddresses+list, args, func(r *sql.Rows) error {
+			var email string
+			if err := r.Scan(&email); err != nil {
+				return err
+			}
+			yield(email)
+			return nil
+		})
+	})
+}
+
+// inLists runs a statement for at most listed values at a time.
+func inLists[T any](values []T, run func(list string, args []any) error) error {
+	for len(values) > 0 {
+		n := min(len(values), listed)
+		args := make([]any, n)
+		for i, v := range values[:n] {
+			args[i] = v
+		}
+		if err := run("("+strings.TrimSuffix(strings.Repeat("?,", n), ",")+")", args); err != nil {
+			return err
+		}
+		values = values[n:]
+	}
+	return nil
+}

@@ -37,7 +37,7 @@ func issueKeys(ctx context.Context, e environment, auth service) error {
 		}
 		var issued apiKey
 		if err := json.Unmarshal(out.Bytes(), &issued); err != nil || issued.Key == "" {
-			return fmt.Errorf("auth apikey issue --name %s answered no key (%v)", k.name, err)
+			return fmt.Errorf("auth apikey issue --name %s answered no key (%w)", k.name, err)
 		}
 		// Saved one by one: a key is shown once only.
 		e.state.Keys[k.name] = issued

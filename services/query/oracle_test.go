@@ -392,7 +392,7 @@ func pages[Row any](t *rapid.T, limit int, page func(offset int) (rows []Row, mo
 }
 
 func TestOracle(t *testing.T) {
-	for _, seed := range []uint64{1, 2, 3} {
+	for _, seed := range []uint64{1, 2} {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			x, w := serve(t), newWorld(seed)
 			w.load(x)

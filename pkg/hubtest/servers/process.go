@@ -131,12 +131,17 @@ func (p *Process) Kill() {
 }
 
 // Pause freezes the process and its descendants: connections stay open, nothing answers.
-// Resume ends it.
+// It returns when no thread runs any more. Resume ends it.
 func (p *Process) Pause() error {
 	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
-	signalAll(descendants(p.PID()), syscall.SIGSTOP)
+	all := append(descendants(p.PID()), p.PID())
+	signalAll(all, syscall.SIGSTOP)
+	// A thread that computes or waits in the kernel sees the signal a little later.
+	for deadline := time.Now().Add(time.Second); running(all) && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
 	return nil
 }
 

@@ -88,3 +88,21 @@ func descendants(pid int) (pids []int) {
 	}
 	return pids
 }
+
+// running tells whether a thread of the processes is not stopped.
+func running(pids []int) bool {
+	for _, pid := range pids {
+		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+		for _, task := range tasks {
+			b, err := os.ReadFile(task)
+			if err != nil {
+				continue
+			}
+			// The state follows the name, which is in parentheses and may hold any character.
+			if _, state, found := strings.Cut(string(b[strings.LastIndexByte(string(b), ')')+1:]), " "); found && state[0] != 'T' {
+				return true
+			}
+		}
+	}
+	return false
+}

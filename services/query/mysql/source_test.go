@@ -168,7 +168,7 @@ func TestServerComesAndGoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	for _, s := range []string{"CREATE DATABASE shop", "CREATE TABLE shop.category (category_id BIGINT, parent_id BIGINT)", "CREATE USER r IDENTIFIED BY 'r'", "GRANT SELECT ON shop.* TO r"} {
+	for _, s := range []string{"CREATE DATABASE shop", "CREATE TABLE shop.category (category_id BIGINT, parent_id BIGINT)", "CREATE TABLE shop.brand (category_id BIGINT)", "CREATE USER r IDENTIFIED BY 'r'", "GRANT SELECT ON shop.* TO r"} {
 		if _, err := root.Exec(s); err != nil {
 			t.Fatal(err)
 		}

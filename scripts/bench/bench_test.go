@@ -1,0 +1,108 @@
+package main
+
+import (
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"hub.internal/pkg/hubtest/servers"
+)
+
+// TestSmoke runs the whole benchmark with the smallest load, so that it does not rot. It
+// holds no figure to anything.
+func TestSmoke(t *testing.T) {
+	if missing := servers.Missing(); len(missing) > 0 {
+		t.Skip("missing servers: ", missing, "; `make servers` installs them")
+	}
+	// Not t.TempDir: servers that run as other users must be able to reach it.
+	dir, err := os.MkdirTemp("", "hub-bench-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := servers.RemoveDir(dir + "/scale-0.02/mariadb"); err != nil {
+			t.Error(err)
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	o, err := readOptions([]string{"--seconds", "0.05", "--rounds", "1", "--peers=false", "--scale", "0.02"}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.dir = dir
+	var out, progress strings.Builder
+	if err := run(t.Context(), o, &out, &progress); err != nil {
+		t.Fatalf("%v\n%s", err, &progress)
+	}
+	written, err := os.ReadFile(dir + "/report.md")
+	if err != nil || string(written) != out.String() {
+		t.Errorf("report.md is not what was printed (%v)", err)
+	}
+	for _, want := range []string{"| 64 | hub |", "| 8 | limit |", "| 1 | straightforward |", "| gateway |", "added by the gateway, point", "go1."} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the report lacks %q:\n%s", want, &out)
+		}
+	}
+	for line := range strings.Lines(progress.String()) {
+		if strings.Contains(line, "errors") && !strings.HasSuffix(strings.TrimSpace(line), "errors 0") {
+			t.Error(strings.TrimSpace(line))
+		}
+	}
+}
+
+func TestOptions(t *testing.T) {
+	for _, args := range []string{"--only nothing", "--rounds 0", "--seconds 0", "extra", "--scale x"} {
+		if _, err := readOptions(strings.Fields(args), io.Discard); err == nil {
+			t.Errorf("%s is accepted", args)
+		}
+	}
+	o, err := readOptions([]string{"--only", "point,rows1000", "--seconds", "0.2"}, io.Discard)
+	if err != nil || len(o.only) != 2 || o.window != 200*time.Millisecond {
+		t.Errorf("%+v, %v", o, err)
+	}
+}
+
+func TestRateCountsPartsOfCalls(t *testing.T) {
+	begin := time.Now()
+	at := func(seconds float64) time.Time { return begin.Add(time.Duration(seconds * float64(time.Second))) }
+	call := func(from, to float64) timedCall { return timedCall{at(from), at(to).Sub(at(from))} }
+	// Ten seconds; calls of 4 s back to back: 2.5 of them are within.
+	m := sum([]*worker{{calls: []timedCall{call(-1, 3), call(3, 7), call(7, 11)}}}, begin, at(10))
+	if m.rate < 0.249 || m.rate > 0.251 || m.p50 != 4*time.Second {
+		t.Errorf("rate %v, p50 %v", m.rate, m.p50)
+	}
+}
+
+func TestMedian(t *testing.T) {
+	if m := median([]float64{3, 1, 2}); m != 2 {
+		t.Error(m)
+	}
+	if m := median([]time.Duration{4, 2}); m != 3 {
+		t.Error(m)
+	}
+}
+
+func TestPlain(t *testing.T) {
+	for in, want := range map[string]string{
+		"2026-01-31 09:00:00": "2026-01-31T09:00:00", "2026-01-31T09:00:00Z": "2026-01-31T09:00:00", "2026-01-31T09:00:00.000Z": "2026-01-31T09:00:00",
+		"봄-신상": "봄-신상", "12": "12",
+	} {
+		if got := plain(in); got != want {
+			t.Errorf("plain(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestDifference(t *testing.T) {
+	a, b := [][]string{{"1", "x"}}, [][]string{{"1", "y"}}
+	if difference(a, a) != "" || difference(a, b) == "" || difference(a, nil) == "" {
+		t.Error("difference is wrong")
+	}
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/tool"
+)
+
+// hubTarget is Hub as an agent sees it: the gateway's REST interface with an API key.
+func hubTarget(s *stack) target {
+	return target{name: "hub", processes: []string{"gateway", "query", "auth", "redis", "postgres"}, own: 2, has: always, read: readHub,
+		open: func(w *workload) (session, error) {
+			h := http.Header{"Authorization": {"Bearer " + s.key}}
+			c := &hubSession{wire: wire{addr: s.addr["gateway"]}, tool: w.tool}
+			for _, in := range w.inputs {
+				c.requests = append(c.requests, request(s.addr["gateway"], "/api/tools/"+w.tool, h, in.json))
+			}
+			return c, nil
+		}}
+}
+
+func always(*workload) bool { return true }
+
+type hubSession struct {
+	wire
+	tool     string
+	requests [][]byte
+}
+
+// call takes data out of the envelope, the rest of which differs from call to call.
+func (c *hubSession) call(i int) ([]byte, error) {
+	body, err := c.send(c.requests[i])
+	if err != nil {
+		return nil, err
+	}
+	head, data, found := bytes.Cut(body, []byte(`,"data":`))
+	if !found || !bytes.HasPrefix(head, []byte(`{"ok":true,"tool":"`+c.tool+`","count":`)) || !bytes.HasSuffix(data, []byte("}")) {
+		return nil, fmt.Errorf("not an envelope: %.200s", body)
+	}
+	return data[:len(data)-1], nil
+}
+
+// readHub reads data of a tool.
+func readHub(w *workload, data []byte) ([][]string, error) {
+	if w.list == "" {
+		var r record
+		if err := decode(data, &r); err != nil {
+			return nil, err
+		}
+		return records([]record{r}, w.fields)
+	}
+	if w.list == "rows" {
+		var answer struct {
+			Columns   []struct{ Name string }
+			Rows      [][]any
+			Truncated bool
+		}
+		if err := decode(data, &answer); err != nil {
+			return nil, err
+		}
+		if answer.Truncated {
+			return nil, fmt.Errorf("the answer is truncated after %d rows", len(answer.Rows))
+		}
+		var names []string
+		for _, c := range answer.Columns {
+			names = append(names, c.Name)
+		}
+		return tuples(names, answer.Rows, w.fields)
+	}
+	var answer map[string]any
+	if err := decode(data, &answer); err != nil {
+		return nil, err
+	}
+	list, _ := answer[w.list].([]any)
+	var rows []record
+	for _, v := range list {
+		r, _ := v.(map[string]any)
+		rows = append(rows, r)
+	}
+	return records(rows, w.fields)
+}
+
+// serviceTarget is the query service alone, on its internal listener: what the gateway
+// adds is the difference.
+func serviceTarget(s *stack) target {
+	token := &tokens{secret: s.secret("internal")}
+	return target{name: "service", processes: []string{"query", "postgres"}, own: 1, has: always, read: readHub,
+		open: func(w *workload) (session, error) {
+			if _, err := token.get(); err != nil {
+				return nil, err
+			}
+			return &serviceSession{wire: wire{addr: s.addr["query"]}, work: w, tokens: token}, nil
+		}}
+}
+
+type serviceSession struct {
+	wire
+	work   *workload
+	tokens *tokens
+	// requests are good for this token.
+	token    string
+	requests [][]byte
+}
+
+func (c *serviceSession) call(i int) ([]byte, error) {
+	token, err := c.tokens.get()
+	if err != nil {
+		return nil, err
+	}
+	if token != c.token {
+		c.token, c.requests = token, nil
+		for _, in := range c.work.inputs {
+			c.requests = append(c.requests, request(c.addr, tool.Path(c.work.tool), http.Header{caller.Header: {token}}, in.json))
+		}
+	}
+	return c.send(c.requests[i])
+}
+
+// tokens mints internal tokens as the gateway does, and keeps each for half of its life.
+type tokens struct {
+	secret string
+
+	mu     sync.Mutex
+	token  string
+	minted time.Time
+}
+
+func (t *tokens) get() (string, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if time.Since(t.minted) < 30*time.Second {
+		return t.token, nil
+	}
+	keys, err := caller.NewKeys([]string{t.secret}, time.Now)
+	if err != nil {
+		return "", err
+	}
+	t.minted = time.Now()
+	t.token, err = keys.Mint(caller.Caller{Kind: caller.Key, Service: "hub-bench", ExternalUserID: "bench", CredentialID: "bench", Scopes: []string{"explore", "sql", "query"}, RequestID: "bench"})
+	return t.token, err
+}

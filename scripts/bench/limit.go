@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strconv"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// limitTarget is the least that the same SQL can cost through go-sql-driver: the text
+// protocol, each row scanned into sql.RawBytes and appended to one buffer as JSON, in this
+// process and without HTTP.
+func limitTarget(s *stack) target {
+	return target{name: "limit", processes: []string{"bench"}, has: always, read: readLimit,
+		open: func(w *workload) (session, error) { return openLimit(s, w, w.sql) }}
+}
+
+// straightforwardTarget is the SQL that a person would write first.
+func straightforwardTarget(s *stack) target {
+	t := limitTarget(s)
+	t.name = "straightforward"
+	t.has = func(w *workload) bool { return w.straightforward != "" }
+	t.open = func(w *workload) (session, error) { return openLimit(s, w, w.straightforward) }
+	return t
+}
+
+func openLimit(s *stack, w *workload, text string) (session, error) {
+	config, err := mysql.ParseDSN(s.readerDSN())
+	if err != nil {
+		return nil, err
+	}
+	config.InterpolateParams = true // one round trip, in the text protocol
+	connector, err := mysql.NewConnector(config)
+	if err != nil {
+		return nil, err
+	}
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(1) // a session each, like the other targets
+	return &limitSession{db: db, work: w, text: text}, nil
+}
+
+type limitSession struct {
+	db   *sql.DB
+	work *workload
+	text string
+	out  []byte
+}
+
+func (c *limitSession) close() { _ = c.db.Close() }
+
+// call answers {"columns":[…],"rows":[[…]]}.
+func (c *limitSession) call(i int) ([]byte, error) {
+	rows, err := c.db.QueryContext(context.Background(), c.text, c.work.inputs[i].args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	types, err := rows.ColumnTypes()
+	if err != nil {
+		return nil, err
+	}
+	values, pointers, numbers := make([]sql.RawBytes, len(types)), make([]any, len(types)), make([]bool, len(types))
+	c.out = append(c.out[:0], `{"columns":[`...)
+	for i, t := range types {
+		pointers[i] = &values[i]
+		switch t.DatabaseTypeName() {
+		case "TINYINT", "SMALLINT", "INT", "BIGINT":
+			numbers[i] = true
+		}
+		c.out = appendString(comma(c.out, i), t.Name())
+	}
+	c.out = append(c.out, `],"rows":[`...)
+	n := 0
+	// Hub probes for one row more than a page has; it is read here too, and left out.
+	for ; rows.Next(); n++ {
+		if err := rows.Scan(pointers...); err != nil {
+			return nil, err
+		}
+		if n < c.work.most {
+			c.out = append(comma(c.out, n), '[')
+			for i, v := range values {
+				c.out = appendValue(comma(c.out, i), v, numbers[i])
+			}
+			c.out = append(c.out, ']')
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	c.out = append(c.out, "]}"...)
+	return c.out, nil
+}
+
+func comma(to []byte, i int) []byte {
+	if i > 0 {
+		to = append(to, ',')
+	}
+	return to
+}
+
+func appendValue(to []byte, v sql.RawBytes, number bool) []byte {
+	switch {
+	case v == nil:
+		return append(to, "null"...)
+	case number:
+		return append(to, v...)
+	}
+	return appendString(to, v)
+}
+
+// appendString appends text as a JSON string.
+func appendString[T string | sql.RawBytes](to []byte, s T) []byte {
+	to = append(to, '"')
+	clean := 0
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c == '"' || c == '\\' {
+			to = append(to, s[clean:i]...)
+			clean = i + 1
+			if c < ' ' {
+				to = fmt.Appendf(to, `\u%04x`, c)
+			} else {
+				to = append(to, '\\', c)
+			}
+		}
+	}
+	return append(append(to, s[clean:]...), '"')
+}
+
+func readLimit(w *workload, b []byte) ([][]string, error) {
+	var answer struct {
+		Columns []string
+		Rows    [][]any
+	}
+	if err := decode(b, &answer); err != nil {
+		return nil, fmt.Errorf("%w in %s", err, strconv.Quote(string(b[:min(len(b), 200)])))
+	}
+	return tuples(answer.Columns, answer.Rows, w.fields)
+}

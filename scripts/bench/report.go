@@ -1,0 +1,137 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// report writes down what a run has found.
+type report struct {
+	*bench
+	works   []*workload
+	skipped []string
+	began   time.Time
+	machine string
+}
+
+func (r report) markdown() string {
+	var b strings.Builder
+	p := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
+	p("# Benchmark\n\n%s\n\n", r.machine)
+	p("%s, %.0f s in all. Sample of scale %g, %d rounds of %v each, closed loop; medians. ", r.began.UTC().Format(time.RFC3339), time.Since(r.began).Seconds(), r.scale, r.rounds, r.window)
+	p("Databases, services, peers and load generator share the machine; ratios within this run are what counts.\n\n")
+	p("hub: gateway, REST, API key. service: query alone. limit: the same SQL through go-sql-driver in one process, rows appended as JSON, no HTTP. ")
+	p("straightforward: other SQL with the same result, as limit runs it.\n\n")
+	for _, s := range r.skipped {
+		p("Skipped %s.\n\n", s)
+	}
+	p("## Targets (performance.md section 2)\n\n| What | Target | Here | |\n|---|---|---|---|\n")
+	for _, v := range r.verdicts() {
+		p("| %s | %s | %s | %s |\n", v.what, v.goal, v.got, map[bool]string{true: "reached", false: "**not reached**"}[v.reached])
+	}
+	for _, w := range r.works {
+		p("\n## %s\n\n", w.title)
+		if w.rows < w.most {
+			p("The sample has %d rows only.\n\n", w.rows)
+		}
+		p("| c | target | calls/s | p50 ms | p90 ms | p99 ms | errors | server CPU s per 1,000 calls | RSS | hub beside it |\n|---|---|---|---|---|---|---|---|---|---|\n")
+		for _, c := range r.of(w) {
+			beside := ""
+			if hub := r.cell(w.name, "hub", c.concurrency); c.target != "hub" && c.rate > 0 {
+				beside = fmt.Sprintf("%.2f ×", hub.rate/c.rate)
+			}
+			rss := ""
+			if c.rss > 0 {
+				rss = mib(c.rss)
+			}
+			p("| %d | %s | %.0f | %.2f | %.2f | %.2f | %d | %s | %s | %s |\n", c.concurrency, c.target, c.rate, ms(c.p50), ms(c.p90), ms(c.p99), c.errors, r.serverCPU(c), rss, beside)
+		}
+		p("\nCPU seconds per 1,000 calls by process:\n\n| c | target | by process |\n|---|---|---|\n")
+		for _, c := range r.of(w) {
+			p("| %d | %s | %s |\n", c.concurrency, c.target, byProcess(c.cpu))
+		}
+		for _, c := range r.of(w) {
+			if c.problem != nil {
+				p("\nAn error of %s at c %d: %v\n", c.target, c.concurrency, c.problem)
+			}
+		}
+	}
+	p("\n## Memory and start\n\n| Process | RSS after start | RSS at the end | greatest | exec to ready |\n|---|---|---|---|---|\n")
+	for _, name := range slices.Sorted(maps.Keys(r.rssAtStart)) {
+		m, start := memoryOf(r.pids[name]), ""
+		if took, ok := r.startTimes[name]; ok {
+			start = fmt.Sprintf("%.0f ms", ms(took))
+		}
+		p("| %s | %s | %s | %s | %s |\n", name, mib(r.rssAtStart[name]), mib(m.resident), mib(m.peak), start)
+	}
+	for _, f := range r.profiles {
+		p("\n## Profile of %s: %s, c %d\n\n%s\n\n```\n%s```\n\nBy Hub's own functions, each with what it calls of other packages:\n\n```\n%s```\n", f.service, f.workload, f.concurrency, f.file, f.flat, f.own)
+	}
+	return b.String()
+}
+
+// of lists a workload's cells, concurrency by concurrency.
+func (r report) of(w *workload) (cells []cell) {
+	for _, c := range r.cells {
+		if c.workload == w.name {
+			cells = append(cells, c)
+		}
+	}
+	return cells
+}
+
+// serverCPU is what all processes but the database and the load generator used.
+func (r report) serverCPU(c cell) string {
+	total := 0.0
+	for name, seconds := range c.cpu {
+		if name != "mariadb" && (name != "bench" || c.target == "limit" || c.target == "straightforward") {
+			total += seconds
+		}
+	}
+	return fmt.Sprintf("%.3f", total)
+}
+
+func byProcess(cpu map[string]float64) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(cpu)) {
+		parts = append(parts, fmt.Sprintf("%s %.3f", name, cpu[name]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// describeMachine says where and of what the figures are.
+func describeMachine(root string) string {
+	commit := "unknown"
+	cmd := exec.Command("git", "describe", "--always", "--dirty", "--abbrev=12")
+	cmd.Dir = root
+	if out, err := cmd.Output(); err == nil {
+		commit = strings.TrimSpace(string(out))
+	}
+	model := "unknown CPU"
+	if b, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		for line := range strings.Lines(string(b)) {
+			if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+				model = strings.TrimSpace(value)
+				break
+			}
+		}
+	}
+	memory := "unknown memory"
+	if b, err := os.ReadFile("/proc/meminfo"); err == nil {
+		var kb int64
+		if _, err := fmt.Sscanf(string(b), "MemTotal: %d kB", &kb); err == nil {
+			memory = fmt.Sprintf("%.0f GiB", float64(kb)/(1<<20))
+		}
+	}
+	load := ""
+	if b, err := os.ReadFile("/proc/loadavg"); err == nil {
+		load = ", load average before the run " + strings.Join(strings.Fields(string(b))[:3], " ")
+	}
+	return fmt.Sprintf("Commit %s, %s, %s/%s, %d × %s, %s%s.", commit, runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), model, memory, load)
+}

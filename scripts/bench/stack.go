@@ -1,0 +1,365 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/postgres"
+)
+
+// programs are Hub's services in the order of their start.
+var programs = []string{"auth", "query", "gateway"}
+
+// experiments are variables of the caller's that reach the services, to try settings out.
+var experiments = []string{"GOGC", "GOMEMLIMIT", "GOMAXPROCS", "HUB_SOURCE_POOL", "HUB_SQL_CONCURRENT", "HUB_SQL_PER_KEY", "HUB_SERVICE_CONCURRENCY"}
+
+// stack is Hub's services over servers of their own.
+type stack struct {
+	options
+	lock     *os.File
+	mariadb  *servers.MariaDB
+	postgres *servers.Postgres
+	redis    *servers.Redis
+	source   servers.Source
+	secrets  map[string]string
+	addr     map[string]string // host:port of each service, and gateway-ops
+	services map[string]*servers.Process
+	closers  []func()
+
+	// pids are the processes to measure: services, servers and peers.
+	pids map[string]int
+	// startTimes are from exec to the first 200 of /readyz, the median of three starts.
+	startTimes map[string]time.Duration
+	// rssAtStart is the resident memory in bytes before the first call.
+	rssAtStart map[string]int64
+	// key is an API key with all scopes and limits far above the load.
+	key string
+}
+
+// startStack builds the programs and starts everything; stop ends it.
+func startStack(ctx context.Context, o options, say func(string, ...any)) (s *stack, err error) {
+	if missing := servers.Missing(); len(missing) > 0 {
+		return nil, fmt.Errorf("these servers are not installed: %s; `make servers` installs them", strings.Join(missing, ", "))
+	}
+	s = &stack{options: o, secrets: map[string]string{}, addr: map[string]string{}, services: map[string]*servers.Process{},
+		pids: map[string]int{}, startTimes: map[string]time.Duration{}, rssAtStart: map[string]int64{}}
+	if err := s.makeDirs(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			s.stop()
+		}
+	}()
+	say("building the services")
+	if err := s.build(ctx); err != nil {
+		return nil, err
+	}
+	say("starting MariaDB, PostgreSQL and Redis")
+	if err := s.startServers(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.load(ctx, say); err != nil {
+		return nil, err
+	}
+	say("starting Hub")
+	return s, s.startServices(ctx)
+}
+
+func (s *stack) makeDirs() error {
+	// Servers may run as other users, who have to find the way to their data.
+	for _, dir := range []string{filepath.Dir(s.dir), s.dir, s.path("bin"), s.path("log"), s.sample()} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	lock, err := os.OpenFile(s.path("lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return errors.Join(fmt.Errorf("another benchmark runs in %s", s.dir), lock.Close())
+	}
+	s.lock = lock
+	return nil
+}
+
+func (s *stack) path(elem ...string) string {
+	return filepath.Join(append([]string{s.dir}, elem...)...)
+}
+
+// sample is where the data of this scale stay.
+func (s *stack) sample() string { return s.path(fmt.Sprintf("scale-%g", s.scale)) }
+
+// secret is a random value, the same throughout one run.
+func (s *stack) secret(name string) string {
+	if s.secrets[name] == "" {
+		s.secrets[name] = rand.Text() + rand.Text()
+	}
+	return s.secrets[name]
+}
+
+// build builds the programs as `make up` does.
+func (s *stack) build(ctx context.Context) error {
+	args := []string{"build", "-buildvcs=false", "-o", s.path("bin") + "/", "./scripts/gen"}
+	for _, name := range programs {
+		args = append(args, "./services/"+name+"/cmd/"+name)
+	}
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir, cmd.Env = s.root, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w: %s", err, out)
+	}
+	return nil
+}
+
+// startServers starts the servers: the source database on its data of the last run, if
+// they still fit, the others empty.
+func (s *stack) startServers(ctx context.Context) error {
+	fit, err := s.sampleFits()
+	if err != nil {
+		return err
+	}
+	forget := []string{s.path("postgres"), s.path("redis")}
+	if !fit {
+		forget = append(forget, filepath.Join(s.sample(), "mariadb"))
+	}
+	for _, dir := range forget {
+		// A run that was killed a moment ago may have left a server in it.
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			if err := servers.Reclaim(ctx, real); err != nil {
+				return err
+			}
+		}
+		if err := servers.RemoveDir(dir); err != nil {
+			return err
+		}
+	}
+	if s.mariadb, err = servers.StartMariaDB(ctx, servers.Options{Dir: filepath.Join(s.sample(), "mariadb")}); err != nil {
+		return err
+	}
+	if s.postgres, err = servers.StartPostgres(ctx, servers.Options{Dir: s.path("postgres")}); err != nil {
+		return err
+	}
+	if s.redis, err = servers.StartRedis(ctx, servers.Options{Dir: s.path("redis"), Password: s.secret("redis")}); err != nil {
+		return err
+	}
+	s.pids["mariadb"], s.pids["postgres"], s.pids["redis"] = s.mariadb.PID(), s.postgres.PID(), s.redis.PID()
+	schema, err := os.ReadFile(s.schema())
+	if err != nil {
+		return err
+	}
+	s.source = servers.Source{Database: "marketplace", Schema: string(schema), Owner: servers.SourceOwner, OwnerPassword: s.secret("owner"),
+		Reader: servers.SourceReadOnly, ReaderPassword: s.secret("reader")}
+	if err := s.mariadb.CreateSource(ctx, s.source); err != nil {
+		return err
+	}
+	passwords := map[string]string{postgres.Owner: s.secret("store")}
+	for _, name := range programs {
+		passwords[postgres.ServiceRole(name)] = s.secret("store")
+	}
+	return postgres.Bootstrap(ctx, s.postgres.SuperuserURL("postgres"), "hub", passwords)
+}
+
+func (s *stack) schema() string { return filepath.Join(s.root, "deploy", "source", "schema.sql") }
+
+// marker holds what the sample was made of, once it is whole.
+func (s *stack) marker() string { return filepath.Join(s.sample(), "made-of") }
+
+func (s *stack) sampleFits() (bool, error) {
+	made, err := os.ReadFile(s.marker())
+	if err != nil {
+		return false, nil // none yet
+	}
+	now, err := s.ingredients()
+	return err == nil && string(made) == now, err
+}
+
+// ingredients tells versions of the sample apart: its generator and its schema.
+func (s *stack) ingredients() (string, error) {
+	h := sha256.New()
+	for _, path := range []string{s.path("bin", "gen"), s.schema()} {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return "", err
+		}
+		_, _ = h.Write(b) // never fails
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// load fills the source database unless it is full already.
+func (s *stack) load(ctx context.Context, say func(string, ...any)) error {
+	if fit, err := s.sampleFits(); err != nil || fit {
+		return err
+	}
+	say("loading sample data, scale %g", s.scale)
+	dsn := s.mariadb.DSN(s.source.Owner, s.source.OwnerPassword, s.source.Database)
+	if _, err := s.command(ctx, "gen", nil, "--scale", fmt.Sprint(s.scale), "--force", "--dsn", dsn, "--schema", s.schema()); err != nil {
+		return err
+	}
+	made, err := s.ingredients()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(s.marker(), []byte(made), 0o644)
+}
+
+// readerDSN is the source database as query and the peers see it.
+func (s *stack) readerDSN() string {
+	return s.mariadb.DSN(s.source.Reader, s.source.ReaderPassword, s.source.Database)
+}
+
+// command runs one of the built programs to its end and returns what it printed.
+func (s *stack) command(ctx context.Context, name string, env []string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, s.path("bin", name), args...)
+	cmd.Dir, cmd.Env = s.root, env
+	var problems strings.Builder
+	cmd.Stderr = &problems
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w: %s", name, args[0], err, strings.TrimSpace(problems.String()))
+	}
+	return out, nil
+}
+
+// environ is the environment of a service.
+func (s *stack) environ(name string) []string {
+	env := []string{
+		"PATH=/usr/local/bin:/usr/bin:/bin", "HUB_ADDR=" + s.addr[name],
+		"HUB_DISCOVERY=static", "HUB_STATIC=auth=" + s.addr["auth"] + ",query=" + s.addr["query"],
+		"HUB_INTERNAL_KEYS=" + s.secret("internal"), "HUB_KEY_PEPPER=" + s.secret("pepper"),
+		"HUB_WRITE_STORE_URL=" + s.postgres.URL(postgres.ServiceRole(name), s.secret("store"), "hub"),
+		"HUB_MIGRATE_URL=" + s.postgres.URL(postgres.Owner, s.secret("store"), "hub"),
+		"HUB_REDIS_URL=" + s.redis.URL(0), "HUB_SOURCE_DSN=" + s.readerDSN(),
+		"HUB_OPS_ADDR=" + s.addr["gateway-ops"], "HUB_CATALOG=" + s.path("catalog.json"), "MCP_MAX_ROW_LIMIT=10000",
+	}
+	for _, variable := range experiments {
+		if value, ok := os.LookupEnv(variable); ok {
+			env = append(env, variable+"="+value)
+		}
+	}
+	return env
+}
+
+func (s *stack) startServices(ctx context.Context) error {
+	for _, name := range append([]string{"gateway-ops"}, programs...) {
+		port, err := servers.FreePort()
+		if err != nil {
+			return err
+		}
+		s.addr[name] = fmt.Sprintf("127.0.0.1:%d", port)
+	}
+	if err := s.writeCatalog(ctx); err != nil {
+		return err
+	}
+	for _, name := range programs {
+		if _, err := s.command(ctx, name, s.environ(name), "migrate"); err != nil {
+			return err
+		}
+	}
+	for _, name := range programs {
+		if err := s.startService(ctx, name); err != nil {
+			return err
+		}
+	}
+	for _, name := range programs {
+		s.rssAtStart[name] = memoryOf(s.pids[name]).resident
+	}
+	out, err := s.command(ctx, "auth", s.environ("auth"), "apikey", "issue", "--name", "bench", "--service", "hub-bench", "--json",
+		"--scopes", "explore,sql,query", "--user-per-minute", "6000000", "--user-burst", "100000", "--service-per-minute", "6000000", "--service-burst", "100000")
+	if err != nil {
+		return err
+	}
+	var issued struct{ Key string }
+	if err := json.Unmarshal(out, &issued); err != nil || issued.Key == "" {
+		return fmt.Errorf("auth apikey issue answered no key (%v)", err)
+	}
+	s.key = issued.Key
+	return nil
+}
+
+// writeCatalog derives the catalog that the gateway boots from, so that a stale
+// deploy/catalog.json does not matter.
+func (s *stack) writeCatalog(ctx context.Context) error {
+	manifest, err := s.command(ctx, "query", nil, "manifest")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(s.path("catalog.json"), []byte(`{"manifests":[`+string(manifest)+`]}`), 0o644)
+}
+
+// startService starts a service three times, which takes a moment each, and keeps the
+// last one running.
+func (s *stack) startService(ctx context.Context, name string) error {
+	const starts = 3
+	var took []time.Duration
+	for i := range starts {
+		began := time.Now()
+		p, err := s.spawn(name, servers.Program{Path: s.path("bin", name), Args: []string{"serve"}, Env: s.environ(name), Dir: s.root})
+		if err != nil {
+			return err
+		}
+		if err := awaitOK(ctx, p, "http://"+s.addr[name]+"/readyz"); err != nil {
+			p.Kill()
+			return fmt.Errorf("%s: %w; see %s", name, err, s.path("log", name+".log"))
+		}
+		took = append(took, time.Since(began))
+		if i < starts-1 {
+			if err := p.Stop(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		s.services[name], s.pids[name] = p, p.PID()
+	}
+	s.startTimes[name] = median(took)
+	return nil
+}
+
+// spawn starts a program that writes its log below the benchmark's directory.
+func (s *stack) spawn(name string, p servers.Program) (*servers.Process, error) {
+	log, err := os.OpenFile(s.path("log", name+".log"), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close() // the child has its own copy
+	p.Output = log
+	return servers.StartProgram(p)
+}
+
+// stop ends everything; the sample data stay.
+func (s *stack) stop() {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	for _, end := range s.closers {
+		end()
+	}
+	for _, name := range []string{"gateway", "auth", "query"} {
+		if p := s.services[name]; p != nil {
+			_ = p.Stop(ctx) // killed when it does not stop in time
+		}
+	}
+	if s.redis != nil {
+		_ = s.redis.Remove()
+	}
+	if s.postgres != nil {
+		_ = s.postgres.Remove()
+	}
+	if s.mariadb != nil {
+		_ = s.mariadb.Stop(ctx)
+	}
+	_ = s.lock.Close()
+}

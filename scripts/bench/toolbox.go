@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"hub.internal/pkg/hubtest/servers"
+)
+
+const (
+	toolboxPackage = "@toolbox-sdk/server"
+	toolboxVersion = "1.12.0"
+)
+
+// startToolbox starts Google's mcp-toolbox on the same database. The package's own script
+// does no more than to choose the program of a package per platform and run it.
+//
+// Its tool for a campaign has the statement that Hub sends, with a parameter; the other
+// workloads go through mysql-execute-sql, its counterpart of execute_read_sql.
+func startToolbox(ctx context.Context, s *stack, works []*workload, say func(string, ...any)) (target, error) {
+	if _, _, _, err := nodeVersion(ctx); err != nil {
+		return target{}, err
+	}
+	dir, err := npmPackage(ctx, toolboxPackage, toolboxVersion, say)
+	if err != nil {
+		return target{}, err
+	}
+	arch := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
+	program := filepath.Join(dir, "node_modules", toolboxPackage+"-"+runtime.GOOS+"-"+arch, "bin", "toolbox")
+	if err := os.Chmod(program, 0o755); err != nil {
+		return target{}, fmt.Errorf("the package has no program for %s/%s", runtime.GOOS, runtime.GOARCH)
+	}
+	port, err := servers.FreePort()
+	if err != nil {
+		return target{}, err
+	}
+	t := &toolbox{stack: s, addr: fmt.Sprintf("127.0.0.1:%d", port)}
+	config := s.path("toolbox.yaml")
+	if err := t.writeConfig(config, works); err != nil {
+		return target{}, err
+	}
+	p, err := s.spawn("toolbox", servers.Program{Path: program, Dir: s.dir, Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir},
+		Args: []string{"--config", config, "--port", strconv.Itoa(port), "--enable-api", "--disable-version-check", "--disable-reload"}})
+	if err != nil {
+		return target{}, err
+	}
+	s.closers = append(s.closers, p.Kill)
+	if err := awaitOK(ctx, p, "http://"+t.addr+"/"); err != nil {
+		return target{}, fmt.Errorf("%w; see %s", err, s.path("log", "toolbox.log"))
+	}
+	s.pids["toolbox"], s.rssAtStart["toolbox"] = p.PID(), memoryOf(p.PID()).resident
+	return target{name: "toolbox", processes: []string{"toolbox"}, own: 1, has: always, open: t.open, read: readToolbox}, nil
+}
+
+type toolbox struct {
+	stack *stack
+	addr  string
+}
+
+// writeConfig writes one document for the source and one per tool; JSON is YAML.
+func (t *toolbox) writeConfig(path string, works []*workload) error {
+	s := t.stack
+	documents := []any{
+		map[string]any{"kind": "source", "name": "source", "type": "mysql", "host": "127.0.0.1", "port": strconv.Itoa(s.mariadb.Port()),
+			"database": s.source.Database, "user": s.source.Reader, "password": s.source.ReaderPassword},
+		map[string]any{"kind": "tool", "name": "execute", "type": "mysql-execute-sql", "source": "source", "description": "Run a statement."},
+	}
+	for _, w := range works {
+		if len(w.inputs[0].args) > 0 {
+			documents = append(documents, map[string]any{"kind": "tool", "name": w.name, "type": "mysql-sql", "source": "source", "description": w.title,
+				"statement": w.sql, "parameters": []any{map[string]any{"name": "id", "type": "integer", "description": "Which one."}}})
+		}
+	}
+	var text strings.Builder
+	for _, d := range documents {
+		b, err := json.Marshal(d)
+		if err != nil {
+			return err
+		}
+		text.WriteString("---\n" + string(b) + "\n")
+	}
+	return os.WriteFile(path, []byte(text.String()), 0o600)
+}
+
+func (t *toolbox) open(w *workload) (session, error) {
+	c := &plainSession{wire: wire{addr: t.addr}}
+	for _, in := range w.inputs {
+		name, parameters := "execute", map[string]any{"sql": w.sql}
+		if len(in.args) > 0 {
+			name, parameters = w.name, map[string]any{"id": in.args[0]}
+		}
+		body, err := json.Marshal(parameters)
+		if err != nil {
+			return nil, err
+		}
+		c.requests = append(c.requests, request(t.addr, "/api/tool/"+name+"/invoke", nil, body))
+	}
+	return c, nil
+}
+
+// plainSession sends each input's request and takes the answer as it is.
+type plainSession struct {
+	wire
+	requests [][]byte
+}
+
+func (c *plainSession) call(i int) ([]byte, error) { return c.send(c.requests[i]) }
+
+// readToolbox reads {"result":"[{…}]"}: JSON inside of JSON.
+func readToolbox(w *workload, b []byte) ([][]string, error) {
+	var answer struct {
+		Result string
+		Error  string
+	}
+	if err := json.Unmarshal(b, &answer); err != nil {
+		return nil, err
+	}
+	var rows []record
+	if err := decode([]byte(answer.Result), &rows); err != nil {
+		return nil, fmt.Errorf("%w in %.300s", err, b)
+	}
+	return records(rows[:min(len(rows), w.most)], w.fields)
+}

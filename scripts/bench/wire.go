@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// callLimit bounds one call.
+const callLimit = 30 * time.Second
+
+// wire is one kept HTTP/1.1 connection. It does less than net/http's client, so that the
+// load generator takes little of the machine that it shares with what it measures.
+type wire struct {
+	addr string
+	conn net.Conn
+	in   *bufio.Reader
+	body []byte
+}
+
+// request writes out a POST with a JSON body.
+func request(addr, path string, header http.Header, body []byte) []byte {
+	b := fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n", path, addr, len(body))
+	for name, values := range header {
+		for _, v := range values {
+			b = fmt.Appendf(b, "%s: %s\r\n", name, v)
+		}
+	}
+	return append(append(b, "\r\n"...), body...)
+}
+
+var postRequest = &http.Request{Method: http.MethodPost}
+
+// send sends a request and reads the whole answer, which is good until the next send. Any
+// status but 200 is an error.
+func (w *wire) send(request []byte) ([]byte, error) {
+	body, err := w.try(request)
+	if err != nil {
+		w.close()
+	}
+	return body, err
+}
+
+func (w *wire) try(request []byte) ([]byte, error) {
+	if w.conn == nil {
+		conn, err := net.DialTimeout("tcp", w.addr, callLimit)
+		if err != nil {
+			return nil, err
+		}
+		w.conn, w.in = conn, bufio.NewReaderSize(conn, 64<<10)
+	}
+	if err := w.conn.SetDeadline(time.Now().Add(callLimit)); err != nil {
+		return nil, err
+	}
+	if _, err := w.conn.Write(request); err != nil {
+		return nil, err
+	}
+	res, err := http.ReadResponse(w.in, postRequest)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	if err := w.read(res); err != nil {
+		return nil, err
+	}
+	if res.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("status %d: %.300s", res.StatusCode, w.body)
+	}
+	if res.Close {
+		w.close()
+	}
+	return w.body, nil
+}
+
+// read reads a body into the connection's own buffer.
+func (w *wire) read(res *http.Response) error {
+	if n, err := strconv.Atoi(res.Header.Get("Content-Length")); err == nil {
+		if cap(w.body) < n {
+			w.body = make([]byte, n)
+		}
+		w.body = w.body[:n]
+		_, err := io.ReadFull(res.Body, w.body)
+		return err
+	}
+	w.body = w.body[:0]
+	for {
+		if len(w.body) == cap(w.body) {
+			w.body = append(w.body, 0)[:len(w.body)]
+		}
+		n, err := res.Body.Read(w.body[len(w.body):cap(w.body)])
+		w.body = w.body[:len(w.body)+n]
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (w *wire) close() {
+	if w.conn != nil {
+		_ = w.conn.Close()
+		w.conn = nil
+	}
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// workload is one kind of call.
+type workload struct {
+	name, title string
+	tool        string // of Hub
+	list        string // where the tool's data hold the rows; empty when data is the row
+	fields      []string
+	concurrency []int
+	// inputs are called in turn; sql is what answers each of them: the statement that Hub
+	// itself sends to the source database, and its arguments.
+	inputs []input
+	sql    string
+	// straightforward is the SQL that a person would write first, to be beaten; may be empty.
+	straightforward string
+	// most is how many rows an answer has at most, rows how many the sample's first answer has.
+	most, rows int
+}
+
+// input is one call's input, and the argument of the SQL that stands for it.
+type input struct {
+	json []byte
+	args []any
+}
+
+// columns are the ten of the wide reads.
+const columns = "campaign_id, partner_id, brand_id, name, status_code, start_at, end_at, offer_count, apply_count, view_count"
+
+// candidates is how many brands the category of search_brands should hold, about: the
+// figures of performance.md are for a category of 1,400.
+const candidates = 1400
+
+func workloadNames() []string { return []string{"point", "brands", "rows1000", "rows10000"} }
+
+// workloads makes those that were asked for.
+func workloads(ctx context.Context, s *stack, o options) ([]*workload, error) {
+	var all []*workload
+	for name, prepare := range map[string]func(context.Context, *stack) (*workload, error){
+		"point": pointWorkload, "brands": brandsWorkload,
+		"rows1000":  func(context.Context, *stack) (*workload, error) { return rowsWorkload(1000, 1, 16, 64), nil },
+		"rows10000": func(context.Context, *stack) (*workload, error) { return rowsWorkload(10_000, 1, 8), nil },
+	} {
+		if len(o.only) > 0 && !slices.Contains(o.only, name) {
+			continue
+		}
+		w, err := prepare(ctx, s)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		w.name = name
+		all = append(all, w)
+	}
+	slices.SortFunc(all, func(a, b *workload) int {
+		return slices.Index(workloadNames(), a.name) - slices.Index(workloadNames(), b.name)
+	})
+	return all, nil
+}
+
+// pointWorkload asks for one campaign after another.
+func pointWorkload(ctx context.Context, s *stack) (*workload, error) {
+	w := &workload{title: "point: get_campaign_performance, 1 row", tool: "get_campaign_performance", most: 1, concurrency: []int{1, 16, 64},
+		fields: []string{"campaign_id", "status_code", "start_at", "offer_count", "apply_count", "view_count"}}
+	ids, err := s.campaigns(ctx, 64)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		w.inputs = append(w.inputs, input{json: fmt.Appendf(nil, `{"campaignId":%d}`, id), args: []any{id}})
+	}
+	last := w.inputs[len(w.inputs)-1]
+	sent, err := capture(ctx, s, w.tool, last.json)
+	if err != nil {
+		return nil, err
+	}
+	id := fmt.Sprintf("= %d", last.args[0])
+	if strings.Count(sent, id) != 1 {
+		return nil, fmt.Errorf("no single %q in the statement that Hub sends: %s", id, sent)
+	}
+	w.sql = strings.Replace(sent, id, "= ?", 1)
+	return w, nil
+}
+
+// brandsWorkload is the first step of every mailing.
+func brandsWorkload(ctx context.Context, s *stack) (*workload, error) {
+	c, err := s.chooseCategory(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w := &workload{title: fmt.Sprintf("brands: search_brands, category %d with its descendants (%d brands), verified contact, newest campaign first, 50 rows", c.id, c.brands),
+		tool: "search_brands", list: "brands", most: 50, concurrency: []int{1, 16, 64}, fields: []string{"brand_id", "brand_name", "president", "last_campaign_at", "email"},
+		inputs: []input{{json: fmt.Appendf(nil, `{"categoryId":%d,"hasVerifiedContact":true,"limit":50}`, c.id)}}}
+	sent, err := capture(ctx, s, w.tool, w.inputs[0].json)
+	if err != nil {
+		return nil, err
+	}
+	w.sql = sent
+	w.straightforward = fmt.Sprintf(`SELECT b.brand_id, b.brand_name, b.president, c.last_campaign_at, a.email
+FROM brand b JOIN partner p ON p.partner_id = b.partner_id
+LEFT JOIN (SELECT brand_id, MAX(start_at) AS last_campaign_at FROM campaign GROUP BY brand_id) c ON c.brand_id = b.brand_id
+JOIN (SELECT partner_id, email, ROW_NUMBER() OVER (PARTITION BY partner_id ORDER BY last_login_at DESC, partner_admin_id) AS place
+  FROM partner_admin WHERE email_verified = 1 AND account_status = 'READY') a ON a.partner_id = b.partner_id AND a.place = 1
+WHERE b.category_id IN (%s) ORDER BY c.last_campaign_at DESC, b.brand_id LIMIT 51`, c.below)
+	return w, nil
+}
+
+// rowsWorkload reads n rows of ten columns.
+func rowsWorkload(n int, concurrency ...int) *workload {
+	statement := fmt.Sprintf("SELECT %s FROM campaign ORDER BY campaign_id LIMIT %d", columns, n)
+	body, err := json.Marshal(map[string]any{"sql": statement, "limit": n})
+	if err != nil {
+		panic(err) // plain data
+	}
+	return &workload{title: fmt.Sprintf("%d rows: execute_read_sql, 10 columns, audit row awaited", n), tool: "execute_read_sql", list: "rows",
+		most: n, concurrency: concurrency, fields: strings.Split(columns, ", "), inputs: []input{{json: body}}, sql: statement}
+}
+
+// campaigns are up to n ids spread evenly over the table, the last one included.
+func (s *stack) campaigns(ctx context.Context, n int64) (ids []int64, err error) {
+	db, err := s.mariadb.Admin()
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	var last int64
+	if err := db.QueryRowContext(ctx, "SELECT MAX(campaign_id) FROM "+s.source.Database+".campaign").Scan(&last); err != nil {
+		return nil, err
+	}
+	for i := range n {
+		if id := last * (i + 1) / n; id > 0 {
+			ids = append(ids, id)
+		}
+	}
+	return slices.Compact(ids), nil
+}
+
+// category is one with all that lies below it.
+type category struct {
+	id, brands int64
+	below      string // its own id and its descendants', with commas
+}
+
+// chooseCategory finds the one whose number of brands is nearest to candidates.
+func (s *stack) chooseCategory(ctx context.Context) (c category, err error) {
+	db, err := s.mariadb.Admin()
+	if err != nil {
+		return c, err
+	}
+	defer db.Close()
+	err = db.QueryRowContext(ctx, `WITH RECURSIVE below (top, id) AS (
+  SELECT category_id, category_id FROM `+s.source.Database+`.category
+  UNION SELECT b.top, c.category_id FROM below b JOIN `+s.source.Database+`.category c ON c.parent_id = b.id),
+counted AS (SELECT category_id, COUNT(*) AS n FROM `+s.source.Database+`.brand GROUP BY category_id)
+SELECT top, COALESCE(SUM(n), 0), GROUP_CONCAT(id) FROM below LEFT JOIN counted ON category_id = id
+GROUP BY top ORDER BY ABS(COALESCE(SUM(n), 0) - ?), top LIMIT 1`, candidates).Scan(&c.id, &c.brands, &c.below)
+	return c, err
+}

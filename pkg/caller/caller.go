@@ -19,6 +19,8 @@ const (
 	User = "user"
 	// Service is a neighbour that acts for itself.
 	Service = "service"
+	// Visitor is somebody with a browser who has not signed in.
+	Visitor = "visitor"
 )
 
 // Caller is an authenticated principal.
@@ -32,12 +34,18 @@ type Caller struct {
 	// HubUser and Roles are set for a console session or a linked account.
 	HubUser string   `json:"usr,omitempty"`
 	Roles   []string `json:"rol,omitempty"`
+	// Email and Name are a console user's; CredentialID is then the session's public id.
+	Email string `json:"eml,omitempty"`
+	Name  string `json:"nam,omitempty"`
 	// RequestID follows one call through every process.
 	RequestID string `json:"rid,omitempty"`
 }
 
 // Holds tells whether the caller has the scope.
 func (c Caller) Holds(scope string) bool { return slices.Contains(c.Scopes, scope) }
+
+// Is tells whether the caller has the role.
+func (c Caller) Is(role string) bool { return slices.Contains(c.Roles, role) }
 
 type key struct{}
 

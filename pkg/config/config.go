@@ -3,6 +3,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -45,7 +46,7 @@ func Load[C any](environ []string) (C, error) {
 		return c, err
 	}
 	if err := env.ParseWithOptions(&c, env.Options{Environment: values}); err != nil {
-		return c, fmt.Errorf("configuration: %s", oneLine(err))
+		return c, fmt.Errorf("configuration: %s", oneLine(err, reflect.TypeFor[C]()))
 	}
 	return c, nil
 }
@@ -68,9 +69,32 @@ func readFiles(values map[string]string) error {
 	return nil
 }
 
-func oneLine(err error) string {
-	text := strings.TrimPrefix(err.Error(), "env: ")
-	return strings.Join(strings.Fields(text), " ")
+// oneLine lists what is wrong, by the names of the settings: the library names the
+// fields that they are read into.
+func oneLine(err error, settings reflect.Type) string {
+	problems := []error{err}
+	var all env.AggregateError
+	if errors.As(err, &all) {
+		problems = all.Errors
+	}
+	texts := make([]string, len(problems))
+	for i, problem := range problems {
+		texts[i] = problem.Error()
+		var parse env.ParseError
+		if errors.As(problem, &parse) {
+			texts[i] = fmt.Sprintf("%s: %v", settingOf(parse.Name, settings), parse.Err)
+		}
+	}
+	return strings.Join(strings.Fields(strings.Join(texts, "; ")), " ")
+}
+
+func settingOf(field string, settings reflect.Type) string {
+	if f, ok := settings.FieldByName(field); ok {
+		if name, _, _ := strings.Cut(f.Tag.Get("env"), ","); name != "" {
+			return name
+		}
+	}
+	return field
 }
 
 // LogValue is the effective configuration, by setting, with secrets masked.

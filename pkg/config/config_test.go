@@ -17,7 +17,12 @@ func TestLoad(t *testing.T) {
 	if err := os.WriteFile(file, []byte("hunter2\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	type Embedded struct {
+		Level slog.Level `env:"HUB_LEVEL" envDefault:"info"`
+		Count int        `env:"HUB_COUNT"`
+	}
 	type exported struct {
+		Embedded
 		Addr    string          `env:"HUB_ADDR,required,notEmpty"`
 		Timeout time.Duration   `env:"HUB_TIMEOUT" envDefault:"2s"`
 		Secret  config.Secret   `env:"HUB_SECRET"`
@@ -30,7 +35,9 @@ func TestLoad(t *testing.T) {
 		"all":         {[]string{"HUB_ADDR=:1", "HUB_SECRET_FILE=" + file, "HUB_KEYS=hunter2,hunter22"}, ""},
 		"missing":     {nil, "HUB_ADDR"},
 		"empty":       {[]string{"HUB_ADDR="}, "HUB_ADDR"},
-		"bad":         {[]string{"HUB_ADDR=:1", "HUB_TIMEOUT=soon"}, "Timeout"},
+		"bad":         {[]string{"HUB_ADDR=:1", "HUB_TIMEOUT=soon"}, "HUB_TIMEOUT"},
+		"bad, deeper": {[]string{"HUB_ADDR=:1", "HUB_LEVEL=loud"}, "HUB_LEVEL"},
+		"all at once": {[]string{"HUB_COUNT=many", "HUB_TIMEOUT=soon"}, "HUB_COUNT"},
 		"no file":     {[]string{"HUB_ADDR=:1", "HUB_SECRET_FILE=/does/not/exist"}, "HUB_SECRET_FILE"},
 		"said twice":  {[]string{"HUB_ADDR=:1", "HUB_SECRET=x", "HUB_SECRET_FILE=" + file}, "HUB_SECRET"},
 		"not a HUB_X": {[]string{"HUB_ADDR=:1", "OTHER_FILE=/does/not/exist"}, ""},
@@ -48,6 +55,9 @@ func TestLoad(t *testing.T) {
 			}
 			if name == "all" && (got.Secret.Reveal() != "hunter2" || got.Timeout != 2*time.Second || len(got.Keys) != 2) {
 				t.Errorf("got %+v", got)
+			}
+			if name == "all at once" && (!strings.Contains(err.Error(), "HUB_TIMEOUT") || !strings.Contains(err.Error(), "HUB_ADDR")) {
+				t.Errorf("not every setting is named: %v", err)
 			}
 			var out bytes.Buffer
 			slog.New(slog.NewJSONHandler(&out, nil)).Info("configuration", "settings", config.LogValue(got))

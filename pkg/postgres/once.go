@@ -1,14 +1,12 @@
 package postgres
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -45,16 +43,6 @@ type OnceKey struct {
 	Fingerprint           [sha256.Size]byte
 }
 
-// Fingerprint is SHA-256 of the input's canonical JSON (RFC 8785), so that the order
-// of members, white space and 1 beside 1.0 make no difference.
-func Fingerprint(input []byte) ([sha256.Size]byte, error) {
-	canonical := jsontext.Value(bytes.Clone(input))
-	if err := canonical.Canonicalize(); err != nil {
-		return [sha256.Size]byte{}, fmt.Errorf("fingerprint: %w", err)
-	}
-	return sha256.Sum256(canonical), nil
-}
-
 // Answer is what a write answered.
 type Answer struct {
 	Data     []byte
@@ -73,10 +61,9 @@ type Answer struct {
 func Once(ctx context.Context, pool *pgxpool.Pool, schema string, key OnceKey, effect func(context.Context, pgx.Tx) (Answer, error)) (Answer, error) {
 	table := pgx.Identifier{schema, "idempotency_keys"}.Sanitize()
 	var answer Answer
-	err := pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, fmt.Sprintf("SET LOCAL lock_timeout = %d", wait(ctx).Milliseconds())); err != nil {
-			return err
-		}
+	// One round trip begins the transaction and bounds its waits.
+	begin := pgx.TxOptions{BeginQuery: fmt.Sprintf("BEGIN; SET LOCAL lock_timeout = %d", wait(ctx).Milliseconds())}
+	err := pgx.BeginTxFunc(ctx, pool, begin, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `INSERT INTO `+table+` (credential_id, tool, key, fingerprint) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
 			key.Credential, key.Tool, key.Key, key.Fingerprint[:])
 		if err != nil {
@@ -107,10 +94,21 @@ func wait(ctx context.Context) time.Duration {
 	return max(min(OnceWait, time.Until(deadline)-onceRest), time.Millisecond) // 0 would wait for ever
 }
 
-func replay(ctx context.Context, tx pgx.Tx, table string, key OnceKey) (Answer, error) {
+// Stored returns the answer of an earlier call with the key, if one was stored: a look
+// before the checks that a replay must not fail on, such as asking a neighbour. The
+// decision stays with Once. It returns E_IDEMPOTENCY as Once does.
+func Stored(ctx context.Context, pool *pgxpool.Pool, schema string, key OnceKey) (answer Answer, found bool, err error) {
+	answer, err = replay(ctx, pool, pgx.Identifier{schema, "idempotency_keys"}.Sanitize(), key)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Answer{}, false, nil
+	}
+	return answer, err == nil, Fault(err)
+}
+
+func replay(ctx context.Context, q Querier, table string, key OnceKey) (Answer, error) {
 	answer := Answer{Replayed: true}
 	var fingerprint []byte
-	err := tx.QueryRow(ctx, `SELECT fingerprint, data, count FROM `+table+` WHERE credential_id = $1 AND tool = $2 AND key = $3`,
+	err := q.QueryRow(ctx, `SELECT fingerprint, data, count FROM `+table+` WHERE credential_id = $1 AND tool = $2 AND key = $3`,
 		key.Credential, key.Tool, key.Key).Scan(&fingerprint, &answer.Data, &answer.Count)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):

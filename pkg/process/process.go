@@ -29,6 +29,14 @@ import (
 // Version is what Hub says of itself.
 const Version = "0.2.0"
 
+const (
+	// flushTimeout bounds the wait for the collector at the end.
+	flushTimeout = 3 * time.Second
+	// closeTimeout bounds the wait for tasks after the calls have drained, and then for
+	// all that is closed.
+	closeTimeout = 10 * time.Second
+)
+
 // Settings are those that every service has.
 type Settings struct {
 	Addr            string          `env:"HUB_ADDR" envDefault:"127.0.0.1:0"`
@@ -102,8 +110,16 @@ func Start(ctx context.Context, service string, settings Settings, effective any
 		return nil, err
 	}
 	logger.Info("configuration", "settings", config.LogValue(effective))
-	p := &Process{Logger: logger, Settings: settings, telemetry: t, failed: make(chan error, 8)}
-	p.OnStop("telemetry", t.Close)
+	p := &Process{Logger: logger, Settings: settings, telemetry: t, failed: make(chan error, 1)}
+	p.OnStop("telemetry", func(ctx context.Context) error {
+		// A collector that is away is no reason to call an orderly stop a failure.
+		ctx, cancel := context.WithTimeout(ctx, flushTimeout)
+		defer cancel()
+		if err := t.Close(ctx); err != nil {
+			logger.Warn("telemetry not flushed", "error", err)
+		}
+		return nil
+	})
 	return p, nil
 }
 
@@ -125,9 +141,18 @@ func (p *Process) Go(ctx context.Context, name string, task func(context.Context
 	go func() {
 		defer p.work.Done()
 		if err := task(ctx); err != nil && ctx.Err() == nil {
-			p.failed <- fmt.Errorf("%s: %w", name, err)
+			p.fail(fmt.Errorf("%s: %w", name, err))
 		}
 	}()
+}
+
+// fail ends the process; the first cause wins, later ones have nobody left to hear them.
+func (p *Process) fail(err error) {
+	select {
+	case p.failed <- err:
+	default:
+		p.Logger.Error("failed while stopping", "error", err)
+	}
 }
 
 // Serve listens at addr and serves handler until the process stops.
@@ -175,7 +200,7 @@ func (p *Process) Run(ctx context.Context) error {
 		go func() {
 			defer p.work.Done()
 			if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
-				p.failed <- fmt.Errorf("%s: %w", s.name, err)
+				p.fail(fmt.Errorf("%s: %w", s.name, err))
 			}
 		}()
 		p.Logger.Info("serving", "listener", s.name, "addr", s.listener.Addr().String())
@@ -208,8 +233,17 @@ func (p *Process) stop() error {
 	if p.cancel != nil {
 		p.cancel()
 	}
-	p.work.Wait()
-	closing, done := context.WithTimeout(context.Background(), 10*time.Second)
+	ended := make(chan struct{})
+	go func() {
+		p.work.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(min(closeTimeout, p.Settings.DrainTimeout)):
+		errs = append(errs, errors.New("a task did not end"))
+	}
+	closing, done := context.WithTimeout(context.Background(), closeTimeout)
 	defer done()
 	for i := len(p.stops) - 1; i >= 0; i-- {
 		if err := p.stops[i].run(closing); err != nil {

@@ -155,7 +155,12 @@ func (c *Client) instance(following context.Context, addr string) (endpoint.Endp
 		if !probe.healthy() || breaker.State() != gobreaker.StateClosed {
 			return nil, &down{cause: fmt.Errorf("%s is out of order", addr), passed: true}
 		}
-		response, err := breaker.Execute(func() (*Response, error) { return c.send(ctx, addr, probe, request.(Request)) })
+		response, err := breaker.Execute(func() (*Response, error) {
+			if p, ok := request.(*passage); ok {
+				return c.pass(ctx, addr, probe, p)
+			}
+			return c.send(ctx, addr, probe, request.(Request))
+		})
 		if errors.Is(err, gobreaker.ErrOpenState) {
 			return nil, &down{cause: err, passed: true}
 		}
@@ -192,26 +197,31 @@ func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
 	default:
 		return nil, c.unavailable(&down{cause: errors.New("too many calls in flight"), unsent: true})
 	}
-	response, err := c.attempt(ctx, r)
+	response, err := c.attempt(ctx, r, r.Retry || r.IdempotencyKey != "")
 	if err != nil {
 		<-c.slots
-		switch {
-		case errors.Is(ctx.Err(), context.Canceled):
-			return nil, context.Canceled
-		case Unanswered(err):
-			return nil, c.unavailable(err)
-		}
-		return nil, err
+		return nil, c.failure(ctx, err)
 	}
 	response.Data = &releasing{response.Data, func() { <-c.slots }}
 	return response, nil
 }
 
+// failure is what the caller of Do and Proxy gets to see of err.
+func (c *Client) failure(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return context.Canceled
+	case Unanswered(err):
+		return c.unavailable(err)
+	}
+	return err
+}
+
 // attempt tries one instance after the other, beginning with the one whose turn it is.
 // Instances that are known to be out of order are passed over: that costs them nothing,
 // so it is no attempt. A retry after a refused connection burdens nobody; any other is
-// paid from the budget.
-func (c *Client) attempt(ctx context.Context, r Request) (*Response, error) {
+// paid from the budget. repeatable tells that doing it twice is harmless.
+func (c *Client) attempt(ctx context.Context, r any, repeatable bool) (*Response, error) {
 	c.budget.earn()
 	endpoints, err := c.endpointer.Endpoints()
 	if err != nil || len(endpoints) == 0 {
@@ -236,7 +246,7 @@ func (c *Client) attempt(ctx context.Context, r Request) (*Response, error) {
 			continue
 		}
 		attempt++
-		if attempt == maxAttempts || !(d.unsent || r.Retry || r.IdempotencyKey != "") || !refused(err) && !c.budget.spend() {
+		if attempt == maxAttempts || !(d.unsent || repeatable) || !refused(err) && !c.budget.spend() {
 			return nil, err
 		}
 		select {
@@ -300,9 +310,7 @@ func (c *Client) request(ctx context.Context, addr string, r Request) (*http.Req
 	h := req.Header
 	h.Set("Content-Type", "application/json")
 	h.Set(caller.Header, token)
-	if deadline, ok := ctx.Deadline(); ok {
-		h.Set(tool.DeadlineHeader, strconv.FormatInt(max(time.Until(deadline).Milliseconds(), 1), 10))
-	}
+	setDeadline(ctx, h)
 	if r.IdempotencyKey != "" {
 		h.Set(tool.KeyHeader, r.IdempotencyKey)
 	}
@@ -310,10 +318,26 @@ func (c *Client) request(ctx context.Context, addr string, r Request) (*http.Req
 	return req, nil
 }
 
+// setDeadline tells the neighbour how long the caller will wait.
+func setDeadline(ctx context.Context, h http.Header) {
+	if deadline, ok := ctx.Deadline(); ok {
+		h.Set(tool.DeadlineHeader, strconv.FormatInt(max(time.Until(deadline).Milliseconds(), 1), 10))
+	}
+}
+
 // refused tells that no connection came about.
 func refused(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"
+}
+
+// ReadFault reads the fault of an answer that carries one (tool.FaultHeader).
+func ReadFault(resp *http.Response) error {
+	err := readFault(resp)
+	if Unanswered(err) {
+		return fault.New(fault.DB, "A service gave an answer that cannot be read. Try again in a moment.").After(time.Second).Because(err)
+	}
+	return err
 }
 
 // readFault reads a neighbour's refusal. An answer in another form means that

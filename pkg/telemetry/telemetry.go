@@ -11,6 +11,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -45,6 +46,7 @@ type Telemetry struct {
 
 // Start installs the providers that instrumented code finds through otel.
 func Start(ctx context.Context, c Config) (*Telemetry, error) {
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { slog.Warn("telemetry", "error", err) }))
 	otel.SetTextMapPropagator(propagation.TraceContext{})
 	res := resource.NewSchemaless(semconv.ServiceName(c.Service), semconv.ServiceVersion(c.Version))
 	registry := prometheus.NewRegistry()
@@ -56,7 +58,11 @@ func Start(ctx context.Context, c Config) (*Telemetry, error) {
 	t := &Telemetry{Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{})}
 	readers := []metric.Option{metric.WithResource(res), metric.WithReader(reader)}
 	if c.Endpoint != "" {
-		traces, err := otlptracehttp.New(ctx)
+		base, err := url.Parse(c.Endpoint)
+		if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
+			return nil, fmt.Errorf("configuration: OTEL_EXPORTER_OTLP_ENDPOINT: %q is not an http or https URL", c.Endpoint)
+		}
+		traces, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(base.JoinPath("v1/traces").String()))
 		if err != nil {
 			return nil, fmt.Errorf("telemetry: %w", err)
 		}
@@ -64,7 +70,7 @@ func Start(ctx context.Context, c Config) (*Telemetry, error) {
 			trace.WithSampler(trace.ParentBased(trace.TraceIDRatioBased(c.SampleRatio))))
 		otel.SetTracerProvider(provider)
 		t.close = append(t.close, provider.Shutdown)
-		metrics, err := otlpmetrichttp.New(ctx)
+		metrics, err := otlpmetrichttp.New(ctx, otlpmetrichttp.WithEndpointURL(base.JoinPath("v1/metrics").String()))
 		if err != nil {
 			return nil, fmt.Errorf("telemetry: %w", err)
 		}

@@ -39,6 +39,11 @@ func Path(name string) string { return callPath + name }
 // Mount serves the tools and the manifest on a service's internal listener. Each
 // call needs a valid internal token; mw wraps every tool, outermost first.
 func Mount(mux *http.ServeMux, service string, tools []Tool, keys *caller.Keys, logger *slog.Logger, mw ...func(Spec) endpoint.Middleware) {
+	MountAs(mux, ManifestOf(service, tools), tools, keys, logger, mw...)
+}
+
+// MountAs is Mount for a service whose manifest says more than its tools.
+func MountAs(mux *http.ServeMux, manifest Manifest, tools []Tool, keys *caller.Keys, logger *slog.Logger, mw ...func(Spec) endpoint.Middleware) {
 	for _, t := range tools {
 		e := Recover(logger)(t.Endpoint)
 		for i := len(mw) - 1; i >= 0; i-- {
@@ -46,7 +51,6 @@ func Mount(mux *http.ServeMux, service string, tools []Tool, keys *caller.Keys, 
 		}
 		mux.Handle("POST "+Path(t.Spec.Name), Handler(e, t.Spec.Name, t.Spec.MaxBody, keys, logger))
 	}
-	manifest := ManifestOf(service, tools)
 	mux.Handle("GET "+ManifestPath, Authenticated(keys, logger, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(manifest)

@@ -1,14 +1,32 @@
 package tool
 
-// Manifest is what a service tells the gateway: the tools that it owns.
+// Manifest is what a service tells the gateway: the tools that it owns, and the part of
+// the console that it serves.
 type Manifest struct {
-	Service string `json:"service"`
-	Tools   []Spec `json:"tools"`
+	Service string  `json:"service"`
+	Tools   []Spec  `json:"tools"`
+	Console []Route `json:"console,omitempty"`
 }
 
-// ManifestOf lists the tools of a service in the order of their declaration.
-func ManifestOf(service string, tools []Tool) Manifest {
-	m := Manifest{Service: service, Tools: make([]Spec, len(tools))}
+// Route is a part of the console: every path that is Prefix or lies below it. Of two
+// routes that hold a path the longer one has it.
+type Route struct {
+	Prefix string `json:"prefix"`
+	// Role is what a user has to be; empty lets every signed-in user in.
+	Role string `json:"role,omitempty"`
+	// Public routes need no session: they protect themselves.
+	Public bool `json:"public,omitempty"`
+	// Tab and Title, when set, list the prefix in the navigation of those who may see it,
+	// by Position within the tab.
+	Tab      string `json:"tab,omitempty"`
+	Title    string `json:"title,omitempty"`
+	Position int    `json:"position,omitempty"`
+}
+
+// ManifestOf lists the tools of a service in the order of their declaration, and its
+// part of the console.
+func ManifestOf(service string, tools []Tool, console ...Route) Manifest {
+	m := Manifest{Service: service, Tools: make([]Spec, len(tools)), Console: console}
 	for i, t := range tools {
 		m.Tools[i] = t.Spec
 	}

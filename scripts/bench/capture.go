@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// capture calls a tool once through the gateway and returns the statement that the query
-// service then sends to the source database, as the server's own log has it: what the
-// other targets run is the same SQL by construction, and stays so.
-func capture(ctx context.Context, s *stack, tool string, body []byte) (statement string, err error) {
+// capture calls a tool once through the gateway and returns the statements that the query
+// service then sends to the source database, as the server's own log has them: what the
+// limit runs is the same SQL by construction, and stays so.
+func capture(ctx context.Context, s *stack, tool string, body []byte) (statements []string, err error) {
 	call := func() error {
 		c, err := hubTarget(s).open(&workload{tool: tool, inputs: []input{{json: body}}})
 		if err != nil {
@@ -21,45 +21,44 @@ func capture(ctx context.Context, s *stack, tool string, body []byte) (statement
 	}
 	// The first call fills what Hub keeps in memory.
 	if err := call(); err != nil {
-		return "", err
+		return nil, err
 	}
 	db, err := s.mariadb.Admin()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer db.Close()
 	for _, q := range []string{"SET GLOBAL log_output = 'TABLE'", "TRUNCATE mysql.general_log", "SET GLOBAL general_log = 1"} {
 		if _, err := db.ExecContext(ctx, q); err != nil {
-			return "", err
+			return nil, err
 		}
 	}
 	callErr := call()
 	if _, err := db.ExecContext(ctx, "SET GLOBAL general_log = 0"); err != nil {
-		return "", err
+		return nil, err
 	}
 	if callErr != nil {
-		return "", callErr
+		return nil, callErr
 	}
-	rows, err := db.QueryContext(ctx, "SELECT argument FROM mysql.general_log WHERE command_type = 'Query' AND user_host LIKE ?", "%"+s.source.Reader+"%")
+	rows, err := db.QueryContext(ctx, "SELECT argument FROM mysql.general_log WHERE command_type = 'Query' AND user_host LIKE ? ORDER BY event_time, query_id", "%"+s.source.Reader+"%")
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer rows.Close()
-	var sent []string
 	for rows.Next() {
 		var text string
 		if err := rows.Scan(&text); err != nil {
-			return "", err
+			return nil, err
 		}
 		if strings.HasPrefix(text, "SELECT") {
-			sent = append(sent, text)
+			statements = append(statements, text)
 		}
 	}
 	if err := rows.Err(); err != nil {
-		return "", err
+		return nil, err
 	}
-	if len(sent) != 1 {
-		return "", fmt.Errorf("%s sends %d statements, and the comparison needs one: %q", tool, len(sent), sent)
+	if len(statements) == 0 {
+		return nil, fmt.Errorf("%s sends no statement", tool)
 	}
-	return sent[0], nil
+	return statements, nil
 }

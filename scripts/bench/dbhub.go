@@ -59,7 +59,7 @@ func startDBHub(ctx context.Context, s *stack, _ []*workload, say func(string, .
 func openDBHub(addr string, w *workload) (session, error) {
 	c := &plainSession{wire: wire{addr: addr}}
 	for _, in := range w.inputs {
-		text := w.sql
+		text := w.single
 		for _, arg := range in.args {
 			text = strings.Replace(text, "?", fmt.Sprint(arg), 1)
 		}

@@ -26,8 +26,8 @@ func (r report) markdown() string {
 	p("# Benchmark\n\n%s\n\n", r.machine)
 	p("%s, %.0f s in all. Sample of scale %g, %d rounds of %v each, closed loop; medians. ", r.began.UTC().Format(time.RFC3339), time.Since(r.began).Seconds(), r.scale, r.rounds, r.window)
 	p("Databases, services, peers and load generator share the machine; ratios within this run are what counts.\n\n")
-	p("hub: gateway, REST, API key. service: query alone. limit: the same SQL through go-sql-driver in one process, rows appended as JSON, no HTTP. ")
-	p("straightforward: other SQL with the same result, as limit runs it.\n\n")
+	p("hub: gateway, REST, API key. service: query alone. limit: the statements that Hub sends through go-sql-driver in one process, rows appended as JSON, no HTTP. ")
+	p("straightforward: the joins that come to mind first, run like the limit. The peers get the best single statement with the same result.\n\n")
 	for _, s := range r.skipped {
 		p("Skipped %s.\n\n", s)
 	}

@@ -22,7 +22,8 @@ const (
 // does no more than to choose the program of a package per platform and run it.
 //
 // Its tool for a campaign has the statement that Hub sends, with a parameter; the other
-// workloads go through mysql-execute-sql, its counterpart of execute_read_sql.
+// workloads go through mysql-execute-sql, its counterpart of execute_read_sql. Its settings
+// are its defaults: a statement with a parameter is prepared for each call.
 func startToolbox(ctx context.Context, s *stack, works []*workload, say func(string, ...any)) (target, error) {
 	if _, _, _, err := nodeVersion(ctx); err != nil {
 		return target{}, err
@@ -74,7 +75,7 @@ func (t *toolbox) writeConfig(path string, works []*workload) error {
 	for _, w := range works {
 		if len(w.inputs[0].args) > 0 {
 			documents = append(documents, map[string]any{"kind": "tool", "name": w.name, "type": "mysql-sql", "source": "source", "description": w.title,
-				"statement": w.sql, "parameters": []any{map[string]any{"name": "id", "type": "integer", "description": "Which one."}}})
+				"statement": w.single, "parameters": []any{map[string]any{"name": "id", "type": "integer", "description": "Which one."}}})
 		}
 	}
 	var text strings.Builder
@@ -91,7 +92,7 @@ func (t *toolbox) writeConfig(path string, works []*workload) error {
 func (t *toolbox) open(w *workload) (session, error) {
 	c := &plainSession{wire: wire{addr: t.addr}}
 	for _, in := range w.inputs {
-		name, parameters := "execute", map[string]any{"sql": w.sql}
+		name, parameters := "execute", map[string]any{"sql": w.single}
 		if len(in.args) > 0 {
 			name, parameters = w.name, map[string]any{"id": in.args[0]}
 		}

@@ -2,8 +2,6 @@ package auth
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
@@ -11,7 +9,6 @@ import (
 	"github.com/go-kit/kit/endpoint"
 
 	"hub.internal/pkg/caller"
-	"hub.internal/pkg/fault"
 	"hub.internal/pkg/telemetry"
 	"hub.internal/pkg/tool"
 )
@@ -40,7 +37,7 @@ type VerifyResponse struct {
 // Mount serves the manifest, the tools and the internal operations.
 func Mount(mux *http.ServeMux, s *Service, keys *caller.Keys, logger *slog.Logger) {
 	tool.Mount(mux, "auth", Tools(s), keys, logger, func(spec tool.Spec) endpoint.Middleware { return telemetry.Endpoint(spec.Name) })
-	mux.Handle("POST "+VerifyPath, operation("apikeys.verify", s.verify, keys, logger))
+	tool.Operation(mux, VerifyPath, 0, keys, logger, s.verify, telemetry.Endpoint)
 }
 
 func (s *Service) verify(ctx context.Context, in VerifyRequest) (VerifyResponse, error) {
@@ -49,26 +46,4 @@ func (s *Service) verify(ctx context.Context, in VerifyRequest) (VerifyResponse,
 		return VerifyResponse{}, err
 	}
 	return VerifyResponse{ID: k.ID, Service: k.Service, Scopes: k.Scopes, Limits: k.Limits, Status: k.Status(s.c.Now()), ExpiresAt: k.ExpiresAt}, nil
-}
-
-// operation serves a neighbour's call like a tool's, but ignores members that it does not
-// know: the JSON between services only grows, and a newer gateway may be ahead.
-func operation[In, Out any](name string, do func(context.Context, In) (Out, error), keys *caller.Keys, logger *slog.Logger) http.Handler {
-	e := func(ctx context.Context, request any) (any, error) {
-		var in In
-		// The decoder's error may quote the input, and the input is a secret.
-		if json.Unmarshal(request.(*tool.Call).Input, &in) != nil {
-			return nil, fault.New(fault.Validation, "The body is not the JSON that %s takes.", name)
-		}
-		out, err := do(ctx, in)
-		if err != nil {
-			return nil, err
-		}
-		data, err := json.Marshal(out)
-		if err != nil {
-			return nil, fmt.Errorf("encode answer of %s: %w", name, err)
-		}
-		return &tool.Result{Data: data, Count: 1}, nil
-	}
-	return tool.Handler(telemetry.Endpoint(name)(tool.Recover(logger)(e)), name, tool.DefaultMaxBody, keys, logger)
 }

@@ -1,0 +1,431 @@
+package postgres_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"pgregory.net/rapid"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/postgres"
+)
+
+// things is a service's store with the idempotency table and a table of effects.
+type things struct {
+	*pgxpool.Pool
+	store hubtest.WriteStoreDB
+}
+
+func newThings(t testing.TB) things {
+	t.Helper()
+	store := hubtest.WriteStore(t)
+	if err := postgres.Migrate(t.Context(), store.OwnerURL, "things", fstest.MapFS{"00001_things.sql": {Data: []byte("-- +goose Up\n" + postgres.OnceTable("things") + `
+CREATE TABLE things.effects (name text NOT NULL);
+GRANT USAGE ON SCHEMA things TO hub_service;
+GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA things TO hub_service;`)}}); err != nil {
+		t.Fatal(err)
+	}
+	return things{open(t, postgres.Config{URL: store.URL("authoring")}), store}
+}
+
+func (s things) effects(t interface{ Fatal(...any) }) (n int) {
+	if err := s.QueryRow(context.Background(), "SELECT count(*) FROM things.effects").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func (s things) keys(t interface{ Fatal(...any) }) (n int) {
+	if err := s.QueryRow(context.Background(), "SELECT count(*) FROM things.idempotency_keys").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func (s things) once(ctx context.Context, key postgres.OnceKey, effect func(context.Context, pgx.Tx) (postgres.Answer, error)) (postgres.Answer, error) {
+	return postgres.Once(ctx, s.Pool, "things", key, effect)
+}
+
+type fataler interface{ Fatal(...any) }
+
+func key(t fataler, name, input string) postgres.OnceKey {
+	print, err := postgres.Fingerprint([]byte(input))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return postgres.OnceKey{Credential: "ak_1", Tool: "create_segment", Key: name, Fingerprint: print}
+}
+
+// insert is an effect that leaves one row and answers its name.
+func insert(name string) func(context.Context, pgx.Tx) (postgres.Answer, error) {
+	return func(ctx context.Context, tx pgx.Tx) (postgres.Answer, error) {
+		_, err := tx.Exec(ctx, "INSERT INTO things.effects VALUES ($1)", name)
+		return postgres.Answer{Data: []byte(`{"name": "` + name + `"}`), Count: 3}, err
+	}
+}
+
+func TestFiftyAtOnceAreOneEffect(t *testing.T) {
+	t.Parallel()
+	s := newThings(t)
+	var fresh atomic.Int64
+	if err := together(50, func(int) error {
+		answer, err := s.once(t.Context(), key(t, "k", `{}`), insert("a"))
+		if err != nil {
+			return err
+		}
+		if !answer.Replayed {
+			fresh.Add(1)
+		}
+		if string(answer.Data) != `{"name": "a"}` || answer.Count != 3 {
+			return fmt.Errorf("answer %s, count %d", answer.Data, answer.Count)
+		}
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+	if n := s.effects(t); n != 1 || fresh.Load() != 1 {
+		t.Errorf("%d effects, %d answers that were not replayed", n, fresh.Load())
+	}
+}
+
+func TestKeyIsForOneInput(t *testing.T) {
+	t.Parallel()
+	s := newThings(t)
+	for _, input := range []string{`{"a":1,"b":[true,"x"]}`, "{ \"b\" :\n[true,\"\\u0078\"],\t\"a\": 1.0 }", `{"a":1e0,"b":[true,"x"]}`} {
+		if _, err := s.once(t.Context(), key(t, "k", input), insert("a")); err != nil {
+			t.Errorf("%s: %v", input, err)
+		}
+	}
+	for _, input := range []string{`{"a":2,"b":[true,"x"]}`, `{"a":1,"b":["x",true]}`, `{"a":1,"b":[true,"X"]}`, `{"a":"1","b":[true,"x"]}`, `{"a":1}`, `{}`} {
+		if _, err := s.once(t.Context(), key(t, "k", input), insert("b")); !fault.Is(err, fault.Idempotency) {
+			t.Errorf("%s: %v", input, err)
+		}
+	}
+	if n := s.effects(t); n != 1 {
+		t.Errorf("%d effects", n)
+	}
+}
+
+func TestKeysOfOthersAreIndependent(t *testing.T) {
+	t.Parallel()
+	s := newThings(t)
+	k := key(t, "k", `{}`)
+	other, tool, name := k, k, k
+	other.Credential, tool.Tool, name.Key = "ak_2", "save_message_draft", "K"
+	for i, k := range []postgres.OnceKey{k, other, tool, name} {
+		answer, err := s.once(t.Context(), k, insert(fmt.Sprint(i)))
+		if err != nil || answer.Replayed {
+			t.Errorf("%d: %+v, %v", i, answer, err)
+		}
+	}
+	if n := s.effects(t); n != 4 {
+		t.Errorf("%d effects", n)
+	}
+}
+
+func TestWhoComesWhileItRunsIsTold(t *testing.T) {
+	t.Parallel()
+	s := newThings(t)
+	running, finish, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		_, err := s.once(t.Context(), key(t, "k", `{}`), func(ctx context.Context, tx pgx.Tx) (postgres.Answer, error) {
+			close(running)
+			<-finish
+			return insert("a")(ctx, tx)
+		})
+		done <- err
+	}()
+	<-running
+	for name, k := range map[string]postgres.OnceKey{"same input": key(t, "k", `{}`), "other input": key(t, "k", `{"a":1}`)} {
+		ctx, cancel := context.WithTimeout(t.Context(), 600*time.Millisecond) // of which it waits for 100
+		_, err := s.once(ctx, k, insert("b"))
+		cancel()
+		f := fault.From(err)
+		details, _ := json.Marshal(f.Details)
+		if f.Code != fault.Conflict || f.RetryAfter != time.Second || !f.Retryable() || string(details) != `{"code":"REQUEST_IN_PROGRESS"}` {
+			t.Errorf("%s: %+v, details %s", name, f, details)
+		}
+	}
+	waits := make(chan postgres.Answer, 1)
+	go func() {
+		answer, err := s.once(t.Context(), key(t, "k", `{}`), insert("c"))
+		if err != nil {
+			t.Error(err)
+		}
+		waits <- answer
+	}()
+	close(finish)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if answer := <-waits; !answer.Replayed || string(answer.Data) != `{"name": "a"}` {
+		t.Errorf("who waited got %+v", answer)
+	}
+	if n := s.effects(t); n != 1 {
+		t.Errorf("%d effects", n)
+	}
+}
+
+func TestRefusalFreesTheKey(t *testing.T) {
+	t.Parallel()
+	s := newThings(t)
+	refused := fault.New(fault.NotFound, "no such segment").With(map[string]string{"segmentId": "x"})
+	for name, fail := range map[string]func(context.Context, pgx.Tx) (postgres.Answer, error){
+		"fault": func(ctx context.Context, tx pgx.Tx) (postgres.Answer, error) {
+			answer, err := insert("half")(ctx, tx)
+			return answer, errors.Join(err, refused)
+		},
+		"broken statement": func(ctx context.Context, tx pgx.Tx) (postgres.Answer, error) {
+			if _, err := insert("half")(ctx, tx); err != nil {
+				return postgres.Answer{}, err
+			}
+			_, err := tx.Exec(ctx, "SELECT nonsense")
+			return postgres.Answer{}, err
+		},
+		"swallowed broken statement": func(ctx context.Context, tx pgx.Tx) (postgres.Answer, error) {
+			_, _ = tx.Exec(ctx, "SELECT nonsense")
+			return postgres.Answer{Data: []byte("{}")}, nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := s.once(t.Context(), key(t, name, `{}`), fail)
+			if err == nil || name == "fault" && fault.From(err) != refused {
+				t.Errorf("got %v", err)
+			}
+			if n, k := s.effects(t), s.keys(t); n != 0 || k != 0 {
+				t.Fatalf("%d effects and %d keys stayed", n, k)
+			}
+		})
+		t.Run(name+", then it succeeds", func(t *testing.T) {
+			answer, err := s.once(t.Context(), key(t, name, `{"other":"input"}`), insert("a"))
+			if err != nil || answer.Replayed {
+				t.Errorf("%+v, %v", answer, err)
+			}
+			if _, err := s.Exec(t.Context(), "DELETE FROM things.effects; DELETE FROM things.idempotency_keys"); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// TestWhoWaitedRunsWhenTheFirstIsRefused: the refusal of one caller is not the answer of another.
+func TestWhoWaitedRunsWhenTheFirstIsRefused(t *testing.T) {
+	t.Parallel()
+	s := newThings(t)
+	var runs atomic.Int64
+	answers := make([]postgres.Answer, 10)
+	_ = together(10, func(i int) (err error) {
+		answers[i], err = s.once(t.Context(), key(t, "k", `{}`), func(ctx context.Context, tx pgx.Tx) (postgres.Answer, error) {
+			if runs.Add(1) <= 3 {
+				return postgres.Answer{}, fault.New(fault.Conflict, "not yet")
+			}
+			return insert("a")(ctx, tx)
+		})
+		return err
+	})
+	answered := 0
+	for _, a := range answers {
+		if a.Data != nil {
+			answered++
+		}
+	}
+	if n := s.effects(t); n != 1 || runs.Load() != 4 || answered != 7 {
+		t.Errorf("%d effects, %d runs, %d answers", n, runs.Load(), answered)
+	}
+}
+
+func TestNothingStaysOfAnEffectThatIsCutOff(t *testing.T) {
+	t.Parallel()
+	s := newThings(t)
+	super := open(t, postgres.Config{URL: s.store.SuperuserURL})
+	cut := func(how func(ctx context.Context, tx pgx.Tx) error) (err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("panic: %v", p)
+			}
+		}()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		_, err = s.once(ctx, key(t, "k", `{}`), func(_ context.Context, tx pgx.Tx) (postgres.Answer, error) {
+			answer, err := insert("half")(ctx, tx)
+			if err == nil {
+				err = how(context.WithValue(ctx, cancelKey{}, cancel), tx)
+			}
+			return answer, err
+		})
+		return err
+	}
+	for name, c := range map[string]struct {
+		how  func(context.Context, pgx.Tx) error
+		code fault.Code
+	}{
+		"backend killed": {func(ctx context.Context, tx pgx.Tx) error {
+			var pid int
+			if err := tx.QueryRow(ctx, "SELECT pg_backend_pid()").Scan(&pid); err != nil {
+				return err
+			}
+			_, err := super.Exec(ctx, "SELECT pg_terminate_backend($1, 5000)", pid)
+			return err
+		}, fault.DB},
+		"caller gone": {func(ctx context.Context, tx pgx.Tx) error {
+			ctx.Value(cancelKey{}).(context.CancelFunc)()
+			_, err := tx.Exec(ctx, "SELECT 1")
+			return err
+		}, ""},
+		"caller gone, effect unaware": {func(ctx context.Context, _ pgx.Tx) error {
+			ctx.Value(cancelKey{}).(context.CancelFunc)()
+			return nil
+		}, ""},
+		"panic": {func(context.Context, pgx.Tx) error { panic("defect") }, ""},
+	} {
+		if err := cut(c.how); err == nil || c.code != "" && !fault.Is(err, c.code) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if n, k := s.effects(t), s.keys(t); n != 0 || k != 0 {
+			t.Fatalf("%s: %d effects and %d keys stayed", name, n, k)
+		}
+	}
+	if answer, err := s.once(t.Context(), key(t, "k", `{}`), insert("a")); err != nil || answer.Replayed || s.effects(t) != 1 {
+		t.Errorf("afterwards: %+v, %v", answer, err)
+	}
+	if n := s.Stat().AcquiredConns(); n != 0 {
+		t.Errorf("%d connections were not given back", n)
+	}
+}
+
+type cancelKey struct{}
+
+func TestOnceWithoutAStoreIsE_DB(t *testing.T) {
+	t.Parallel()
+	pool := open(t, postgres.Config{URL: "postgres://hub@127.0.0.1:1/hub?sslmode=disable"})
+	if _, err := postgres.Once(t.Context(), pool, "things", key(t, "k", `{}`), insert("a")); !fault.Is(err, fault.DB) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestFingerprintIsOfCanonicalJSON takes the example of RFC 8785, 3.2.
+func TestFingerprintIsOfCanonicalJSON(t *testing.T) {
+	t.Parallel()
+	got, err := postgres.Fingerprint([]byte(`{
+  "numbers": [333333333.33333329, 1E30, 4.50, 2e-3, 0.000000000000000000000000001],
+  "string": "\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/",
+  "literals": [null, true, false], "\ud83d\ude00": 1, "\ufb33": 2
+}`))
+	// Names are ordered by UTF-16: the smiley, d83d, comes before fb33.
+	const canonical = `{"literals":[null,true,false],"numbers":[333333333.3333333,1e+30,4.5,0.002,1e-27],"string":"€$\u000f\nA'B\"\\\\\"/","😀":1,"` + "\ufb33" + `":2}`
+	if err != nil || got != sha256.Sum256([]byte(canonical)) {
+		t.Errorf("%x, %v", got, err)
+	}
+}
+
+// TestOnceBehavesAsItsModel plays calls, refusals and reaping at random and compares each
+// answer, and what the store holds, with a map.
+func TestOnceBehavesAsItsModel(t *testing.T) {
+	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {
+		if err := flag.Set("rapid.checks", "30"); err != nil { // each check is dozens of transactions
+			t.Fatal(err)
+		}
+	}
+	s := newThings(t)
+	type stored struct{ input, answer string }
+	rapid.Check(t, func(t *rapid.T) {
+		if _, err := s.Exec(context.Background(), "DELETE FROM things.effects; DELETE FROM things.idempotency_keys"); err != nil {
+			t.Fatal(err)
+		}
+		model, effects, calls := map[string]stored{}, 0, 0
+		names := rapid.SampledFrom([]string{"a", "A", "b", strings.Repeat("k", 255)})
+		inputs := rapid.SampledFrom([]string{`{"n":1}`, `{"n":2}`, `{"n":1.0}`})
+		canonical := func(input string) string { return strings.ReplaceAll(input, ".0", "") }
+		t.Repeat(map[string]func(*rapid.T){
+			"call": func(t *rapid.T) {
+				name, input, refuse := names.Draw(t, "key"), inputs.Draw(t, "input"), rapid.IntRange(0, 3).Draw(t, "refuse") == 0
+				calls++
+				said := fmt.Sprintf(`{"name": "%d"}`, calls)
+				answer, err := s.once(context.Background(), key(t, name, input), func(ctx context.Context, tx pgx.Tx) (postgres.Answer, error) {
+					answer, err := insert(fmt.Sprint(calls))(ctx, tx)
+					if refuse && err == nil {
+						err = fault.New(fault.Suppressed, "no")
+					}
+					return answer, err
+				})
+				before, known := model[name]
+				switch {
+				case known && before.input != canonical(input):
+					if !fault.Is(err, fault.Idempotency) {
+						t.Fatalf("other input: %v", err)
+					}
+				case known:
+					if err != nil || !answer.Replayed || string(answer.Data) != before.answer || answer.Count != 3 {
+						t.Fatalf("replay: %+v, %v", answer, err)
+					}
+				case refuse:
+					if !fault.Is(err, fault.Suppressed) {
+						t.Fatalf("refusal: %v", err)
+					}
+				default:
+					if err != nil || answer.Replayed || string(answer.Data) != said {
+						t.Fatalf("first call: %+v, %v", answer, err)
+					}
+					model[name] = stored{canonical(input), said}
+					effects++
+				}
+			},
+			"reap": func(t *rapid.T) {
+				name := names.Draw(t, "key")
+				if _, err := s.Exec(context.Background(), "DELETE FROM things.idempotency_keys WHERE key = $1", name); err != nil {
+					t.Fatal(err)
+				}
+				delete(model, name)
+			},
+			"": func(t *rapid.T) {
+				if n, k := s.effects(t), s.keys(t); n != effects || k != len(model) {
+					t.Fatalf("%d effects and %d keys, want %d and %d", n, k, effects, len(model))
+				}
+			},
+		})
+	})
+}
+
+func BenchmarkFingerprint(b *testing.B) {
+	var body strings.Builder
+	body.WriteString(`{"kind":"partner","name":"win back","targets":[`)
+	for i := range 50_000 {
+		if i > 0 {
+			body.WriteByte(',')
+		}
+		fmt.Fprintf(&body, `{"externalId":"%d","snapshot":{"brand_id":%d,"brand_name":"브랜드 %d","president":"Kim \"K\" Minsu","category":{"id":%d,"name":"beauty"},"country_code":"KR","last_campaign_at":"2026-01-31T09:00:00","tags":["quiet","verified"],"ratio":0.%06d,"contact":null}}`, i, i*7, i, i%100, i)
+	}
+	body.WriteString(`]}`)
+	input := []byte(body.String())
+	b.SetBytes(int64(len(input)))
+	for b.Loop() {
+		if _, err := postgres.Fingerprint(input); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkOnce(b *testing.B) {
+	s := newThings(b)
+	var n atomic.Int64
+	b.ResetTimer()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if _, err := s.once(b.Context(), key(b, fmt.Sprint(n.Add(1)), `{}`), insert("a")); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

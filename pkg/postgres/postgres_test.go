@@ -1,0 +1,257 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/postgres"
+)
+
+func TestMain(m *testing.M) { hubtest.Main(m) }
+
+func open(t testing.TB, c postgres.Config) *pgxpool.Pool {
+	t.Helper()
+	pool, err := postgres.Open(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+// together runs f n times at the same moment and returns what failed.
+func together(n int, f func(i int) error) error {
+	errs := make([]error, n)
+	begin := make(chan struct{})
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { <-begin; errs[i] = f(i) })
+	}
+	close(begin)
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func TestBootstrapMayRunTwiceAndTogether(t *testing.T) {
+	t.Parallel()
+	server := hubtest.NewPostgres(t)
+	passwords := map[string]string{postgres.Owner: "o", postgres.ServiceRole("auth"): "a", postgres.ServiceRole("review-control"): "it's \"quoted\" \\ ünï"}
+	run := func(int) error {
+		return postgres.Bootstrap(t.Context(), server.SuperuserURL("postgres"), "hub", passwords)
+	}
+	if err := together(4, run); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(0); err != nil {
+		t.Fatal(err)
+	}
+	exec := func(role, password, sql string) error {
+		conn, err := pgx.Connect(t.Context(), server.URL(role, password, "hub"))
+		if err != nil {
+			return err
+		}
+		defer conn.Close(t.Context())
+		_, err = conn.Exec(t.Context(), sql)
+		return err
+	}
+	for role, password := range passwords {
+		if err := exec(role, password, "SELECT 1"); err != nil {
+			t.Errorf("%s: %v", role, err)
+		}
+	}
+	if err := exec("hub_auth", "a", "CREATE TABLE t (a int)"); err == nil {
+		t.Error("a service's role may create tables")
+	}
+	if err := exec("hub_auth", "a", "CREATE SCHEMA s"); err == nil {
+		t.Error("a service's role may create schemas")
+	}
+	if err := exec(postgres.Owner, "o", "CREATE SCHEMA s"); err != nil {
+		t.Error(err)
+	}
+	passwords["hub_auth"] = "rotated"
+	if err := run(0); err != nil {
+		t.Fatal(err)
+	}
+	if err := exec("hub_auth", "a", "SELECT 1"); err == nil {
+		t.Error("the old password still opens")
+	}
+	if err := exec("hub_auth", "rotated", "SELECT 1"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestMigrateMayRunTwiceAndTogether(t *testing.T) {
+	t.Parallel()
+	store := hubtest.WriteStore(t)
+	files := fstest.MapFS{
+		"00001_one.sql": {Data: []byte("-- +goose Up\nCREATE TABLE things.one (a int);\nSELECT pg_sleep(0.1);")},
+		"00002_two.sql": {Data: []byte("-- +goose Up\nINSERT INTO things.one VALUES (1);")},
+	}
+	migrate := func(int) error { return postgres.Migrate(t.Context(), store.OwnerURL, "things", files) }
+	begin := time.Now()
+	if err := together(4, migrate); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(begin); took > 10*time.Second {
+		t.Errorf("four runs that wait for one another took %v", took)
+	}
+	files["00003_three.sql"] = &fstest.MapFile{Data: []byte("-- +goose Up\nINSERT INTO things.one VALUES (2);")}
+	if err := migrate(0); err != nil {
+		t.Fatal(err)
+	}
+	pool := open(t, postgres.Config{URL: store.OwnerURL})
+	var rows int
+	if err := pool.QueryRow(t.Context(), "SELECT count(*) FROM things.one").Scan(&rows); err != nil || rows != 2 {
+		t.Errorf("%d rows, %v", rows, err)
+	}
+	files["00004_broken.sql"] = &fstest.MapFile{Data: []byte("-- +goose Up\nINSERT INTO things.one VALUES (3);\nSELECT nonsense;")}
+	if err := migrate(0); err == nil {
+		t.Error("a broken migration passed")
+	}
+	if err := pool.QueryRow(t.Context(), "SELECT count(*) FROM things.one").Scan(&rows); err != nil || rows != 2 {
+		t.Errorf("half of a broken migration stayed: %d rows, %v", rows, err)
+	}
+}
+
+func TestURLsAreNotQuoted(t *testing.T) {
+	t.Parallel()
+	const url = "postgres://hub:pa%ss word@:::5432/hub"
+	_, err := postgres.Open(postgres.Config{URL: url})
+	for _, err := range []error{err, postgres.Migrate(t.Context(), url, "s", fstest.MapFS{})} {
+		if err == nil || strings.Contains(err.Error(), "word") || !strings.Contains(err.Error(), "HUB_") {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+func TestAs(t *testing.T) {
+	t.Parallel()
+	got, err := postgres.As("postgres://hub:x@127.0.0.1:5432/hub?sslmode=disable", "hub_auth", "p@ss:/word")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := pgx.ParseConfig(got)
+	if err != nil || c.User != "hub_auth" || c.Password != "p@ss:/word" || c.Database != "hub" || c.Port != 5432 {
+		t.Errorf("%s: %+v, %v", got, c, err)
+	}
+}
+
+func TestOpenDoesNotWaitForTheStore(t *testing.T) {
+	t.Parallel()
+	pool := open(t, postgres.Config{URL: "postgres://hub@127.0.0.1:1/hub?sslmode=disable"})
+	err := postgres.Fault(pool.Ping(t.Context()))
+	if f := fault.From(err); f.Code != fault.DB || f.RetryAfter <= 0 || strings.Contains(f.Message, "127.0.0.1") {
+		t.Errorf("got %+v", f)
+	}
+}
+
+func TestPoolIsBounded(t *testing.T) {
+	t.Parallel()
+	store := hubtest.WriteStore(t)
+	pool := open(t, postgres.Config{URL: store.URL("auth"), StatementTimeout: 50 * time.Millisecond})
+	if n := pool.Config().MaxConns; n != 10 {
+		t.Errorf("%d connections", n)
+	}
+	_, err := pool.Exec(t.Context(), "SELECT pg_sleep(20)")
+	if !fault.Is(postgres.Fault(err), fault.DB) {
+		t.Errorf("a statement beyond its time: %v", err)
+	}
+	var zone string
+	if err := pool.QueryRow(t.Context(), "SHOW timezone").Scan(&zone); err != nil || zone != "UTC" {
+		t.Errorf("time zone %s, %v", zone, err)
+	}
+}
+
+func TestFault(t *testing.T) {
+	t.Parallel()
+	server := func(code string) error { return fmt.Errorf("store: %w", &pgconn.PgError{Code: code}) }
+	for name, c := range map[string]struct {
+		err  error
+		want fault.Code // "" is the error itself
+	}{
+		"no error":              {nil, ""},
+		"a fault":               {fault.New(fault.NotFound, "x"), fault.NotFound},
+		"a wrapped fault":       {fmt.Errorf("x: %w", fault.New(fault.Conflict, "x")), fault.Conflict},
+		"connection exception":  {server("08006"), fault.DB},
+		"too many connections":  {server("53300"), fault.DB},
+		"disk full":             {server("53100"), fault.DB},
+		"admin shutdown":        {server("57P01"), fault.DB},
+		"crash shutdown":        {server("57P02"), fault.DB},
+		"starting up":           {server("57P03"), fault.DB},
+		"statement timeout":     {server("57014"), fault.DB},
+		"serialization failure": {server("40001"), fault.DB},
+		"deadlock":              {server("40P01"), fault.DB},
+		"lock timeout":          {server("55P03"), fault.DB},
+		"idle in transaction":   {server("25P03"), fault.DB},
+		"unique violation":      {server("23505"), ""},
+		"syntax error":          {server("42601"), ""},
+		"no privilege":          {server("42501"), ""},
+		"no code":               {server(""), ""},
+		"connection closed":     {net.ErrClosed, fault.DB},
+		"network":               {fmt.Errorf("read: %w", &net.OpError{Op: "read", Err: errors.New("connection reset by peer")}), fault.DB},
+		"cut off":               {fmt.Errorf("receive: %w", io.ErrUnexpectedEOF), fault.DB},
+		"deadline":              {context.DeadlineExceeded, fault.DB},
+		"caller went away":      {context.Canceled, ""},
+		"no rows":               {pgx.ErrNoRows, ""},
+		"anything else":         {errors.New("x"), ""},
+	} {
+		got := postgres.Fault(c.err)
+		if c.want == "" && got != c.err || c.want != "" && !fault.Is(got, c.want) || c.err != nil && !errors.Is(got, c.err) {
+			t.Errorf("%s: %v, want %q", name, got, c.want)
+		}
+	}
+	if !postgres.IsUnique(fmt.Errorf("x: %w", &pgconn.PgError{Code: "23505", ConstraintName: "c"}), "c") || !postgres.IsUnique(&pgconn.PgError{Code: "23505"}, "") ||
+		postgres.IsUnique(&pgconn.PgError{Code: "23505", ConstraintName: "d"}, "c") || postgres.IsUnique(errors.New("x"), "") {
+		t.Error("IsUnique")
+	}
+}
+
+// TestKilledServerIsE_DB kills the server under a running statement, calls it while it is
+// away, and uses the same pool when it is back.
+func TestKilledServerIsE_DB(t *testing.T) {
+	t.Parallel()
+	server := hubtest.NewPostgres(t)
+	store := hubtest.WriteStoreOn(t, server)
+	pool := open(t, postgres.Config{URL: store.URL("auth")})
+	watch := open(t, postgres.Config{URL: store.SuperuserURL})
+	running := make(chan error, 3)
+	for range 2 {
+		go func() { _, err := pool.Exec(t.Context(), "SELECT pg_sleep(60)"); running <- err }()
+	}
+	go func() {
+		running <- pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error { _, err := tx.Exec(t.Context(), "SELECT pg_sleep(61)"); return err })
+	}()
+	hubtest.Eventually(t, "the statements run", func() bool {
+		var n int
+		return watch.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep(6%'").Scan(&n) == nil && n == 3
+	})
+	server.Kill()
+	for range 3 {
+		if err := postgres.Fault(<-running); !fault.Is(err, fault.DB) {
+			t.Errorf("a statement in flight: %T %v", err, err)
+		}
+	}
+	for range 20 {
+		if err := postgres.Fault(pool.QueryRow(t.Context(), "SELECT 1").Scan(new(int))); !fault.Is(err, fault.DB) {
+			t.Fatalf("while it is away: %v", err)
+		}
+	}
+	if err := server.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	hubtest.Eventually(t, "the pool recovers", func() bool { return pool.Ping(t.Context()) == nil })
+}

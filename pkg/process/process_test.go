@@ -1,0 +1,385 @@
+package process_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"hub.internal/pkg/config"
+	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/process"
+)
+
+// The tests watch a real process from outside: this test binary, run again as the program below.
+func TestMain(m *testing.M) {
+	if mode, ok := os.LookupEnv("PROCESS_TEST"); ok {
+		if err := program(mode); err != nil {
+			fmt.Fprintln(os.Stderr, "program:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	hubtest.Main(m)
+}
+
+// program is a small service's main. Its standard input releases what waits.
+func program(mode string) error {
+	s, err := config.Load[process.Settings](os.Environ())
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	p, err := process.Start(ctx, "tester", s, s)
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{"first", "second"} {
+		p.OnStop(name, func(context.Context) error { p.Logger.Info("closed", "what", name); return nil })
+	}
+	released := make(chan struct{})
+	go func() { _, _ = os.Stdin.Read(make([]byte, 1)); close(released) }()
+	p.Ready("store", func(context.Context) error {
+		if mode == "store down" {
+			return errors.New("dial tcp 10.0.0.7: secret")
+		}
+		return nil
+	})
+	background := p.Background()
+	p.Go(background, "task", func(ctx context.Context) error {
+		switch mode {
+		case "task fails":
+			<-released
+			return errors.New("the task broke")
+		case "task hangs":
+			select {}
+		}
+		<-ctx.Done()
+		p.Logger.Info("closed", "what", "task")
+		return ctx.Err() // an error while it stops is none
+	})
+	for i := range 20 {
+		p.Go(background, fmt.Sprint("failing while stopping ", i), func(context.Context) error {
+			if mode != "tasks fail late" {
+				return nil
+			}
+			for !p.Draining() {
+				time.Sleep(time.Millisecond)
+			}
+			return errors.New("late")
+		})
+	}
+	mux := http.NewServeMux()
+	p.Health(mux)
+	mux.HandleFunc("GET /slow", func(w http.ResponseWriter, r *http.Request) {
+		w.(http.Flusher).Flush()
+		<-released
+		if r.Context().Err() != nil {
+			p.Logger.Error("the call was cut off")
+		}
+		_, _ = io.WriteString(w, "done")
+		p.Logger.Info("closed", "what", "call")
+	})
+	addr, err := p.Serve("api", s.Addr, mux)
+	if err != nil {
+		return err
+	}
+	ops := http.NewServeMux()
+	p.Operations(ops)
+	if _, err := p.Serve("ops", "127.0.0.1:0", ops); err != nil {
+		return err
+	}
+	if err := p.Announce("tester", addr); err != nil {
+		return err
+	}
+	return p.Run(ctx)
+}
+
+const keys = "HUB_INTERNAL_KEYS=0123456789abcdef0123456789abcdef"
+
+// running is the program as a process.
+type running struct {
+	cmd   *exec.Cmd
+	stdin io.WriteCloser
+	ended chan struct{}
+
+	mu    sync.Mutex
+	lines []map[string]any
+	text  bytes.Buffer
+}
+
+func run(t *testing.T, mode string, environ ...string) *running {
+	t.Helper()
+	r := &running{cmd: exec.Command(os.Args[0], "-test.run=^$"), ended: make(chan struct{})}
+	r.cmd.Env = append([]string{"PROCESS_TEST=" + mode, "GOCOVERDIR=" + t.TempDir()}, environ...)
+	stdin, err := r.cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.stdin = stdin
+	stderr, err := r.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(r.ended)
+		for lines := bufio.NewScanner(stderr); lines.Scan(); {
+			r.mu.Lock()
+			var line map[string]any
+			if json.Unmarshal(lines.Bytes(), &line) == nil {
+				r.lines = append(r.lines, line)
+			}
+			fmt.Fprintln(&r.text, lines.Text())
+			r.mu.Unlock()
+		}
+		_ = r.cmd.Wait()
+	}()
+	t.Cleanup(func() { _ = r.cmd.Process.Kill(); <-r.ended })
+	return r
+}
+
+func (r *running) log() string { r.mu.Lock(); defer r.mu.Unlock(); return r.text.String() }
+
+// addr waits until the listener is served.
+func (r *running) addr(t *testing.T, listener string) (addr string) {
+	t.Helper()
+	hubtest.Eventually(t, listener+" is served", func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for _, line := range r.lines {
+			if line["msg"] == "serving" && line["listener"] == listener {
+				addr = line["addr"].(string)
+			}
+		}
+		return addr != ""
+	})
+	return addr
+}
+
+// closed lists what has ended, in order.
+func (r *running) closed() (what []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, line := range r.lines {
+		if line["msg"] == "closed" {
+			what = append(what, line["what"].(string))
+		}
+	}
+	return what
+}
+
+// exit waits for the end and returns the exit code.
+func (r *running) exit(t *testing.T) int {
+	t.Helper()
+	select {
+	case <-r.ended:
+		return r.cmd.ProcessState.ExitCode()
+	case <-time.After(20 * time.Second):
+		t.Fatalf("it does not end:\n%s", r.log())
+		return -1
+	}
+}
+
+func (r *running) signal(t *testing.T, s syscall.Signal) {
+	t.Helper()
+	if err := r.cmd.Process.Signal(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func get(url string) (status int, body string) {
+	resp, err := (&http.Client{Timeout: 5 * time.Second}).Get(url)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return resp.StatusCode, string(b)
+}
+
+func TestCallsInFlightFinishAtSIGTERM(t *testing.T) {
+	t.Parallel()
+	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		t.Run(s.String(), func(t *testing.T) {
+			t.Parallel()
+			r := run(t, "", keys, "HUB_DRAIN_DELAY=500ms")
+			api := "http://" + r.addr(t, "api")
+			for path, want := range map[string]string{"/healthz": `"ok"`, "/readyz": `"ready"`} {
+				if status, body := get(api + path); status != 200 || !strings.Contains(body, want) {
+					t.Errorf("%s: %d %s", path, status, body)
+				}
+			}
+			call, err := http.Get(api + "/slow") //nolint:noctx // the answer has begun when it returns
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer call.Body.Close()
+			r.signal(t, s)
+			hubtest.Eventually(t, "readiness fails", func() bool {
+				status, body := get(api + "/readyz")
+				return status == http.StatusServiceUnavailable && strings.Contains(body, "draining")
+			})
+			if status, _ := get(api + "/healthz"); status != 200 {
+				t.Errorf("a draining process is not alive: %d", status)
+			}
+			hubtest.Eventually(t, "the listener closes", func() bool {
+				c, err := net.Dial("tcp", strings.TrimPrefix(api, "http://"))
+				if err == nil {
+					_ = c.Close()
+				}
+				return err != nil
+			})
+			_ = r.stdin.Close()
+			if b, err := io.ReadAll(call.Body); err != nil || string(b) != "done" {
+				t.Errorf("the call in flight got %q, %v", b, err)
+			}
+			if code := r.exit(t); code != 0 {
+				t.Errorf("exit %d:\n%s", code, r.log())
+			}
+			if got, want := r.closed(), []string{"call", "task", "second", "first"}; !slices.Equal(got, want) {
+				t.Errorf("ended in the order %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+func TestEnds(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		mode    string
+		environ []string
+		release bool // what waits is released, in place of a signal
+		code    int
+		says    string
+	}{
+		"nothing to drain":          {environ: []string{keys}},
+		"a task breaks":             {mode: "task fails", environ: []string{keys}, release: true, code: 1, says: "task: the task broke"},
+		"many break while it stops": {mode: "tasks fail late", environ: []string{keys, "HUB_DRAIN_DELAY=200ms"}},
+		"a task does not end":       {mode: "task hangs", environ: []string{keys, "HUB_DRAIN_TIMEOUT=100ms"}, code: 1, says: "a task did not end"},
+		"no collector":              {environ: []string{keys, "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1"}, says: "telemetry"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := run(t, c.mode, c.environ...)
+			r.addr(t, "ops")
+			if c.release {
+				_ = r.stdin.Close()
+			} else {
+				r.signal(t, syscall.SIGTERM)
+			}
+			if code := r.exit(t); code != c.code || !strings.Contains(r.log(), c.says) {
+				t.Errorf("exit %d, want %d and %q:\n%s", code, c.code, c.says, r.log())
+			}
+			if got := r.closed(); len(got) < 2 || got[len(got)-2] != "second" || got[len(got)-1] != "first" {
+				t.Errorf("closed %v", got)
+			}
+		})
+	}
+}
+
+func TestCallThatDoesNotFinishIsCutOff(t *testing.T) {
+	t.Parallel()
+	r := run(t, "", keys, "HUB_DRAIN_TIMEOUT=100ms")
+	call, err := http.Get("http://" + r.addr(t, "api") + "/slow") //nolint:noctx // the answer has begun when it returns
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer call.Body.Close()
+	r.signal(t, syscall.SIGTERM)
+	if code := r.exit(t); code != 1 || !strings.Contains(r.log(), "api did not drain") {
+		t.Errorf("exit %d:\n%s", code, r.log())
+	}
+	if b, err := io.ReadAll(call.Body); err == nil {
+		t.Errorf("the call got %q and no error", b)
+	}
+}
+
+func TestReadinessNamesTheCheckAndNoMore(t *testing.T) {
+	t.Parallel()
+	r := run(t, "store down", keys)
+	api := "http://" + r.addr(t, "api")
+	status, body := get(api + "/readyz")
+	if status != http.StatusServiceUnavailable || !strings.Contains(body, `"store"`) || strings.Contains(body, "secret") {
+		t.Errorf("%d %s", status, body)
+	}
+	if status, _ := get(api + "/healthz"); status != 200 {
+		t.Errorf("alive: %d", status)
+	}
+	if !strings.Contains(r.log(), "10.0.0.7") {
+		t.Error("the log does not say why")
+	}
+}
+
+func TestOperationsAreOnTheirOwnListener(t *testing.T) {
+	t.Parallel()
+	r := run(t, "", keys)
+	api, ops := "http://"+r.addr(t, "api"), "http://"+r.addr(t, "ops")
+	for _, path := range []string{"/metrics", "/debug/pprof/"} {
+		if status, _ := get(api + path); status != http.StatusNotFound {
+			t.Errorf("%s at the API: %d", path, status)
+		}
+		if status, body := get(ops + path); status != 200 || !strings.Contains(body, "goroutine") {
+			t.Errorf("%s: %d %.100s", path, status, body)
+		}
+	}
+}
+
+func TestBadConfigurationIsOneLine(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { taken.Close() }) // after the parallel ones
+	for name, c := range map[string]struct {
+		environ []string
+		says    string
+	}{
+		"missing":              {nil, "HUB_INTERNAL_KEYS"},
+		"bad duration":         {[]string{keys, "HUB_DRAIN_TIMEOUT=soon"}, "HUB_DRAIN_TIMEOUT"},
+		"bad level":            {[]string{keys, "HUB_LOG_LEVEL=loud"}, "HUB_LOG_LEVEL"},
+		"bad collector":        {[]string{keys, "OTEL_EXPORTER_OTLP_ENDPOINT=collector:4318"}, "OTEL_EXPORTER_OTLP_ENDPOINT"},
+		"secret twice":         {[]string{keys, "HUB_INTERNAL_KEYS_FILE=/x"}, "HUB_INTERNAL_KEYS"},
+		"bad address":          {[]string{keys, "HUB_ADDR=nowhere", "HUB_LOG_LEVEL=error"}, "nowhere"},
+		"address in use":       {[]string{keys, "HUB_ADDR=" + taken.Addr().String(), "HUB_LOG_LEVEL=error"}, taken.Addr().String()},
+		"unknown discovery":    {[]string{keys, "HUB_DISCOVERY=etcd", "HUB_LOG_LEVEL=error"}, "HUB_DISCOVERY"},
+		"bad static instances": {[]string{keys, "HUB_STATIC=auth", "HUB_LOG_LEVEL=error"}, "HUB_STATIC"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := run(t, "", c.environ...)
+			code := r.exit(t)
+			if log := r.log(); code != 1 || strings.Count(log, "\n") != 1 || !strings.Contains(log, c.says) || strings.Contains(log, "0123456789abcdef") {
+				t.Errorf("exit %d, want one line with %s:\n%s", code, c.says, log)
+			}
+		})
+	}
+}
+
+func TestConfigurationIsLoggedOnceAndMasked(t *testing.T) {
+	t.Parallel()
+	r := run(t, "", keys+",fedcba9876543210fedcba9876543210")
+	r.addr(t, "ops")
+	if log := r.log(); strings.Count(log, `"msg":"configuration"`) != 1 || !strings.Contains(log, `"HUB_DRAIN_TIMEOUT":"25s"`) || strings.Contains(log, "0123456789abcdef") || strings.Contains(log, "fedcba") {
+		t.Errorf("%s", log)
+	}
+}

@@ -1,0 +1,129 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httputil"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"hub.internal/pkg/caller"
+)
+
+// passage is a request on its way through Proxy.
+type passage struct {
+	request *http.Request
+	answer  *http.Response
+}
+
+// Proxy hands a whole HTTP request to an instance and streams its answer back: the balancing,
+// the breaker and the health probe are those of Do. The instance sees the context's caller by
+// its token; headers between processes that a client may have sent (Hub-…) are dropped, and so
+// are hop-by-hop ones. edit changes the answer's header before it is written, and may refuse
+// it with an error. The request's context bounds the whole exchange.
+//
+// Proxy returns what Do returns, or edit's error, and has written nothing then.
+func (c *Client) Proxy(w http.ResponseWriter, r *http.Request, prepare func(http.Header), edit func(*http.Response) error) error {
+	token, err := c.keys.Mint(caller.From(r.Context()))
+	if err != nil {
+		return err
+	}
+	var failed error
+	proxy := &httputil.ReverseProxy{
+		Transport: passing{c},
+		// No protocol but HTTP: an upgraded connection would escape every bound.
+		Rewrite: func(p *httputil.ProxyRequest) {
+			p.Out.Host = p.In.Host
+			p.Out.URL.Scheme, p.Out.URL.Host = "http", c.service
+			p.Out.Header.Del("Upgrade")
+			p.Out.Header.Del("Connection")
+			for name := range p.Out.Header {
+				if internalHeader(name) {
+					p.Out.Header.Del(name)
+				}
+			}
+			prepare(p.Out.Header)
+			p.Out.Header.Set(caller.Header, token)
+			otel.GetTextMapPropagator().Inject(p.Out.Context(), propagation.HeaderCarrier(p.Out.Header))
+		},
+		ModifyResponse: func(resp *http.Response) error {
+			err := edit(resp)
+			for name := range resp.Header {
+				if internalHeader(name) {
+					resp.Header.Del(name)
+				}
+			}
+			return err
+		},
+		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { failed = err },
+		ErrorLog:     log.New(io.Discard, "", 0),
+	}
+	proxy.ServeHTTP(w, r)
+	return failed
+}
+
+func internalHeader(name string) bool { return len(name) > 4 && name[:4] == "Hub-" }
+
+// passing is the transport of one client's instances.
+type passing struct{ client *Client }
+
+func (p passing) RoundTrip(r *http.Request) (*http.Response, error) {
+	c := p.client
+	select {
+	case c.slots <- struct{}{}:
+	default:
+		return nil, c.unavailable(&down{cause: errors.New("too many calls in flight"), unsent: true})
+	}
+	// The body stays open for the next instance when this one refuses the connection.
+	out := r.Clone(r.Context())
+	bodyless := r.Body == nil || r.Body == http.NoBody
+	if !bodyless {
+		out.Body = io.NopCloser(r.Body)
+	}
+	pass := &passage{request: out}
+	safe := r.Method == http.MethodGet || r.Method == http.MethodHead
+	response, err := c.attempt(r.Context(), pass, safe && bodyless)
+	if err != nil {
+		<-c.slots
+		return nil, c.failure(r.Context(), err)
+	}
+	pass.answer.Body = &releasing{response.Data, func() { <-c.slots }}
+	return pass.answer, nil
+}
+
+// pass sends the request to one instance.
+func (c *Client) pass(ctx context.Context, addr string, probe *probe, p *passage) (*Response, error) {
+	ctx, span := c.tracer.Start(ctx, c.service, trace.WithSpanKind(trace.SpanKindClient))
+	defer span.End()
+	asked := ctx
+	ctx, release := probe.while(ctx)
+	if _, has := ctx.Deadline(); !has {
+		bounded, cancel := context.WithTimeout(ctx, defaultDeadline)
+		ctx, release = bounded, func(end func()) func() { return func() { cancel(); end() } }(release)
+	}
+	out := p.request.WithContext(ctx)
+	url := *p.request.URL
+	url.Host = addr
+	out.URL = &url
+	setDeadline(ctx, out.Header)
+	resp, err := c.transport.RoundTrip(out)
+	if err != nil {
+		release()
+		if errors.Is(asked.Err(), context.Canceled) {
+			return nil, context.Canceled
+		}
+		// A client that breaks off its own upload says nothing about the instance.
+		var client *http.MaxBytesError
+		if errors.As(err, &client) {
+			return nil, err
+		}
+		return nil, &down{cause: err, unsent: refused(err)}
+	}
+	p.answer = resp
+	return &Response{Data: &releasing{resp.Body, release}}, nil
+}

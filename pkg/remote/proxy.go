@@ -3,10 +3,12 @@ package remote
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"net/http"
 	"net/http/httputil"
+	"sync/atomic"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/propagation"
@@ -18,7 +20,38 @@ import (
 // passage is a request on its way through Proxy.
 type passage struct {
 	request *http.Request
-	answer  *http.Response
+	// upload is nil for a request without a body.
+	upload *upload
+	answer *http.Response
+}
+
+// upload is a request's body. It stays open for the next instance when one refuses the
+// connection, and remembers a failure of the client to send it.
+type upload struct {
+	io.Reader
+	failure atomic.Pointer[error]
+}
+
+func (u *upload) Read(b []byte) (int, error) {
+	n, err := u.Reader.Read(b)
+	if err != nil && err != io.EOF {
+		u.failure.Store(&err)
+	}
+	return n, err
+}
+
+// Close leaves the body to the server.
+func (u *upload) Close() error { return nil }
+
+// failed is why the client did not send its body, or nil.
+func (u *upload) failed() error {
+	if u == nil {
+		return nil
+	}
+	if err := u.failure.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // Proxy hands a whole HTTP request to an instance and streams its answer back: the balancing,
@@ -79,13 +112,13 @@ func (p passing) RoundTrip(r *http.Request) (*http.Response, error) {
 	default:
 		return nil, c.unavailable(&down{cause: errors.New("too many calls in flight"), unsent: true})
 	}
-	// The body stays open for the next instance when this one refuses the connection.
 	out := r.Clone(r.Context())
+	pass := &passage{request: out}
 	bodyless := r.Body == nil || r.Body == http.NoBody
 	if !bodyless {
-		out.Body = io.NopCloser(r.Body)
+		pass.upload = &upload{Reader: r.Body}
+		out.Body = pass.upload
 	}
-	pass := &passage{request: out}
 	safe := r.Method == http.MethodGet || r.Method == http.MethodHead
 	response, err := c.attempt(r.Context(), pass, safe && bodyless)
 	if err != nil {
@@ -111,16 +144,15 @@ func (c *Client) pass(ctx context.Context, addr string, probe *probe, p *passage
 	url.Host = addr
 	out.URL = &url
 	setDeadline(ctx, out.Header)
-	resp, err := c.transport.RoundTrip(out)
+	resp, err := c.transport.RoundTrip(out) //nolint:bodyclose // it goes on to whoever asked, who closes it
 	if err != nil {
 		release()
 		if errors.Is(asked.Err(), context.Canceled) {
 			return nil, context.Canceled
 		}
 		// A client that breaks off its own upload says nothing about the instance.
-		var client *http.MaxBytesError
-		if errors.As(err, &client) {
-			return nil, err
+		if broken := p.upload.failed(); broken != nil {
+			return nil, fmt.Errorf("the request's body: %w", broken)
 		}
 		return nil, &down{cause: err, unsent: refused(err)}
 	}

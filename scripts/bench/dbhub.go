@@ -83,16 +83,22 @@ func readDBHub(w *workload, b []byte) ([][]string, error) {
 			Content []struct{ Text string }
 		}
 	}
-	if err := decode(b, &answer); err != nil || len(answer.Result.Content) == 0 {
-		return nil, fmt.Errorf("no content in %.300s (%v)", b, err)
+	if err := decode(b, &answer); err != nil {
+		return nil, fmt.Errorf("%.300s: %w", b, err)
+	}
+	if len(answer.Result.Content) == 0 {
+		return nil, fmt.Errorf("no content in %.300s", b)
 	}
 	var inner struct {
 		Data struct {
 			Statements []struct{ Rows []record }
 		}
 	}
-	if err := decode([]byte(answer.Result.Content[0].Text), &inner); err != nil || len(inner.Data.Statements) == 0 {
-		return nil, fmt.Errorf("no rows in %.300s (%v)", answer.Result.Content[0].Text, err)
+	if err := decode([]byte(answer.Result.Content[0].Text), &inner); err != nil {
+		return nil, fmt.Errorf("%.300s: %w", answer.Result.Content[0].Text, err)
+	}
+	if len(inner.Data.Statements) == 0 {
+		return nil, fmt.Errorf("no rows in %.300s", answer.Result.Content[0].Text)
 	}
 	rows := inner.Data.Statements[0].Rows
 	return records(rows[:min(len(rows), w.most)], w.fields)

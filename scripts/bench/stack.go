@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -180,8 +181,11 @@ func (s *stack) marker() string { return filepath.Join(s.sample(), "made-of") }
 
 func (s *stack) sampleFits() (bool, error) {
 	made, err := os.ReadFile(s.marker())
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
 	if err != nil {
-		return false, nil // none yet
+		return false, err
 	}
 	now, err := s.ingredients()
 	return err == nil && string(made) == now, err
@@ -284,8 +288,11 @@ func (s *stack) startServices(ctx context.Context) error {
 		return err
 	}
 	var issued struct{ Key string }
-	if err := json.Unmarshal(out, &issued); err != nil || issued.Key == "" {
-		return fmt.Errorf("auth apikey issue answered no key (%v)", err)
+	if err := json.Unmarshal(out, &issued); err != nil {
+		return fmt.Errorf("auth apikey issue: %w", err)
+	}
+	if issued.Key == "" {
+		return errors.New("auth apikey issue answered no key")
 	}
 	s.key = issued.Key
 	return nil

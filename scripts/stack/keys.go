@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -36,8 +37,12 @@ func issueKeys(ctx context.Context, e environment, auth service) error {
 			return fmt.Errorf("auth apikey issue --name %s: %w: %s", k.name, err, strings.TrimSpace(problems.String()))
 		}
 		var issued apiKey
-		if err := json.Unmarshal(out.Bytes(), &issued); err != nil || issued.Key == "" {
-			return fmt.Errorf("auth apikey issue --name %s answered no key (%w)", k.name, err)
+		err := json.Unmarshal(out.Bytes(), &issued)
+		if err == nil && issued.Key == "" {
+			err = errors.New("there is none in its answer")
+		}
+		if err != nil {
+			return fmt.Errorf("auth apikey issue --name %s answered no key: %w", k.name, err)
 		}
 		// Saved one by one: a key is shown once only.
 		e.state.Keys[k.name] = issued

@@ -126,6 +126,8 @@ func TestRules(t *testing.T) {
 		{"a status twice", `{"statusCodes": ["1206", "1206", "1206"]}`, "2"},
 		{"a status that the collation takes for another", `{"statusCodes": ["1206", "1206 ", "xxxx", "XXXX"]}`, "2 5"},
 		{"the same for a partner", `{"statusCodes": ["1206", "1206 "], "partnerId": 1}`, "2"},
+		{"a blank behind a status is another text", `{"statusCodes": ["1206 "]}`, ""},
+		{"also for a partner", `{"statusCodes": ["1206 "], "partnerId": 1}`, ""},
 		{"unknown status", `{"statusCodes": ["9999"]}`, ""},
 		{"unknown among known", `{"statusCodes": ["9999", "1210"]}`, "4"},
 		{"no status", `{"statusCodes": []}`, "3 2 5 4 1"},

@@ -26,9 +26,10 @@ func campaignFields(c *query.Campaign) []any {
 // since some recent time often fill a page; only when they do not, all are looked at.
 func (s *Source) SearchCampaigns(ctx context.Context, f query.CampaignFilter) ([]query.Campaign, error) {
 	if len(f.StatusCodes) > 0 {
-		// No status is other than ASCII, and such a text must not fail the others (see incomparable).
+		// No status is other than ASCII, and such a text must not fail the others (see
+		// incomparable). Nor must "1206 " be taken for 1206, as most collations would.
 		f.StatusCodes = slices.DeleteFunc(slices.Clone(f.StatusCodes), func(code string) bool {
-			return strings.ContainsFunc(code, func(r rune) bool { return r > unicode.MaxASCII })
+			return strings.HasSuffix(code, " ") || strings.ContainsFunc(code, func(r rune) bool { return r > unicode.MaxASCII })
 		})
 		if len(f.StatusCodes) == 0 {
 			return []query.Campaign{}, nil

@@ -33,6 +33,7 @@ const internalKey = "internal-0123456789abcdef01234567"
 type program struct {
 	cmd   *exec.Cmd
 	addr  string
+	began time.Time
 	ready time.Duration
 	log   *syncBuffer
 	done  chan error
@@ -58,6 +59,14 @@ func (s *syncBuffer) String() string {
 // start runs auth serve in a process of its own and waits until it is ready.
 func start(t *testing.T, x *terminal, environ ...string) *program {
 	t.Helper()
+	p := launch(t, x, environ...)
+	p.await(t)
+	return p
+}
+
+// launch runs auth serve in a process of its own.
+func launch(t *testing.T, x *terminal, environ ...string) *program {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +78,7 @@ func start(t *testing.T, x *terminal, environ ...string) *program {
 	p := &program{cmd: exec.Command(self, "serve"), addr: fmt.Sprintf("127.0.0.1:%d", port), log: &syncBuffer{}, done: make(chan error, 1)}
 	p.cmd.Env = append(append(append(os.Environ(), x.environ...), "HUB_INTERNAL_KEYS="+internalKey+","+internalKey+"2", "HUB_ADDR="+p.addr, asProgram+"=1"), environ...)
 	p.cmd.Stderr = p.log
-	began := time.Now()
+	p.began = time.Now()
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -78,9 +87,14 @@ func start(t *testing.T, x *terminal, environ ...string) *program {
 		_ = p.cmd.Process.Kill()
 		<-p.done
 	})
-	hubtest.Eventually(t, "auth serve is ready", func() bool { return p.get("/readyz") == http.StatusOK })
-	p.ready = time.Since(began)
 	return p
+}
+
+// await waits until the program is ready.
+func (p *program) await(t *testing.T) {
+	t.Helper()
+	hubtest.Eventually(t, "auth serve is ready", func() bool { return p.get("/readyz") == http.StatusOK })
+	p.ready = time.Since(p.began)
 }
 
 func (p *program) get(path string) int {
@@ -165,19 +179,14 @@ func TestServeBeforeItsStore(t *testing.T) {
 	t.Parallel()
 	db := hubtest.WriteStore(t)
 	x := &terminal{db, []string{"HUB_WRITE_STORE_URL=" + db.URL("auth"), "HUB_KEY_PEPPER=" + pepper, "HUB_MIGRATE_URL=" + db.OwnerURL}}
-	migrated := make(chan string, 1)
-	go func() {
-		time.Sleep(300 * time.Millisecond)
-		_, errs, _ := x.run("migrate")
-		migrated <- errs
-	}()
-	p := start(t, x)
-	if errs := <-migrated; errs != "" {
+	p := launch(t, x)
+	hubtest.Eventually(t, "the log says what is missing", func() bool {
+		return p.get("/readyz") == http.StatusServiceUnavailable && strings.Contains(p.log.String(), "auth migrate")
+	})
+	if _, errs, _ := x.run("migrate"); errs != "" {
 		t.Error(errs)
 	}
-	if !strings.Contains(p.log.String(), "auth migrate") {
-		t.Errorf("the log does not say what is missing: %s", p.log)
-	}
+	p.await(t)
 }
 
 func TestServeRegistersInConsul(t *testing.T) {

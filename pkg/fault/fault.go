@@ -6,6 +6,7 @@
 package fault
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -130,9 +131,10 @@ func (e *Error) Status() int { return table[e.Code].status }
 // Retryable tells whether the same call may succeed later.
 func (e *Error) Retryable() bool { return e.RetryAfter > 0 || table[e.Code].retryable }
 
-// From returns err's fault. An error without one becomes E_INTERNAL with a fixed
-// message; err stays its cause, so that the log line still tells what happened.
-// A nil err returns nil.
+// From returns err's fault. A deadline that passed without one is E_DB, because what a
+// call waits for is a database or a neighbour; any other error becomes E_INTERNAL with a
+// fixed message. err stays the cause, so that the log line still tells what happened. A
+// nil err returns nil.
 func From(err error) *Error {
 	if err == nil {
 		return nil
@@ -140,6 +142,9 @@ func From(err error) *Error {
 	var e *Error
 	if errors.As(err, &e) {
 		return e
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return New(DB, "The call did not finish in time. Try again in a moment.").Because(err)
 	}
 	return (&Error{Code: Internal, Message: internalMessage}).Because(err)
 }

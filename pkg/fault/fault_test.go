@@ -1,6 +1,7 @@
 package fault_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -66,5 +67,15 @@ func TestFaultSurvivesTheHop(t *testing.T) {
 	}
 	if err := json.Unmarshal([]byte(`{"code":"E_NEW","message":"x"}`), &got); err == nil {
 		t.Error("an unknown code passed")
+	}
+}
+
+func TestADeadlineThatPassedMayBeTriedAgain(t *testing.T) {
+	f := fault.From(fmt.Errorf("store: %w", context.DeadlineExceeded))
+	if f.Code != fault.DB || !f.Retryable() || !errors.Is(f, context.DeadlineExceeded) {
+		t.Errorf("got %+v", f)
+	}
+	if f := fault.From(context.Canceled); f.Code != fault.Internal {
+		t.Errorf("a caller that went away: %+v", f)
 	}
 }

@@ -67,7 +67,8 @@ type Querier interface {
 // deadlock's victim; any other error is returned as it is and ends as E_INTERNAL. Faults
 // pass through.
 func Fault(err error) error {
-	if err == nil || fault.From(err).Code != fault.Internal {
+	var already *fault.Error
+	if err == nil || errors.As(err, &already) {
 		return err
 	}
 	var pg *pgconn.PgError

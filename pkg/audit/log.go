@@ -18,6 +18,9 @@ import (
 const (
 	// groupSize bounds the rows of one commit.
 	groupSize = 1000
+	// lingerTime is how long rows that nobody waits for collect; a queued row is to be
+	// committed within a second.
+	lingerTime = 100 * time.Millisecond
 	// queueSize bounds the rows that wait; what does not fit is dropped and counted.
 	queueSize = 20_000
 	// commitTimeout bounds one group's commit.
@@ -27,7 +30,7 @@ const (
 )
 
 // Log commits rows in groups: one writer takes whatever waits, writes it in one
-// statement, and while it commits the next group forms. No timer delays a lone caller.
+// statement, and while it commits the next group forms. No timer delays a caller who waits.
 type Log struct {
 	pool    *pgxpool.Pool
 	logger  *slog.Logger
@@ -157,9 +160,13 @@ func (l *Log) run() {
 	}
 }
 
-// group takes what waits behind first, without waiting itself.
+// group takes what waits behind first. While nobody waits for any of the rows it lingers a
+// little, so that a queued row seldom costs a statement of its own; the first awaited one
+// ends that.
 func (l *Log) group(first pending) []pending {
 	g := []pending{first}
+	var linger <-chan time.Time
+	awaited := first.done != nil
 	for len(g) < groupSize {
 		select {
 		case p, open := <-l.rows:
@@ -167,7 +174,24 @@ func (l *Log) group(first pending) []pending {
 				return g
 			}
 			g = append(g, p)
+			awaited = awaited || p.done != nil
+			continue
 		default:
+		}
+		if awaited {
+			return g
+		}
+		if linger == nil {
+			linger = time.After(lingerTime)
+		}
+		select {
+		case p, open := <-l.rows:
+			if !open {
+				return g
+			}
+			g = append(g, p)
+			awaited = p.done != nil
+		case <-linger:
 			return g
 		}
 	}

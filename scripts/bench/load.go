@@ -71,8 +71,11 @@ func (b *bench) run(ctx context.Context, works []*workload) error {
 			}
 		}
 		if b.profile {
-			if err := b.profileWorkload(ctx, w); err != nil {
-				return err
+			// One at a time, where latency counts, and the first of many at once, where CPU does.
+			for _, c := range w.concurrency[:2] {
+				if err := b.profileWorkload(ctx, w, c); err != nil {
+					return err
+				}
 			}
 		}
 	}

@@ -1,7 +1,7 @@
 // Command bench measures Hub's read path beside the least that the same SQL can cost and
 // beside its peers from npm, all in one run on one machine. It is what `make bench` calls:
 //
-//	go run ./scripts/bench                         everything, about 12 minutes
+//	go run ./scripts/bench                         everything, about 9 minutes
 //	go run ./scripts/bench --only point --profile  one workload, with profiles of the services
 //	go run ./scripts/bench --seconds 0.2 --rounds 1 --peers=false --scale 0.05
 //

@@ -20,10 +20,9 @@ type profile struct {
 	flat, own         string // `go tool pprof -top`: by function, and by the function of Hub's that it works for
 }
 
-// profileWorkload loads Hub once more, at the second concurrency, and profiles gateway
-// and query meanwhile. That round counts nowhere.
-func (b *bench) profileWorkload(ctx context.Context, w *workload) error {
-	concurrency := w.concurrency[1]
+// profileWorkload loads Hub once more and profiles gateway and query meanwhile. That round
+// counts nowhere.
+func (b *bench) profileWorkload(ctx context.Context, w *workload, concurrency int) error {
 	window := max(b.window, 6*time.Second) // of 100 samples a second
 	b.say("%-9s c %-2d under the profiler", w.name, concurrency)
 	loaded := *b
@@ -40,7 +39,7 @@ func (b *bench) profileWorkload(ctx context.Context, w *workload) error {
 	for i, addr := range []string{b.addr["gateway-ops"], b.addr["query"]} {
 		p := &profiles[i]
 		p.concurrency = concurrency
-		p.file = b.path(fmt.Sprintf("%s-%s.pb.gz", w.name, p.service))
+		p.file = b.path(fmt.Sprintf("%s-c%d-%s.pb.gz", w.name, concurrency, p.service))
 		go func() {
 			fetched <- fetch(ctx, fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", addr, int(window.Seconds())), p.file)
 		}()

@@ -153,9 +153,10 @@ const hex = "0123456789abcdef"
 func appendQuoted(to, b []byte) []byte {
 	to = append(to, '"')
 	done := 0
+	valid := utf8.Valid(b) // almost always, and then no rune has to be decoded
 	for i := 0; i < len(b); {
 		c := b[i]
-		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
+		if c >= ' ' && c != '"' && c != '\\' && (valid || c < utf8.RuneSelf) {
 			i++
 			continue
 		}

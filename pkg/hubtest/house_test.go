@@ -32,6 +32,10 @@ func TestImportRules(t *testing.T) {
 			Reason: "a tool's declaration must not pull in servers, stores or telemetry",
 		},
 		{
+			Packages: []string{"pkg/web"}, Never: []string{"hub/..."}, Allow: []string{"pkg/fault", "pkg/caller", "pkg/tool"},
+			Reason: "pages are rendered from what a handler hands over; they reach for no store and no neighbour",
+		},
+		{
 			Packages: []string{"pkg/...", "services/..."}, Except: []string{"pkg/hubtest/...", "services/e2e/..."}, Never: []string{"pkg/hubtest/..."},
 			Reason: "test support has no place in a program",
 		},
@@ -45,6 +49,9 @@ func TestImportRules(t *testing.T) {
 		{"github.com/go-sql-driver/...", "only the query service talks to the source database", []string{"services/query/mysql", "pkg/hubtest/...", "scripts/..."}},
 		{"github.com/redis/...", "Redis is behind the gateway's and auth's redis package", []string{"services/gateway/redis", "services/auth/redis", "scripts/..."}},
 		{"github.com/hashicorp/consul/...", "Consul is behind pkg/discover", []string{"pkg/discover", "scripts/consul"}},
+		{"github.com/alexedwards/argon2id", "passwords are auth's alone", []string{"services/auth"}},
+		{"github.com/coreos/go-oidc/...", "single sign-on is auth's alone", []string{"services/auth/oidc"}},
+		{"golang.org/x/oauth2/...", "single sign-on is auth's alone", []string{"services/auth/oidc"}},
 		{"github.com/golang-jwt/...", "tokens are made and verified at the edge: caller, gateway, auth", []string{"pkg/caller", "services/gateway/...", "services/auth/..."}},
 		{"net/smtp", "mail leaves through one place", []string{"services/review-control/smtp"}},
 		{"github.com/wneessen/...", "mail leaves through one place", []string{"services/review-control/smtp"}},

@@ -136,10 +136,12 @@ func New[In, Out any](d Declaration, do func(context.Context, In) (Out, error)) 
 	return Tool{Spec: d.spec(), Endpoint: func(ctx context.Context, request any) (any, error) {
 		call := request.(*Call)
 		if d.Write {
-			var err error
-			if ctx, err = keyed(ctx, call); err != nil {
+			held, end, err := keyed(ctx, call)
+			if err != nil {
 				return nil, err
 			}
+			defer end()
+			ctx = held
 		}
 		in, f := binding.Decode(call.Input)
 		if f != nil {

@@ -16,26 +16,25 @@ type Idempotency struct {
 
 type idempotency struct{}
 
-// WithIdempotency returns a context for the function of a write tool; New makes it for
-// each call.
-func WithIdempotency(ctx context.Context, i Idempotency) context.Context {
-	return context.WithValue(ctx, idempotency{}, i)
-}
-
 // IdempotencyFrom returns what the call that ctx belongs to was sent with; the zero value
-// outside a write tool.
+// outside a write tool, and once its function has returned.
 func IdempotencyFrom(ctx context.Context) Idempotency {
-	i, _ := ctx.Value(idempotency{}).(Idempotency)
-	return i
+	if i, ok := ctx.Value(idempotency{}).(*Idempotency); ok {
+		return *i
+	}
+	return Idempotency{}
 }
 
-// keyed checks what the gateway has checked before, for whoever calls past it.
-func keyed(ctx context.Context, call *Call) (context.Context, error) {
+// keyed checks what the gateway has checked before, for whoever calls past it. The caller
+// ends what it returned: a context can outlive its call, in the pool of a database driver
+// for one, and must not take 32 MiB of input along.
+func keyed(ctx context.Context, call *Call) (keyed context.Context, end func(), err error) {
 	if call.IdempotencyKey == "" {
-		return nil, fault.New(fault.Validation, "The header %s is needed: this tool writes.", KeyHeader).
+		return nil, nil, fault.New(fault.Validation, "The header %s is needed: this tool writes.", KeyHeader).
 			With(map[string]any{"violations": []schema.Violation{{Rule: "idempotencyKey", Message: "the header " + KeyHeader + " is needed"}}})
 	}
-	return WithIdempotency(ctx, Idempotency{Key: call.IdempotencyKey, Input: call.Input}), nil
+	held := &Idempotency{Key: call.IdempotencyKey, Input: call.Input}
+	return context.WithValue(ctx, idempotency{}, held), func() { *held = Idempotency{} }, nil
 }
 
 // Written is the answer of a write tool as its store keeps it, the first time and on a

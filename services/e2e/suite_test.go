@@ -20,6 +20,7 @@ import (
 
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/tool"
 )
 
 func TestMain(m *testing.M) { hubtest.Main(m) }
@@ -52,7 +53,7 @@ func build(t testing.TB) string {
 		if raceEnabled {
 			args = append(args, "-race")
 		}
-		cmd := exec.Command("go", append(args, "./services/gateway/cmd/...", "./services/auth/cmd/...", "./services/query/cmd/...", "./scripts/gen")...)
+		cmd := exec.Command("go", append(args, "./services/gateway/cmd/...", "./services/auth/cmd/...", "./services/authoring/cmd/...", "./services/query/cmd/...", "./scripts/gen")...)
 		cmd.Dir = hubtest.Root(t)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			programs.err = fmt.Errorf("%w: %s", err, out)
@@ -64,7 +65,7 @@ func build(t testing.TB) string {
 	return programs.dir
 }
 
-// suite is gateway, auth and query over servers, with a key of all scopes.
+// suite is gateway, auth, query and authoring over servers, with a key of all scopes.
 type suite struct {
 	t       testing.TB
 	bin     string
@@ -114,7 +115,7 @@ func start(t testing.TB, o options) *suite {
 	for i := 2; i <= o.gateways; i++ {
 		gateways = append(gateways, fmt.Sprintf("gateway-%d", i))
 	}
-	for _, name := range append([]string{"auth", "query"}, gateways...) {
+	for _, name := range append([]string{"auth", "query", "authoring"}, gateways...) {
 		port, err := servers.FreePort()
 		if err != nil {
 			t.Fatal(err)
@@ -122,7 +123,7 @@ func start(t testing.TB, o options) *suite {
 		s.addr[name] = fmt.Sprintf("127.0.0.1:%d", port)
 	}
 	common := append([]string{
-		"HUB_INTERNAL_KEYS=" + internalKey, "HUB_STATIC=auth=" + s.addr["auth"] + ",query=" + s.addr["query"],
+		"HUB_INTERNAL_KEYS=" + internalKey, "HUB_STATIC=auth=" + s.addr["auth"] + ",query=" + s.addr["query"] + ",authoring=" + s.addr["authoring"],
 		"HUB_REDIS_URL=" + s.redis.URL(0), "HUB_KEY_PEPPER=" + pepper, "HUB_MIGRATE_URL=" + s.store.OwnerURL,
 		"HUB_SOURCE_DSN=" + readonly, "HUB_CATALOG=" + filepath.Join(hubtest.Root(t), "deploy/catalog.json"), "PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(),
 	}, o.env...)
@@ -130,15 +131,15 @@ func start(t testing.TB, o options) *suite {
 		service, _, _ := strings.Cut(name, "-")
 		s.env[name] = append([]string{"HUB_ADDR=" + s.addr[name], "HUB_WRITE_STORE_URL=" + s.store.URL(service)}, common...)
 	}
-	for _, name := range []string{"auth", "query", "gateway"} {
+	for _, name := range []string{"auth", "query", "authoring", "gateway"} {
 		s.run(name, s.env[name], "migrate")
 	}
-	for _, name := range append([]string{"auth", "query"}, gateways...) {
+	for _, name := range append([]string{"auth", "query", "authoring"}, gateways...) {
 		s.start(name)
 	}
 	s.url = "http://" + s.addr["gateway"]
 	s.key = s.issue("--scopes", allScopes, "--user-per-minute", "6000000", "--user-burst", "100000", "--service-per-minute", "6000000", "--service-burst", "100000").Key
-	for _, name := range append([]string{"auth", "query"}, gateways...) {
+	for _, name := range append([]string{"auth", "query", "authoring"}, gateways...) {
 		s.ready(name)
 	}
 	t.Cleanup(func() {
@@ -304,6 +305,30 @@ func (s *suite) audited(requestID string) []auditRow {
 		s.t.Fatal(err)
 	}
 	return out
+}
+
+// tools is how many the committed catalog holds.
+func tools(t testing.TB) int {
+	t.Helper()
+	n := 0
+	for _, m := range manifests(t) {
+		n += len(m.Tools)
+	}
+	return n
+}
+
+// manifests are those of the committed catalog.
+func manifests(t testing.TB) []tool.Manifest {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(hubtest.Root(t), "deploy/catalog.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var catalog tool.Catalog
+	if err := json.Unmarshal(b, &catalog); err != nil {
+		t.Fatal(err)
+	}
+	return catalog.Manifests
 }
 
 type auditRow struct {

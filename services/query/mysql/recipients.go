@@ -9,8 +9,8 @@ import (
 )
 
 // listed bounds an IN list, so that a statement stays small and the server takes ranges
-// of the index rather than the whole of it.
-const listed = 1000
+// of the index. MariaDB makes a derived table of a list of 1,000 and more.
+const listed = 500
 
 var _ query.RecipientSource = (*Source)(nil)
 

@@ -1,0 +1,292 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-kit/kit/sd"
+	"github.com/jackc/pgx/v5"
+
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/remote"
+	"hub.internal/pkg/tool"
+)
+
+const internalKey = "internal-0123456789abcdef01234567"
+
+// asProgram makes the test binary be the program authoring.
+const asProgram = "AUTHORING_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+		return
+	}
+	hubtest.Main(m)
+}
+
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *syncBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// program is a running authoring serve.
+type program struct {
+	cmd   *exec.Cmd
+	addr  string
+	ready time.Duration
+	log   *syncBuffer
+	done  chan error
+}
+
+func run(t *testing.T, args []string, environ ...string) *program {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &program{cmd: exec.Command(self, args...), log: &syncBuffer{}, done: make(chan error, 1)}
+	p.cmd.Env = append(os.Environ(), append(environ, asProgram+"=1")...)
+	p.cmd.Stderr, p.cmd.Stdout = p.log, p.log
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { p.done <- p.cmd.Wait() }()
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill()
+		<-p.done
+	})
+	return p
+}
+
+func start(t *testing.T, db hubtest.WriteStoreDB, environ ...string) *program {
+	t.Helper()
+	port, err := servers.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := fmt.Sprintf("127.0.0.1:%d", port)
+	began := time.Now()
+	p := run(t, []string{"serve"}, append([]string{"HUB_WRITE_STORE_URL=" + db.URL("authoring"), "HUB_INTERNAL_KEYS=" + internalKey, "HUB_ADDR=" + addr}, environ...)...)
+	p.addr = addr
+	hubtest.Eventually(t, "authoring serve is ready", func() bool { return p.get("/readyz") == http.StatusOK })
+	p.ready = time.Since(began)
+	return p
+}
+
+func (p *program) get(path string) int {
+	res, err := http.Get("http://" + p.addr + path)
+	if err != nil {
+		return 0
+	}
+	defer res.Body.Close()
+	_, _ = io.Copy(io.Discard, res.Body)
+	return res.StatusCode
+}
+
+// wait returns the exit code.
+func (p *program) wait(t *testing.T) int {
+	t.Helper()
+	select {
+	case err := <-p.done:
+		p.done <- err
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			return exit.ExitCode()
+		}
+		return 0
+	case <-time.After(20 * time.Second):
+		t.Fatal("authoring does not stop")
+		return -1
+	}
+}
+
+func (p *program) client(t *testing.T) *remote.Client {
+	t.Helper()
+	keys, err := caller.NewKeys([]string{internalKey}, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := remote.New(remote.Options{Service: "authoring", Instancer: sd.FixedInstancer{p.addr}, Keys: keys, Logger: slog.New(slog.DiscardHandler)})
+	t.Cleanup(c.Close)
+	// A client hears of its first instance a moment after it was made.
+	hubtest.Eventually(t, "the program is known", func() bool {
+		response, err := c.Do(t.Context(), remote.Request{Path: tool.ManifestPath, Method: http.MethodGet})
+		if err != nil {
+			return !strings.Contains(err.Error(), "no endpoints")
+		}
+		response.Data.Close()
+		return true
+	})
+	return c
+}
+
+func call(t *testing.T, c *remote.Client, name, key string, input []byte) (string, error) {
+	ctx := caller.With(t.Context(), caller.Caller{Kind: caller.Key, CredentialID: "ak_1"})
+	response, err := c.Do(ctx, remote.Request{Path: tool.Path(name), Body: input, IdempotencyKey: key})
+	if err != nil {
+		return "", err
+	}
+	defer response.Data.Close()
+	b, err := io.ReadAll(response.Data)
+	return string(b), err
+}
+
+func migrated(t *testing.T) hubtest.WriteStoreDB {
+	t.Helper()
+	db := hubtest.WriteStore(t)
+	p := run(t, []string{"migrate"}, "HUB_MIGRATE_URL="+db.OwnerURL)
+	if code := p.wait(t); code != 0 {
+		t.Fatalf("exit %d: %s", code, p.log)
+	}
+	return db
+}
+
+func TestServe(t *testing.T) {
+	t.Parallel()
+	p := start(t, migrated(t))
+	t.Logf("ready after %v", p.ready)
+	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 200, tool.ManifestPath: 401, "/internal/drafts/get": 405, "/": 404} {
+		if got := p.get(path); got != want {
+			t.Errorf("GET %s: %d, want %d", path, got, want)
+		}
+	}
+	c := p.client(t)
+	if data, err := call(t, c, "create_segment", "k", []byte(`{"name":"n","kind":"partner","targets":[]}`)); err != nil || !strings.Contains(data, `"segment_id":"1"`) {
+		t.Errorf("%s, %v", data, err)
+	}
+	// Nobody has told it where query is.
+	began := time.Now()
+	_, err := call(t, c, "save_message_draft", "k", []byte(`{"segmentId":"1","name":"n","subjectTemplate":"s","bodyTemplate":"b","targets":[{"externalId":1,"toEmail":"a@b.example"}]}`))
+	if !fault.Is(err, fault.DB) || !strings.Contains(err.Error(), "query") {
+		t.Errorf("without query: %v", err)
+	}
+	t.Logf("without query: refused after %v", time.Since(began))
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.wait(t); code != 0 {
+		t.Errorf("exit %d: %s", code, p.log)
+	}
+	for line := range strings.Lines(p.log.String()) {
+		if !json.Valid([]byte(line)) || strings.Contains(line, internalKey) || strings.Contains(line, "hub_authoring-test") {
+			t.Errorf("log line %s", line)
+		}
+	}
+}
+
+func TestServeBeforeItsStore(t *testing.T) {
+	t.Parallel()
+	db := hubtest.WriteStore(t)
+	go func() {
+		time.Sleep(300 * time.Millisecond)
+		run(t, []string{"migrate"}, "HUB_MIGRATE_URL="+db.OwnerURL).wait(t)
+	}()
+	p := start(t, db)
+	if !strings.Contains(p.log.String(), "authoring migrate") {
+		t.Errorf("the log does not say what is missing: %s", p.log)
+	}
+}
+
+func TestBadSettings(t *testing.T) {
+	t.Parallel()
+	good := []string{"HUB_WRITE_STORE_URL=postgres://hub_authoring:secret-word@127.0.0.1:1/hub", "HUB_INTERNAL_KEYS=" + internalKey}
+	for setting, bad := range map[string]string{
+		"HUB_DRAFT_RECIPIENTS": "HUB_DRAFT_RECIPIENTS=anybody", "HUB_WRITE_STORE_URL": "HUB_WRITE_STORE_URL=secret-word", "HUB_INTERNAL_KEYS": "HUB_INTERNAL_KEYS=short", "HUB_DISCOVERY": "HUB_DISCOVERY=pigeon",
+	} {
+		p := run(t, []string{"serve"}, append(good, bad)...)
+		code, lines := p.wait(t), p.log.String()
+		last := lines[strings.LastIndex(strings.TrimSpace(lines), "\n")+1:]
+		if code != 1 || !strings.HasPrefix(last, "authoring: ") || !strings.Contains(last, strings.TrimPrefix(setting, "HUB_")) && !strings.Contains(last, "pigeon") || strings.Contains(lines, "secret-word") {
+			t.Errorf("%s: exit %d: %s", setting, code, lines)
+		}
+	}
+}
+
+func TestManifest(t *testing.T) {
+	t.Parallel()
+	p := run(t, []string{"manifest"})
+	if code := p.wait(t); code != 0 {
+		t.Fatalf("exit %d: %s", code, p.log)
+	}
+	var m tool.Manifest
+	if err := json.Unmarshal([]byte(p.log.String()), &m); err != nil || m.Service != "authoring" || len(m.Tools) != 4 {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
+// TestKilledInMidWrite kills the process (not its store) at twenty moments of a large write
+// and sends the call again to the next one: it happens once and whole.
+func TestKilledInMidWrite(t *testing.T) {
+	t.Parallel()
+	db := migrated(t)
+	var body bytes.Buffer
+	body.WriteString(`{"name":"n","kind":"partner","targets":[`)
+	const targets = 20_000
+	for i := range targets {
+		fmt.Fprintf(&body, `%s{"externalId":%d,"snapshot":{"name":"%0100d"}}`, strings.Repeat(",", min(i, 1)), i, i)
+	}
+	body.WriteString(`]}`)
+	const rounds = 20
+	cut := 0
+	for round := range rounds {
+		p := start(t, db)
+		c := p.client(t)
+		done := make(chan error, 1)
+		go func() {
+			_, err := call(t, c, "create_segment", fmt.Sprint(round/4), body.Bytes())
+			done <- err
+		}()
+		time.Sleep(time.Duration(round) * 17 * time.Millisecond)
+		_ = p.cmd.Process.Kill()
+		if err := <-done; err != nil {
+			cut++
+		}
+	}
+	c := start(t, db).client(t)
+	for i := range rounds / 4 {
+		if _, err := call(t, c, "create_segment", fmt.Sprint(i), body.Bytes()); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Logf("%d of %d calls were cut", cut, rounds)
+	conn, err := pgx.Connect(t.Context(), db.SuperuserURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	var segments, rows, audited int
+	if err := conn.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM authoring.segments), (SELECT count(*) FROM authoring.segment_targets), (SELECT count(*) FROM audit.calls WHERE outcome = 'ok')`).Scan(&segments, &rows, &audited); err != nil {
+		t.Fatal(err)
+	}
+	if segments != rounds/4 || rows != targets*rounds/4 || audited != rounds/4 {
+		t.Errorf("%d segments, %d targets, %d audit rows", segments, rows, audited)
+	}
+}

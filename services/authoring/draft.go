@@ -1,0 +1,366 @@
+package authoring
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"hub.internal/pkg/fault"
+)
+
+// Status is where a draft is on its way to its recipients.
+type Status string
+
+// The states of the specification.
+const (
+	Drafted   Status = "draft"
+	InReview  Status = "in_review"
+	Approved  Status = "approved"
+	Rejected  Status = "rejected"
+	Sent      Status = "sent"
+	Cancelled Status = "cancelled"
+)
+
+// Statuses lists them.
+func Statuses() []string {
+	return []string{string(Drafted), string(InReview), string(Approved), string(Rejected), string(Sent), string(Cancelled)}
+}
+
+// transitions is the whole of what may happen to a draft once it is stored. Conditions on
+// targets, decisions and deliveries are review-control's, which owns those rows.
+var transitions = []struct {
+	from, to Status
+	// agent tells that a call with an agent's credential may bring it about: an agent may
+	// ask for a review and decide nothing.
+	agent bool
+}{
+	{Drafted, InReview, true},
+	{Drafted, Cancelled, false},
+	{InReview, Cancelled, false},
+	{InReview, Approved, false},
+	{InReview, Rejected, false},
+	{Approved, Sent, false},
+	{Approved, Cancelled, false},
+}
+
+// Transition asks a draft to change its status.
+type Transition struct {
+	// Operation names the wish: the same one again answers the same.
+	Operation string
+	// From is where the caller believes the draft to be, one of them.
+	From []Status
+	To   Status
+	// QueuedAt is set by the transition to InReview and by no other.
+	QueuedAt *time.Time
+	// ByAgent tells that an agent's credential is behind it.
+	ByAgent bool
+}
+
+// MaxOperation bounds the name of a transition's wish, in characters.
+const MaxOperation = 200
+
+func (t Transition) check() error {
+	var v Violations
+	if t.Operation == "" {
+		v.add("/operation_id", "required", "is required")
+	}
+	v.line("/operation_id", t.Operation, MaxOperation)
+	if len(t.From) == 0 {
+		v.add("/from", "minItems", "must name at least one status")
+	}
+	for i, s := range append(slices.Clone(t.From), t.To) {
+		if path := fmt.Sprintf("/from/%d", i); !slices.Contains(Statuses(), string(s)) {
+			if i == len(t.From) {
+				path = "/to"
+			}
+			v.add(path, "enum", "must be one of %s", strings.Join(Statuses(), ", "))
+		}
+	}
+	if t.QueuedAt != nil && t.To != InReview {
+		v.add("/queued_at", "queuedAt", "is set by the transition to in_review alone")
+	}
+	return v.err()
+}
+
+// allowed judges the transition of a draft whose status is now.
+func (t Transition) allowed(now Status) error {
+	refused := fault.New(fault.Conflict, "The draft is %s, so it cannot become %s.", now, t.To).With(map[string]Status{"from": now, "to": t.To})
+	if !slices.Contains(t.From, now) {
+		return refused
+	}
+	for _, known := range transitions {
+		if known.from == now && known.to == t.To {
+			if t.ByAgent && !known.agent {
+				return fault.New(fault.Scope, "An agent cannot make a draft %s.", t.To)
+			}
+			return nil
+		}
+	}
+	return refused
+}
+
+// Apply returns the draft after the transition.
+func (d Draft) Apply(t Transition) (Draft, error) {
+	if err := t.allowed(d.Status); err != nil {
+		return Draft{}, err
+	}
+	d.Status = t.To
+	if t.To == InReview {
+		d.QueuedAt = t.QueuedAt
+	}
+	return d, nil
+}
+
+const (
+	// MaxDraftTargets is how many targets a draft may have.
+	MaxDraftTargets = 10_000
+	maxToName       = 200
+	maxSenderName   = 200
+	// maxSubject bounds a subject with its values, in characters: RFC 5322's longest line.
+	maxSubject = 998
+	// MaxBody bounds a body with its values, in bytes. A few placeholders in a long template
+	// could otherwise make terabytes of a request.
+	MaxBody = 4 << 20
+)
+
+// Draft is a mail to many, as it was saved. Only Status, QueuedAt and Progress change.
+type Draft struct {
+	ID          ID
+	Name        string
+	Status      Status
+	SegmentID   ID
+	SegmentName string
+	SegmentKind Kind
+	// SubjectTemplate and BodyTemplate hold for each target without its own.
+	SubjectTemplate, BodyTemplate string
+	SenderName, SenderEmail       *string
+	CreatedBy                     *string
+	Origin                        Origin
+	CreatedAt                     time.Time
+	QueuedAt                      *time.Time
+	TargetCount                   int
+	Progress                      Progress
+}
+
+// Progress counts a draft's targets by decision and by delivery. review-control counts;
+// the greatest Version is the newest.
+type Progress struct {
+	Version   int64
+	Decisions Decisions
+	Delivery  Delivery
+}
+
+// Decisions counts targets by what reviewers decided.
+type Decisions struct {
+	Pending  int64 `json:"pending" jsonschema:"Targets that nobody has decided on"`
+	Approved int64 `json:"approved" jsonschema:"Approved targets"`
+	Rejected int64 `json:"rejected" jsonschema:"Rejected targets"`
+}
+
+// Delivery counts approved targets by what became of their mail.
+type Delivery struct {
+	Sent       int64 `json:"sent" jsonschema:"Mails handed over"`
+	Failed     int64 `json:"failed" jsonschema:"Mails that failed for good"`
+	Suppressed int64 `json:"suppressed" jsonschema:"Mails not sent because the recipient is on the suppression list"`
+}
+
+// check holds the counters to a draft with so many targets.
+func (p Progress) check(targets int) error {
+	counts := []int64{p.Decisions.Pending, p.Decisions.Approved, p.Decisions.Rejected, p.Delivery.Sent, p.Delivery.Failed, p.Delivery.Suppressed}
+	decided, delivered := int64(0), int64(0)
+	for i, n := range counts {
+		if n < 0 || n > MaxDraftTargets {
+			return fault.New(fault.Validation, "A counter must be between 0 and %d, not %d.", MaxDraftTargets, n)
+		}
+		if i < 3 {
+			decided += n
+		} else {
+			delivered += n
+		}
+	}
+	if p.Version < 1 || decided != int64(targets) || delivered > p.Decisions.Approved {
+		return fault.New(fault.Validation, "The version has to be positive, decisions have to add up to the draft's %d targets, and delivery to at most those approved.", targets)
+	}
+	return nil
+}
+
+// DraftTarget is one recipient.
+type DraftTarget struct {
+	ExternalID int64
+	ToEmail    string
+	ToName     string
+	// Subject and Body override the templates unless they are empty.
+	Subject, Body string
+	// Context is a JSON object, byte for byte as it was sent; nil without one.
+	Context []byte
+}
+
+// DraftTargets are read one by one, and more than once. An error ends them.
+type DraftTargets = iter.Seq2[DraftTarget, error]
+
+// Mail is what one target receives.
+type Mail struct {
+	ToEmail, ToName string
+	Subject, Body   string
+	// HTML tells how Body is meant.
+	HTML bool
+}
+
+// ContentHash is what an approval is bound to: SHA-256 over everything of the mail that
+// depends on its target, each part behind its length, so that no two mails share one.
+func (m Mail) ContentHash() [sha256.Size]byte {
+	form := "text"
+	if m.HTML {
+		form = "html"
+	}
+	h := sha256.New()
+	for _, p := range []string{"hub mail 1", m.Subject, form, m.Body, m.ToName, m.ToEmail} {
+		var length [8]byte
+		binary.BigEndian.PutUint64(length[:], uint64(len(p)))
+		h.Write(length[:])
+		h.Write([]byte(p))
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// Templates are a draft's subject and body, read once for all of its targets.
+type Templates struct{ subject, body Template }
+
+// Templates reads the draft's templates.
+func (d Draft) Templates() (Templates, error) {
+	subject, subjectErr := ParseTemplate(d.SubjectTemplate)
+	body, bodyErr := ParseTemplate(d.BodyTemplate)
+	subject.HTML = false // a subject is never HTML
+	return Templates{subject, body}, errors.Join(subjectErr, bodyErr)
+}
+
+// of returns the templates of one target: its own where it has them.
+func (t Templates) of(target DraftTarget) (own Templates, subjectErr, bodyErr error) {
+	if target.Subject != "" {
+		t.subject, subjectErr = ParseTemplate(target.Subject)
+		t.subject.HTML = false
+	}
+	if target.Body != "" {
+		t.body, bodyErr = ParseTemplate(target.Body)
+	}
+	return t, subjectErr, bodyErr
+}
+
+func (t DraftTarget) values() *values {
+	return &values{toName: t.ToName, toEmail: t.ToEmail, context: t.Context}
+}
+
+// Render makes the mail of a target. It fails for nothing that checked has let through.
+func Render(t Templates, target DraftTarget) (Mail, error) {
+	own, subjectErr, bodyErr := t.of(target)
+	if err := errors.Join(subjectErr, bodyErr); err != nil {
+		return Mail{}, err
+	}
+	v := target.values()
+	subject, subjectErr := own.subject.render(v)
+	body, bodyErr := own.body.render(v)
+	return Mail{ToEmail: target.ToEmail, ToName: target.ToName, Subject: subject, Body: body, HTML: own.body.HTML}, errors.Join(subjectErr, bodyErr)
+}
+
+// checked judges a draft that is about to be stored, all but what the source has to say
+// of its recipients, and counts its targets.
+func (d Draft) checked(targets DraftTargets) (Draft, error) {
+	var v Violations
+	v.line("/name", d.Name, maxName)
+	v.label("/createdBy", d.CreatedBy)
+	if d.SenderName != nil {
+		v.line("/senderName", *d.SenderName, maxSenderName)
+	}
+	v.line("/subjectTemplate", d.SubjectTemplate, maxSubject)
+	v.prose("/bodyTemplate", d.BodyTemplate)
+	t := Templates{}
+	t.subject = v.template("/subjectTemplate", d.SubjectTemplate)
+	t.subject.HTML = false
+	t.body = v.template("/bodyTemplate", d.BodyTemplate)
+	first := map[string]int{}
+	for target, err := range targets {
+		if err != nil {
+			return Draft{}, err
+		}
+		i := d.TargetCount
+		// Two mails to one address are a mistake that its reader would notice first.
+		address := strings.ToLower(target.ToEmail)
+		if earlier, twice := first[address]; twice {
+			v.add(at(i, "toEmail"), "uniqueItems", "is the address of target %d too; a draft writes to an address once", earlier)
+		} else {
+			first[address] = i
+		}
+		v.target(i, t, target)
+		d.TargetCount++
+	}
+	d.Progress.Decisions.Pending = int64(d.TargetCount)
+	return d, v.err()
+}
+
+func (v *Violations) template(path, text string) Template {
+	t, err := ParseTemplate(text)
+	if err != nil {
+		v.add(path, "placeholder", "%s", err)
+	}
+	return t
+}
+
+// target judges one target's texts and what the templates become for it.
+func (v *Violations) target(i int, t Templates, target DraftTarget) {
+	if !lineHolds(target.ToName, maxToName) {
+		v.line(at(i, "toName"), target.ToName, maxToName)
+	}
+	if !lineHolds(target.Subject, maxSubject) {
+		v.line(at(i, "subject"), target.Subject, maxSubject)
+	}
+	if target.Body != "" {
+		v.prose(at(i, "body"), target.Body)
+	}
+	own, subjectErr, bodyErr := t.of(target)
+	if subjectErr != nil {
+		v.add(at(i, "subject"), "placeholder", "%s", subjectErr)
+	}
+	if bodyErr != nil {
+		v.add(at(i, "body"), "placeholder", "%s", bodyErr)
+	}
+	values := target.values()
+	var missing []string // each once: a placeholder may be there many times
+	report := func(err error) {
+		if !slices.Contains(missing, err.Error()) {
+			missing = append(missing, err.Error())
+			v.add(at(i), "placeholder", "%s", err)
+		}
+	}
+	subject, blank := 0, true
+	own.subject.pieces(values, func(piece string, isValue bool) {
+		if j := strings.IndexFunc(piece, unprintable); j >= 0 && isValue {
+			v.add(at(i), "controlCharacters", "puts a value with %s into the subject, which must be one line without control characters", describe(piece[j:]))
+		}
+		subject += utf8.RuneCountInString(piece)
+		blank = blank && strings.TrimSpace(piece) == ""
+	}, report)
+	if subjectErr == nil && blank && len(missing) == 0 && len(own.subject.parts) > 0 {
+		v.add(at(i), "minLength", "gets a subject without a visible character")
+	}
+	if subject > maxSubject {
+		v.add(at(i), "maxLength", "gets a subject of %d characters; at most %d are allowed", subject, maxSubject)
+	}
+	body := 0
+	own.body.pieces(values, func(piece string, isValue bool) {
+		if isValue {
+			if j := strings.IndexFunc(piece, unprose); j >= 0 {
+				v.add(at(i), "controlCharacters", "puts a value with %s into the body", describe(piece[j:]))
+			}
+		}
+		body += len(piece)
+	}, report)
+	if body > MaxBody {
+		v.add(at(i), "maxBytes", "gets a body of %d bytes; at most %d are allowed", body, MaxBody)
+	}
+}

@@ -1,0 +1,342 @@
+package authoring
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/go-kit/kit/endpoint"
+
+	"hub.internal/pkg/audit"
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/remote"
+	"hub.internal/pkg/telemetry"
+	"hub.internal/pkg/tool"
+)
+
+// Where review-control reaches drafts. The JSON of these operations only grows.
+const (
+	DraftGetPath        = "/internal/drafts/get"
+	DraftListPath       = "/internal/drafts/list"
+	DraftTargetsPath    = "/internal/drafts/targets"
+	DraftTransitionPath = "/internal/drafts/transition"
+	DraftProgressPath   = "/internal/drafts/progress"
+)
+
+// Mount serves the manifest, the tools and the internal operations. log may be nil.
+func Mount(mux *http.ServeMux, s *Service, keys *caller.Keys, logger *slog.Logger, log *audit.Log) {
+	mw := []func(tool.Spec) endpoint.Middleware{func(spec tool.Spec) endpoint.Middleware { return telemetry.Endpoint(spec.Name) }}
+	if log != nil {
+		mw = append(mw, log.Middleware(), log.Refusals)
+	}
+	tool.Mount(mux, "authoring", Tools(s), keys, logger, mw...)
+	tool.Operation(mux, DraftGetPath, 0, keys, logger, s.getDraft, telemetry.Endpoint)
+	tool.Operation(mux, DraftListPath, 0, keys, logger, s.pageDrafts, telemetry.Endpoint)
+	tool.Operation(mux, DraftTargetsPath, 0, keys, logger, s.pageTargets, telemetry.Endpoint)
+	tool.Operation(mux, DraftTransitionPath, 0, keys, logger, s.transition, telemetry.Endpoint)
+	tool.Operation(mux, DraftProgressPath, 0, keys, logger, s.progress, telemetry.Endpoint)
+}
+
+// DraftRequest names a draft.
+type DraftRequest struct {
+	DraftID string `json:"draft_id"`
+}
+
+func (r DraftRequest) id() (ID, error) {
+	id, ok := ParseID(r.DraftID)
+	if !ok {
+		return 0, missing("draft", r.DraftID)
+	}
+	return id, nil
+}
+
+// DraftSummary is a draft in a list for a neighbour.
+type DraftSummary struct {
+	ID          string    `json:"id"`
+	Name        string    `json:"name"`
+	Status      Status    `json:"status"`
+	SegmentID   string    `json:"segment_id"`
+	SegmentName string    `json:"segment_name"`
+	SegmentKind Kind      `json:"segment_kind"`
+	TargetCount int       `json:"target_count"`
+	Decisions   Decisions `json:"decisions"`
+	Delivery    Delivery  `json:"delivery"`
+	// ProgressVersion is 0 until review-control has counted.
+	ProgressVersion int64   `json:"progress_version"`
+	CreatedBy       *string `json:"created_by"`
+	// Origin is who made the draft, as the internal token said it.
+	Origin    Origin  `json:"origin"`
+	CreatedAt string  `json:"created_at"`
+	QueuedAt  *string `json:"queued_at"`
+}
+
+// DraftDetail is a draft without its targets.
+type DraftDetail struct {
+	DraftSummary
+	SubjectTemplate string  `json:"subject_template"`
+	BodyTemplate    string  `json:"body_template"`
+	SenderName      *string `json:"sender_name"`
+	SenderEmail     *string `json:"sender_email"`
+}
+
+func (d Draft) summary() DraftSummary {
+	return DraftSummary{ID: d.ID.String(), Name: d.Name, Status: d.Status, SegmentID: d.SegmentID.String(), SegmentName: d.SegmentName, SegmentKind: d.SegmentKind, TargetCount: d.TargetCount,
+		Decisions: d.Progress.Decisions, Delivery: d.Progress.Delivery, ProgressVersion: d.Progress.Version, CreatedBy: d.CreatedBy, Origin: d.Origin,
+		CreatedAt: stamp(d.CreatedAt), QueuedAt: stamped(d.QueuedAt)}
+}
+
+func (s *Service) getDraft(ctx context.Context, in DraftRequest) (DraftDetail, error) {
+	id, err := in.id()
+	if err != nil {
+		return DraftDetail{}, err
+	}
+	d, err := s.c.Store.Draft(ctx, id)
+	return DraftDetail{DraftSummary: d.summary(), SubjectTemplate: d.SubjectTemplate, BodyTemplate: d.BodyTemplate, SenderName: d.SenderName, SenderEmail: d.SenderEmail}, err
+}
+
+const (
+	defaultPage = 100
+	maxPage     = 500
+	// maxPageBytes is how much of mails and evidence a page holds; its last target may go beyond.
+	maxPageBytes = 4 << 20
+)
+
+func pageSize(limit int) (int, error) {
+	switch {
+	case limit == 0:
+		return defaultPage, nil
+	case limit < 0 || limit > maxPage:
+		return 0, fault.New(fault.Validation, "limit must be between 1 and %d, not %d.", maxPage, limit)
+	}
+	return limit, nil
+}
+
+// DraftListRequest asks for drafts, the newest first.
+type DraftListRequest struct {
+	// Status are the statuses to list; none means any.
+	Status []Status `json:"status"`
+	// AfterID is the last id of the page before; empty begins.
+	AfterID string `json:"after_id"`
+	// Limit is between 1 and 500; absent is 100.
+	Limit int `json:"limit"`
+}
+
+// DraftListResponse is a page of drafts. NextAfterID is null on the last page.
+type DraftListResponse struct {
+	Drafts      []DraftSummary `json:"drafts"`
+	NextAfterID *string        `json:"next_after_id"`
+}
+
+func (s *Service) pageDrafts(ctx context.Context, in DraftListRequest) (DraftListResponse, error) {
+	limit, err := pageSize(in.Limit)
+	if err != nil {
+		return DraftListResponse{}, err
+	}
+	below, ok := ParseID(in.AfterID)
+	if !ok && in.AfterID != "" {
+		return DraftListResponse{}, fault.New(fault.Validation, "after_id must be the id of a draft.")
+	}
+	drafts, err := s.c.Store.Drafts(ctx, in.Status, below, limit+1)
+	if err != nil {
+		return DraftListResponse{}, err
+	}
+	out := DraftListResponse{Drafts: []DraftSummary{}}
+	for i, d := range drafts {
+		if i == limit {
+			out.NextAfterID = &out.Drafts[limit-1].ID
+			break
+		}
+		out.Drafts = append(out.Drafts, d.summary())
+	}
+	return out, nil
+}
+
+// DraftTargetsRequest asks for a page of a draft's targets, rendered.
+type DraftTargetsRequest struct {
+	DraftRequest
+	// After is the last index of the page before; absent begins.
+	After *int `json:"after"`
+	// Limit is between 1 and 500; absent is 100.
+	Limit int `json:"limit"`
+	// IDs, when there are any, are the indexes of the targets wanted, in any order.
+	IDs []int `json:"ids"`
+}
+
+// DraftTargetsResponse is a page of targets by index. It ends at its limit or when it
+// holds 4 MiB; NextAfter is the last index when there is more, else null.
+type DraftTargetsResponse struct {
+	Targets   []TargetView `json:"targets"`
+	NextAfter *int         `json:"next_after"`
+}
+
+// TargetView is a target with the mail that it would get.
+type TargetView struct {
+	Index      int    `json:"index"`
+	ExternalID int64  `json:"external_id"`
+	ToEmail    string `json:"to_email"`
+	ToName     string `json:"to_name"`
+	Subject    string `json:"subject"`
+	Body       string `json:"body"`
+	// HTML tells whether the body is HTML or plain text.
+	HTML bool `json:"html"`
+	// Context is what the agent wants the reviewer to see; null without one.
+	Context json.RawMessage `json:"context"`
+	// Snapshot is the evidence of the segment's target with the same externalId, when the
+	// segment is one of partners; else null.
+	Snapshot json.RawMessage `json:"snapshot"`
+	// ContentHash is what an approval is bound to, in hexadecimal.
+	ContentHash string `json:"content_hash"`
+}
+
+func (s *Service) pageTargets(ctx context.Context, in DraftTargetsRequest) (DraftTargetsResponse, error) {
+	id, err := in.id()
+	if err != nil {
+		return DraftTargetsResponse{}, err
+	}
+	limit, err := pageSize(in.Limit)
+	if err != nil {
+		return DraftTargetsResponse{}, err
+	}
+	if len(in.IDs) > maxPage {
+		return DraftTargetsResponse{}, fault.New(fault.Validation, "At most %d ids can be asked for at once.", maxPage)
+	}
+	if len(in.IDs) > 0 {
+		limit = maxPage
+	}
+	after := -1
+	if in.After != nil {
+		after = *in.After
+	}
+	draft, err := s.c.Store.Draft(ctx, id)
+	if err != nil {
+		return DraftTargetsResponse{}, err
+	}
+	templates, err := draft.Templates()
+	if err != nil {
+		return DraftTargetsResponse{}, fmt.Errorf("draft %s: %w", id, err)
+	}
+	out := DraftTargetsResponse{Targets: []TargetView{}}
+	size := 0
+	err = s.c.Store.DraftTargets(ctx, id, after, in.IDs, func(t StoredTarget) (bool, error) {
+		if len(out.Targets) == limit || size > maxPageBytes {
+			out.NextAfter = &out.Targets[len(out.Targets)-1].Index
+			return false, nil
+		}
+		mail, err := Render(templates, t.DraftTarget)
+		if err != nil {
+			return false, fmt.Errorf("draft %s, target %d: %w", id, t.Index, err)
+		}
+		hash := mail.ContentHash()
+		out.Targets = append(out.Targets, TargetView{Index: t.Index, ExternalID: t.ExternalID, ToEmail: mail.ToEmail, ToName: mail.ToName, Subject: mail.Subject, Body: mail.Body, HTML: mail.HTML,
+			Context: t.Context, Snapshot: t.Snapshot, ContentHash: hex.EncodeToString(hash[:])})
+		size += len(mail.Body) + len(t.Context) + len(t.Snapshot)
+		return true, nil
+	})
+	return out, err
+}
+
+// TransitionRequest asks for a change of a draft's status.
+type TransitionRequest struct {
+	DraftRequest
+	// From is where the caller believes the draft to be, one of them.
+	From []Status `json:"from"`
+	To   Status   `json:"to"`
+	// QueuedAt is for the transition to in_review; absent is now.
+	QueuedAt *time.Time `json:"queued_at"`
+	// OperationID names the wish: sent again, it answers the same and changes nothing.
+	OperationID string `json:"operation_id"`
+}
+
+// TransitionResponse tells what became of it.
+type TransitionResponse struct {
+	DraftID  string  `json:"draft_id"`
+	From     Status  `json:"from"`
+	To       Status  `json:"to"`
+	QueuedAt *string `json:"queued_at"`
+	At       string  `json:"at"`
+	// Replayed tells that an earlier call of this operation changed the draft.
+	Replayed bool `json:"replayed"`
+}
+
+func (s *Service) transition(ctx context.Context, in TransitionRequest) (TransitionResponse, error) {
+	c := caller.From(ctx)
+	t := Transition{Operation: in.OperationID, From: in.From, To: in.To, ByAgent: c.Kind == caller.Key || c.Kind == caller.App}
+	if in.QueuedAt != nil {
+		t.QueuedAt = new(in.QueuedAt.UTC().Truncate(time.Millisecond))
+	}
+	if err := t.check(); err != nil {
+		return TransitionResponse{}, err
+	}
+	id, err := in.id()
+	if err != nil {
+		return TransitionResponse{}, err
+	}
+	now := s.c.Now().UTC().Truncate(time.Millisecond)
+	if t.To == InReview && t.QueuedAt == nil {
+		t.QueuedAt = &now
+	}
+	done, err := s.c.Store.Transition(ctx, id, t, origin(c), now)
+	return TransitionResponse{DraftID: id.String(), From: done.From, To: done.To, QueuedAt: stamped(done.QueuedAt), At: stamp(done.At), Replayed: done.Replayed}, err
+}
+
+// ProgressRequest sets a draft's counters.
+type ProgressRequest struct {
+	DraftRequest
+	// Version grows with each count: an older one changes nothing.
+	Version   int64     `json:"version"`
+	Decisions Decisions `json:"decisions"`
+	Delivery  Delivery  `json:"delivery"`
+}
+
+// ProgressResponse is what the draft has now; Version tells whether that is what was sent.
+type ProgressResponse struct {
+	DraftID   string    `json:"draft_id"`
+	Version   int64     `json:"version"`
+	Decisions Decisions `json:"decisions"`
+	Delivery  Delivery  `json:"delivery"`
+}
+
+func (s *Service) progress(ctx context.Context, in ProgressRequest) (ProgressResponse, error) {
+	id, err := in.id()
+	if err != nil {
+		return ProgressResponse{}, err
+	}
+	wanted := Progress{Version: in.Version, Decisions: in.Decisions, Delivery: in.Delivery}
+	p, err := s.c.Store.SetProgress(ctx, id, wanted, func(d Draft) error { return wanted.check(d.TargetCount) })
+	return ProgressResponse{DraftID: id.String(), Version: p.Version, Decisions: p.Decisions, Delivery: p.Delivery}, err
+}
+
+// Neighbour is the query service as the judge of recipients.
+type Neighbour struct{ Client *remote.Client }
+
+var _ Recipients = Neighbour{}
+
+type checkRequest struct {
+	Targets []Recipient `json:"targets"`
+}
+
+type checkResponse struct {
+	Targets []struct {
+		Index   int      `json:"index"`
+		Reasons []string `json:"reasons"`
+	} `json:"targets"`
+}
+
+// Check implements Recipients in one call. When query or the source cannot be reached,
+// its fault passes through.
+func (n Neighbour) Check(ctx context.Context, targets []Recipient) (map[int][]string, error) {
+	answer, err := remote.Call[checkRequest, checkResponse](ctx, n.Client, "/internal/recipients/check", true, checkRequest{targets})
+	if err != nil {
+		return nil, err
+	}
+	reasons := make(map[int][]string, len(answer.Targets))
+	for _, t := range answer.Targets {
+		reasons[t.Index] = t.Reasons
+	}
+	return reasons, nil
+}

@@ -1,0 +1,439 @@
+package authoring_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/remote"
+	"hub.internal/services/authoring"
+)
+
+func TestOperationsNeedAToken(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	for _, path := range []string{authoring.DraftGetPath, authoring.DraftListPath, authoring.DraftTargetsPath, authoring.DraftTransitionPath, authoring.DraftProgressPath, "/internal/tools/create_segment"} {
+		res, err := http.Post(h.url+path, "application/json", strings.NewReader(`{"draft_id":"1"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != http.StatusUnauthorized {
+			t.Errorf("%s: %d", path, res.StatusCode)
+		}
+		if res, err = http.Get(h.url + path); err != nil || res.StatusCode != http.StatusMethodNotAllowed {
+			t.Errorf("GET %s: %v", path, err)
+		}
+		res.Body.Close()
+	}
+}
+
+func TestDraftGetAndList(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	s := h.segmentOf(member(0, `{}`))
+	body := draft(s, target(0))
+	body["senderName"], body["createdBy"] = "Hub", "agent"
+	ok[saved](h, "save_message_draft", body)
+	got, err := operate[json.RawMessage](h, authoring.DraftGetPath, object{"draft_id": "1", "added_later": true})
+	want := `{"id":"1","name":"win back","status":"draft","segment_id":"1","segment_name":"quiet brands","segment_kind":"partner","target_count":1,` +
+		`"decisions":{"pending":1,"approved":0,"rejected":0},"delivery":{"sent":0,"failed":0,"suppressed":0},"progress_version":0,"created_by":"agent",` +
+		`"origin":{"service":"crm","external_user_id":"u1","credential_id":"ak_1","hub_user":""},"created_at":"2026-01-15T09:00:00.000Z","queued_at":null,` +
+		`"subject_template":"Hello","body_template":"Dear reader","sender_name":"Hub","sender_email":null}`
+	if err != nil || string(got) != want {
+		t.Errorf("%s, %v", got, err)
+	}
+	for _, id := range []string{"2", "", "x", "01"} {
+		for _, path := range []string{authoring.DraftGetPath, authoring.DraftTargetsPath, authoring.DraftProgressPath} {
+			if _, err := operate[any](h, path, object{"draft_id": id, "version": 1}); !fault.Is(err, fault.NotFound) {
+				t.Errorf("%s %q: %v", path, id, err)
+			}
+		}
+	}
+	for range 9 {
+		h.draftOf(s, 1)
+	}
+	for _, id := range []string{"3", "5"} {
+		must[any](t)(operate[any](h, authoring.DraftTransitionPath, object{"draft_id": id, "from": []string{"draft"}, "to": "in_review", "operation_id": id}))
+	}
+	page := func(in object) (ids []string, next any) {
+		p := must[authoring.DraftListResponse](t)(operate[authoring.DraftListResponse](h, authoring.DraftListPath, in))
+		for _, d := range p.Drafts {
+			ids = append(ids, d.ID)
+		}
+		if p.NextAfterID != nil {
+			next = *p.NextAfterID
+		}
+		return ids, next
+	}
+	for _, c := range []struct {
+		in   object
+		want string
+	}{
+		{object{}, "[10 9 8 7 6 5 4 3 2 1] <nil>"}, {object{"limit": 4}, "[10 9 8 7] 7"}, {object{"limit": 4, "after_id": "7"}, "[6 5 4 3] 3"}, {object{"limit": 4, "after_id": "3"}, "[2 1] <nil>"},
+		{object{"limit": 10}, "[10 9 8 7 6 5 4 3 2 1] <nil>"}, {object{"status": []string{"in_review"}}, "[5 3] <nil>"}, {object{"status": []string{"in_review", "sent"}, "limit": 1}, "[5] 5"},
+		{object{"status": []string{"draft", "in_review"}, "after_id": "9", "limit": 3}, "[8 7 6] 6"}, {object{"status": []string{"nonsense"}}, "[] <nil>"},
+	} {
+		ids, next := page(c.in)
+		if got := fmt.Sprint(ids, " ", next); got != c.want {
+			t.Errorf("%v: %s, want %s", c.in, got, c.want)
+		}
+	}
+	for _, bad := range []object{{"limit": -1}, {"limit": 501}, {"after_id": "x"}, {"limit": "1"}} {
+		if _, err := operate[any](h, authoring.DraftListPath, bad); !fault.Is(err, fault.Validation) {
+			t.Errorf("%v: %v", bad, err)
+		}
+	}
+}
+
+func TestTargetPages(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	s := h.segmentOf(member(1, `{"b": 1.50,"a":"<b>"}`), member(3, `{}`))
+	targets := make([]any, 200)
+	for i := range targets {
+		targets[i] = target(i, object{"context": object{"n": i}})
+	}
+	id := ok[saved](h, "save_message_draft", with(draft(s, targets...), "bodyTemplate", "<p>{{context.n}}</p>")).DraftID
+	page := func(in object) authoring.DraftTargetsResponse {
+		t.Helper()
+		in["draft_id"] = id
+		return must[authoring.DraftTargetsResponse](t)(operate[authoring.DraftTargetsResponse](h, authoring.DraftTargetsPath, in))
+	}
+	p := page(object{"limit": 3})
+	if len(p.Targets) != 3 || p.NextAfter == nil || *p.NextAfter != 2 {
+		t.Fatalf("%+v", p)
+	}
+	got := p.Targets[1]
+	if got.Index != 1 || got.ExternalID != 1 || got.ToEmail != "c1@partner.example" || got.ToName != "Contact 1" || got.Subject != "Hello" || got.Body != "<p>1</p>" || !got.HTML ||
+		string(got.Context) != `{"n":1}` || string(got.Snapshot) != `{"b":1.50,"a":"<b>"}` || len(got.ContentHash) != 64 || string(p.Targets[0].Snapshot) != "null" {
+		t.Errorf("%+v, snapshot %s", got, got.Snapshot)
+	}
+	mail := authoring.Mail{ToEmail: got.ToEmail, ToName: got.ToName, Subject: got.Subject, Body: got.Body, HTML: got.HTML}
+	if hash := mail.ContentHash(); fmt.Sprintf("%x", hash) != got.ContentHash {
+		t.Errorf("%x, %s", hash, got.ContentHash)
+	}
+	seen := 0
+	for after, in := -1, (object{"limit": 70}); ; {
+		p := page(in)
+		for _, x := range p.Targets {
+			if x.Index != after+1 {
+				t.Fatalf("index %d after %d", x.Index, after)
+			}
+			after, seen = x.Index, seen+1
+		}
+		if p.NextAfter == nil {
+			break
+		}
+		in = object{"limit": 70, "after": *p.NextAfter}
+	}
+	if seen != 200 {
+		t.Errorf("%d targets", seen)
+	}
+	var indexes []int
+	for _, x := range page(object{"ids": []int{7, 3, 199, 200, -1, 3}}).Targets {
+		indexes = append(indexes, x.Index)
+	}
+	if !slices.Equal(indexes, []int{3, 7, 199}) {
+		t.Error(indexes)
+	}
+	for _, bad := range []object{{"limit": 501}, {"limit": -1}, {"ids": make([]int, 501)}} {
+		bad["draft_id"] = id
+		if _, err := operate[any](h, authoring.DraftTargetsPath, bad); !fault.Is(err, fault.Validation) {
+			t.Errorf("%v", err)
+		}
+	}
+	// A segment of another kind holds no evidence about partners.
+	other := ok[object](h, "create_segment", with(segment(member(0, `{"x":1}`)), "kind", "brand"))["segment_id"].(string)
+	id = h.draftOf(other, 1)
+	if got := page(object{}); string(got.Targets[0].Snapshot) != "null" || string(got.Targets[0].Context) != "null" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestLargePagesEndEarly renders what would be 100 MiB in one page.
+func TestLargePagesEndEarly(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	s := h.segmentOf()
+	targets := make([]any, 100)
+	for i := range targets {
+		targets[i] = target(i)
+	}
+	id := ok[saved](h, "save_message_draft", with(draft(s, targets...), "bodyTemplate", strings.Repeat("x", 1<<20))).DraftID
+	p := must[authoring.DraftTargetsResponse](t)(operate[authoring.DraftTargetsResponse](h, authoring.DraftTargetsPath, object{"draft_id": id}))
+	if len(p.Targets) != 5 || p.NextAfter == nil || *p.NextAfter != 4 {
+		t.Errorf("%d targets", len(p.Targets))
+	}
+}
+
+var statuses = authoring.Statuses()
+
+// allowed is the table of contract 3, written down a second time.
+var allowed = map[[2]string]bool{
+	{"draft", "in_review"}: true, {"draft", "cancelled"}: true, {"in_review", "cancelled"}: true, {"in_review", "approved"}: true,
+	{"in_review", "rejected"}: true, {"approved", "sent"}: true, {"approved", "cancelled"}: true,
+}
+
+type transitioned struct {
+	DraftID  string `json:"draft_id"`
+	From, To string
+	QueuedAt *string `json:"queued_at"`
+	At       string
+	Replayed bool
+}
+
+// TestTransitions plays every pair, allowed and refused, repeats and stale wishes at random on
+// real drafts, beside a model.
+func TestTransitions(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	s := h.segmentOf()
+	tried := map[[2]string]bool{}
+	operations := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		id := h.draftOf(s, 1)
+		now := "draft"
+		var queued *string
+		past := map[string]transitioned{}
+		wishes := map[string]object{}
+		wish := func(in object) (transitioned, error) {
+			return operate[transitioned](h, authoring.DraftTransitionPath, in)
+		}
+		rt.Repeat(map[string]func(*rapid.T){
+			"wish": func(rt *rapid.T) {
+				operations++
+				operation := fmt.Sprintf("op-%s-%d", id, operations)
+				to := rapid.SampledFrom(statuses).Draw(rt, "to")
+				from := rapid.SliceOfNDistinct(rapid.SampledFrom(statuses), 1, 6, rapid.ID[string]).Draw(rt, "from")
+				in := object{"draft_id": id, "from": from, "to": to, "operation_id": operation}
+				got, err := wish(in)
+				if slices.Contains(from, now) {
+					tried[[2]string{now, to}] = true
+				}
+				if slices.Contains(from, now) && allowed[[2]string{now, to}] {
+					if err != nil || got.From != now || got.To != to || got.Replayed || got.DraftID != id {
+						rt.Fatalf("%v from %s: %+v, %v", in, now, got, err)
+					}
+					if to == "in_review" {
+						queued = got.QueuedAt
+						if queued == nil {
+							rt.Fatal("no queued_at")
+						}
+					}
+					now, past[operation], wishes[operation] = to, got, in
+					return
+				}
+				if d := read(t, fault.From(err)); !fault.Is(err, fault.Conflict) || d.From != now || d.To != to {
+					rt.Fatalf("%v from %s: %+v, %v", in, now, got, err)
+				}
+			},
+			"repeat": func(rt *rapid.T) {
+				for operation, first := range past {
+					got, err := wish(wishes[operation])
+					first.Replayed = true
+					if err != nil || text(got) != text(first) {
+						rt.Fatalf("repeat of %+v: %+v, %v", first, got, err)
+					}
+				}
+			},
+			"reuse": func(rt *rapid.T) {
+				for operation, first := range past {
+					other := object{"draft_id": id, "from": []string{first.From}, "to": rapid.SampledFrom(statuses).Draw(rt, "to"), "operation_id": operation}
+					if other["to"] == first.To {
+						other["from"] = []string{first.To}
+					}
+					if _, err := wish(other); !fault.Is(err, fault.Idempotency) {
+						rt.Fatalf("%v: %v", other, err)
+					}
+				}
+			},
+			"": func(rt *rapid.T) {
+				d, err := operate[authoring.DraftSummary](h, authoring.DraftGetPath, object{"draft_id": id})
+				if err != nil || string(d.Status) != now || text(d.QueuedAt) != text(queued) {
+					rt.Fatalf("%+v, %v; want %s", d, err, now)
+				}
+			},
+		})
+	})
+	for _, from := range statuses {
+		for _, to := range statuses {
+			if !tried[[2]string{from, to}] {
+				t.Logf("not tried at random: %s → %s", from, to)
+			}
+		}
+	}
+}
+
+// paths lead from draft to each status.
+var paths = map[string][]string{"draft": {}, "in_review": {"in_review"}, "approved": {"in_review", "approved"}, "rejected": {"in_review", "rejected"}, "sent": {"in_review", "approved", "sent"}, "cancelled": {"cancelled"}}
+
+func (h *house) bring(id string, to string) {
+	h.t.Helper()
+	for i, step := range paths[to] {
+		must[any](h.t)(operate[any](h, authoring.DraftTransitionPath, object{"draft_id": id, "from": statuses, "to": step, "operation_id": fmt.Sprintf("bring-%s-%d", id, i)}))
+	}
+}
+
+// TestEveryPair tries each of the 36, as a person and as an agent.
+func TestEveryPair(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	s := h.segmentOf()
+	n := 0
+	for from := range paths {
+		for _, to := range statuses {
+			for _, kind := range []string{caller.User, caller.Service, caller.Key, caller.App} {
+				n++
+				id := h.draftOf(s, 1)
+				h.bring(id, from)
+				ctx := caller.With(t.Context(), caller.Caller{Kind: kind, CredentialID: "ak_1"})
+				_, err := remote.Call[any, any](ctx, h.client, authoring.DraftTransitionPath, false, object{"draft_id": id, "from": []string{from}, "to": to, "operation_id": fmt.Sprint("pair", n)})
+				want := fault.Code("")
+				switch agent := kind == caller.Key || kind == caller.App; {
+				case !allowed[[2]string{from, to}]:
+					want = fault.Conflict
+				case agent && to != "in_review":
+					want = fault.Scope
+				}
+				if want == "" && err != nil || want != "" && !fault.Is(err, want) {
+					t.Errorf("%s → %s by %s: %v, want %q", from, to, kind, err, want)
+				}
+			}
+		}
+	}
+}
+
+func TestTransitionRequests(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	s := h.segmentOf()
+	id := h.draftOf(s, 1)
+	good := func() object {
+		return object{"draft_id": id, "from": []string{"draft"}, "to": "in_review", "operation_id": "o", "queued_at": "2026-01-15T18:00:00.1239+09:00"}
+	}
+	for name, c := range map[string]struct {
+		change object
+		code   fault.Code
+	}{
+		"no operation":       {object{"operation_id": ""}, fault.Validation},
+		"a long operation":   {object{"operation_id": strings.Repeat("x", 201)}, fault.Validation},
+		"NUL":                {object{"operation_id": "a\x00"}, fault.Validation},
+		"from nowhere":       {object{"from": []string{}}, fault.Validation},
+		"unknown from":       {object{"from": []string{"draft", "x"}}, fault.Validation},
+		"unknown to":         {object{"to": "x"}, fault.Validation},
+		"no such draft":      {object{"draft_id": "77"}, fault.NotFound},
+		"queued by a cancel": {object{"to": "cancelled"}, fault.Validation},
+		"elsewhere":          {object{"from": []string{"approved"}}, fault.Conflict},
+	} {
+		in := good()
+		for k, v := range c.change {
+			in[k] = v
+		}
+		if _, err := operate[any](h, authoring.DraftTransitionPath, in); !fault.Is(err, c.code) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	got := must[transitioned](t)(operate[transitioned](h, authoring.DraftTransitionPath, good()))
+	if got.QueuedAt == nil || *got.QueuedAt != "2026-01-15T09:00:00.123Z" {
+		t.Errorf("%+v", got)
+	}
+	other := h.draftOf(s, 1)
+	in := good()
+	in["draft_id"] = other
+	if _, err := operate[any](h, authoring.DraftTransitionPath, in); !fault.Is(err, fault.Idempotency) {
+		t.Errorf("another draft's operation: %v", err)
+	}
+	if n := h.count(`SELECT count(*) FROM authoring.draft_transitions WHERE hub_user = 'ada' AND from_status = 'draft' AND to_status = 'in_review'`); n != 1 {
+		t.Errorf("%d rows of history", n)
+	}
+}
+
+// TestRacingTransitions lets two people decide at once, and each of them twice.
+func TestRacingTransitions(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	s := h.segmentOf()
+	for round := range 20 {
+		id := h.draftOf(s, 1)
+		h.bring(id, "in_review")
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		done := map[string]int{}
+		for i, to := range []string{"approved", "rejected", "cancelled", "approved", "rejected", "cancelled"} {
+			wg.Go(func() {
+				got, err := operate[transitioned](h, authoring.DraftTransitionPath, object{"draft_id": id, "from": []string{"in_review"}, "to": to, "operation_id": fmt.Sprintf("race-%d-%s", round, to)})
+				mu.Lock()
+				defer mu.Unlock()
+				switch {
+				case err == nil:
+					done[got.To]++
+				case !fault.Is(err, fault.Conflict):
+					t.Errorf("%d: %v", i, err)
+				}
+			})
+		}
+		wg.Wait()
+		if n := h.count(`SELECT count(*) FROM authoring.draft_transitions WHERE draft_id = $1 AND from_status = 'in_review'`, id); n != 1 || len(done) != 1 {
+			t.Fatalf("%d outcomes, %v", n, done)
+		}
+		for to, answers := range done {
+			if answers != 2 || h.count(`SELECT count(*) FROM authoring.drafts WHERE id = $1 AND status = $2`, id, to) != 1 {
+				t.Fatalf("%v", done)
+			}
+		}
+	}
+}
+
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	id := h.draftOf(h.segmentOf(), 10)
+	set := func(version, pending, approved, rejected, sent, failed, suppressed int) (authoring.ProgressResponse, error) {
+		return operate[authoring.ProgressResponse](h, authoring.DraftProgressPath, object{"draft_id": id, "version": version,
+			"decisions": object{"pending": pending, "approved": approved, "rejected": rejected}, "delivery": object{"sent": sent, "failed": failed, "suppressed": suppressed}})
+	}
+	for _, c := range []struct {
+		in   [7]int
+		want string // version and counters afterwards; empty for E_VALIDATION
+	}{
+		{[7]int{1, 9, 1, 0, 0, 0, 0}, "1 {9 1 0} {0 0 0}"}, {[7]int{3, 7, 2, 1, 0, 0, 0}, "3 {7 2 1} {0 0 0}"}, {[7]int{2, 8, 1, 1, 0, 0, 0}, "3 {7 2 1} {0 0 0}"},
+		{[7]int{3, 10, 0, 0, 0, 0, 0}, "3 {7 2 1} {0 0 0}"}, {[7]int{4, 0, 9, 1, 5, 3, 1}, "4 {0 9 1} {5 3 1}"},
+		{[7]int{5, 0, 9, 0, 0, 0, 0}, ""}, {[7]int{5, 0, 9, 1, 8, 1, 1}, ""}, {[7]int{5, -1, 10, 1, 0, 0, 0}, ""}, {[7]int{0, 10, 0, 0, 0, 0, 0}, ""}, {[7]int{-3, 10, 0, 0, 0, 0, 0}, ""},
+	} {
+		got, err := set(c.in[0], c.in[1], c.in[2], c.in[3], c.in[4], c.in[5], c.in[6])
+		if c.want == "" {
+			if !fault.Is(err, fault.Validation) {
+				t.Errorf("%v: %v", c.in, err)
+			}
+			continue
+		}
+		if text := fmt.Sprint(got.Version, " ", got.Decisions, " ", got.Delivery); err != nil || text != c.want {
+			t.Errorf("%v: %s, %v; want %s", c.in, text, err, c.want)
+		}
+	}
+	var wg sync.WaitGroup
+	for v := 10; v < 30; v++ {
+		wg.Go(func() {
+			if _, err := set(v, 10-v%10, v%10, 0, 0, 0, 0); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if got, err := set(1, 10, 0, 0, 0, 0, 0); err != nil || got.Version != 29 || got.Decisions.Approved != 9 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	a, err := h.send(agent(t.Context()), "list_drafts", "", `{}`)
+	if err != nil || !strings.Contains(a.data, `"decisions":{"pending":1,"approved":9,"rejected":0}`) {
+		t.Errorf("%s, %v", a.data, err)
+	}
+}

@@ -1,0 +1,342 @@
+package authoring_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-kit/kit/sd"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/remote"
+	"hub.internal/pkg/telemetry"
+	"hub.internal/pkg/tool"
+	"hub.internal/services/authoring"
+	"hub.internal/services/authoring/postgres"
+)
+
+func TestMain(m *testing.M) { hubtest.Main(m) }
+
+const internalKey = "internal-0123456789abcdef01234567"
+
+// house is the service on a store of its own, beside a query service that the test speaks for.
+type house struct {
+	t     testing.TB
+	db    hubtest.WriteStoreDB
+	store *postgres.Store
+	clock *hubtest.Clock
+	keys  *caller.Keys
+	// super reads and breaks what no role of Hub's may.
+	super  *pgxpool.Pool
+	url    string
+	client *remote.Client
+	query  *neighbour
+	logs   *bytes.Buffer
+}
+
+// neighbour is a query service that knows a few people.
+type neighbour struct {
+	url string
+
+	mu sync.Mutex
+	// reasons are the answers by address; without one it is a verified contact.
+	reasons map[string][]string
+	down    error
+	calls   int
+	targets int
+}
+
+type checked struct {
+	Targets []authoring.Recipient `json:"targets"`
+}
+
+type refusal struct {
+	Index   int      `json:"index"`
+	Reasons []string `json:"reasons"`
+}
+
+func (n *neighbour) check(_ context.Context, in checked) (map[string][]refusal, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.calls++
+	n.targets += len(in.Targets)
+	if n.down != nil {
+		return nil, n.down
+	}
+	out := []refusal{}
+	for i, t := range in.Targets {
+		if reasons := n.reasons[t.Email]; reasons != nil {
+			out = append(out, refusal{i, reasons})
+		}
+	}
+	return map[string][]refusal{"targets": out}, nil
+}
+
+func (n *neighbour) say(down error, reasons map[string][]string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.down, n.reasons = down, reasons
+}
+
+func (n *neighbour) asked() (calls, targets int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.calls, n.targets
+}
+
+func newHouse(t testing.TB, policy ...authoring.Policy) *house {
+	t.Helper()
+	db := hubtest.WriteStore(t)
+	if err := postgres.Migrate(t.Context(), db.OwnerURL); err != nil {
+		t.Fatal(err)
+	}
+	return newHouseOn(t, db, policy...)
+}
+
+func newHouseOn(t testing.TB, db hubtest.WriteStoreDB, policy ...authoring.Policy) *house {
+	t.Helper()
+	h := &house{t: t, db: db, clock: hubtest.NewClock(time.Time{}), query: &neighbour{}, logs: &bytes.Buffer{}}
+	var err error
+	if h.keys, err = caller.NewKeys([]string{internalKey}, time.Now); err != nil {
+		t.Fatal(err)
+	}
+	if h.store, err = postgres.Open(db.URL("authoring")); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.store.Close)
+	if h.super, err = pgxpool.New(t.Context(), db.SuperuserURL); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.super.Close)
+	// The audit log has partitions from this month on, and the clock stands in January 2026.
+	if _, err := h.super.Exec(t.Context(), `CREATE TABLE IF NOT EXISTS audit.calls_2026_01 PARTITION OF audit.calls FOR VALUES FROM ('2026-01-01 00:00:00+00') TO ('2026-02-01 00:00:00+00')`); err != nil {
+		t.Fatal(err)
+	}
+	quiet := slog.New(slog.DiscardHandler)
+	queryMux := http.NewServeMux()
+	tool.Operation(queryMux, "/internal/recipients/check", 8<<20, h.keys, quiet, h.query.check, telemetry.Endpoint)
+	queryServer := httptest.NewServer(queryMux)
+	t.Cleanup(queryServer.Close)
+	h.query.url = queryServer.URL
+	query := h.remote("query", queryServer.URL)
+	config := authoring.Config{Store: h.store, Recipients: authoring.Neighbour{Client: query}, Now: h.clock.Now}
+	if len(policy) > 0 {
+		config.Policy = policy[0]
+	}
+	mux := http.NewServeMux()
+	log := h.store.AuditLog(quiet)
+	t.Cleanup(func() { _ = log.Close(context.Background()) })
+	authoring.Mount(mux, authoring.New(config), h.keys, slog.New(slog.NewJSONHandler(h.logs, nil)), log)
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	h.url = server.URL
+	h.client = h.remote("authoring", server.URL)
+	return h
+}
+
+func (h *house) remote(service, url string) *remote.Client {
+	c := remote.New(remote.Options{Service: service, Instancer: sd.FixedInstancer{strings.TrimPrefix(url, "http://")}, Keys: h.keys, Logger: slog.New(slog.DiscardHandler)})
+	h.t.Cleanup(c.Close)
+	// A client hears of its first instance a moment after it was made.
+	hubtest.Eventually(h.t, service+" is known", func() bool {
+		response, err := c.Do(h.t.Context(), remote.Request{Path: tool.ManifestPath, Method: http.MethodGet})
+		if err != nil {
+			return !strings.Contains(err.Error(), "no endpoints")
+		}
+		response.Data.Close()
+		return true
+	})
+	return c
+}
+
+// agent is a context with the credential of an agent.
+func agent(ctx context.Context) context.Context {
+	return caller.With(ctx, caller.Caller{Kind: caller.Key, Service: "crm", ExternalUserID: "u1", CredentialID: "ak_1", Scopes: []string{"author", "query"}, RequestID: "req_1"})
+}
+
+type answer struct {
+	data     string
+	count    int
+	replayed bool
+}
+
+// send calls a tool as an agent. It is patient: what is tested is not the machine's load.
+func (h *house) send(ctx context.Context, name, key, input string) (answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	response, err := h.client.Do(ctx, remote.Request{Path: tool.Path(name), Body: []byte(input), IdempotencyKey: key})
+	if err != nil {
+		return answer{}, err
+	}
+	defer response.Data.Close()
+	b, err := io.ReadAll(response.Data)
+	return answer{string(b), response.Count, response.Replayed}, err
+}
+
+var keys struct {
+	sync.Mutex
+	n int
+}
+
+func newKey() string {
+	keys.Lock()
+	defer keys.Unlock()
+	keys.n++
+	return fmt.Sprintf("key-%d", keys.n)
+}
+
+// ok calls a tool with a fresh key and reads its answer into Out, which has to name every member.
+func ok[Out any](h *house, name string, input any) Out {
+	h.t.Helper()
+	a, err := h.send(agent(h.t.Context()), name, newKey(), text(input))
+	if err != nil {
+		h.t.Fatalf("%s %.300s: %v", name, text(input), err)
+	}
+	var out Out
+	d := json.NewDecoder(strings.NewReader(a.data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&out); err != nil {
+		h.t.Fatalf("%s: %v in %s", name, err, a.data)
+	}
+	return out
+}
+
+// refused calls a tool that has to answer the code.
+func (h *house) refused(name string, input any, code fault.Code) *fault.Error {
+	h.t.Helper()
+	a, err := h.send(agent(h.t.Context()), name, newKey(), text(input))
+	if err == nil {
+		h.t.Fatalf("%s %.300s answers %s, want %s", name, text(input), a.data, code)
+	}
+	f := fault.From(err)
+	if f.Code != code {
+		h.t.Fatalf("%s %.300s: %v, want %s", name, text(input), err, code)
+	}
+	return f
+}
+
+type details struct {
+	Violations []authoring.Violation     `json:"violations"`
+	Targets    []authoring.RefusedTarget `json:"targets"`
+	From, To   string
+	Code       string
+}
+
+func read(t testing.TB, f *fault.Error) (d details) {
+	t.Helper()
+	if raw, there := f.Details.(json.RawMessage); there {
+		if err := json.Unmarshal(raw, &d); err != nil {
+			t.Fatalf("%v in %s", err, raw)
+		}
+	}
+	return d
+}
+
+// operate calls an internal operation as a neighbour.
+func operate[Out any](h *house, path string, in any) (Out, error) {
+	ctx := caller.With(h.t.Context(), caller.Caller{Kind: caller.User, HubUser: "ada"})
+	return remote.Call[any, Out](ctx, h.client, path, false, in)
+}
+
+func must[T any](t testing.TB) func(T, error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+func (h *house) count(sql string, args ...any) (n int) {
+	h.t.Helper()
+	if err := h.super.QueryRow(h.t.Context(), sql, args...).Scan(&n); err != nil {
+		h.t.Fatal(err)
+	}
+	return n
+}
+
+func text(v any) string {
+	if s, isText := v.(string); isText {
+		return s
+	}
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic(err)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+type object = map[string]any
+
+func segment(targets ...any) object {
+	if targets == nil {
+		targets = []any{}
+	}
+	return object{"name": "quiet brands", "kind": "partner", "targets": targets}
+}
+
+func member(id any, snapshot string) object {
+	return object{"externalId": id, "snapshot": json.RawMessage(snapshot)}
+}
+
+// segmentOf stores a segment and returns its id.
+func (h *house) segmentOf(targets ...any) string {
+	h.t.Helper()
+	return ok[struct {
+		SegmentID   string `json:"segment_id"`
+		Name, Kind  string
+		TargetCount int
+		CreatedAt   string
+	}](h, "create_segment", segment(targets...)).SegmentID
+}
+
+func draft(segment string, targets ...any) object {
+	return object{"segmentId": segment, "name": "win back", "subjectTemplate": "Hello", "bodyTemplate": "Dear reader", "targets": targets}
+}
+
+func target(n int, members ...object) object {
+	t := object{"externalId": n, "toEmail": fmt.Sprintf("c%d@partner.example", n), "toName": fmt.Sprintf("Contact %d", n)}
+	for _, m := range members {
+		for name, value := range m {
+			if value == nil {
+				delete(t, name)
+			} else {
+				t[name] = value
+			}
+		}
+	}
+	return t
+}
+
+type saved struct {
+	DraftID     string `json:"draft_id"`
+	Status      string
+	SegmentID   string
+	TargetCount int
+	CreatedAt   string
+}
+
+// draftOf stores a draft with so many targets and returns its id.
+func (h *house) draftOf(segment string, n int) string {
+	h.t.Helper()
+	targets := make([]any, n)
+	for i := range targets {
+		targets[i] = target(i)
+	}
+	return ok[saved](h, "save_message_draft", draft(segment, targets...)).DraftID
+}

@@ -1,0 +1,213 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/postgres"
+	"hub.internal/services/authoring"
+)
+
+// AddDraft stores a draft once for the key; its targets go by COPY.
+func (s *Store) AddDraft(ctx context.Context, key postgres.OnceKey, d authoring.Draft, targets authoring.DraftTargets, record authoring.Record) (postgres.Answer, error) {
+	return s.once(ctx, key, record, func(ctx context.Context, tx pgx.Tx) (id authoring.ID, err error) {
+		err = tx.QueryRow(ctx, `INSERT INTO authoring.drafts (name, status, segment_id, subject_template, body_template, sender_name, sender_email,
+				created_by, created_at, target_count, pending, service, external_user_id, credential_id, hub_user)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) RETURNING id`,
+			d.Name, string(d.Status), int64(d.SegmentID), d.SubjectTemplate, d.BodyTemplate, d.SenderName, d.SenderEmail,
+			d.CreatedBy, d.CreatedAt, d.TargetCount, d.Progress.Decisions.Pending,
+			d.Origin.Service, d.Origin.ExternalUserID, d.Origin.CredentialID, d.Origin.HubUser).Scan(&id)
+		if err != nil {
+			return 0, err
+		}
+		return id, copyRows(ctx, tx, "draft_targets", []string{"draft_id", "position", "external_id", "to_email", "to_name", "subject", "body", "context"}, targets,
+			func(row []any, position int, t authoring.DraftTarget) []any {
+				return append(row, int64(id), int32(position), t.ExternalID, t.ToEmail, t.ToName, t.Subject, t.Body, t.Context)
+			})
+	})
+}
+
+const (
+	// The list reads no bodies: templates may be long.
+	draftColumns = `d.id, d.name, d.status, d.segment_id, s.name, s.kind, d.sender_name, d.sender_email, d.created_by, d.created_at, d.queued_at, d.target_count,
+	d.service, d.external_user_id, d.credential_id, d.hub_user,
+	d.progress_version, d.pending, d.approved, d.rejected, d.sent, d.failed, d.suppressed`
+	fromDrafts = ` FROM authoring.drafts d JOIN authoring.segments s ON s.id = d.segment_id`
+	oneDraft   = `SELECT d.subject_template, d.body_template, ` + draftColumns + fromDrafts + ` WHERE d.id = $1`
+	// Each page is cut before it is joined.
+	listDrafts           = `SELECT ` + draftColumns + ` FROM (SELECT * FROM authoring.drafts WHERE ($1::bigint IS NULL OR id < $1) ORDER BY id DESC LIMIT $2) d JOIN authoring.segments s ON s.id = d.segment_id ORDER BY d.id DESC`
+	listDraftsOfStatus   = `SELECT ` + draftColumns + ` FROM (SELECT * FROM authoring.drafts WHERE status = $3 AND ($1::bigint IS NULL OR id < $1) ORDER BY id DESC LIMIT $2) d JOIN authoring.segments s ON s.id = d.segment_id ORDER BY d.id DESC`
+	listDraftsOfStatuses = `SELECT ` + draftColumns + ` FROM (SELECT * FROM authoring.drafts WHERE status = ANY ($3) AND ($1::bigint IS NULL OR id < $1) ORDER BY id DESC LIMIT $2) d JOIN authoring.segments s ON s.id = d.segment_id ORDER BY d.id DESC`
+)
+
+func draftFields(d *authoring.Draft) []any {
+	return []any{&d.ID, &d.Name, &d.Status, &d.SegmentID, &d.SegmentName, &d.SegmentKind, &d.SenderName, &d.SenderEmail, &d.CreatedBy, &d.CreatedAt, &d.QueuedAt, &d.TargetCount,
+		&d.Origin.Service, &d.Origin.ExternalUserID, &d.Origin.CredentialID, &d.Origin.HubUser,
+		&d.Progress.Version, &d.Progress.Decisions.Pending, &d.Progress.Decisions.Approved, &d.Progress.Decisions.Rejected,
+		&d.Progress.Delivery.Sent, &d.Progress.Delivery.Failed, &d.Progress.Delivery.Suppressed}
+}
+
+func draftRow(row pgx.CollectableRow) (d authoring.Draft, err error) {
+	err = row.Scan(draftFields(&d)...)
+	utc(&d.CreatedAt, d.QueuedAt)
+	return d, err
+}
+
+// draft reads one draft; a lock such as FOR UPDATE OF d may follow the query.
+func draft(ctx context.Context, q postgres.Querier, id authoring.ID, lock string) (d authoring.Draft, err error) {
+	err = q.QueryRow(ctx, oneDraft+lock, int64(id)).Scan(append([]any{&d.SubjectTemplate, &d.BodyTemplate}, draftFields(&d)...)...)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return authoring.Draft{}, authoring.Missing("draft", id)
+	}
+	utc(&d.CreatedAt, d.QueuedAt)
+	return d, err
+}
+
+// Draft returns a draft without its targets.
+func (s *Store) Draft(ctx context.Context, id authoring.ID) (authoring.Draft, error) {
+	d, err := draft(ctx, s.pool, id, "")
+	return d, explain(err)
+}
+
+// Drafts returns the newest drafts below an id, without their templates.
+func (s *Store) Drafts(ctx context.Context, statuses []authoring.Status, below authoring.ID, limit int) ([]authoring.Draft, error) {
+	statement, args := listDrafts, []any{nullable(below), limit}
+	switch len(statuses) {
+	case 0:
+	case 1:
+		statement, args = listDraftsOfStatus, append(args, string(statuses[0]))
+	default:
+		names := make([]string, len(statuses))
+		for i, name := range statuses {
+			names[i] = string(name)
+		}
+		statement, args = listDraftsOfStatuses, append(args, names)
+	}
+	rows, err := s.pool.Query(ctx, statement, args...)
+	if err != nil {
+		return nil, explain(err)
+	}
+	list, err := pgx.CollectRows(rows, draftRow)
+	return list, explain(err)
+}
+
+// The primary key of segment_targets finds the snapshot.
+const selectTargets = `SELECT t.position, t.external_id, t.to_email, t.to_name, t.subject, t.body, t.context, e.snapshot
+FROM authoring.draft_targets t
+JOIN authoring.drafts d ON d.id = t.draft_id
+JOIN authoring.segments s ON s.id = d.segment_id
+LEFT JOIN authoring.segment_targets e ON s.kind = 'partner' AND e.segment_id = s.id AND e.external_id = t.external_id
+WHERE t.draft_id = $1 AND t.position > $2`
+
+// Rows are fetched a few at a time: a page ends by its size, and one row may have megabytes.
+const targetBatch = 64
+
+// DraftTargets calls yield with targets in their order until it answers false.
+func (s *Store) DraftTargets(ctx context.Context, id authoring.ID, after int, indexes []int, yield func(authoring.StoredTarget) (bool, error)) error {
+	wanted := make([]int64, len(indexes))
+	for i, index := range indexes {
+		wanted[i] = int64(index)
+	}
+	slices.Sort(wanted)
+	for {
+		statement, args := selectTargets, []any{int64(id), int64(after), targetBatch}
+		if len(wanted) > 0 {
+			statement, args = statement+` AND t.position = ANY ($4)`, append(args, wanted)
+		}
+		rows, err := s.pool.Query(ctx, statement+` ORDER BY t.position LIMIT $3`, args...)
+		if err != nil {
+			return explain(err)
+		}
+		read := 0
+		for rows.Next() {
+			var t authoring.StoredTarget
+			if err = rows.Scan(&t.Index, &t.ExternalID, &t.ToEmail, &t.ToName, &t.Subject, &t.Body, &t.Context, &t.Snapshot); err != nil {
+				break
+			}
+			var more bool
+			if more, err = yield(t); err != nil || !more {
+				rows.Close()
+				return err
+			}
+			read, after = read+1, t.Index
+		}
+		rows.Close()
+		if err = errors.Join(err, rows.Err()); err != nil || read < targetBatch {
+			return explain(err)
+		}
+	}
+}
+
+// Transition changes a draft's status, once for the operation.
+func (s *Store) Transition(ctx context.Context, id authoring.ID, t authoring.Transition, by authoring.Origin, at time.Time) (done authoring.Transitioned, err error) {
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		// The lock lets one transition of a draft follow the other, and the same operation find itself.
+		d, err := draft(ctx, tx, id, ` FOR UPDATE OF d`)
+		if err != nil {
+			return err
+		}
+		var earlier int64
+		err = tx.QueryRow(ctx, `SELECT draft_id, from_status, to_status, queued_at, at FROM authoring.draft_transitions WHERE operation_id = $1`, t.Operation).
+			Scan(&earlier, &done.From, &done.To, &done.QueuedAt, &done.At)
+		if err == nil {
+			done.Replayed = true
+			utc(&done.At, done.QueuedAt)
+			if earlier != int64(id) || done.To != t.To || !slices.Contains(t.From, done.From) {
+				return reused(t.Operation)
+			}
+			return nil
+		}
+		if !errors.Is(err, pgx.ErrNoRows) {
+			return err
+		}
+		next, err := d.Apply(t)
+		if err != nil {
+			return err
+		}
+		done = authoring.Transitioned{From: d.Status, To: next.Status, QueuedAt: next.QueuedAt, At: at}
+		if _, err := tx.Exec(ctx, `UPDATE authoring.drafts SET status = $2, queued_at = $3 WHERE id = $1`, int64(id), string(next.Status), next.QueuedAt); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `INSERT INTO authoring.draft_transitions (operation_id, draft_id, from_status, to_status, queued_at, at, service, external_user_id, credential_id, hub_user)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`, t.Operation, int64(id), string(done.From), string(done.To), done.QueuedAt, at,
+			by.Service, by.ExternalUserID, by.CredentialID, by.HubUser)
+		if postgres.IsUnique(err, "draft_transitions_pkey") { // another draft's, at the same moment
+			return reused(t.Operation)
+		}
+		return err
+	})
+	if err != nil {
+		return authoring.Transitioned{}, explain(err)
+	}
+	return done, nil
+}
+
+func reused(operation string) error {
+	return fault.New(fault.Idempotency, "The operation_id %q was used before for another transition.", operation)
+}
+
+// SetProgress keeps the counters unless newer ones are there.
+func (s *Store) SetProgress(ctx context.Context, id authoring.ID, p authoring.Progress, check func(authoring.Draft) error) (now authoring.Progress, err error) {
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		d, err := draft(ctx, tx, id, ` FOR NO KEY UPDATE OF d`)
+		if err != nil {
+			return err
+		}
+		if err := check(d); err != nil {
+			return err
+		}
+		if now = d.Progress; now.Version >= p.Version {
+			return nil
+		}
+		now = p
+		_, err = tx.Exec(ctx, `UPDATE authoring.drafts SET progress_version = $2, pending = $3, approved = $4, rejected = $5, sent = $6, failed = $7, suppressed = $8 WHERE id = $1`,
+			int64(id), p.Version, p.Decisions.Pending, p.Decisions.Approved, p.Decisions.Rejected, p.Delivery.Sent, p.Delivery.Failed, p.Delivery.Suppressed)
+		return err
+	})
+	return now, explain(err)
+}

@@ -1,0 +1,108 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/jackc/pgx/v5"
+
+	"hub.internal/pkg/postgres"
+	"hub.internal/services/authoring"
+)
+
+// few is how many targets go along with their segment in one statement; more go by COPY,
+// which takes round trips of its own.
+const few = 100
+
+const insertSegment = `INSERT INTO authoring.segments (name, kind, description, created_by, created_at, target_count, service, external_user_id, credential_id, hub_user)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING id`
+
+const insertSmallSegment = `WITH s AS (` + insertSegment + `),
+	t AS (INSERT INTO authoring.segment_targets (segment_id, position, external_id, snapshot)
+		SELECT s.id, u.position - 1, u.external_id, u.snapshot::json FROM s, unnest($11::bigint[], $12::text[]) WITH ORDINALITY AS u (external_id, snapshot, position))
+	SELECT id FROM s`
+
+// AddSegment stores a segment once for the key.
+func (s *Store) AddSegment(ctx context.Context, key postgres.OnceKey, segment authoring.Segment, targets authoring.SegmentTargets, record authoring.Record) (postgres.Answer, error) {
+	return s.once(ctx, key, record, func(ctx context.Context, tx pgx.Tx) (id authoring.ID, err error) {
+		statement, args := insertSegment, []any{segment.Name, string(segment.Kind), segment.Description, segment.CreatedBy, segment.CreatedAt, segment.TargetCount,
+			segment.Origin.Service, segment.Origin.ExternalUserID, segment.Origin.CredentialID, segment.Origin.HubUser}
+		if segment.TargetCount <= few {
+			ids, snapshots := make([]int64, 0, few), make([]string, 0, few)
+			for t, err := range targets {
+				if err != nil {
+					return 0, err
+				}
+				ids, snapshots = append(ids, t.ExternalID), append(snapshots, string(t.Snapshot))
+			}
+			statement, args = insertSmallSegment, append(args, ids, snapshots)
+		}
+		if err := tx.QueryRow(ctx, statement, args...).Scan(&id); err != nil || segment.TargetCount <= few {
+			return id, err
+		}
+		return id, copyRows(ctx, tx, "segment_targets", []string{"segment_id", "position", "external_id", "snapshot"}, targets,
+			func(row []any, position int, t authoring.SegmentTarget) []any {
+				return append(row, int64(id), int32(position), t.ExternalID, t.Snapshot)
+			})
+	})
+}
+
+// copyRows loads what the sequence yields by COPY, one row at a time.
+func copyRows[T any](ctx context.Context, tx pgx.Tx, table string, columns []string, rows iter.Seq2[T, error], values func([]any, int, T) []any) error {
+	next, stop := iter.Pull2(rows)
+	defer stop()
+	row, position := make([]any, 0, len(columns)), 0
+	_, err := tx.CopyFrom(ctx, pgx.Identifier{schema, table}, columns, pgx.CopyFromFunc(func() ([]any, error) {
+		t, err, more := next()
+		if !more || err != nil {
+			return nil, err
+		}
+		row = values(row[:0], position, t)
+		position++
+		return row, nil
+	}))
+	return err
+}
+
+const segmentColumns = `id, name, kind, description, created_by, created_at, target_count, service, external_user_id, credential_id, hub_user`
+
+func segmentRow(row pgx.CollectableRow) (authoring.Segment, error) {
+	var x authoring.Segment
+	err := row.Scan(&x.ID, &x.Name, &x.Kind, &x.Description, &x.CreatedBy, &x.CreatedAt, &x.TargetCount,
+		&x.Origin.Service, &x.Origin.ExternalUserID, &x.Origin.CredentialID, &x.Origin.HubUser)
+	utc(&x.CreatedAt)
+	return x, err
+}
+
+// Segment returns a segment.
+func (s *Store) Segment(ctx context.Context, id authoring.ID) (authoring.Segment, error) {
+	rows, err := s.pool.Query(ctx, `SELECT `+segmentColumns+` FROM authoring.segments WHERE id = $1`, int64(id))
+	if err != nil {
+		return authoring.Segment{}, explain(err)
+	}
+	x, err := pgx.CollectExactlyOneRow(rows, segmentRow)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return authoring.Segment{}, authoring.Missing("segment", id)
+	}
+	return x, explain(err)
+}
+
+const (
+	listSegments       = `SELECT ` + segmentColumns + ` FROM authoring.segments WHERE ($1::bigint IS NULL OR id < $1) ORDER BY id DESC LIMIT $2`
+	listSegmentsOfKind = `SELECT ` + segmentColumns + ` FROM authoring.segments WHERE kind = $3 AND ($1::bigint IS NULL OR id < $1) ORDER BY id DESC LIMIT $2`
+)
+
+// Segments returns the newest segments below an id.
+func (s *Store) Segments(ctx context.Context, kind authoring.Kind, below authoring.ID, limit int) ([]authoring.Segment, error) {
+	statement, args := listSegments, []any{nullable(below), limit}
+	if kind != "" {
+		statement, args = listSegmentsOfKind, append(args, string(kind))
+	}
+	rows, err := s.pool.Query(ctx, statement, args...)
+	if err != nil {
+		return nil, explain(err)
+	}
+	list, err := pgx.CollectRows(rows, segmentRow)
+	return list, explain(err)
+}

@@ -1,0 +1,328 @@
+package postgres_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"hub.internal/pkg/audit"
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hubtest"
+	pgstore "hub.internal/pkg/postgres"
+	"hub.internal/services/authoring"
+	"hub.internal/services/authoring/postgres"
+)
+
+func TestMain(m *testing.M) { hubtest.Main(m) }
+
+func migrated(t testing.TB) hubtest.WriteStoreDB {
+	t.Helper()
+	db := hubtest.WriteStore(t)
+	if err := postgres.Migrate(t.Context(), db.OwnerURL); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+func open(t testing.TB, url string) *postgres.Store {
+	t.Helper()
+	s, err := postgres.Open(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+func connect(t testing.TB, url string) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
+}
+
+func key(name string) pgstore.OnceKey {
+	return pgstore.OnceKey{Credential: "ak_1", Tool: "create_segment", Key: name, Fingerprint: sha256.Sum256([]byte(name))}
+}
+
+func record(id authoring.ID) (pgstore.Answer, audit.Entry, error) {
+	return pgstore.Answer{Data: []byte(`{"id":"` + id.String() + `"}`), Count: 1}, audit.Entry{At: time.Now(), Tool: "create_segment", Outcome: audit.OK}, nil
+}
+
+func numbered(n int, then error) authoring.SegmentTargets {
+	return func(yield func(authoring.SegmentTarget, error) bool) {
+		for i := range n {
+			if !yield(authoring.SegmentTarget{ExternalID: int64(i), Snapshot: fmt.Appendf(nil, `{"n":%d}`, i)}, nil) {
+				return
+			}
+		}
+		if then != nil {
+			yield(authoring.SegmentTarget{}, then)
+		}
+	}
+}
+
+func segment(n int) authoring.Segment {
+	return authoring.Segment{Name: "n", Kind: authoring.Partner, CreatedAt: time.Now().UTC().Truncate(time.Millisecond), TargetCount: n}
+}
+
+func count(t testing.TB, db hubtest.WriteStoreDB, table string) (n int) {
+	t.Helper()
+	if err := connect(t, db.SuperuserURL).QueryRow(t.Context(), `SELECT count(*) FROM `+table).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestMigrateRepeatsAndRunsTwiceAtOnce(t *testing.T) {
+	t.Parallel()
+	db := hubtest.WriteStore(t)
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			if err := postgres.Migrate(t.Context(), db.OwnerURL); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if err := open(t, db.URL("authoring")).Ready(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestKeysTableIsTheHouses compares the migration with what pkg/postgres says.
+func TestKeysTableIsTheHouses(t *testing.T) {
+	t.Parallel()
+	files, err := fs.Glob(os.DirFS("migrations"), "*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, name := range files {
+		b, err := os.ReadFile("migrations/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(b)
+	}
+	flat := func(s string) string { return strings.Join(strings.Fields(strings.ReplaceAll(s, `"`, "")), " ") }
+	if !strings.Contains(flat(all.String()), flat(pgstore.OnceTable("authoring"))) {
+		t.Errorf("no migration holds %s", pgstore.OnceTable("authoring"))
+	}
+}
+
+func TestWhatTheRoleMayNotDo(t *testing.T) {
+	t.Parallel()
+	db := migrated(t)
+	s := open(t, db.URL("authoring"))
+	if _, err := s.AddSegment(t.Context(), key("k"), segment(3), numbered(3, nil), record); err != nil {
+		t.Fatal(err)
+	}
+	role := connect(t, db.URL("authoring"))
+	for name, sql := range map[string]string{
+		"delete segments":           `DELETE FROM authoring.segments`,
+		"change a segment":          `UPDATE authoring.segments SET name = 'x'`,
+		"change evidence":           `UPDATE authoring.segment_targets SET snapshot = '{}'`,
+		"delete evidence":           `DELETE FROM authoring.segment_targets`,
+		"change a draft's body":     `UPDATE authoring.drafts SET body_template = 'x'`,
+		"change a draft's subject":  `UPDATE authoring.drafts SET subject_template = 'x'`,
+		"change who made a draft":   `UPDATE authoring.drafts SET credential_id = 'x'`,
+		"delete drafts":             `DELETE FROM authoring.drafts`,
+		"change a recipient":        `UPDATE authoring.draft_targets SET to_email = 'x'`,
+		"delete recipients":         `DELETE FROM authoring.draft_targets`,
+		"rewrite history":           `UPDATE authoring.draft_transitions SET to_status = 'sent'`,
+		"delete history":            `DELETE FROM authoring.draft_transitions`,
+		"empty a table":             `TRUNCATE authoring.draft_targets`,
+		"change the schema":         `ALTER TABLE authoring.drafts ADD COLUMN x int`,
+		"make a table":              `CREATE TABLE authoring.x (a int)`,
+		"read the audit log":        `SELECT * FROM audit.calls`,
+		"delete from the audit log": `DELETE FROM audit.calls`,
+		"become the owner":          `SET ROLE hub`,
+	} {
+		_, err := role.Exec(t.Context(), sql)
+		var pg *pgconn.PgError
+		if !errors.As(err, &pg) || pg.Code != "42501" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestBrokenSequenceLeavesNothing ends COPY in its middle: by an error of ours, and by the
+// store when a row is one that it cannot keep.
+func TestBrokenSequenceLeavesNothing(t *testing.T) {
+	t.Parallel()
+	db := migrated(t)
+	s := open(t, db.URL("authoring"))
+	broken := errors.New("broken")
+	if _, err := s.AddSegment(t.Context(), key("k"), segment(5000), numbered(5000, broken), record); !errors.Is(err, broken) && (err == nil || !strings.Contains(err.Error(), "broken")) {
+		t.Errorf("an error of ours: %v", err)
+	}
+	twice := func(yield func(authoring.SegmentTarget, error) bool) {
+		for t, err := range numbered(10, nil) {
+			for range 2 {
+				if !yield(t, err) {
+					return
+				}
+			}
+		}
+	}
+	if _, err := s.AddSegment(t.Context(), key("k"), segment(20), twice, record); !pgstore.IsUnique(err, "segment_targets_pkey") {
+		t.Errorf("a target twice: %v", err)
+	}
+	failing := func(authoring.ID) (pgstore.Answer, audit.Entry, error) {
+		return pgstore.Answer{}, audit.Entry{}, broken
+	}
+	if _, err := s.AddSegment(t.Context(), key("k"), segment(3), numbered(3, nil), failing); !errors.Is(err, broken) {
+		t.Errorf("an answer that fails: %v", err)
+	}
+	for _, table := range []string{"authoring.segments", "authoring.segment_targets", "authoring.idempotency_keys", "audit.calls"} {
+		if n := count(t, db, table); n != 0 {
+			t.Errorf("%d rows in %s", n, table)
+		}
+	}
+	if a, err := s.AddSegment(t.Context(), key("k"), segment(3), numbered(3, nil), record); err != nil || a.Replayed {
+		t.Errorf("%+v, %v", a, err)
+	}
+}
+
+// TestCallerGoesAway cancels a call in the middle of COPY; the connections stay usable.
+func TestCallerGoesAway(t *testing.T) {
+	t.Parallel()
+	db := migrated(t)
+	s := open(t, db.URL("authoring"))
+	for i := range 20 {
+		ctx, cancel := context.WithCancel(t.Context())
+		slow := func(yield func(authoring.SegmentTarget, error) bool) {
+			for t, err := range numbered(3000, nil) {
+				if t.ExternalID == 1500 {
+					cancel()
+				}
+				if !yield(t, err) {
+					return
+				}
+			}
+		}
+		if _, err := s.AddSegment(ctx, key(fmt.Sprint(i)), segment(3000), slow, record); err == nil {
+			t.Error("a cancelled call succeeded")
+		}
+		cancel()
+	}
+	if a, err := s.AddSegment(t.Context(), key("0"), segment(3), numbered(3, nil), record); err != nil || a.Replayed {
+		t.Errorf("%+v, %v", a, err)
+	}
+	if n := count(t, db, "authoring.segment_targets"); n != 3 {
+		t.Errorf("%d targets", n)
+	}
+}
+
+// TestPlans asks for the plan of each list on tables that are worth an index.
+func TestPlans(t *testing.T) {
+	t.Parallel()
+	db := migrated(t)
+	super := connect(t, db.SuperuserURL)
+	_, err := super.Exec(t.Context(), `
+		INSERT INTO authoring.segments (name, kind, created_at, target_count, service, external_user_id, credential_id, hub_user)
+			SELECT 'n', CASE n % 50 WHEN 0 THEN 'campaign' ELSE 'partner' END, now(), 1, '', '', '', '' FROM generate_series(1, 20000) n;
+		INSERT INTO authoring.segment_targets SELECT n, 0, n, '{}' FROM generate_series(1, 20000) n;
+		INSERT INTO authoring.drafts (name, status, segment_id, subject_template, body_template, created_at, target_count, pending, service, external_user_id, credential_id, hub_user)
+			SELECT 'n', CASE n % 50 WHEN 0 THEN 'in_review' WHEN 1 THEN 'draft' ELSE 'sent' END, n, 's', 'b', now(), 3, 3, '', '', '', '' FROM generate_series(1, 20000) n;
+		INSERT INTO authoring.draft_targets SELECT n, p, n, 'a@b.example', '', '', '', '{}' FROM generate_series(1, 20000) n, generate_series(0, 2) p;
+		ANALYZE authoring.segments, authoring.segment_targets, authoring.drafts, authoring.draft_targets`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	role := connect(t, db.URL("authoring"))
+	for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
+		if _, err := role.Exec(t.Context(), `SET plan_cache_mode = `+mode); err != nil {
+			t.Fatal(err)
+		}
+		for name, c := range map[string]struct {
+			sql  string
+			args []any
+		}{
+			"segments": {postgres.ListSegments, []any{15000, 20}}, "segments of a kind": {postgres.ListSegmentsOfKind, []any{15000, 20, "campaign"}},
+			"drafts": {postgres.ListDrafts, []any{15000, 20}}, "drafts of a status": {postgres.ListDraftsOfStatus, []any{nil, 20, "in_review"}},
+			"drafts of statuses": {postgres.ListDraftsOfStatuses, []any{nil, 20, []string{"in_review", "draft"}}},
+			"a draft":            {postgres.OneDraft, []any{777}}, "targets": {postgres.SelectTargets + ` ORDER BY t.position LIMIT $3`, []any{777, -1, 64}},
+			"named targets": {postgres.SelectTargets + ` AND t.position = ANY ($4) ORDER BY t.position LIMIT $3`, []any{777, -1, 64, []int64{1, 2}}},
+		} {
+			rows, err := role.Query(t.Context(), `EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) `+c.sql, c.args...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+			if err != nil {
+				t.Fatal(err)
+			}
+			plan := strings.Join(lines, "\n")
+			if strings.Contains(plan, "Seq Scan") || strings.Contains(plan, "rows=20000") {
+				t.Errorf("%s, %s:\n%s", name, mode, plan)
+			}
+		}
+	}
+}
+
+func TestErrorsNameWhatToFix(t *testing.T) {
+	t.Parallel()
+	empty := hubtest.WriteStore(t)
+	if err := open(t, empty.URL("authoring")).Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "authoring migrate") {
+		t.Errorf("no tables: %v", err)
+	}
+	db := migrated(t)
+	if err := open(t, db.URL("query")).Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "hub_authoring") {
+		t.Errorf("another service's role: %v", err)
+	}
+	wrong := open(t, strings.Replace(db.URL("authoring"), "hub_authoring-test", "not-the-password", 1))
+	if err := wrong.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "HUB_WRITE_STORE_URL") || strings.Contains(err.Error(), "not-the-password") {
+		t.Errorf("wrong password: %v", err)
+	}
+}
+
+// TestStoreStops takes a server of its own.
+func TestStoreStops(t *testing.T) {
+	t.Parallel()
+	server := hubtest.NewPostgres(t)
+	db := hubtest.WriteStoreOn(t, server)
+	if err := postgres.Migrate(t.Context(), db.OwnerURL); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, db.URL("authoring"))
+	if _, err := s.AddSegment(t.Context(), key("k"), segment(3), numbered(3, nil), record); err != nil {
+		t.Fatal(err)
+	}
+	server.Kill()
+	hubtest.Eventually(t, "not ready", func() bool { return fault.Is(s.Ready(t.Context()), fault.DB) })
+	if _, err := s.AddSegment(t.Context(), key("k2"), segment(3), numbered(3, nil), record); !fault.Is(err, fault.DB) {
+		t.Errorf("add: %v", err)
+	}
+	if _, _, err := s.Answered(t.Context(), key("k")); !fault.Is(err, fault.DB) {
+		t.Errorf("answered: %v", err)
+	}
+	if _, err := s.Segments(t.Context(), "", 0, 20); !fault.Is(err, fault.DB) {
+		t.Errorf("list: %v", err)
+	}
+	if _, err := s.Transition(t.Context(), 1, authoring.Transition{}, authoring.Origin{}, time.Now()); !fault.Is(err, fault.DB) {
+		t.Errorf("transition: %v", err)
+	}
+	if err := server.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	hubtest.Eventually(t, "ready again", func() bool { return s.Ready(t.Context()) == nil })
+	if a, found, err := s.Answered(t.Context(), key("k")); err != nil || !found || !a.Replayed || string(a.Data) != `{"id":"1"}` {
+		t.Errorf("after the crash: %+v, %t, %v", a, found, err)
+	}
+}

@@ -1,0 +1,87 @@
+package authoring
+
+import (
+	"iter"
+	"time"
+)
+
+// Kind is what the externalIds of a segment are ids of.
+type Kind string
+
+// The kinds of the specification. Partner and brand mean a corporate unit.
+const (
+	Partner  Kind = "partner"
+	Brand    Kind = "brand"
+	Campaign Kind = "campaign"
+)
+
+// Kinds lists them.
+func Kinds() []string { return []string{string(Partner), string(Brand), string(Campaign)} }
+
+// MaxSegmentTargets is how many targets a segment may have.
+const MaxSegmentTargets = 50_000
+
+// Bounds of the texts, in characters.
+const (
+	maxName        = 200
+	maxDescription = 1000
+	maxCreatedBy   = 200
+)
+
+// Segment is a named list of targets. It never changes.
+type Segment struct {
+	ID   ID
+	Name string
+	Kind Kind
+	// Description and CreatedBy are nil when nobody gave them.
+	Description *string
+	CreatedBy   *string
+	Origin      Origin
+	CreatedAt   time.Time
+	TargetCount int
+}
+
+// SegmentTarget is a member of a segment: an id of the source and the row that a search
+// tool answered for it, kept byte for byte as evidence.
+type SegmentTarget struct {
+	ExternalID int64
+	Snapshot   []byte
+}
+
+// SegmentTargets are read one by one, and more than once: a body of 32 MiB is not held in
+// another form. An error ends them.
+type SegmentTargets = iter.Seq2[SegmentTarget, error]
+
+// checked judges a segment that is about to be stored and counts its targets.
+func (s Segment) checked(targets SegmentTargets) (Segment, error) {
+	var v Violations
+	v.line("/name", s.Name, maxName)
+	v.note("/description", s.Description)
+	v.label("/createdBy", s.CreatedBy)
+	first := map[int64]int{}
+	for t, err := range targets {
+		if err != nil {
+			return Segment{}, err
+		}
+		if earlier, twice := first[t.ExternalID]; twice {
+			v.add(at(s.TargetCount, "externalId"), "uniqueItems", "is %d, as is that of target %d; name each target once", t.ExternalID, earlier)
+		} else {
+			first[t.ExternalID] = s.TargetCount
+		}
+		s.TargetCount++
+	}
+	return s, v.err()
+}
+
+func (v *Violations) label(path string, text *string) {
+	if text != nil {
+		v.line(path, *text, maxCreatedBy)
+	}
+}
+
+func (v *Violations) note(path string, text *string) {
+	if text != nil {
+		v.prose(path, *text)
+		v.length(path, *text, maxDescription)
+	}
+}

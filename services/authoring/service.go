@@ -1,0 +1,377 @@
+// Package authoring keeps what agents prepare: segments (named lists of targets) and
+// drafts (a mail to each of a list). It owns a draft's status. It refuses to send, to
+// decide, and to keep a draft for anybody but verified contacts of partners.
+//
+// The domain is in segment.go, draft.go and template.go; this file is what the tools and
+// the neighbours can ask for.
+package authoring
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"hub.internal/pkg/audit"
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/postgres"
+	"hub.internal/pkg/tool"
+)
+
+// Store keeps segments and drafts. Its errors are faults; E_NOT_FOUND for an id that it
+// does not have.
+type Store interface {
+	// Answered returns the answer of an earlier call with the key, if there is one.
+	Answered(ctx context.Context, key postgres.OnceKey) (postgres.Answer, bool, error)
+	// AddSegment stores a segment once for the key, together with what record makes of its id.
+	AddSegment(ctx context.Context, key postgres.OnceKey, s Segment, targets SegmentTargets, record Record) (postgres.Answer, error)
+	// AddDraft does the same for a draft.
+	AddDraft(ctx context.Context, key postgres.OnceKey, d Draft, targets DraftTargets, record Record) (postgres.Answer, error)
+
+	Segment(ctx context.Context, id ID) (Segment, error)
+	// Segments returns the newest segments below an id; 0 begins, kind "" is any.
+	Segments(ctx context.Context, kind Kind, below ID, limit int) ([]Segment, error)
+	Draft(ctx context.Context, id ID) (Draft, error)
+	// Drafts returns the newest drafts below an id in one of the statuses; none is any.
+	Drafts(ctx context.Context, statuses []Status, below ID, limit int) ([]Draft, error)
+	// DraftTargets calls yield with targets in their order, from after the index after or, when
+	// there are any, those of the indexes, until it answers false.
+	DraftTargets(ctx context.Context, id ID, after int, indexes []int, yield func(StoredTarget) (bool, error)) error
+
+	// Transition changes a draft's status, once for the operation; it returns the
+	// outcome of the first time and whether that was earlier.
+	Transition(ctx context.Context, id ID, t Transition, by Origin, at time.Time) (Transitioned, error)
+	// SetProgress keeps the counters unless newer ones are there, and returns what is.
+	SetProgress(ctx context.Context, id ID, p Progress, check func(Draft) error) (Progress, error)
+}
+
+// Record makes the stored answer and the audit row of what got the id.
+type Record func(id ID) (postgres.Answer, audit.Entry, error)
+
+// StoredTarget is a draft's target with its place, and the snapshot that a partner
+// segment holds for the same partner.
+type StoredTarget struct {
+	DraftTarget
+	Index    int
+	Snapshot []byte
+}
+
+// Transitioned is the outcome of a transition.
+type Transitioned struct {
+	From, To Status
+	QueuedAt *time.Time
+	At       time.Time
+	Replayed bool
+}
+
+// Recipients knows from the source who may be written to.
+type Recipients interface {
+	// Check returns the reasons against targets, by index, the gravest first.
+	Check(ctx context.Context, targets []Recipient) (map[int][]string, error)
+}
+
+// Recipient is a target as the source knows it.
+type Recipient struct {
+	PartnerID int64  `json:"partner_id"`
+	Email     string `json:"email"`
+}
+
+// Policy says which reasons against a recipient count.
+type Policy string
+
+// The values of HUB_DRAFT_RECIPIENTS.
+const (
+	// Verified lets through verified contacts of the partner alone.
+	Verified Policy = "verified"
+	// NotB2C lets through everybody but members.
+	NotB2C Policy = "not_b2c"
+)
+
+// b2cMember is the reason that counts under each policy.
+const b2cMember = "b2c_member"
+
+// ParsePolicy reads HUB_DRAFT_RECIPIENTS.
+func ParsePolicy(text string) (Policy, error) {
+	if p := Policy(text); p == Verified || p == NotB2C {
+		return p, nil
+	}
+	return "", fmt.Errorf("HUB_DRAFT_RECIPIENTS has to be %s or %s, not %q", Verified, NotB2C, text)
+}
+
+// Config is what a Service is made of.
+type Config struct {
+	Store      Store
+	Recipients Recipients
+	// Policy defaults to Verified.
+	Policy Policy
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// Service keeps segments and drafts.
+type Service struct{ c Config }
+
+// New returns a service. It touches no database.
+func New(c Config) *Service {
+	if c.Policy == "" {
+		c.Policy = Verified
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return &Service{c}
+}
+
+// SegmentCreated is the answer of create_segment.
+type SegmentCreated struct {
+	SegmentID   string `json:"segment_id" jsonschema:"Id of the segment: segmentId of save_message_draft"`
+	Name        string `json:"name" jsonschema:"Name as given"`
+	Kind        Kind   `json:"kind" jsonschema:"partner, brand or campaign"`
+	TargetCount int    `json:"targetCount" jsonschema:"Number of targets"`
+	CreatedAt   string `json:"createdAt" jsonschema:"When it was stored, UTC"`
+}
+
+// CreateSegment stores a segment once for the call's Idempotency-Key.
+func (s *Service) CreateSegment(ctx context.Context, in createSegmentIn) (tool.Written, error) {
+	w, err := s.begin(ctx, createSegment)
+	if err != nil {
+		return tool.Written{}, err
+	}
+	targets := segmentTargets(in.Targets)
+	segment, err := Segment{Name: in.Name, Kind: Kind(in.Kind), Description: in.Description, CreatedBy: in.CreatedBy, Origin: w.origin, CreatedAt: w.at}.checked(targets)
+	if err != nil {
+		return tool.Written{}, err
+	}
+	stored, err := s.c.Store.AddSegment(ctx, w.key, segment, targets, w.record(segment.TargetCount, func(id ID) (answer, detail any) {
+		return SegmentCreated{SegmentID: id.String(), Name: segment.Name, Kind: segment.Kind, TargetCount: segment.TargetCount, CreatedAt: stamp(segment.CreatedAt)},
+			map[string]any{"segment_id": id.String(), "name": segment.Name, "kind": segment.Kind, "targets": segment.TargetCount}
+	}))
+	return written(stored), err
+}
+
+// DraftSaved is the answer of save_message_draft.
+type DraftSaved struct {
+	DraftID     string `json:"draft_id" jsonschema:"Id of the draft: draftId of queue_for_review"`
+	Status      Status `json:"status" jsonschema:"draft"`
+	SegmentID   string `json:"segmentId" jsonschema:"Segment that the draft belongs to"`
+	TargetCount int    `json:"targetCount" jsonschema:"Number of targets"`
+	CreatedAt   string `json:"createdAt" jsonschema:"When it was stored, UTC"`
+}
+
+// SaveMessageDraft stores a draft once for the call's Idempotency-Key. An earlier answer
+// is given again before anybody is asked: contacts may have changed since.
+func (s *Service) SaveMessageDraft(ctx context.Context, in saveMessageDraftIn) (tool.Written, error) {
+	w, err := s.begin(ctx, saveMessageDraft)
+	if err != nil {
+		return tool.Written{}, err
+	}
+	if earlier, found, err := s.c.Store.Answered(ctx, w.key); err != nil || found {
+		return written(earlier), err
+	}
+	targets := draftTargets(in.Targets)
+	draft, err := Draft{Name: in.Name, Status: Drafted, SubjectTemplate: in.SubjectTemplate, BodyTemplate: in.BodyTemplate,
+		SenderName: in.SenderName, SenderEmail: in.SenderEmail, CreatedBy: in.CreatedBy, Origin: w.origin, CreatedAt: w.at}.checked(targets)
+	if err != nil {
+		return tool.Written{}, err
+	}
+	id, ok := ParseID(in.SegmentID)
+	if !ok {
+		return tool.Written{}, missing("segment", in.SegmentID)
+	}
+	segment, err := s.c.Store.Segment(ctx, id)
+	if err != nil {
+		return tool.Written{}, err
+	}
+	draft.SegmentID = segment.ID
+	if err := s.checkRecipients(ctx, targets, draft.TargetCount); err != nil {
+		return tool.Written{}, err
+	}
+	stored, err := s.c.Store.AddDraft(ctx, w.key, draft, targets, w.record(draft.TargetCount, func(id ID) (answer, detail any) {
+		return DraftSaved{DraftID: id.String(), Status: draft.Status, SegmentID: draft.SegmentID.String(), TargetCount: draft.TargetCount, CreatedAt: stamp(draft.CreatedAt)},
+			map[string]any{"draft_id": id.String(), "segment_id": draft.SegmentID.String(), "name": draft.Name, "targets": draft.TargetCount}
+	}))
+	return written(stored), err
+}
+
+// RefusedTarget is a target that may not be written to.
+type RefusedTarget struct {
+	Index      int    `json:"index"`
+	ExternalID int64  `json:"externalId"`
+	ToEmail    string `json:"toEmail"`
+	Reason     string `json:"reason"`
+}
+
+// checkRecipients asks the source about all targets at once. The refusal lists every
+// offender: violations up to their bound, targets whole.
+func (s *Service) checkRecipients(ctx context.Context, targets DraftTargets, count int) error {
+	asked := make([]Recipient, 0, count)
+	for t, err := range targets {
+		if err != nil {
+			return err
+		}
+		asked = append(asked, Recipient{t.ExternalID, t.ToEmail})
+	}
+	reasons, err := s.c.Recipients.Check(ctx, asked)
+	if err != nil {
+		return err
+	}
+	var v Violations
+	refused := []RefusedTarget{}
+	for i, t := range asked {
+		for _, reason := range reasons[i] {
+			if s.c.Policy == NotB2C && reason != b2cMember {
+				continue
+			}
+			v.add(at(i, pointed(reason)), reason, "%s", explained(reason, t))
+			refused = append(refused, RefusedTarget{i, t.PartnerID, t.Email, reason})
+			break
+		}
+	}
+	if len(refused) == 0 {
+		return nil
+	}
+	return fault.New(fault.Validation, "%d of %d targets may not be written to, the first of them target %d: %s.", len(refused), count, refused[0].Index, v.list[0].Message).
+		With(map[string]any{"violations": v.list, "targets": refused})
+}
+
+// pointed is the member of a target that a reason is about.
+func pointed(reason string) string {
+	if reason == "unknown_partner" {
+		return "externalId"
+	}
+	return "toEmail"
+}
+
+func explained(reason string, t Recipient) string {
+	switch reason {
+	case "unknown_partner":
+		return fmt.Sprintf("must be the id of a partner; the source has no partner %d", t.PartnerID)
+	case "not_a_verified_contact":
+		return fmt.Sprintf("must be a verified contact of partner %d with an active account (search_partner_contacts lists them)", t.PartnerID)
+	case b2cMember:
+		return "is the address of a B2C member, and members are never written to"
+	}
+	return "may not be written to: " + reason
+}
+
+// SegmentInfo is a row of list_segments.
+type SegmentInfo struct {
+	ID          string  `json:"id" jsonschema:"Segment id"`
+	Name        string  `json:"name" jsonschema:"Name"`
+	Kind        Kind    `json:"kind" jsonschema:"What the targets are: partner, brand or campaign"`
+	Description *string `json:"description" jsonschema:"Description; null without one"`
+	TargetCount int     `json:"targetCount" jsonschema:"Number of targets"`
+	CreatedBy   *string `json:"createdBy" jsonschema:"Label of whoever made it; null without one"`
+	CreatedAt   string  `json:"createdAt" jsonschema:"When it was stored, UTC"`
+}
+
+// SegmentList is the answer of list_segments.
+type SegmentList struct {
+	Segments []SegmentInfo `json:"segments" jsonschema:"Newest first"`
+}
+
+// Count is the number of segments.
+func (l SegmentList) Count() int { return len(l.Segments) }
+
+// ListSegments lists the newest segments.
+func (s *Service) ListSegments(ctx context.Context, in listSegmentsIn) (SegmentList, error) {
+	segments, err := s.c.Store.Segments(ctx, Kind(in.Kind), 0, int(in.Limit))
+	list := SegmentList{Segments: make([]SegmentInfo, len(segments))}
+	for i, x := range segments {
+		list.Segments[i] = SegmentInfo{ID: x.ID.String(), Name: x.Name, Kind: x.Kind, Description: x.Description, TargetCount: x.TargetCount, CreatedBy: x.CreatedBy, CreatedAt: stamp(x.CreatedAt)}
+	}
+	return list, err
+}
+
+// DraftInfo is a row of list_drafts.
+type DraftInfo struct {
+	ID          string    `json:"id" jsonschema:"Draft id"`
+	Name        string    `json:"name" jsonschema:"Name"`
+	Status      Status    `json:"status" jsonschema:"draft, in_review, approved, rejected, sent or cancelled"`
+	SegmentID   string    `json:"segmentId" jsonschema:"Segment of the draft"`
+	SegmentName string    `json:"segmentName" jsonschema:"Its name"`
+	SegmentKind Kind      `json:"segmentKind" jsonschema:"Its kind"`
+	TargetCount int       `json:"targetCount" jsonschema:"Number of targets"`
+	Decisions   Decisions `json:"decisions" jsonschema:"Targets by what reviewers decided"`
+	Delivery    Delivery  `json:"delivery" jsonschema:"Approved targets by what became of their mail"`
+	CreatedBy   *string   `json:"createdBy" jsonschema:"Label of whoever made it; null without one"`
+	CreatedAt   string    `json:"createdAt" jsonschema:"When it was stored, UTC"`
+	QueuedAt    *string   `json:"queuedAt" jsonschema:"When it was queued for review, UTC; null before"`
+}
+
+// DraftList is the answer of list_drafts.
+type DraftList struct {
+	Drafts []DraftInfo `json:"drafts" jsonschema:"Newest first"`
+}
+
+// Count is the number of drafts.
+func (l DraftList) Count() int { return len(l.Drafts) }
+
+// ListDrafts lists the newest drafts.
+func (s *Service) ListDrafts(ctx context.Context, in listDraftsIn) (DraftList, error) {
+	var statuses []Status
+	if in.Status != "" {
+		statuses = []Status{Status(in.Status)}
+	}
+	drafts, err := s.c.Store.Drafts(ctx, statuses, 0, int(in.Limit))
+	list := DraftList{Drafts: make([]DraftInfo, len(drafts))}
+	for i, d := range drafts {
+		list.Drafts[i] = d.info()
+	}
+	return list, err
+}
+
+func (d Draft) info() DraftInfo {
+	return DraftInfo{ID: d.ID.String(), Name: d.Name, Status: d.Status, SegmentID: d.SegmentID.String(), SegmentName: d.SegmentName, SegmentKind: d.SegmentKind, TargetCount: d.TargetCount,
+		Decisions: d.Progress.Decisions, Delivery: d.Progress.Delivery, CreatedBy: d.CreatedBy, CreatedAt: stamp(d.CreatedAt), QueuedAt: stamped(d.QueuedAt)}
+}
+
+// write is a call of a write tool on its way to the store.
+type write struct {
+	key    postgres.OnceKey
+	origin Origin
+	caller caller.Caller
+	input  []byte
+	start  time.Time
+	// at is the time that is stored: what is answered is what can be read back.
+	at time.Time
+}
+
+// begin makes the key of the call.
+func (s *Service) begin(ctx context.Context, name string) (write, error) {
+	sent, c, now := tool.IdempotencyFrom(ctx), caller.From(ctx), s.c.Now()
+	fingerprint, err := postgres.Fingerprint(sent.Input)
+	return write{origin: origin(c), caller: c, input: sent.Input, start: time.Now(), at: now.UTC().Truncate(time.Millisecond),
+		key: postgres.OnceKey{Credential: c.CredentialID, Tool: name, Key: sent.Key, Fingerprint: fingerprint}}, err
+}
+
+// record makes what is stored beside the effect.
+func (w write) record(count int, of func(ID) (answer, detail any)) Record {
+	return func(id ID) (postgres.Answer, audit.Entry, error) {
+		answer, detail := of(id)
+		data, err := json.Marshal(answer)
+		return postgres.Answer{Data: data, Count: count}, audit.Entry{At: w.at, Caller: w.caller, Tool: w.key.Tool, Outcome: audit.OK, Count: count,
+			Took: time.Since(w.start), InputHash: audit.HashInput(w.input), Detail: detail}, err
+	}
+}
+
+func written(a postgres.Answer) tool.Written {
+	return tool.Written{Data: a.Data, Rows: a.Count, Again: a.Replayed}
+}
+
+func origin(c caller.Caller) Origin {
+	return Origin{Service: c.Service, ExternalUserID: c.ExternalUserID, CredentialID: c.CredentialID, HubUser: c.HubUser}
+}
+
+// missing is the refusal of an id that names nothing.
+func missing(kind, id string) error {
+	if r := []rune(strings.ToValidUTF8(id, "\ufffd")); len(r) > 40 {
+		id = string(r[:40]) + "…"
+	}
+	return fault.New(fault.NotFound, "There is no %s %q.", kind, id)
+}
+
+// Missing is E_NOT_FOUND for the store.
+func Missing(kind string, id ID) error { return missing(kind, id.String()) }

@@ -1,0 +1,113 @@
+package authoring
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"iter"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"hub.internal/pkg/schema"
+)
+
+// segmentTargets reads the targets of a validated input where they are: snapshots are
+// parts of raw, not copies.
+func segmentTargets(raw json.RawMessage) SegmentTargets {
+	return elements(raw, func(t *SegmentTarget, name string, value jsontext.Value) error {
+		switch name {
+		case "externalId":
+			return whole(value, &t.ExternalID)
+		case "snapshot":
+			t.Snapshot = value
+		}
+		return nil
+	})
+}
+
+// draftTargets reads the targets of a validated input; contexts are parts of raw.
+func draftTargets(raw json.RawMessage) DraftTargets {
+	return elements(raw, func(t *DraftTarget, name string, value jsontext.Value) error {
+		switch name {
+		case "externalId":
+			return whole(value, &t.ExternalID)
+		case "toEmail":
+			return text(value, &t.ToEmail)
+		case "toName":
+			return text(value, &t.ToName)
+		case "subject":
+			return text(value, &t.Subject)
+		case "body":
+			return text(value, &t.Body)
+		case "context":
+			t.Context = value
+		}
+		return nil
+	})
+}
+
+// elements yields the objects of a list, each made member by member.
+func elements[T any](raw json.RawMessage, set func(*T, string, jsontext.Value) error) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		// Over a bytes.Buffer the decoder reads raw itself, so that a value stays valid.
+		dec := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true)) // refused before
+		fail := func(err error) {
+			var none T
+			yield(none, fmt.Errorf("targets: %w", err))
+		}
+		if _, err := dec.ReadToken(); err != nil {
+			fail(err)
+			return
+		}
+		for dec.PeekKind() == '{' {
+			var element T
+			if err := members(dec, &element, set); err != nil {
+				fail(err)
+				return
+			}
+			if !yield(element, nil) {
+				return
+			}
+		}
+		if _, err := dec.ReadToken(); err != nil {
+			fail(err)
+		}
+	}
+}
+
+func members[T any](dec *jsontext.Decoder, element *T, set func(*T, string, jsontext.Value) error) error {
+	if _, err := dec.ReadToken(); err != nil {
+		return err
+	}
+	for dec.PeekKind() == '"' {
+		name, err := dec.ReadToken()
+		if err != nil {
+			return err
+		}
+		member := name.String()
+		value, err := dec.ReadValue()
+		if err != nil {
+			return err
+		}
+		if err := set(element, member, value[:len(value):len(value)]); err != nil {
+			return err
+		}
+	}
+	_, err := dec.ReadToken()
+	return err
+}
+
+func whole(value jsontext.Value, to *int64) error {
+	n, ok := schema.Int64(value)
+	if !ok {
+		return fmt.Errorf("%s is no whole number", value)
+	}
+	*to = n
+	return nil
+}
+
+func text(value jsontext.Value, to *string) error {
+	b, err := jsontext.AppendUnquote(nil, value)
+	*to = string(b)
+	return err
+}

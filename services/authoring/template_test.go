@@ -1,0 +1,137 @@
+package authoring
+
+import (
+	"encoding/json"
+	"fmt"
+	"html"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestTemplateIsWhatItSays builds a template from pieces whose result is known.
+func TestTemplateIsWhatItSays(t *testing.T) {
+	t.Parallel()
+	literal := rapid.StringOf(rapid.RuneFrom([]rune("ab <&}\n가\"'/p>"))).Filter(func(s string) bool { return !strings.Contains(s, "{{") })
+	key := rapid.StringMatching(`[a-z가 .]{1,8}`)
+	rapid.Check(t, func(t *rapid.T) {
+		members := rapid.MapOfN(key, rapid.String(), 1, 4).Draw(t, "context")
+		context, err := json.Marshal(members)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var template, text, escaped strings.Builder
+		for range rapid.IntRange(0, 6).Draw(t, "pieces") {
+			piece := literal.Draw(t, "literal")
+			template.WriteString(piece)
+			text.WriteString(piece)
+			escaped.WriteString(piece)
+			k := rapid.SampledFrom(keysOf(members)).Draw(t, "key")
+			template.WriteString("{{context." + k + "}}")
+			text.WriteString(members[k])
+			escaped.WriteString(html.EscapeString(members[k]))
+		}
+		parsed, err := ParseTemplate(template.String())
+		if err != nil {
+			t.Fatalf("%q: %v", template.String(), err)
+		}
+		want := text.String()
+		if parsed.HTML {
+			want = escaped.String()
+		}
+		got, err := parsed.render(&values{context: context})
+		if err != nil || got != want {
+			t.Fatalf("%q is %q, %v; want %q", template.String(), got, err, want)
+		}
+	})
+}
+
+func keysOf(m map[string]string) (keys []string) {
+	for k := range m {
+		keys = append(keys, k)
+	}
+	return keys
+}
+
+func TestWhatIsHTML(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"<p>a</p>": true, "a<br>b": true, "<BR/>": true, "<a href=\"x\">": true, "<!DOCTYPE html>": true, "<!-- x -->": true, "<h1>": true, "</div>": true, "<img src=x onerror=y>": true,
+		"": false, "a < b > c": false, "<kim@partner.example>": false, "<https://hub.example>": false, "x<y": false, "<p": false, "<script>": false, "{{context.html}}": false, "<x-y>": false, "<pa>": false,
+	} {
+		if got, err := ParseTemplate(text); err != nil || got.HTML != want {
+			t.Errorf("%q: %t, %v", text, got.HTML, err)
+		}
+	}
+}
+
+// TestContentHashSeesEverything moves each byte between and within the parts of a mail.
+func TestContentHashSeesEverything(t *testing.T) {
+	t.Parallel()
+	seen := map[[32]byte]Mail{}
+	for _, m := range []Mail{
+		{}, {Subject: "a"}, {Body: "a"}, {ToName: "a"}, {ToEmail: "a"}, {HTML: true}, {Subject: "ab"}, {Subject: "a", Body: "b"}, {Subject: "b", Body: "a"}, {Subject: "a\x00b"},
+		{Subject: "a", HTML: true}, {Body: "ab"}, {Body: "a", ToName: "b"}, {ToName: "ab"}, {ToName: "a", ToEmail: "b"}, {ToEmail: "A"}, {Body: "text"}, {Body: "html"},
+	} {
+		if twin, there := seen[m.ContentHash()]; there {
+			t.Errorf("%+v and %+v have one hash", m, twin)
+		}
+		seen[m.ContentHash()] = m
+	}
+	const pinned = "fc1dabe0c53e0e2b50d0350d7a6ade254ce19d03f82b59e3861620e8109bfa77"
+	a := Mail{ToEmail: "a@b.example", ToName: "A", Subject: "S", Body: "B"}
+	if got := fmt.Sprintf("%x", a.ContentHash()); got != pinned {
+		t.Errorf("the hash that approvals are bound to has changed: %s", got)
+	}
+}
+
+// FuzzTemplate looks for a text that is accepted and then cannot be rendered, or crashes.
+func FuzzTemplate(f *testing.F) {
+	for _, s := range []string{"", "{{toName}}", "{{context.a}}", "{{", "}}", "{{{", "{{context.{}}", "a{{toEmail}}b{{toEmail}}"} {
+		f.Add(s, `{"a":"b"}`)
+	}
+	f.Fuzz(func(t *testing.T, text, context string) {
+		parsed, err := ParseTemplate(text)
+		if err != nil {
+			return
+		}
+		v := &values{toName: "N", toEmail: "e@x.example", context: []byte(context)}
+		missing := 0
+		parsed.pieces(v, func(string, bool) {}, func(error) { missing++ })
+		if _, err := parsed.render(v); (err != nil) != (missing > 0) {
+			t.Fatalf("%q: %d missing, %v", text, missing, err)
+		}
+		if !strings.Contains(text, "{{") {
+			if got, _ := parsed.render(v); got != text {
+				t.Fatalf("%q became %q", text, got)
+			}
+		}
+	})
+}
+
+func TestIDs(t *testing.T) {
+	t.Parallel()
+	for _, bad := range []string{"", "0", "-1", "+1", "01", " 1", "1 ", "1.0", "1e3", "x", "9223372036854775808", "１"} {
+		if id, ok := ParseID(bad); ok {
+			t.Errorf("%q is %s", bad, id)
+		}
+	}
+	for _, good := range []string{"1", "9007199254740993", "9223372036854775807"} {
+		if id, ok := ParseID(good); !ok || id.String() != good {
+			t.Errorf("%q is %s", good, id)
+		}
+	}
+}
+
+func TestPolicyIsNamed(t *testing.T) {
+	t.Parallel()
+	if _, err := ParsePolicy("anybody"); err == nil || !strings.Contains(err.Error(), "HUB_DRAFT_RECIPIENTS") {
+		t.Error(err)
+	}
+	for _, p := range []Policy{Verified, NotB2C} {
+		if got, err := ParsePolicy(string(p)); err != nil || got != p {
+			t.Error(got, err)
+		}
+	}
+}

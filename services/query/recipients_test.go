@@ -1,0 +1,185 @@
+package query_test
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-kit/kit/sd"
+	"pgregory.net/rapid"
+
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/remote"
+	"hub.internal/services/query"
+)
+
+// people fills a source with partners, contacts of each sort and members.
+func people(t *testing.T) *tools {
+	t.Helper()
+	const day = "2026-01-01 00:00:00"
+	x := serve(t)
+	x.insert("partner", [][]any{{1, "one", nil, "KR", day}, {2, "two", nil, "KR", day}, {3, "three", nil, "KR", day}})
+	x.insert("partner_admin", [][]any{
+		{11, 1, "a", "Ada@One.example", 1, "READY", nil, nil, day}, {12, 1, "b", "pending@one.example", 1, "PENDING", nil, nil, day},
+		{13, 1, "c", "unverified@one.example", 0, "READY", nil, nil, day}, {14, 1, "d", "both@one.example", 1, "READY", nil, nil, day},
+		{21, 2, "e", "eve@two.example", 1, "READY", nil, nil, day}, {22, 2, "f", "left@two.example", 1, "LEAVE", nil, nil, day},
+		{99, 77, "g", "orphan@gone.example", 1, "READY", nil, nil, day},
+	})
+	x.insert("member", [][]any{{1, "m", "Member@B2C.example", "KR", nil, day}, {2, "n", "both@one.example", "KR", nil, day}})
+	return x
+}
+
+func TestRecipients(t *testing.T) {
+	t.Parallel()
+	x := people(t)
+	keys, err := caller.NewKeys([]string{"internal-0123456789abcdef01234567"}, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	query.NewRecipients(x.source).Mount(mux, keys, slog.New(slog.DiscardHandler))
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	client := remote.New(remote.Options{Service: "query", Instancer: sd.FixedInstancer{strings.TrimPrefix(server.URL, "http://")}, Keys: keys, Logger: slog.New(slog.DiscardHandler)})
+	t.Cleanup(client.Close)
+	check := func(targets ...query.Recipient) (query.RecipientsResponse, error) {
+		return remote.Call[query.RecipientsRequest, query.RecipientsResponse](t.Context(), client, query.RecipientsPath, true, query.RecipientsRequest{Targets: targets})
+	}
+	cases := []struct {
+		partner int64
+		email   string
+		want    string
+	}{
+		{1, "ada@one.example", ""}, {1, "ADA@ONE.EXAMPLE", ""}, {2, "eve@two.example", ""},
+		{1, "pending@one.example", "[not_a_verified_contact]"}, {1, "unverified@one.example", "[not_a_verified_contact]"}, {2, "left@two.example", "[not_a_verified_contact]"},
+		{2, "ada@one.example", "[not_a_verified_contact]"}, {3, "ada@one.example", "[not_a_verified_contact]"}, {1, "nobody@one.example", "[not_a_verified_contact]"},
+		{4, "ada@one.example", "[unknown_partner]"}, {0, "x@y.example", "[unknown_partner]"}, {9223372036854775807, "x@y.example", "[unknown_partner]"}, {77, "orphan@gone.example", "[unknown_partner]"},
+		{1, "both@one.example", "[b2c_member]"}, {1, "member@b2c.example", "[b2c_member not_a_verified_contact]"}, {1, "MEMBER@B2C.EXAMPLE", "[b2c_member not_a_verified_contact]"},
+		{4, "member@b2c.example", "[b2c_member unknown_partner]"}, {1, "' OR 1=1 -- @x.example", "[not_a_verified_contact]"}, {1, "%@one.example", "[not_a_verified_contact]"}, {1, "", "[not_a_verified_contact]"},
+	}
+	var all []query.Recipient
+	var want []string
+	for i, c := range cases {
+		all = append(all, query.Recipient{PartnerID: c.partner, Email: c.email})
+		if c.want != "" {
+			want = append(want, fmt.Sprint("{", i, " ", c.want, "}"))
+		}
+		got, err := check(all[i])
+		text := ""
+		if len(got.Targets) == 1 {
+			text = fmt.Sprint(got.Targets[0].Reasons)
+		}
+		if err != nil || text != c.want {
+			t.Errorf("%d, %q: %+v, %v; want %s", c.partner, c.email, got, err, c.want)
+		}
+	}
+	if got, err := check(all...); err != nil || fmt.Sprint(got.Targets) != "["+strings.Join(want, " ")+"]" {
+		t.Errorf("together: %v, %v; want %v", got.Targets, err, want)
+	}
+	if got, err := check(); err != nil || got.Targets == nil || len(got.Targets) != 0 {
+		t.Errorf("nobody: %+v, %v", got, err)
+	}
+	if _, err := check(make([]query.Recipient, 10_001)...); !fault.Is(err, fault.Validation) {
+		t.Errorf("too many: %v", err)
+	}
+	// The longest addresses of a whole draft fit.
+	long := make([]query.Recipient, 10_000)
+	for i := range long {
+		long[i] = query.Recipient{PartnerID: 1 << 62, Email: fmt.Sprintf("%0242d@x.example", i)}
+	}
+	if got, err := check(long...); err != nil || len(got.Targets) != len(long) {
+		t.Errorf("%d of the longest: %v", len(got.Targets), err)
+	}
+	server.Close()
+	if _, err := check(all...); !fault.Is(err, fault.DB) {
+		t.Errorf("away: %v", err)
+	}
+	res := httptest.NewRecorder()
+	mux.ServeHTTP(res, httptest.NewRequest(http.MethodPost, query.RecipientsPath, strings.NewReader(`{}`)))
+	if res.Code != http.StatusUnauthorized {
+		t.Errorf("without a token: %d", res.Code)
+	}
+}
+
+// TestRecipientsLikeAnOracle compares random worlds with the rules written as loops; there
+// are more targets than one statement takes.
+func TestRecipientsLikeAnOracle(t *testing.T) {
+	t.Parallel()
+	x := serve(t)
+	const day = "2026-01-01 00:00:00"
+	type contact struct {
+		partner  int64
+		email    string
+		verified bool
+		status   string
+	}
+	var contacts []contact
+	members := map[string]bool{}
+	var rows, partners, memberRows [][]any
+	for i := range int64(1500) {
+		partners = append(partners, []any{i * 2, "p", nil, "KR", day}) // odd ids are unknown
+		c := contact{i * 2, fmt.Sprintf("C%d@p%d.example", i, i), i%3 != 0, []string{"READY", "READY", "PENDING"}[i%5%3]}
+		contacts = append(contacts, c)
+		rows = append(rows, []any{nil, c.partner + 0, "c", c.email, c.verified, c.status, nil, nil, day})
+		if i%7 == 0 {
+			members[strings.ToLower(c.email)] = true
+			memberRows = append(memberRows, []any{nil, "m", strings.ToUpper(c.email), "KR", nil, day})
+		}
+	}
+	partners = partners[1:] // 0 would be numbered by the server
+	for i := range rows {
+		rows[i][0] = i + 1
+	}
+	for i := range memberRows {
+		memberRows[i][0] = i + 1
+	}
+	x.insert("partner", partners)
+	x.insert("partner_admin", rows)
+	x.insert("member", memberRows)
+	judge := query.NewRecipients(x.source)
+	rapid.Check(t, func(rt *rapid.T) {
+		n := rapid.SampledFrom([]int{1, 5, 999, 1000, 1001, 2500}).Draw(rt, "targets")
+		seed := rapid.Int64Range(1, 1_000_000).Draw(rt, "seed")
+		targets := make([]query.Recipient, n)
+		want := map[int]string{}
+		for i := range targets {
+			c := contacts[(seed+int64(i)*7)%int64(len(contacts))]
+			targets[i] = query.Recipient{PartnerID: c.partner, Email: c.email}
+			switch (seed + int64(i)) % 4 {
+			case 1:
+				targets[i].PartnerID++
+			case 2:
+				targets[i].Email = strings.ToLower(c.email)
+			case 3:
+				targets[i].PartnerID = (c.partner + 2) % 2998
+			}
+			p, reasons := targets[i].PartnerID, []query.Reason(nil)
+			if members[strings.ToLower(c.email)] {
+				reasons = append(reasons, query.B2CMember)
+			}
+			switch {
+			case p%2 == 1 || p == 0:
+				reasons = append(reasons, query.UnknownPartner)
+			case p != c.partner || !c.verified || c.status != "READY":
+				reasons = append(reasons, query.NotAVerifiedContact)
+			}
+			if reasons != nil {
+				want[i] = fmt.Sprint(reasons)
+			}
+		}
+		got, err := judge.Check(t.Context(), query.RecipientsRequest{Targets: targets})
+		if err != nil || len(got.Targets) != len(want) {
+			rt.Fatalf("%d refused, want %d; %v", len(got.Targets), len(want), err)
+		}
+		for _, r := range got.Targets {
+			if fmt.Sprint(r.Reasons) != want[r.Index] {
+				rt.Fatalf("%+v: %v, want %s", targets[r.Index], r.Reasons, want[r.Index])
+			}
+		}
+	})
+}

@@ -41,6 +41,9 @@ func devEnv(e environment) map[string]string {
 			values[k.variable] = issued.Key
 		}
 	}
+	for _, u := range devUsers {
+		values[u.variable+"_EMAIL"], values[u.variable+"_PASSWORD"] = u.email, userPassword(e, u.name)
+	}
 	return values
 }
 

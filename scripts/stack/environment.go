@@ -55,6 +55,9 @@ func (e environment) settings(s service) map[string]string {
 	if s.catalog {
 		env["HUB_CATALOG"] = e.layout.path("deploy", "catalog.json")
 	}
+	if s.layer == layerEdge {
+		env["HUB_INSECURE_COOKIES"] = "1" // plain HTTP on this machine
+	}
 	for name, value := range e.overrides(s) {
 		env[name] = value
 		// Services refuse to be told a setting and a file that holds it.

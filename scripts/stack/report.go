@@ -32,6 +32,9 @@ func summary(out io.Writer, e environment) {
 		fmt.Fprintf(w, "  API key, all scopes\t%s\n", key)
 		fmt.Fprintf(w, "  API key, read only\t%s\n", values["HUB_API_KEY_READONLY"])
 	}
+	fmt.Fprintf(w, "  Console\t%s/login\n", values["HUB_URL"])
+	fmt.Fprintf(w, "  Reviewer\t%s  %s\n", values["HUB_REVIEWER_EMAIL"], values["HUB_REVIEWER_PASSWORD"])
+	fmt.Fprintf(w, "  Administrator\t%s  %s\n", values["HUB_ADMIN_EMAIL"], values["HUB_ADMIN_PASSWORD"])
 	source := "sample data in a private MariaDB (" + sourceDatabase + ")"
 	if e.options.sourceDSN != "" {
 		source = "your own (SOURCE_DSN)"

@@ -70,7 +70,7 @@ func bringUp(ctx context.Context, e environment, p progress) error {
 		return err
 	}
 	if i := slices.IndexFunc(e.services, func(s service) bool { return s.pepper }); i >= 0 {
-		if err := issueKeys(ctx, e, e.services[i]); err != nil {
+		if err := errors.Join(issueKeys(ctx, e, e.services[i]), addUsers(ctx, e, e.services[i])); err != nil {
 			return err
 		}
 	}

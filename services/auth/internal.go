@@ -34,9 +34,42 @@ type VerifyResponse struct {
 	ExpiresAt *time.Time `json:"expires_at"`
 }
 
+// ResolvePath is where the gateway asks about a console session.
+const ResolvePath = "/internal/sessions/resolve"
+
+// ResolveRequest asks whose a session is; ID is the secret that the browser keeps.
+type ResolveRequest struct {
+	ID string `json:"id"`
+}
+
+// ResolveResponse tells it. Session names the session without being its secret.
+type ResolveResponse struct {
+	Session string   `json:"session"`
+	User    string   `json:"user"`
+	Email   string   `json:"email"`
+	Name    string   `json:"name"`
+	Roles   []string `json:"roles"`
+	// ExpiresAt is when the session ends unless it is used. Who caches the answer must not
+	// use it for longer.
+	ExpiresAt time.Time `json:"expires_at"`
+}
+
+// MountPeople serves the internal operation on sessions.
+func MountPeople(mux *http.ServeMux, p *People, keys *caller.Keys, logger *slog.Logger) {
+	tool.Operation(mux, ResolvePath, 0, keys, logger, p.resolve, telemetry.Endpoint)
+}
+
+func (p *People) resolve(ctx context.Context, in ResolveRequest) (ResolveResponse, error) {
+	r, err := p.Resolve(ctx, in.ID)
+	if err != nil {
+		return ResolveResponse{}, err
+	}
+	return ResolveResponse{Session: r.Session.ID, User: r.User.ID, Email: r.User.Email, Name: r.User.Name, Roles: r.User.Roles, ExpiresAt: r.Session.Ends()}, nil
+}
+
 // Mount serves the manifest, the tools and the internal operations.
 func Mount(mux *http.ServeMux, s *Service, keys *caller.Keys, logger *slog.Logger) {
-	tool.Mount(mux, "auth", Tools(s), keys, logger, func(spec tool.Spec) endpoint.Middleware { return telemetry.Endpoint(spec.Name) })
+	tool.MountAs(mux, Manifest(s), Tools(s), keys, logger, func(spec tool.Spec) endpoint.Middleware { return telemetry.Endpoint(spec.Name) })
 	tool.Operation(mux, VerifyPath, 0, keys, logger, s.verify, telemetry.Endpoint)
 }
 

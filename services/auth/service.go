@@ -1,6 +1,7 @@
 // Package auth owns API keys: who may call Hub's tools, with which scopes and within
-// which limits. It refuses to keep or log a key itself, and to count calls: the
-// gateway enforces what a verified key says.
+// which limits; and People: who may sign in to the console, and who has. It refuses to keep
+// or log a key, a password or a session's secret itself, and to count calls: the gateway
+// enforces what a verified key says.
 package auth
 
 import (

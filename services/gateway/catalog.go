@@ -43,6 +43,7 @@ type Catalog struct {
 type merged struct {
 	byName  map[string]*Entry
 	ordered []*Entry
+	console []*consoleRoute
 }
 
 // NewCatalog returns one without tools.
@@ -105,6 +106,10 @@ func merge(manifests map[string]tool.Manifest) (*merged, error) {
 			all.byName[spec.Name] = e
 			all.ordered = append(all.ordered, e)
 		}
+	}
+	var err error
+	if all.console, err = mergeConsole(manifests); err != nil {
+		return nil, err
 	}
 	sort.Slice(all.ordered, func(i, j int) bool {
 		a, b := all.ordered[i].Spec, all.ordered[j].Spec

@@ -43,8 +43,14 @@ func (g *Gateway) Routes(mux *http.ServeMux) {
 	route("/api/tools/{name}/detail", map[string]http.Handler{"GET": g.server(g.Listing(g.detail))})
 	route("/openapi.json", map[string]http.Handler{"GET": http.HandlerFunc(g.openAPI)})
 	mux.Handle("/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		g.newCall(r).writeFailure(w, fault.New(fault.NotFound, "There is nothing at %s. GET /api/tools lists the tools.", printable(r.URL.Path)), 0)
+		if g.Console == nil || !g.Console.serve(g, w, r) {
+			g.nothing(w, r)
+		}
 	}))
+}
+
+func (g *Gateway) nothing(w http.ResponseWriter, r *http.Request) {
+	g.newCall(r).writeFailure(w, fault.New(fault.NotFound, "There is nothing at %s. GET /api/tools lists the tools.", printable(r.URL.Path)), 0)
 }
 
 // wrongMethod answers 405 with Allow. Spec: the code is not shown; the request is at fault, so E_VALIDATION.

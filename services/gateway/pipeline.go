@@ -26,6 +26,8 @@ type Gateway struct {
 	Logger   *slog.Logger
 	// Failures is the limit on failed credentials of one client address.
 	Failures Rate
+	// Console is the part for people; nil serves none.
+	Console *Console
 	// TrustedHops is how many proxies in front of the gateway append to X-Forwarded-For.
 	TrustedHops int
 }

@@ -10,7 +10,6 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/process"
-	"hub.internal/pkg/tool"
 	"hub.internal/services/auth"
 	"hub.internal/services/auth/postgres"
 )
@@ -27,14 +26,14 @@ const (
 // root is the command line; environ is its environment.
 func root(environ []string) *cobra.Command {
 	c := process.Program{
-		Name: "auth", Short: "The service that owns API keys, and the commands to manage them",
+		Name: "auth", Short: "The service that owns API keys and the console's users, and the commands to manage them",
 		Serve: serve, Migrate: postgres.Migrate,
-		Manifest: func() any { return tool.ManifestOf("auth", auth.Tools(nil)) },
+		Manifest: func() any { return auth.Manifest(nil) },
 	}.Command(environ)
 	for _, sub := range c.Commands() {
 		sub.RunE = run(sub.RunE)
 	}
-	c.AddCommand(apikeys(environ))
+	c.AddCommand(apikeys(environ), users(environ))
 	return c
 }
 

@@ -1,9 +1,10 @@
-// Command auth is the service that owns API keys, and the commands to manage them.
+// Command auth is the service that owns API keys and the console's users, and the commands to manage them.
 package main
 
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"hub.internal/pkg/config"
 	"hub.internal/pkg/process"
 	"hub.internal/services/auth"
+	"hub.internal/services/auth/oidc"
 	"hub.internal/services/auth/postgres"
 )
 
@@ -22,6 +24,26 @@ type settings struct {
 	WriteStoreURL  config.Secret `env:"HUB_WRITE_STORE_URL,required,notEmpty"`
 	Pepper         config.Secret `env:"HUB_KEY_PEPPER,required,notEmpty"`
 	PepperPrevious config.Secret `env:"HUB_KEY_PEPPER_PREVIOUS"`
+	// PublicURL is where browsers reach the gateway; OIDC needs it.
+	PublicURL        string            `env:"HUB_PUBLIC_URL"`
+	OIDCIssuer       string            `env:"HUB_OIDC_ISSUER"`
+	OIDCClientID     string            `env:"HUB_OIDC_CLIENT_ID"`
+	OIDCClientSecret config.Secret     `env:"HUB_OIDC_CLIENT_SECRET"`
+	OIDCRolesClaim   string            `env:"HUB_OIDC_ROLES_CLAIM"`
+	OIDCRoles        map[string]string `env:"HUB_OIDC_ROLES"`
+}
+
+// console makes the pages, with single sign-on where it is configured.
+func (s settings) console(people *auth.People, keys *caller.Keys, logger *slog.Logger) (*auth.Console, error) {
+	if s.OIDCIssuer == "" {
+		return auth.NewConsole(people, nil, keys, logger)
+	}
+	provider, err := oidc.New(oidc.Config{Issuer: s.OIDCIssuer, ClientID: s.OIDCClientID, ClientSecret: s.OIDCClientSecret.Reveal(),
+		PublicURL: s.PublicURL, RolesClaim: s.OIDCRolesClaim, Roles: s.OIDCRoles})
+	if err != nil {
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	return auth.NewConsole(people, provider, keys, logger)
 }
 
 func serve(ctx context.Context, environ []string) error {
@@ -47,11 +69,21 @@ func serve(ctx context.Context, environ []string) error {
 	}
 	p.OnStop("write store", func(context.Context) error { store.Close(); return nil })
 	p.Ready("write store", store.Ready)
+	people, err := auth.NewPeople(auth.PeopleConfig{Store: store, Now: time.Now, Logger: p.Logger})
+	if err != nil {
+		return err
+	}
+	console, err := s.console(people, keys, p.Logger)
+	if err != nil {
+		return err
+	}
 	service := auth.New(auth.Config{Store: store, Peppers: peppers, Now: time.Now, Logger: p.Logger})
 	mux := http.NewServeMux()
 	p.Health(mux)
 	p.Operations(mux)
 	auth.Mount(mux, service, keys, p.Logger)
+	auth.MountPeople(mux, people, keys, p.Logger)
+	console.Mount(mux)
 	addr, err := p.Serve("internal", s.Addr, mux)
 	if err != nil {
 		return err
@@ -59,6 +91,8 @@ func serve(ctx context.Context, environ []string) error {
 	if err := p.Announce("auth", addr); err != nil {
 		return err
 	}
-	p.Go(p.Background(), "peppers", service.CheckPeppers)
+	background := p.Background()
+	p.Go(background, "peppers", service.CheckPeppers)
+	p.Go(background, "old sessions", people.Reap)
 	return p.Run(ctx)
 }

@@ -4,9 +4,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -19,6 +21,7 @@ import (
 	"hub.internal/pkg/postgres"
 	"hub.internal/pkg/process"
 	"hub.internal/pkg/remote"
+	"hub.internal/pkg/web"
 	"hub.internal/services/gateway"
 	"hub.internal/services/gateway/redis"
 )
@@ -34,6 +37,10 @@ type settings struct {
 	FailuresRate int           `env:"HUB_FAILED_AUTH_PER_MINUTE" envDefault:"300"`
 	FailureBurst int           `env:"HUB_FAILED_AUTH_BURST" envDefault:"300"`
 	TrustedHops  int           `env:"HUB_TRUSTED_PROXY_HOPS" envDefault:"0"`
+	// InsecureCookies is for a console over plain HTTP: cookies are then not Secure.
+	InsecureCookies bool `env:"HUB_INSECURE_COOKIES"`
+	// PublicURL is where browsers reach the gateway, when a proxy in front changes the Host header.
+	PublicURL string `env:"HUB_PUBLIC_URL"`
 }
 
 func main() {
@@ -82,7 +89,11 @@ func serve(ctx context.Context, environ []string) error {
 	}
 	p.OnStop("clients", func(context.Context) error { clients.Close(); return nil })
 	cache := gateway.NewKeyCache(gateway.AskAuth(clients["auth"]), time.Now)
-	g := &gateway.Gateway{Keys: cache, Limiter: limiter, Catalog: catalog, Services: clients, Audit: log, Logger: p.Logger,
+	console, err := consoleOf(s, keys, clients["auth"], p.Logger)
+	if err != nil {
+		return err
+	}
+	g := &gateway.Gateway{Console: console, Keys: cache, Limiter: limiter, Catalog: catalog, Services: clients, Audit: log, Logger: p.Logger,
 		Failures: gateway.Rate{PerMinute: s.FailuresRate, Burst: s.FailureBurst}, TrustedHops: s.TrustedHops}
 
 	p.Go(background, "rate limits", limiter.Run)
@@ -104,6 +115,21 @@ func serve(ctx context.Context, environ []string) error {
 		return err
 	}
 	return p.Run(ctx)
+}
+
+// consoleOf makes the part for people with browsers.
+func consoleOf(s settings, keys *caller.Keys, auth *remote.Client, logger *slog.Logger) (*gateway.Console, error) {
+	pages, err := web.New(web.Options{Service: "gateway", Keys: keys, Logger: logger})
+	if err != nil {
+		return nil, err
+	}
+	c := &gateway.Console{Sessions: gateway.NewSessionCache(gateway.AskAuthForSession(auth), time.Now), Pages: pages, PlainCookies: s.InsecureCookies}
+	if s.PublicURL != "" {
+		if err := c.Protection.AddTrustedOrigin(strings.TrimRight(s.PublicURL, "/")); err != nil {
+			return nil, fmt.Errorf("configuration: HUB_PUBLIC_URL: %w", err)
+		}
+	}
+	return c, nil
 }
 
 // dial makes a client for auth, for each service that the catalog knows and for each

@@ -1,0 +1,140 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+)
+
+//go:embed assets
+var ownAssets embed.FS
+
+// types are those that are served; the system's table differs from machine to machine.
+var types = map[string]string{
+	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
+	".png": "image/png", ".ico": "image/x-icon", ".woff2": "font/woff2", ".txt": "text/plain; charset=utf-8",
+}
+
+// assets are files under an address that changes with their content, so that a browser may
+// keep them for ever.
+type assets struct {
+	prefix string
+	byName map[string]*asset
+}
+
+type asset struct {
+	kind         string
+	hash         string
+	body, packed []byte
+}
+
+func assetPrefix(service string) string { return "/assets/" + service + "/" }
+
+func loadAssets(service string, more fs.FS) (*assets, error) {
+	a := &assets{prefix: assetPrefix(service), byName: map[string]*asset{}}
+	own, err := fs.Sub(ownAssets, "assets")
+	if err != nil {
+		return nil, err
+	}
+	for _, files := range []fs.FS{own, more} {
+		if files == nil {
+			continue
+		}
+		err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			body, err := fs.ReadFile(files, name)
+			if err != nil {
+				return err
+			}
+			kind := types[path.Ext(name)]
+			if kind == "" {
+				kind = mime.TypeByExtension(path.Ext(name))
+			}
+			if kind == "" {
+				return fmt.Errorf("asset %s: unknown type", name)
+			}
+			sum := sha256.Sum256(body)
+			packed, err := pack(body)
+			a.byName[name] = &asset{kind: kind, hash: hex.EncodeToString(sum[:6]), body: body, packed: packed}
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("web: %w", err)
+		}
+	}
+	return a, nil
+}
+
+func pack(body []byte) ([]byte, error) {
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(body); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	if b.Len() >= len(body) {
+		return nil, nil
+	}
+	return b.Bytes(), nil
+}
+
+// url is where an asset is: /assets/SERVICE/HASH/NAME.
+func (a *assets) url(name string) (string, error) {
+	file, ok := a.byName[name]
+	if !ok {
+		return "", fmt.Errorf("there is no asset %q", name)
+	}
+	return a.prefix + file.hash + "/" + name, nil
+}
+
+func (a *assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	hash, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, a.prefix), "/")
+	file, ok := a.byName[name]
+	h := w.Header()
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	if !ok {
+		h.Set("Cache-Control", "no-store")
+		http.Error(w, "There is no such asset.", http.StatusNotFound)
+		return
+	}
+	// While two releases run side by side a page may ask for the other's file: a near one
+	// serves better than none, but must not be kept under that address.
+	if hash == file.hash {
+		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	} else {
+		h.Set("Cache-Control", "no-store")
+	}
+	h.Set("Content-Type", file.kind)
+	h.Set("ETag", `"`+file.hash+`"`)
+	h.Set("Vary", "Accept-Encoding")
+	if r.Header.Get("If-None-Match") == h.Get("ETag") {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	body := file.body
+	if file.packed != nil && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		h.Set("Content-Encoding", "gzip")
+		body = file.packed
+	}
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(body)
+	}
+}

@@ -1,0 +1,61 @@
+package web
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+)
+
+// Flash is a message for the next page.
+type Flash struct {
+	// Kind is "done" or "wrong".
+	Kind string `json:"k"`
+	Text string `json:"t"`
+}
+
+const (
+	flashCookie = "flash"
+	// flashLifetime in seconds bounds how long a message waits for its page.
+	flashLifetime = 60
+	maxFlash      = 500
+)
+
+// Done tells the next page that something worked.
+func Done(w http.ResponseWriter, r *http.Request, text string) { setFlash(w, r, Flash{"done", text}) }
+
+// Wrong tells the next page that something did not work.
+func Wrong(w http.ResponseWriter, r *http.Request, text string) { setFlash(w, r, Flash{"wrong", text}) }
+
+// Go sends the browser to a page, after a form was dealt with: reloading that page repeats nothing.
+func Go(w http.ResponseWriter, r *http.Request, path string) error {
+	http.Redirect(w, r, path, http.StatusSeeOther)
+	return nil
+}
+
+// setFlash keeps the message in a cookie: the text is escaped like any other when it is shown,
+// and over TLS the cookie's prefix keeps other hosts from setting it.
+func setFlash(w http.ResponseWriter, r *http.Request, f Flash) {
+	if runes := []rune(f.Text); len(runes) > maxFlash {
+		f.Text = string(runes[:maxFlash]) + "…"
+	}
+	b, err := json.Marshal(f)
+	if err != nil {
+		return
+	}
+	http.SetCookie(w, Cookie(r, flashCookie, base64.RawURLEncoding.EncodeToString(b), flashLifetime))
+}
+
+// takeFlash reads the message and forgets it.
+func takeFlash(w http.ResponseWriter, r *http.Request) Flash {
+	text := ReadCookie(r, flashCookie)
+	if text == "" {
+		return Flash{}
+	}
+	http.SetCookie(w, Cookie(r, flashCookie, "", -1))
+	b, err := base64.RawURLEncoding.DecodeString(text)
+	var f Flash
+	if err != nil || json.Unmarshal(b, &f) != nil || f.Kind != "done" && f.Kind != "wrong" {
+		return Flash{}
+	}
+	return f
+}

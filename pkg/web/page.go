@@ -1,0 +1,210 @@
+package web
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode"
+
+	"hub.internal/pkg/caller"
+)
+
+// Page is what a handler hands to the layout.
+type Page struct {
+	// Title is the heading and, with the product's name, the window's title.
+	Title string
+	// Lead is a line below the heading.
+	Lead string
+	// Crumbs lead up from the page.
+	Crumbs []Link
+	// Tab is the slug of the active tab; empty finds it by the path.
+	Tab string
+	// Plain pages have no navigation: log-in, consent, unsubscribe.
+	Plain bool
+	// Wide pages use the whole window.
+	Wide bool
+	// Status of the answer; 0 means 200.
+	Status int
+	// FormActions are origins beside ours that forms of the page may end at, also by a redirect.
+	FormActions []string
+	// Keys are shortcuts of the page, for the help that `?` opens.
+	Keys []Key
+	// Data is the page's own.
+	Data any
+}
+
+// Link is a text that leads somewhere.
+type Link struct{ Text, Href string }
+
+// Key is a keyboard shortcut.
+type Key struct{ Press, Does string }
+
+// view is what templates see.
+type view struct {
+	Page
+	User      User
+	SignedIn  bool
+	Tabs      []Tab
+	Path      string
+	Flash     Flash
+	RequestID string
+}
+
+// Items are those of the active tab: the sidebar.
+func (v view) Items() []Item {
+	for _, t := range v.Tabs {
+		if t.Active {
+			return t.Items
+		}
+	}
+	return nil
+}
+
+// User is who is signed in.
+type User struct {
+	// ID is stable; Session names the session without being its secret.
+	ID, Email, Name, Session string
+	Roles                    []string
+}
+
+// Is tells whether the user has the role.
+func (u User) Is(role string) bool {
+	for _, r := range u.Roles {
+		if r == role {
+			return true
+		}
+	}
+	return false
+}
+
+// Initial stands for the user where there is no room for a name.
+func (u User) Initial() string {
+	for _, r := range u.Display() {
+		return string(unicode.ToUpper(r))
+	}
+	return "?"
+}
+
+// Display is the name, or the address of a user without one.
+func (u User) Display() string {
+	if u.Name != "" {
+		return u.Name
+	}
+	return u.Email
+}
+
+// UserOf returns the user of the session, as the gateway's token says; false for a visitor,
+// an agent or a neighbour.
+func UserOf(ctx context.Context) (User, bool) {
+	c := caller.From(ctx)
+	if c.Kind != caller.User {
+		return User{}, false
+	}
+	return User{ID: c.HubUser, Email: c.Email, Name: c.Name, Session: c.CredentialID, Roles: c.Roles}, true
+}
+
+// Tab is a group of pages in the header.
+type Tab struct {
+	Slug  string `json:"s"`
+	Name  string `json:"n"`
+	Icon  string `json:"i,omitempty"`
+	Items []Item `json:"m"`
+	// Active is set for the page that is rendered.
+	Active bool `json:"-"`
+}
+
+// Href is where the tab leads: to its first page.
+func (t Tab) Href() string {
+	if len(t.Items) == 0 {
+		return "/"
+	}
+	return t.Items[0].Href
+}
+
+// Item is a page in the sidebar.
+type Item struct {
+	Name   string `json:"n"`
+	Href   string `json:"h"`
+	Icon   string `json:"i,omitempty"`
+	Active bool   `json:"-"`
+}
+
+// NavigationHeader carries the tabs that the user sees, from the gateway to the services.
+const NavigationHeader = "Hub-Navigation"
+
+// maxNavigation keeps the header well below what a listener takes.
+const maxNavigation = 16 << 10
+
+// EncodeNavigation is the value of NavigationHeader; empty when there is nothing to say, or
+// too much.
+func EncodeNavigation(tabs []Tab) string {
+	b, err := json.Marshal(tabs)
+	if err != nil || len(tabs) == 0 {
+		return ""
+	}
+	text := base64.RawURLEncoding.EncodeToString(b)
+	if len(text) > maxNavigation {
+		return ""
+	}
+	return text
+}
+
+// navigationOf reads the tabs and marks where the page is: the longest address that the path
+// lies below.
+func navigationOf(r *http.Request, p Page) []Tab {
+	b, err := base64.RawURLEncoding.DecodeString(r.Header.Get(NavigationHeader))
+	if err != nil || len(b) == 0 {
+		return nil
+	}
+	var tabs []Tab
+	if json.Unmarshal(b, &tabs) != nil {
+		return nil
+	}
+	tab, item, longest := -1, -1, 0
+	for i, t := range tabs {
+		for j, it := range t.Items {
+			if Below(r.URL.Path, it.Href) && len(it.Href) > longest {
+				tab, item, longest = i, j, len(it.Href)
+			}
+		}
+		if p.Tab != "" && t.Slug == p.Tab && tab < 0 {
+			tab = i
+		}
+	}
+	if tab >= 0 {
+		tabs[tab].Active = true
+		if item >= 0 {
+			tabs[tab].Items[item].Active = true
+		}
+	}
+	return tabs
+}
+
+// Below tells whether path is prefix or lies below it.
+func Below(path, prefix string) bool {
+	rest, ok := strings.CutPrefix(path, prefix)
+	return ok && (rest == "" || rest[0] == '/' || strings.HasSuffix(prefix, "/"))
+}
+
+// LocalPath is next when it leads to a page of this console, and fallback otherwise: where a
+// log-in goes on to must not be somebody else's site.
+func LocalPath(next, fallback string) string {
+	if len(next) > 2048 || !strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") {
+		return fallback
+	}
+	// Browsers take a backslash for a slash, and drop tabs and line breaks.
+	if strings.ContainsFunc(next, func(r rune) bool { return r == '\\' || r < 0x21 || r == 0x7f || r == unicode.ReplacementChar }) {
+		return fallback
+	}
+	u, err := url.Parse(next)
+	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || u.Opaque != "" || strings.HasPrefix(u.Path, "//") || strings.Contains(u.Path, "\\") {
+		return fallback
+	}
+	return next
+}
+
+// Address is the client's, as the gateway found it.
+func Address(r *http.Request) string { return r.Header.Get("X-Forwarded-For") }

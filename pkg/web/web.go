@@ -1,0 +1,238 @@
+// Package web is what the console's pages have in common: layout, assets, forms, flash
+// messages, security headers, and the user of the session as the gateway's internal token
+// names them. Pages are html/template and work without JavaScript. It refuses to have a page
+// of its own, and to authenticate: a request without a valid internal token gets nothing.
+package web
+
+import (
+	"bytes"
+	"embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"path"
+	"runtime/debug"
+	"strings"
+
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/tool"
+)
+
+//go:embed layout/*.html
+var layouts embed.FS
+
+// maxForm bounds the body of a page's request; a page that takes more says so itself.
+const maxForm = 1 << 20
+
+// Options are what a Site is made of.
+type Options struct {
+	// Service is the discovery name: it says where the assets are.
+	Service string
+	// Pages holds *.html: each file is a page, named by its base name without .html, that
+	// defines "main". Files that begin with "_" are parts that every page may use. May be nil.
+	Pages fs.FS
+	// Assets are files of the service's own, beside those of the layout. May be nil.
+	Assets fs.FS
+	// Funcs are the service's own template functions.
+	Funcs  template.FuncMap
+	Keys   *caller.Keys
+	Logger *slog.Logger
+}
+
+// Site is the console pages of one service.
+type Site struct {
+	o      Options
+	assets *assets
+	pages  map[string]*template.Template
+}
+
+// New parses every page: one that is broken stops the start.
+func New(o Options) (*Site, error) {
+	s := &Site{o: o, pages: map[string]*template.Template{}}
+	var err error
+	if s.assets, err = loadAssets(o.Service, o.Assets); err != nil {
+		return nil, err
+	}
+	base := template.New("").Funcs(functions).Funcs(template.FuncMap{"asset": s.assets.url}).Funcs(o.Funcs)
+	if base, err = base.ParseFS(layouts, "layout/*.html"); err != nil {
+		return nil, fmt.Errorf("web: %w", err)
+	}
+	// The page of errors is the layout's own, so that each service has one.
+	if s.pages[errorPage], err = base.Clone(); err != nil {
+		return nil, fmt.Errorf("web: %w", err)
+	}
+	if o.Pages == nil {
+		return s, nil
+	}
+	files, err := fs.Glob(o.Pages, "*.html")
+	if err != nil {
+		return nil, fmt.Errorf("web: %w", err)
+	}
+	parts := func(name string) bool { return strings.HasPrefix(name, "_") }
+	for _, file := range files {
+		if parts(file) {
+			if base, err = base.ParseFS(o.Pages, file); err != nil {
+				return nil, fmt.Errorf("web: %w", err)
+			}
+		}
+	}
+	for _, file := range files {
+		if parts(file) {
+			continue
+		}
+		page, err := base.Clone()
+		if err == nil {
+			page, err = page.ParseFS(o.Pages, file)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("web: page %s: %w", file, err)
+		}
+		s.pages[strings.TrimSuffix(path.Base(file), ".html")] = page
+	}
+	return s, nil
+}
+
+// Handler is a page that leaves its failure to the site: a fault becomes the error page of
+// its status. It must not have written anything then.
+type Handler func(w http.ResponseWriter, r *http.Request) error
+
+// Handle serves a page at a pattern of http.ServeMux.
+func (s *Site) Handle(mux *http.ServeMux, pattern string, h Handler) {
+	mux.Handle(pattern, tool.Authenticated(s.o.Keys, s.o.Logger, s.page(h)))
+}
+
+// Mount serves the assets. The gateway finds them by Routes.
+func (s *Site) Mount(mux *http.ServeMux) {
+	mux.Handle("GET "+s.assets.prefix, tool.Authenticated(s.o.Keys, s.o.Logger, s.assets))
+}
+
+// Assets serves the files of the layout without asking for a token.
+func (s *Site) Assets() http.Handler { return s.assets }
+
+// Routes is a service's part of the console with its assets, for its manifest.
+func Routes(service string, routes ...tool.Route) []tool.Route {
+	return append(routes, tool.Route{Prefix: strings.TrimSuffix(assetPrefix(service), "/"), Public: true})
+}
+
+func (s *Site) page(h Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		Secure(w.Header())
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		defer func() {
+			p := recover()
+			if p == nil {
+				return
+			}
+			if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+				panic(p)
+			}
+			s.o.Logger.ErrorContext(r.Context(), "panic", "request_id", caller.From(r.Context()).RequestID, "panic", p, "stack", string(debug.Stack()))
+			s.Fail(w, r, fmt.Errorf("panic: %v", p))
+		}()
+		if err := h(w, r); err != nil {
+			s.Fail(w, r, err)
+		}
+	})
+}
+
+// Render answers a page. The status is Page.Status, or 200.
+func (s *Site) Render(w http.ResponseWriter, r *http.Request, name string, p Page) error {
+	t, ok := s.pages[name]
+	if !ok {
+		return fmt.Errorf("web: there is no page %q", name)
+	}
+	return s.execute(w, r, t, "layout", p)
+}
+
+// RenderPart answers one block of a page alone, for htmx.
+func (s *Site) RenderPart(w http.ResponseWriter, r *http.Request, name, block string, p Page) error {
+	t, ok := s.pages[name]
+	if !ok {
+		return fmt.Errorf("web: there is no page %q", name)
+	}
+	return s.execute(w, r, t, block, p)
+}
+
+// execute renders into memory first: a page that fails in the middle must not look whole.
+func (s *Site) execute(w http.ResponseWriter, r *http.Request, t *template.Template, block string, p Page) error {
+	v := view{Page: p, Path: r.URL.Path, RequestID: caller.From(r.Context()).RequestID, Flash: takeFlash(w, r)}
+	v.User, v.SignedIn = UserOf(r.Context())
+	v.Tabs = navigationOf(r, p)
+	var b bytes.Buffer
+	if err := t.ExecuteTemplate(&b, block, v); err != nil {
+		return fmt.Errorf("web: %w", err)
+	}
+	h := w.Header()
+	for _, origin := range p.FormActions {
+		allowForm(h, origin)
+	}
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	if p.Status != 0 {
+		w.WriteHeader(p.Status)
+	}
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(b.Bytes()) // a browser that has gone away
+	}
+	return nil
+}
+
+const errorPage = "error"
+
+// Fail answers the page of an error, and logs what is a failure of ours.
+func (s *Site) Fail(w http.ResponseWriter, r *http.Request, err error) {
+	f := faultOf(err)
+	if f.Status() >= 500 {
+		s.o.Logger.ErrorContext(r.Context(), "page failed", "request_id", caller.From(r.Context()).RequestID, "path", r.URL.Path, "error", err)
+	}
+	s.FailAs(w, r, f, f.Status())
+}
+
+// FailAs answers the page of an error with a status of its own.
+func (s *Site) FailAs(w http.ResponseWriter, r *http.Request, f *fault.Error, status int) {
+	if f.RetryAfter > 0 {
+		w.Header().Set("Retry-After", fmt.Sprint(max(1, int(f.RetryAfter.Seconds()+0.999))))
+	}
+	// htmx would put the page into whatever part was asked for.
+	if r.Header.Get("HX-Request") != "" {
+		w.Header().Set("HX-Retarget", "body")
+		w.Header().Set("HX-Reswap", "innerHTML")
+	}
+	heading := headings[status]
+	if heading == "" {
+		heading = "That did not work"
+	}
+	_, signedIn := UserOf(r.Context())
+	page := Page{Title: heading, Status: status, Plain: !signedIn, Data: map[string]any{"Message": f.Message, "Status": status, "Code": f.Code}}
+	if err := s.execute(w, r, s.pages[errorPage], "layout", page); err != nil {
+		s.o.Logger.ErrorContext(r.Context(), "error page not rendered", "error", err)
+		http.Error(w, f.Message, status)
+	}
+}
+
+var headings = map[int]string{
+	http.StatusBadRequest:            "The request was not understood",
+	http.StatusUnauthorized:          "Please sign in",
+	http.StatusForbidden:             "You may not see this page",
+	http.StatusNotFound:              "Nothing is here",
+	http.StatusMethodNotAllowed:      "That cannot be done here",
+	http.StatusConflict:              "Somebody was faster",
+	http.StatusRequestEntityTooLarge: "That is too much at once",
+	http.StatusUnprocessableEntity:   "That cannot be done",
+	http.StatusTooManyRequests:       "Too many tries",
+	http.StatusInternalServerError:   "Something went wrong on our side",
+	http.StatusBadGateway:            "A part of Hub is not available",
+	http.StatusServiceUnavailable:    "A part of Hub is not available",
+	http.StatusGatewayTimeout:        "That took too long",
+}
+
+func faultOf(err error) *fault.Error {
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return fault.New(fault.Validation, "What was sent is larger than %d bytes.", tooLarge.Limit)
+	}
+	return fault.From(err)
+}

@@ -1,0 +1,280 @@
+package web_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/web"
+)
+
+var pages = fstest.MapFS{
+	"_part.html": {Data: []byte(`{{define "line"}}<i>{{.}}</i>{{end}}`)},
+	"one.html": {Data: []byte(`{{define "main"}}{{template "line" .Data.Text}} {{when .Data.At}} {{number 1234567}} {{plural 1 "draft" "drafts"}} {{plural 2000 "draft" "drafts"}}
+		{{template "field" .Data.Field}} {{template "empty" (dict "Title" "No drafts yet")}} {{template "loading"}}{{block "part" .}}<b>{{.Data.Text}}</b>{{end}}{{end}}`)},
+	"broken.html": {Data: []byte(`{{define "main"}}before{{.Data.Nothing.There}}{{end}}`)},
+}
+
+// desk is a site with pages that misbehave on demand.
+type desk struct {
+	mux  *http.ServeMux
+	keys *caller.Keys
+	log  *bytes.Buffer
+}
+
+type data struct {
+	Text  string
+	At    time.Time
+	Field web.Field
+}
+
+func newDesk(t *testing.T) *desk {
+	t.Helper()
+	keys, err := caller.NewKeys([]string{strings.Repeat("k", 32)}, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &desk{http.NewServeMux(), keys, &bytes.Buffer{}}
+	site, err := web.New(web.Options{Service: "desk", Pages: pages, Keys: keys, Logger: slog.New(slog.NewTextHandler(d.log, nil)),
+		Assets: fstest.MapFS{"own.css": {Data: []byte("b{}")}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	site.Mount(d.mux)
+	hostile := data{Text: `<script>alert("1")</script>`, At: time.Date(2026, 1, 31, 9, 5, 0, 0, time.FixedZone("KST", 9*3600)),
+		Field: web.Field{Name: "note", Label: "Note", Type: "textarea", Value: `</textarea><img src=x onerror=alert(1)>`, Error: `a "bad" note`, Hint: "Why?"}}
+	for path, h := range map[string]web.Handler{
+		"/page": func(w http.ResponseWriter, r *http.Request) error {
+			return site.Render(w, r, "one", web.Page{Title: "A <title>", Lead: "lead", Crumbs: []web.Link{{Text: "up", Href: "javascript:alert(1)"}}, Data: hostile,
+				Keys: []web.Key{{Press: "a", Does: "Approve"}}, FormActions: []string{"https://app.example", "https://x; script-src *"}})
+		},
+		"/part": func(w http.ResponseWriter, r *http.Request) error {
+			return site.RenderPart(w, r, "one", "part", web.Page{Data: hostile})
+		},
+		"/broken": func(w http.ResponseWriter, r *http.Request) error {
+			return site.Render(w, r, "broken", web.Page{Data: data{}})
+		},
+		"/none": func(w http.ResponseWriter, r *http.Request) error { return site.Render(w, r, "none", web.Page{}) },
+		"/fault": func(http.ResponseWriter, *http.Request) error {
+			return fault.New(fault.Conflict, "Bo <b> was faster.").After(1500 * time.Millisecond)
+		},
+		"/error": func(http.ResponseWriter, *http.Request) error { return errors.New("dial tcp 10.0.0.7: secret") },
+		"/panic": func(http.ResponseWriter, *http.Request) error { panic("dial tcp 10.0.0.7: secret") },
+		"/body": func(w http.ResponseWriter, r *http.Request) error {
+			form, err := web.Form(r)
+			if err != nil {
+				return err
+			}
+			_, err = io.WriteString(w, form.Get("a"))
+			return err
+		},
+		"/say": func(w http.ResponseWriter, r *http.Request) error {
+			web.Done(w, r, "Saved <b>김민아</b>.")
+			return web.Go(w, r, "/page")
+		},
+	} {
+		site.Handle(d.mux, path, h)
+	}
+	return d
+}
+
+var user = caller.Caller{Kind: caller.User, HubUser: "usr_1", Email: "ada@example.com", Name: "Ada", CredentialID: "ses_1", Roles: []string{"reviewer"}, RequestID: "req_7"}
+
+func (d *desk) do(t *testing.T, who caller.Caller, method, path, body string, headers ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	req := httptest.NewRequest(method, path, strings.NewReader(body))
+	token, err := d.keys.Mint(who)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set(caller.Header, token)
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	d.mux.ServeHTTP(w, req)
+	return w
+}
+
+var inline = regexp.MustCompile(`(?i)<script(?:\s[^>]*)?>[^<]|<[^>]*\son[a-z]+\s*=|<[^>]*\sstyle\s*=|href="javascript:`)
+
+func TestPage(t *testing.T) {
+	d := newDesk(t)
+	nav := web.EncodeNavigation([]web.Tab{{Slug: "system", Name: "System", Items: []web.Item{{Name: "Other", Href: "/other"}, {Name: "This", Href: "/page"}}}, {Slug: "admin", Name: "Admin", Icon: "★", Items: []web.Item{{Name: "Keys", Href: "/admin/keys"}}}})
+	w := d.do(t, user, "GET", "/page", "", web.NavigationHeader, nav)
+	page := w.Body.String()
+	if w.Code != 200 || inline.MatchString(page) {
+		t.Errorf("%d; inline %q", w.Code, inline.FindString(page))
+	}
+	for _, want := range []string{"<title>A &lt;title&gt; · Hub</title>", "&lt;script&gt;", `<time datetime="2026-01-31T00:05:00Z">2026-01-31 00:05 UTC</time>`, "1,234,567", "1 draft", "2,000 drafts",
+		`<label for="note">Note`, `aria-describedby="note-error note-hint"`, `aria-invalid="true"`, `&lt;/textarea&gt;`, "No drafts yet", `class="skip" href="#main"`, `<html lang="en">`,
+		`<a href="/other" aria-current="true">System</a>`, `<a href="/page" aria-current="page">This</a>`, `<a href="/admin/keys">`, `title="ada@example.com"`, `action="/logout"`, `<kbd>a</kbd>`, `#ZgotmplZ`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	csp := w.Header().Get("Content-Security-Policy")
+	if !strings.Contains(csp, "form-action 'self' https://app.example;") || strings.Contains(csp, "script-src *") || strings.Contains(csp, "unsafe") || !strings.Contains(csp, "frame-ancestors 'none'") {
+		t.Errorf("policy %s", csp)
+	}
+	if part := d.do(t, user, "GET", "/part", "").Body.String(); part != `<b>&lt;script&gt;alert(&#34;1&#34;)&lt;/script&gt;</b>` {
+		t.Errorf("part %s", part)
+	}
+	if w := d.do(t, user, "HEAD", "/page", ""); w.Body.Len() != 0 || w.Code != 200 {
+		t.Errorf("HEAD: %d", w.Code)
+	}
+	for _, bad := range []string{"", "%%%", "bnVsbA", "W3s"} {
+		if w := d.do(t, user, "GET", "/page", "", web.NavigationHeader, bad); w.Code != 200 {
+			t.Errorf("navigation %q: %d", bad, w.Code)
+		}
+	}
+}
+
+func TestFailures(t *testing.T) {
+	d := newDesk(t)
+	for path, c := range map[string]struct {
+		status int
+		text   string
+	}{
+		"/fault": {409, "Bo &lt;b&gt; was faster."}, "/error": {500, "An unexpected error occurred."}, "/panic": {500, "An unexpected error occurred."},
+		"/broken": {500, "An unexpected error occurred."}, "/none": {500, "An unexpected error occurred."},
+	} {
+		w := d.do(t, user, "GET", path, "", "HX-Request", "true")
+		page := w.Body.String()
+		if w.Code != c.status || !strings.Contains(page, c.text) || !strings.Contains(page, "req_7") || strings.Contains(page, "10.0.0.7") || strings.Contains(page, "before") {
+			t.Errorf("%s: %d %s", path, w.Code, page)
+		}
+		if w.Header().Get("HX-Retarget") != "body" || w.Header().Get("Content-Security-Policy") == "" || w.Header().Get("Cache-Control") != "no-store" {
+			t.Errorf("%s: %v", path, w.Header())
+		}
+	}
+	if got := d.do(t, user, "GET", "/fault", "").Header().Get("Retry-After"); got != "2" {
+		t.Errorf("Retry-After %s", got)
+	}
+	if n := strings.Count(d.log.String(), "req_7"); n < 4 || !strings.Contains(d.log.String(), "10.0.0.7") {
+		t.Errorf("the log has %d lines of it", n)
+	}
+	if w := d.do(t, user, "POST", "/body", "a="+strings.Repeat("x", 2<<20)); w.Code != 400 {
+		t.Errorf("too large: %d", w.Code)
+	}
+	if w := d.do(t, user, "POST", "/body", "a=%zz"); w.Code != 400 {
+		t.Errorf("broken: %d", w.Code)
+	}
+	if w := d.do(t, user, "POST", "/body?a=2", "a=1"); w.Body.String() != "1" {
+		t.Errorf("form %s", w.Body)
+	}
+	bare := httptest.NewRecorder()
+	d.mux.ServeHTTP(bare, httptest.NewRequest("GET", "/page", nil))
+	if bare.Code != 401 {
+		t.Errorf("without a token: %d", bare.Code)
+	}
+}
+
+func TestUser(t *testing.T) {
+	for kind, want := range map[string]bool{caller.User: true, caller.Visitor: false, caller.Key: false, caller.App: false, caller.Service: false, "": false} {
+		c := user
+		c.Kind = kind
+		if u, ok := web.UserOf(caller.With(t.Context(), c)); ok != want || ok && (u.ID != "usr_1" || u.Session != "ses_1" || !u.Is("reviewer") || u.Is("admin") || u.Initial() != "A") {
+			t.Errorf("%s: %+v %v", kind, u, ok)
+		}
+	}
+	if (web.User{Email: "x@example.com"}).Display() != "x@example.com" || (web.User{Name: "김민아"}).Initial() != "김" {
+		t.Error("a user without a name")
+	}
+}
+
+func TestFlash(t *testing.T) {
+	d := newDesk(t)
+	w := d.do(t, user, "POST", "/say", "")
+	c := w.Result().Cookies()[0]
+	if w.Code != 303 || c.Name != "__Host-hub-flash" || !c.Secure || !c.HttpOnly || c.SameSite != http.SameSiteLaxMode || c.MaxAge != 60 {
+		t.Fatalf("%d %v", w.Code, c)
+	}
+	w = d.do(t, user, "GET", "/page", "", "Cookie", c.Name+"="+c.Value)
+	if !strings.Contains(w.Body.String(), `<p class="notice done" role="status">Saved &lt;b&gt;김민아&lt;/b&gt;.</p>`) || w.Result().Cookies()[0].MaxAge >= 0 {
+		t.Errorf("%s", w.Body)
+	}
+	for _, bad := range []string{"x", "e30", "bnVsbA", strings.Repeat("A", 5000)} {
+		if w := d.do(t, user, "GET", "/page", "", "Cookie", c.Name+"="+bad); w.Code != 200 || strings.Contains(w.Body.String(), `class="notice`) {
+			t.Errorf("%s", bad)
+		}
+	}
+	if w := d.do(t, user, "POST", "/say", "", web.PlainHeader, "1"); w.Result().Cookies()[0].Name != "hub_flash" || w.Result().Cookies()[0].Secure {
+		t.Errorf("%v", w.Result().Cookies())
+	}
+}
+
+func TestAssets(t *testing.T) {
+	d := newDesk(t)
+	page := d.do(t, user, "GET", "/page", "").Body.String()
+	found := regexp.MustCompile(`(?:src|href)="(/assets/desk/[0-9a-f]{12}/[a-z.]+)"`).FindAllStringSubmatch(page, -1)
+	if len(found) != 4 {
+		t.Fatalf("%d assets in %s", len(found), page)
+	}
+	for _, f := range found {
+		w := d.do(t, caller.Caller{Kind: caller.Visitor}, "GET", f[1], "", "Accept-Encoding", "gzip, br")
+		h := w.Header()
+		if w.Code != 200 || h.Get("Cache-Control") != "public, max-age=31536000, immutable" || h.Get("X-Content-Type-Options") != "nosniff" || w.Body.Len() == 0 {
+			t.Errorf("%s: %d %v", f[1], w.Code, h)
+		}
+		if w := d.do(t, user, "GET", f[1], "", "If-None-Match", h.Get("ETag")); w.Code != 304 || w.Body.Len() != 0 {
+			t.Errorf("%s again: %d", f[1], w.Code)
+		}
+	}
+	if w := d.do(t, user, "GET", "/assets/desk/000000000000/own.css", ""); w.Code != 200 || w.Body.String() != "b{}" || w.Header().Get("Cache-Control") != "no-store" {
+		t.Errorf("another release's: %d %v", w.Code, w.Header())
+	}
+	for _, path := range []string{"/assets/desk/", "/assets/desk/x", "/assets/desk/x/", "/assets/desk/x/nothing.css", "/assets/desk/x/..%2fweb.go"} {
+		if w := d.do(t, user, "GET", path, ""); w.Code != 404 {
+			t.Errorf("%s: %d", path, w.Code)
+		}
+	}
+}
+
+func TestBrokenPageStopsTheStart(t *testing.T) {
+	for name, files := range map[string]fstest.MapFS{
+		"syntax": {"a.html": {Data: []byte(`{{define "main"}}{{`)}}, "unknown function": {"a.html": {Data: []byte(`{{define "main"}}{{nothing}}{{end}}`)}}, "part": {"_a.html": {Data: []byte(`{{`)}},
+	} {
+		if _, err := web.New(web.Options{Service: "desk", Pages: files}); err == nil {
+			t.Errorf("%s passes", name)
+		}
+	}
+}
+
+func TestLocalPath(t *testing.T) {
+	for next, ok := range map[string]bool{
+		"/": true, "/drafts": true, "/drafts?x=1&y=%2F#z": true, "/p/a/b": true, "/@evil": true, "/a:b": true,
+		"": false, "//evil": false, `/\evil`: false, `\/evil`: false, "http://evil": false, "https:evil": false, "javascript:x": false, "drafts": false, "/\tx": false, "/\x00": false, "/ x": false,
+		"/%2f%2fevil": false, "/%5cevil": false, "/\u007f": false, "/\xff": false, "/%zz": false,
+	} {
+		if got := web.LocalPath(next, "no"); (got == next) != ok || !ok && got != "no" {
+			t.Errorf("%q: %q", next, got)
+		}
+	}
+}
+
+func FuzzLocalPath(f *testing.F) {
+	for _, seed := range []string{"/drafts", "//evil", `/\evil`, "https://evil", "/a?b#c", "/%2f"} {
+		f.Add(seed)
+	}
+	base, _ := url.Parse("https://hub.example/login")
+	f.Fuzz(func(t *testing.T, next string) {
+		got := web.LocalPath(next, "/")
+		u, err := base.Parse(got)
+		if err != nil || u.Host != "hub.example" || u.Scheme != "https" || strings.HasPrefix(u.Path, "//") {
+			t.Errorf("%q leads to %v, %v", next, u, err)
+		}
+	})
+}

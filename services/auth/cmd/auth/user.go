@@ -1,0 +1,235 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hub.internal/pkg/config"
+	"hub.internal/services/auth"
+	"hub.internal/services/auth/postgres"
+)
+
+// users is the command group that manages the console's users.
+func users(environ []string) *cobra.Command {
+	c := &console{environ: environ}
+	cmd := &cobra.Command{
+		Use: "user", Short: "Manage the users of the console; every command is recorded in the audit log",
+		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Long: `Manage the users of the console; every change is recorded in the audit log.
+
+Environment:
+  HUB_WRITE_STORE_URL      PostgreSQL, as the role hub_auth`,
+	}
+	cmd.PersistentFlags().StringVar(&c.actor, "actor", "", "who does this, for the audit log (default: the operating system's user)")
+	cmd.PersistentFlags().BoolVar(&c.json, "json", false, "print JSON")
+	cmd.AddCommand(c.addUser(), c.listUsers(), c.passwd(), c.userRoles(),
+		c.onUser("disable EMAIL", "Sign a user out everywhere and keep them out", "is disabled and signed out", (*auth.People).Disable),
+		c.onUser("enable EMAIL", "Let a disabled user in again", "may sign in again", (*auth.People).Enable))
+	return cmd
+}
+
+// asPeople opens the store, acts as the actor, and closes the store.
+func (c *console) asPeople(do func(context.Context, *auth.People, []string) error) func(*cobra.Command, []string) error {
+	return run(func(cmd *cobra.Command, args []string) error {
+		ctx, cancel := context.WithTimeout(cmd.Context(), commandTimeout)
+		defer cancel()
+		ctx, err := c.as(ctx)
+		if err != nil {
+			return err
+		}
+		s, err := config.Load[struct {
+			WriteStoreURL config.Secret `env:"HUB_WRITE_STORE_URL,required,notEmpty"`
+		}](c.environ)
+		if err != nil {
+			return err
+		}
+		store, err := postgres.Open(s.WriteStoreURL.Reveal())
+		if err != nil {
+			return err
+		}
+		defer store.Close()
+		people, err := auth.NewPeople(auth.PeopleConfig{Store: store, Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			return err
+		}
+		return do(ctx, people, args)
+	})
+}
+
+// passwordFlag says where a password comes from: never the command line, which others can read.
+type passwordFlag struct{ stdin, none bool }
+
+func (p *passwordFlag) register(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&p.stdin, "password-stdin", false, "read the password from the first line of standard input (default: draw one and print it, this once)")
+}
+
+// read returns the password, and whether it was drawn and has to be shown.
+func (p *passwordFlag) read(cmd *cobra.Command) (password string, drawn bool, err error) {
+	switch {
+	case p.none:
+		return "", false, nil
+	case !p.stdin:
+		return auth.Passphrase(), true, nil
+	}
+	text, err := bufio.NewReader(io.LimitReader(cmd.InOrStdin(), 4096)).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", false, err
+	}
+	if text = strings.TrimRight(text, "\r\n"); text == "" {
+		return "", false, errors.New("standard input holds no password")
+	}
+	return text, false, nil
+}
+
+func (c *console) addUser() *cobra.Command {
+	var in auth.NewUser
+	var from passwordFlag
+	cmd := &cobra.Command{Use: "add EMAIL --name NAME --roles reviewer,admin", Short: "Add a user", Args: cobra.ExactArgs(1)}
+	cmd.Flags().StringVar(&in.Name, "name", "", "the user's name")
+	cmd.Flags().StringSliceVar(&in.Roles, "roles", nil, "what the user may do: "+strings.Join(auth.Roles(), ", "))
+	cmd.Flags().BoolVar(&from.none, "no-password", false, "the user signs in through OIDC alone")
+	from.register(cmd)
+	cmd.MarkFlagsMutuallyExclusive("no-password", "password-stdin")
+	need(cmd, "name")
+	cmd.RunE = c.asPeople(func(ctx context.Context, p *auth.People, args []string) error {
+		password, drawn, err := from.read(cmd)
+		if err != nil {
+			return err
+		}
+		in.Email = args[0]
+		u, err := p.Add(ctx, in, password)
+		if err != nil {
+			return err
+		}
+		return c.printUser(cmd, u, password, drawn)
+	})
+	return cmd
+}
+
+func (c *console) passwd() *cobra.Command {
+	var from passwordFlag
+	cmd := &cobra.Command{Use: "passwd EMAIL", Short: "Give a user another password, and sign them out everywhere", Args: cobra.ExactArgs(1)}
+	from.register(cmd)
+	cmd.RunE = c.asPeople(func(ctx context.Context, p *auth.People, args []string) error {
+		password, drawn, err := from.read(cmd)
+		if err != nil {
+			return err
+		}
+		u, err := p.SetPassword(ctx, args[0], password)
+		if err != nil {
+			return err
+		}
+		return c.printUser(cmd, u, password, drawn)
+	})
+	return cmd
+}
+
+func (c *console) userRoles() *cobra.Command {
+	var set []string
+	cmd := &cobra.Command{Use: "roles EMAIL --set reviewer,admin", Short: "Give a user other roles; an empty list takes them all", Args: cobra.ExactArgs(1)}
+	cmd.Flags().StringSliceVar(&set, "set", nil, "all roles from now on: "+strings.Join(auth.Roles(), ", "))
+	need(cmd, "set")
+	cmd.RunE = c.asPeople(func(ctx context.Context, p *auth.People, args []string) error {
+		u, err := p.SetRoles(ctx, args[0], set)
+		if err != nil {
+			return err
+		}
+		return c.printUser(cmd, u, "", false)
+	})
+	return cmd
+}
+
+func (c *console) listUsers() *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: "List all users by address", Args: cobra.NoArgs}
+	cmd.RunE = c.asPeople(func(ctx context.Context, p *auth.People, _ []string) error {
+		all, err := p.Users(ctx)
+		if err != nil {
+			return err
+		}
+		if c.json {
+			records := make([]userRecord, len(all))
+			for i, u := range all {
+				records[i] = newUserRecord(u)
+			}
+			return printJSON(cmd, map[string]any{"users": records})
+		}
+		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "EMAIL\tNAME\tROLES\tSTATUS\tLAST LOG-IN\tID")
+		for _, u := range all {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", u.Email, u.Name, strings.Join(u.Roles, ","), userStatus(u), moment(u.LastLogin), u.ID)
+		}
+		return w.Flush()
+	})
+	return cmd
+}
+
+func (c *console) onUser(use, short, done string, do func(*auth.People, context.Context, string) (auth.User, error)) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ExactArgs(1)}
+	cmd.RunE = c.asPeople(func(ctx context.Context, p *auth.People, args []string) error {
+		u, err := do(p, ctx, args[0])
+		if err != nil {
+			return err
+		}
+		if c.json {
+			return printJSON(cmd, newUserRecord(u))
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s %s.\n", u.Email, done)
+		return nil
+	})
+	return cmd
+}
+
+// userRecord is a user as --json prints it.
+type userRecord struct {
+	ID          string   `json:"id"`
+	Email       string   `json:"email"`
+	Name        string   `json:"name"`
+	Roles       []string `json:"roles"`
+	Status      string   `json:"status"`
+	HasPassword bool     `json:"has_password"`
+	CreatedBy   string   `json:"created_by"`
+	// Password is there when it has just been drawn.
+	Password string `json:"password,omitempty"`
+}
+
+func newUserRecord(u auth.User) userRecord {
+	return userRecord{ID: u.ID, Email: u.Email, Name: u.Name, Roles: u.Roles, Status: userStatus(u), HasPassword: u.PasswordHash != "", CreatedBy: u.CreatedBy}
+}
+
+func userStatus(u auth.User) string {
+	if u.DisabledAt != nil {
+		return "disabled"
+	}
+	return "active"
+}
+
+func (c *console) printUser(cmd *cobra.Command, u auth.User, password string, drawn bool) error {
+	if c.json {
+		r := newUserRecord(u)
+		if drawn {
+			r.Password = password
+		}
+		return printJSON(cmd, r)
+	}
+	out := cmd.OutOrStdout()
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, f := range [][2]string{{"id", u.ID}, {"e-mail", u.Email}, {"name", u.Name}, {"roles", strings.Join(u.Roles, ", ")}, {"status", userStatus(u)}} {
+		fmt.Fprintf(w, "%s\t%s\n", f[0], f[1])
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if drawn {
+		fmt.Fprintf(out, "\n%s\n\nTell it to the user now: it is not shown again.\n", password)
+	}
+	return nil
+}

@@ -1,0 +1,84 @@
+package auth
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"runtime"
+	"strings"
+
+	"github.com/alexedwards/argon2id"
+)
+
+// argonParams are OWASP's for argon2id (2024): 19 MiB, two passes. A hash under others still
+// verifies, and is replaced when its user signs in.
+var argonParams = argon2id.Params{Memory: 19 << 10, Iterations: 2, Parallelism: 1, SaltLength: 16, KeyLength: 32}
+
+// passwords hashes a bounded number of passwords at a time: each takes memory and a core.
+type passwords struct {
+	slots chan struct{}
+	// nobody is a hash that no password has: checking it takes as long as a real one.
+	nobody string
+}
+
+func newPasswords() (*passwords, error) {
+	var b [24]byte
+	_, _ = rand.Read(b[:])
+	nobody, err := argon2id.CreateHash(base64.StdEncoding.EncodeToString(b[:]), &argonParams)
+	if err != nil {
+		return nil, fmt.Errorf("argon2id: %w", err)
+	}
+	return &passwords{slots: make(chan struct{}, 2*runtime.GOMAXPROCS(0)), nobody: nobody}, nil
+}
+
+// wait takes a slot; a caller that leaves does not take one.
+func (p *passwords) wait(ctx context.Context) error {
+	select {
+	case p.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (p *passwords) hash(ctx context.Context, password string) (string, error) {
+	if err := p.wait(ctx); err != nil {
+		return "", err
+	}
+	defer func() { <-p.slots }()
+	return argon2id.CreateHash(password, &argonParams)
+}
+
+// check tells whether a password has the hash, and whether the hash should be made anew. A
+// user without a hash takes as long as one with it.
+func (p *passwords) check(ctx context.Context, password, hash string) (ok, outdated bool, err error) {
+	if err := p.wait(ctx); err != nil {
+		return false, false, err
+	}
+	defer func() { <-p.slots }()
+	known := hash != ""
+	if !known {
+		hash = p.nobody
+	}
+	ok, params, err := argon2id.CheckHash(password, hash)
+	if err != nil {
+		return false, false, fmt.Errorf("a stored password hash cannot be read: %w", err)
+	}
+	return ok && known, *params != argonParams, nil
+}
+
+// Passphrase draws a password for somebody who is told it once: 100 bits in five groups.
+func Passphrase() string {
+	const letters = "abcdefghijkmnpqrstuvwxyz23456789" // 32, without l, o, 0 and 1
+	var b [20]byte
+	_, _ = rand.Read(b[:])
+	var out strings.Builder
+	for i, c := range b {
+		if i > 0 && i%4 == 0 {
+			out.WriteByte('-')
+		}
+		out.WriteByte(letters[c&31])
+	}
+	return out.String()
+}

@@ -1,0 +1,651 @@
+package auth_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hubtest"
+	"hub.internal/services/auth"
+	"hub.internal/services/auth/postgres"
+)
+
+const (
+	ada      = "Ada.Lovelace@example.com"
+	password = "correct horse battery staple"
+)
+
+// hall is People on a store of their own, with a clock, the pages and everything that was logged.
+type hall struct {
+	*auth.People
+	db    hubtest.WriteStoreDB
+	clock *hubtest.Clock
+	log   *bytes.Buffer
+	url   string
+	keys  *caller.Keys
+	ctx   context.Context
+}
+
+func newHall(t *testing.T, sso ...auth.SingleSignOn) *hall {
+	t.Helper()
+	db := hubtest.WriteStore(t)
+	if err := postgres.Migrate(t.Context(), db.OwnerURL); err != nil {
+		t.Fatal(err)
+	}
+	store, err := postgres.Open(db.URL("auth"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(store.Close)
+	h := &hall{db: db, clock: hubtest.NewClock(time.Now().UTC().Truncate(time.Millisecond)), log: &bytes.Buffer{}}
+	logger := slog.New(slog.NewTextHandler(&lockedWriter{w: h.log}, nil))
+	if h.People, err = auth.NewPeople(auth.PeopleConfig{Store: store, Now: h.clock.Now, Logger: logger}); err != nil {
+		t.Fatal(err)
+	}
+	if h.keys, err = caller.NewKeys([]string{internalKey}, time.Now); err != nil {
+		t.Fatal(err)
+	}
+	var provider auth.SingleSignOn
+	if len(sso) > 0 {
+		provider = sso[0]
+	}
+	console, err := auth.NewConsole(h.People, provider, h.keys, logger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	auth.MountPeople(mux, h.People, h.keys, logger)
+	console.Mount(mux)
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	h.url = server.URL
+	h.ctx = caller.With(t.Context(), caller.Caller{Kind: caller.User, Service: "auth-cli", ExternalUserID: "root"})
+	return h
+}
+
+type lockedWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *lockedWriter) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(p)
+}
+
+func (h *hall) add(t *testing.T, email string, roles ...string) auth.User {
+	t.Helper()
+	u, err := h.Add(h.ctx, auth.NewUser{Email: email, Name: "Ada", Roles: roles}, password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func (h *hall) signIn(t *testing.T, email string) (auth.Session, string) {
+	t.Helper()
+	s, secret, err := h.SignIn(h.ctx, email, password, auth.Browser{Address: "192.0.2.1", Agent: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, secret.Reveal()
+}
+
+// code is the code of Resolve's answer; empty for a session that holds.
+func (h *hall) code(secret string) fault.Code {
+	_, err := h.Resolve(h.ctx, secret)
+	if err == nil {
+		return ""
+	}
+	return fault.From(err).Code
+}
+
+func (h *hall) query(t *testing.T, sql string, args ...any) string {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), h.db.OwnerURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	var text string
+	if err := conn.QueryRow(t.Context(), sql, args...).Scan(&text); err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func TestAddUser(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	u := h.add(t, ada, "admin", "reviewer", "admin")
+	if !strings.HasPrefix(u.ID, "usr_") || strings.Join(u.Roles, ",") != "reviewer,admin" || !strings.HasPrefix(u.PasswordHash, "$argon2id$v=19$m=19456,t=2,p=1$") {
+		t.Errorf("%+v", u)
+	}
+	if _, err := h.Add(h.ctx, auth.NewUser{Email: strings.ToUpper(ada), Name: "x"}, password); !fault.Is(err, fault.Conflict) {
+		t.Errorf("the same address in another case: %v", err)
+	}
+	for name, c := range map[string]struct {
+		in       auth.NewUser
+		password string
+	}{
+		"no address":         {auth.NewUser{Name: "x"}, password},
+		"name in address":    {auth.NewUser{Email: "Bob <b@example.com>", Name: "x"}, password},
+		"no dot":             {auth.NewUser{Email: "b@localhost", Name: "x"}, password},
+		"literal":            {auth.NewUser{Email: "b@[127.0.0.1]", Name: "x"}, password},
+		"comment":            {auth.NewUser{Email: "b(c)@example.com", Name: "x"}, password},
+		"unicode":            {auth.NewUser{Email: "bö@example.com", Name: "x"}, password},
+		"line break":         {auth.NewUser{Email: "b@example.com\r\nBcc: c@example.com", Name: "x"}, password},
+		"no name":            {auth.NewUser{Email: "b@example.com"}, password},
+		"unknown role":       {auth.NewUser{Email: "b@example.com", Name: "x", Roles: []string{"root"}}, password},
+		"short password":     {auth.NewUser{Email: "b@example.com", Name: "x"}, "elevenchars"},
+		"long password":      {auth.NewUser{Email: "b@example.com", Name: "x"}, strings.Repeat("x", 513)},
+		"password = address": {auth.NewUser{Email: "bob@example.com", Name: "x"}, "BOB@example.com"},
+	} {
+		if _, err := h.Add(h.ctx, c.in, c.password); !fault.Is(err, fault.Validation) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if got := h.query(t, `SELECT string_agg(tool || ' ' || external_user_id, ',') FROM audit.calls`); got != "user.add root" {
+		t.Errorf("audit %s", got)
+	}
+}
+
+func TestSignIn(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	u := h.add(t, ada, "reviewer")
+	_, secret := h.signIn(t, "  ada.LOVELACE@example.com ")
+	r, err := h.Resolve(h.ctx, secret)
+	if err != nil || r.User.ID != u.ID || r.User.Email != ada || !slices.Equal(r.User.Roles, []string{"reviewer"}) {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if len(secret) != 43 {
+		t.Errorf("a secret of %d characters does not hold 256 bits", len(secret))
+	}
+	dump := h.query(t, `SELECT coalesce(string_agg(s::text, ''), '') || (SELECT string_agg(u::text, '') FROM auth.users u) ||
+		(SELECT string_agg(c::text, '') FROM audit.calls c) || (SELECT coalesce(string_agg(b::text, ''), '') FROM auth.throttles b) FROM auth.sessions s`)
+	if strings.Contains(dump, secret) || strings.Contains(dump, password) || strings.Contains(h.log.String(), secret) {
+		t.Error("the store or the log holds a secret")
+	}
+	if err := fmt.Sprintf("%v %+v %#v", auth.SessionSecret{}, auth.SessionSecret{}, auth.SessionSecret{}); strings.Count(err, "***") != 3 {
+		t.Errorf("a secret shows itself: %s", err)
+	}
+}
+
+// TestRefusals wants one answer to every failure, and no quick one.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	h.add(t, ada)
+	h.add(t, "gone@example.com")
+	if _, err := h.Add(h.ctx, auth.NewUser{Email: "sso@example.com", Name: "x"}, ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Disable(h.ctx, "GONE@example.com"); err != nil {
+		t.Fatal(err)
+	}
+	took := map[string]time.Duration{}
+	for name, c := range map[string]struct{ email, password string }{
+		"unknown": {"nobody@example.com", password}, "wrong": {ada, "wrong wrong wrong"}, "disabled": {"gone@example.com", password},
+		"no password": {"sso@example.com", ""}, "empty": {ada, ""}, "nobody at all": {"", ""}, "hostile": {"' OR 1=1 --\x00\xff", "\x00\xff"},
+		"huge": {ada, strings.Repeat("x", 1<<16)}, "right and more": {ada, password + strings.Repeat(" ", 600)},
+	} {
+		began := time.Now()
+		_, _, err := h.SignIn(h.ctx, c.email, c.password, auth.Browser{Address: name})
+		took[name] = time.Since(began)
+		if f := fault.From(err); f.Code != fault.AuthInvalid || f.Message != "The e-mail address or the password is not right." || f.Details != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, d := range took {
+		if d < 3*time.Millisecond {
+			t.Errorf("%s took %v: no password was hashed", name, d)
+		}
+	}
+	if got := h.query(t, `SELECT count(*)::text FROM audit.calls WHERE tool = 'session.start' AND outcome = 'E_AUTH_INVALID'`); got != "9" {
+		t.Errorf("%s refusals are in the audit log", got)
+	}
+}
+
+func TestSessionEnds(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	h.add(t, ada)
+	idle := func(use time.Duration, times int) (secret string) {
+		_, secret = h.signIn(t, ada)
+		for range times {
+			h.clock.Advance(use)
+			if code := h.code(secret); code != "" {
+				t.Fatalf("in use: %s", code)
+			}
+		}
+		return secret
+	}
+	secret := idle(29*time.Minute, 3)
+	h.clock.Advance(30*time.Minute - time.Millisecond)
+	if code := h.code(secret); code != "" {
+		t.Errorf("a moment before the idle end: %s", code)
+	}
+	h.clock.Advance(30 * time.Minute)
+	if code := h.code(secret); code != fault.AuthExpired {
+		t.Errorf("at the idle end: %s", code)
+	}
+	h.clock.Advance(-time.Minute)
+	secret = idle(20*time.Minute, 35)
+	h.clock.Advance(20*time.Minute - time.Millisecond)
+	if code := h.code(secret); code != "" {
+		t.Errorf("a moment before twelve hours: %s", code)
+	}
+	h.clock.Advance(time.Millisecond)
+	if code := h.code(secret); code != fault.AuthExpired {
+		t.Errorf("after twelve hours of use: %s", code)
+	}
+	for _, wrong := range []string{"", "x", strings.Repeat("A", 43)} {
+		if code := h.code(wrong); code != fault.AuthInvalid {
+			t.Errorf("%q: %s", wrong, code)
+		}
+	}
+	if err := h.People.SignOut(h.ctx, "", ""); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSessionsAreRevoked(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	u := h.add(t, ada, "reviewer")
+	other := h.add(t, "bob@example.com")
+	one, oneSecret := h.signIn(t, ada)
+	_, twoSecret := h.signIn(t, ada)
+	three, threeSecret := h.signIn(t, ada)
+	_, bobs := h.signIn(t, "bob@example.com")
+	if list, err := h.Sessions(h.ctx, u.ID); err != nil || len(list) != 3 {
+		t.Errorf("%d sessions, %v", len(list), err)
+	}
+	if err := h.SignOut(h.ctx, other.ID, one.ID); err != nil || h.code(oneSecret) != "" {
+		t.Errorf("somebody else ended the session: %v", err)
+	}
+	if err := h.SignOut(h.ctx, u.ID, one.ID); err != nil || h.code(oneSecret) != fault.AuthRevoked {
+		t.Errorf("%v, %s", err, h.code(oneSecret))
+	}
+	if n, err := h.SignOutOthers(h.ctx, u.ID, three.ID); err != nil || n != 1 || h.code(twoSecret) != fault.AuthRevoked || h.code(threeSecret) != "" {
+		t.Errorf("%d, %v", n, err)
+	}
+	if _, err := h.SetRoles(h.ctx, ada, []string{"admin"}); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := h.Resolve(h.ctx, threeSecret); err != nil || !slices.Equal(r.User.Roles, []string{"admin"}) {
+		t.Errorf("roles %v, %v", r.User.Roles, err)
+	}
+	if _, err := h.SetPassword(h.ctx, ada, "another good password"); err != nil || h.code(threeSecret) != fault.AuthRevoked {
+		t.Errorf("a new password left the session: %v", err)
+	}
+	if _, _, err := h.SignIn(h.ctx, ada, password, auth.Browser{}); !fault.Is(err, fault.AuthInvalid) {
+		t.Errorf("the old password: %v", err)
+	}
+	if _, err := h.Disable(h.ctx, "bob@example.com"); err != nil || h.code(bobs) != fault.AuthRevoked {
+		t.Errorf("disabled: %v", err)
+	}
+	if _, err := h.Enable(h.ctx, "bob@example.com"); err != nil || h.code(bobs) != fault.AuthRevoked {
+		t.Errorf("an old session came back with its user: %v", err)
+	}
+	h.signIn(t, "bob@example.com")
+	if _, err := h.Disable(h.ctx, "nobody@example.com"); !fault.Is(err, fault.NotFound) {
+		t.Error(err)
+	}
+}
+
+func TestThrottle(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	h.add(t, ada)
+	try := func(email, pass, address string) fault.Code {
+		_, _, err := h.SignIn(h.ctx, email, pass, auth.Browser{Address: address})
+		if err == nil {
+			return ""
+		}
+		f := fault.From(err)
+		if f.Code == fault.RateLimit && (f.RetryAfter <= 0 || f.RetryAfter > time.Minute) {
+			t.Errorf("retry after %v", f.RetryAfter)
+		}
+		return f.Code
+	}
+	for range auth.AccountThrottle.Burst + 2 { // what works is never counted
+		if code := try(ada, password, "a"); code != "" {
+			t.Fatal(code)
+		}
+	}
+	for _, account := range []string{ada, "nobody@example.com"} {
+		for i := range auth.AccountThrottle.Burst {
+			if code := try(account, "wrong", fmt.Sprint("b", i)); code != fault.AuthInvalid {
+				t.Fatalf("%s, try %d: %s", account, i, code)
+			}
+		}
+		if code := try(strings.ToUpper(account), "wrong", "c"); code != fault.RateLimit {
+			t.Errorf("%s, beyond the burst: %s", account, code)
+		}
+	}
+	if code := try(ada, password, "d"); code != fault.RateLimit {
+		t.Errorf("the right password, throttled: %s", code)
+	}
+	h.clock.Advance(auth.AccountThrottle.Every)
+	if code := try(ada, password, "d"); code != "" {
+		t.Errorf("after a minute: %s", code)
+	}
+}
+
+// TestThrottleAtOnce takes from two replicas at the same time: the burst holds exactly.
+func TestThrottleAtOnce(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	taken, refused := 0, 0
+	for r := range 2 {
+		store, err := postgres.Open(h.db.URL("auth"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(store.Close)
+		for i := range 30 {
+			wg.Go(func() {
+				// Two orders of the same two buckets: nobody may wait for the other in a circle.
+				buckets := []auth.Bucket{{Name: "address", Throttle: auth.AddressThrottle}, {Name: fmt.Sprint("account", i%2), Throttle: auth.AddressThrottle}}
+				if i%3 == r {
+					slices.Reverse(buckets)
+				}
+				wait, err := store.Take(h.ctx, h.clock.Now(), buckets)
+				if err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				if wait == 0 {
+					taken++
+				} else {
+					refused++
+				}
+			})
+		}
+	}
+	wg.Wait()
+	if taken != auth.AddressThrottle.Burst || refused != 60-taken {
+		t.Errorf("%d taken, %d refused", taken, refused)
+	}
+}
+
+func TestReap(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	h.add(t, ada)
+	h.signIn(t, ada)
+	_, _, _ = h.SignIn(h.ctx, ada, "wrong", auth.Browser{})
+	h.clock.Advance(8 * 24 * time.Hour)
+	_, kept := h.signIn(t, ada)
+	ctx, cancel := context.WithCancel(h.ctx)
+	done := make(chan error, 1)
+	go func() { done <- h.Reap(ctx) }()
+	hubtest.Eventually(t, "old sessions are deleted", func() bool {
+		return h.query(t, `SELECT count(*)::text FROM auth.sessions`) == "1"
+	})
+	cancel()
+	if err := <-done; err != nil || h.code(kept) != "" {
+		t.Errorf("%v", err)
+	}
+}
+
+// visit is a request as the gateway passes it on.
+func (h *hall) visit(t *testing.T, who caller.Caller, method, path string, form url.Values, headers ...string) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, h.url+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if form != nil {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	token, err := h.keys.Mint(who)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set(caller.Header, token)
+	req.Header.Set("X-Forwarded-For", "192.0.2.7")
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	res, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res, string(b)
+}
+
+var visitor = caller.Caller{Kind: caller.Visitor, RequestID: "req_1"}
+
+func cookie(res *http.Response, name string) *http.Cookie {
+	for _, c := range res.Cookies() {
+		if c.Name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+func TestLoginPage(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	u := h.add(t, ada, "reviewer")
+	res, page := h.visit(t, visitor, "GET", "/login?next=%2Fdrafts%3Fa%3D1%26b%3D%22", nil)
+	for _, want := range []string{`<label for="email">E-mail</label>`, `<label for="password">Password</label>`, `>Sign in</button>`, `name="next" value="/drafts?a=1&amp;b=&#34;"`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	if res.StatusCode != 200 || regexp.MustCompile(`(?i)<script(?:\s[^>]*)?>[^<]|\son[a-z]+=|style=|javascript:`).MatchString(page) {
+		t.Errorf("%d; something inline: %s", res.StatusCode, page)
+	}
+	good := url.Values{"email": {ada}, "password": {password}, "next": {"/drafts?a=1"}}
+	res, _ = h.visit(t, visitor, "POST", "/login", good)
+	c := cookie(res, "__Host-hub")
+	if res.StatusCode != 303 || res.Header.Get("Location") != "/drafts?a=1" || c == nil {
+		t.Fatalf("%d %v", res.StatusCode, res.Header)
+	}
+	if !c.Secure || !c.HttpOnly || c.SameSite != http.SameSiteLaxMode || c.Path != "/" || c.Domain != "" || c.MaxAge != 0 || !c.Expires.IsZero() {
+		t.Errorf("cookie %s", c.Raw)
+	}
+	r, err := h.Resolve(h.ctx, c.Value)
+	if err != nil || r.Session.Address != "192.0.2.7" {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	// Signing in again makes another session and ends this one.
+	user := caller.Caller{Kind: caller.User, HubUser: u.ID, Email: u.Email, CredentialID: r.Session.ID, Roles: u.Roles}
+	res, _ = h.visit(t, user, "POST", "/login", good)
+	again := cookie(res, "__Host-hub")
+	if again == nil || again.Value == c.Value || h.code(c.Value) != fault.AuthRevoked || h.code(again.Value) != "" {
+		t.Errorf("no rotation: %v, %s", again, h.code(c.Value))
+	}
+	// A planted cookie is never taken up.
+	res, _ = h.visit(t, visitor, "POST", "/login", good, "Cookie", "__Host-hub="+strings.Repeat("A", 43))
+	if planted := cookie(res, "__Host-hub"); planted == nil || planted.Value == strings.Repeat("A", 43) {
+		t.Error("a session that somebody planted was taken up")
+	}
+	res, _ = h.visit(t, visitor, "POST", "/login", good, "Hub-Plain-Cookies", "1")
+	if plain := cookie(res, "hub_session"); plain == nil || plain.Secure || !plain.HttpOnly || plain.SameSite != http.SameSiteLaxMode {
+		t.Errorf("over plain HTTP: %v", res.Header["Set-Cookie"])
+	}
+	res, page = h.visit(t, visitor, "POST", "/login", url.Values{"email": {`"><script>alert(1)</script>`}, "password": {"x"}})
+	if res.StatusCode != 401 || strings.Contains(page, "<script>alert") || !strings.Contains(page, `role="alert"`) || cookie(res, "__Host-hub") != nil {
+		t.Errorf("%d %s", res.StatusCode, page)
+	}
+	if res, _ = h.visit(t, user, "GET", "/login?next=/p/a/b", nil); res.StatusCode != 303 || res.Header.Get("Location") != "/p/a/b" {
+		t.Errorf("signed in already: %d %s", res.StatusCode, res.Header.Get("Location"))
+	}
+	for range auth.AccountThrottle.Burst + 1 {
+		res, page = h.visit(t, visitor, "POST", "/login", url.Values{"email": {"x@example.com"}, "password": {"x"}})
+	}
+	if res.StatusCode != 429 || res.Header.Get("Retry-After") == "" || !strings.Contains(page, "Too many failed tries") {
+		t.Errorf("throttled: %d", res.StatusCode)
+	}
+	if res, _ = h.visit(t, visitor, "POST", "/login", url.Values{"x": {strings.Repeat("x", 2<<20)}}); res.StatusCode != 400 {
+		t.Errorf("a huge form: %d", res.StatusCode)
+	}
+}
+
+func TestOpenRedirect(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	u := h.add(t, ada)
+	// Who is signed in goes on at once, as after a log-in, but without its cost.
+	user := caller.Caller{Kind: caller.User, HubUser: u.ID, Email: u.Email, CredentialID: "ses_1"}
+	for next, want := range map[string]string{
+		"/drafts": "/drafts", "/drafts/drf_1?x=1#f": "/drafts/drf_1?x=1#f", "/p/%2Fevil/x": "/p/%2Fevil/x", "": "/",
+		"//evil": "/", `/\evil`: "/", `\\evil`: "/", "https://evil": "/", "HTTPS://evil": "/", "javascript:alert(1)": "/", "evil": "/", "/\t/evil": "/", "/\n/evil": "/",
+		"/%5cevil": "/", "/%09/evil": "/%09/evil", " //evil": "/", "https:/evil": "/", "///evil": "/", "/login": "/", "/login?next=//evil": "/", "/logout": "/", "?x": "/", "/a\\b": "/",
+		"//evil@/": "/", "/%2f/evil": "/", "/" + strings.Repeat("x", 3000): "/",
+	} {
+		res, _ := h.visit(t, user, "GET", "/login?next="+url.QueryEscape(next), nil)
+		if got := res.Header.Get("Location"); res.StatusCode != 303 || got != want {
+			t.Errorf("next=%q leads to %q, want %q", next, got, want)
+		}
+	}
+	for _, next := range []string{"//evil", `/\evil`, "https://evil"} {
+		res, _ := h.visit(t, visitor, "POST", "/login", url.Values{"email": {ada}, "password": {password}, "next": {next}})
+		if got := res.Header.Get("Location"); res.StatusCode != 303 || got != "/" {
+			t.Errorf("after the log-in, next=%q leads to %q", next, got)
+		}
+	}
+}
+
+func TestLogout(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	u := h.add(t, ada)
+	s, secret := h.signIn(t, ada)
+	user := caller.Caller{Kind: caller.User, HubUser: u.ID, Email: u.Email, Name: u.Name, CredentialID: s.ID}
+	if res, page := h.visit(t, user, "GET", "/logout", nil); res.StatusCode != 200 || !strings.Contains(page, `action="/logout"`) || h.code(secret) != "" {
+		t.Errorf("GET /logout: %d", res.StatusCode)
+	}
+	res, _ := h.visit(t, user, "POST", "/logout", url.Values{})
+	if c := cookie(res, "__Host-hub"); res.StatusCode != 303 || c == nil || c.MaxAge >= 0 || h.code(secret) != fault.AuthRevoked {
+		t.Errorf("%d %v", res.StatusCode, res.Header)
+	}
+	flash := cookie(res, "__Host-hub-flash")
+	res, page := h.visit(t, visitor, "GET", "/login", nil, "Cookie", flash.Name+"="+flash.Value)
+	if !strings.Contains(page, "You are signed out.") || cookie(res, flash.Name).MaxAge >= 0 {
+		t.Error("no word of goodbye, or one that stays")
+	}
+	if res, _ := h.visit(t, visitor, "POST", "/logout", url.Values{}); res.StatusCode != 303 {
+		t.Errorf("nobody signs out: %d", res.StatusCode)
+	}
+}
+
+func TestAccountPage(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	u := h.add(t, ada, "reviewer")
+	s, secret := h.signIn(t, ada)
+	other, otherSecret := h.signIn(t, ada)
+	user := caller.Caller{Kind: caller.User, HubUser: u.ID, Email: u.Email, Name: "Ada <b>", CredentialID: s.ID, Roles: u.Roles}
+	res, page := h.visit(t, user, "GET", "/account/sessions", nil)
+	if res.StatusCode != 200 || !strings.Contains(page, other.ID) || !strings.Contains(page, "Ada &lt;b&gt;") || strings.Contains(page, secret) {
+		t.Errorf("%d %s", res.StatusCode, page)
+	}
+	if res, _ = h.visit(t, user, "POST", "/account/sessions/end", url.Values{"session": {other.ID}}); res.StatusCode != 303 || h.code(otherSecret) != fault.AuthRevoked {
+		t.Errorf("%d", res.StatusCode)
+	}
+	change := func(old, next string) (*http.Response, string) {
+		return h.visit(t, user, "POST", "/account/sessions/password", url.Values{"old": {old}, "new": {next}})
+	}
+	if res, page = change("wrong wrong wrong", "a new good password"); res.StatusCode != 422 || !strings.Contains(page, `id="old-error"`) {
+		t.Errorf("%d", res.StatusCode)
+	}
+	if res, page = change(password, "short"); res.StatusCode != 422 || !strings.Contains(page, `id="new-error"`) {
+		t.Errorf("%d", res.StatusCode)
+	}
+	res, _ = change(password, "a new good password")
+	c := cookie(res, "__Host-hub")
+	if res.StatusCode != 303 || c == nil || h.code(secret) != fault.AuthRevoked || h.code(c.Value) != "" {
+		t.Errorf("%d %v", res.StatusCode, res.Header)
+	}
+	for _, path := range []string{"/account/sessions/end", "/account/sessions/password"} {
+		if res, _ := h.visit(t, visitor, "POST", path, url.Values{}); res.StatusCode != 401 {
+			t.Errorf("a visitor at %s: %d", path, res.StatusCode)
+		}
+	}
+	if res, _ := h.visit(t, visitor, "GET", "/account/sessions", nil); res.StatusCode != 401 {
+		t.Errorf("a visitor: %d", res.StatusCode)
+	}
+}
+
+// TestPagesNeedAToken asks every page directly, past the gateway.
+func TestPagesNeedAToken(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	for _, path := range []string{"/login", "/logout", "/account/sessions", "/login/oidc", "/assets/auth/x/hub.css", auth.ResolvePath} {
+		res, err := http.Post(h.url+path, "application/json", strings.NewReader(`{}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != 401 && res.StatusCode != 405 {
+			t.Errorf("%s: %d", path, res.StatusCode)
+		}
+	}
+}
+
+func TestResolveOverTheWire(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	u := h.add(t, ada, "admin")
+	s, secret := h.signIn(t, ada)
+	token, err := h.keys.Mint(caller.Caller{Kind: caller.Service, Service: "gateway"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(body string) (int, string) {
+		req, err := http.NewRequestWithContext(t.Context(), "POST", h.url+auth.ResolvePath, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set(caller.Header, token)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		b, _ := io.ReadAll(res.Body)
+		return res.StatusCode, string(b)
+	}
+	status, body := ask(`{"id":"` + secret + `","later":1}`)
+	var got auth.ResolveResponse
+	if err := json.Unmarshal([]byte(body), &got); err != nil || status != 200 || got.User != u.ID || got.Session != s.ID || got.Email != ada || got.Name != "Ada" ||
+		!slices.Equal(got.Roles, []string{"admin"}) || !got.ExpiresAt.Equal(h.clock.Now().Add(30*time.Minute)) || strings.Contains(body, secret) {
+		t.Errorf("%d %s, %v", status, body, err)
+	}
+	if status, body := ask(`{"id":"` + strings.Repeat("A", 43) + `"}`); status != 401 || strings.Contains(body, "AAAA") {
+		t.Errorf("%d %s", status, body)
+	}
+}

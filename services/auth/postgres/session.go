@@ -1,0 +1,154 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"hub.internal/pkg/audit"
+	"hub.internal/services/auth"
+)
+
+const sessionColumns = `s.id, s.user_id, s.method, s.address, s.agent, s.created_at, s.last_seen_at, s.expires_at, s.revoked_at`
+
+func sessionFields(s *auth.Session) []any {
+	return []any{&s.ID, &s.UserID, &s.Method, &s.Address, &s.Agent, &s.CreatedAt, &s.LastSeen, &s.ExpiresAt, &s.RevokedAt}
+}
+
+// AddSession commits a new session and the end of the one that it replaces, if any.
+func (s *Store) AddSession(ctx context.Context, n auth.Session, h auth.Hash, replaces string, e audit.Entry) error {
+	return s.atomically(ctx, func(tx pgx.Tx) error {
+		if replaces != "" {
+			if _, err := tx.Exec(ctx, `UPDATE auth.sessions SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL`, replaces, n.CreatedAt); err != nil {
+				return err
+			}
+		}
+		if _, err := tx.Exec(ctx, `INSERT INTO auth.sessions (id, hash, user_id, method, address, agent, created_at, last_seen_at, expires_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, n.ID, h[:], n.UserID, n.Method, n.Address, n.Agent, n.CreatedAt, n.LastSeen, n.ExpiresAt); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `UPDATE auth.users SET last_login_at = $2 WHERE id = $1`, n.UserID, n.CreatedAt); err != nil {
+			return err
+		}
+		return audit.Append(ctx, tx, e)
+	})
+}
+
+// FindSession returns a session with its user.
+func (s *Store) FindSession(ctx context.Context, h auth.Hash) (found auth.Session, u auth.User, ok bool, err error) {
+	err = s.pool.QueryRow(ctx, `SELECT `+sessionColumns+`, `+userColumns+` FROM auth.sessions s JOIN auth.users u ON u.id = s.user_id WHERE s.hash = $1`, h[:]).
+		Scan(append(sessionFields(&found), userFields(&u)...)...)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return found, u, false, nil
+	}
+	return found, u, err == nil, explain(err)
+}
+
+// SeeSession sets LastSeen, never backwards. Whoever finds the row locked leaves it to the other.
+func (s *Store) SeeSession(ctx context.Context, id string, at time.Time) error {
+	_, err := s.pool.Exec(ctx, `UPDATE auth.sessions SET last_seen_at = $2 WHERE id = (SELECT id FROM auth.sessions
+		WHERE id = $1 AND last_seen_at < $2 FOR NO KEY UPDATE SKIP LOCKED)`, id, at)
+	return explain(err)
+}
+
+// EndSession ends a session of a user, or all but the one kept when id is empty.
+func (s *Store) EndSession(ctx context.Context, userID, id, keep string, at time.Time, e audit.Entry) (ended int, err error) {
+	err = s.atomically(ctx, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, `UPDATE auth.sessions SET revoked_at = $4 WHERE user_id = $1 AND revoked_at IS NULL AND expires_at > $4
+			AND CASE WHEN $2::text <> '' THEN id = $2::text ELSE id <> $3::text END`, userID, id, keep, at)
+		if err != nil {
+			return err
+		}
+		ended = int(tag.RowsAffected())
+		e.Count = ended
+		return audit.Append(ctx, tx, e)
+	})
+	return ended, err
+}
+
+// Sessions lists those of a user that have not been ended and are not over, last seen first.
+func (s *Store) Sessions(ctx context.Context, userID string, now time.Time) ([]auth.Session, error) {
+	rows, err := s.pool.Query(ctx, `SELECT `+sessionColumns+` FROM auth.sessions s WHERE s.user_id = $1 AND s.revoked_at IS NULL AND s.expires_at > $2
+		ORDER BY s.last_seen_at DESC, s.id DESC LIMIT 100`, userID, now)
+	if err != nil {
+		return nil, explain(err)
+	}
+	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (n auth.Session, err error) {
+		err = row.Scan(sessionFields(&n)...)
+		return n, err
+	})
+	return all, explain(err)
+}
+
+// Reap deletes sessions that were over before a moment, and throttles that have been full since.
+func (s *Store) Reap(ctx context.Context, before time.Time) error {
+	if _, err := s.pool.Exec(ctx, `DELETE FROM auth.sessions WHERE expires_at < $1`, before); err != nil {
+		return explain(err)
+	}
+	_, err := s.pool.Exec(ctx, `DELETE FROM auth.throttles WHERE full_at < $1`, before)
+	return explain(err)
+}
+
+// Take takes a token of each bucket, or of none. Buckets are locked in one order, so that two
+// takers never wait for each other in a circle.
+func (s *Store) Take(ctx context.Context, now time.Time, buckets []auth.Bucket) (wait time.Duration, err error) {
+	buckets = slices.SortedFunc(slices.Values(buckets), func(a, b auth.Bucket) int {
+		if a.Name < b.Name {
+			return -1
+		}
+		return 1
+	})
+	err = s.atomically(ctx, func(tx pgx.Tx) error {
+		wait = 0
+		full := make([]time.Time, len(buckets))
+		for i, b := range buckets {
+			// The row is made first, so that two first takers meet on its lock.
+			if _, err := tx.Exec(ctx, `INSERT INTO auth.throttles (bucket, full_at) VALUES ($1, $2) ON CONFLICT DO NOTHING`, b.Name, now); err != nil {
+				return err
+			}
+			if err := tx.QueryRow(ctx, `SELECT full_at FROM auth.throttles WHERE bucket = $1 FOR UPDATE`, b.Name).Scan(&full[i]); err != nil {
+				return err
+			}
+			if full[i].Before(now) {
+				full[i] = now
+			}
+			full[i] = full[i].Add(b.Every)
+			wait = max(wait, full[i].Sub(now)-time.Duration(b.Burst)*b.Every)
+		}
+		if wait > 0 {
+			return nil
+		}
+		for i, b := range buckets {
+			if _, err := tx.Exec(ctx, `UPDATE auth.throttles SET full_at = $2 WHERE bucket = $1`, b.Name, full[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return wait, err
+}
+
+// Return gives the tokens back.
+func (s *Store) Return(ctx context.Context, buckets []auth.Bucket) error {
+	return s.atomically(ctx, func(tx pgx.Tx) error {
+		for _, b := range slices.SortedFunc(slices.Values(buckets), func(a, b auth.Bucket) int {
+			if a.Name < b.Name {
+				return -1
+			}
+			return 1
+		}) {
+			if _, err := tx.Exec(ctx, `UPDATE auth.throttles SET full_at = full_at - make_interval(secs => $2) WHERE bucket = $1`, b.Name, b.Every.Seconds()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Record commits an audit entry alone.
+func (s *Store) Record(ctx context.Context, e audit.Entry) error {
+	return explain(audit.Append(ctx, s.pool, e))
+}

@@ -1,0 +1,423 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/go-kit/kit/endpoint"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/propagation"
+
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/remote"
+	"hub.internal/pkg/telemetry"
+	"hub.internal/pkg/tool"
+	"hub.internal/pkg/web"
+)
+
+const (
+	// consoleTimeout bounds a page's request, an upload included.
+	consoleTimeout = 60 * time.Second
+	// maxUpload bounds the body of a page's request; its owner may bound it tighter.
+	maxUpload = 32 << 20
+)
+
+// consoleRoots are the parts of the console that the contract knows, and whether one may be
+// used without a session: a manifest cannot open what is closed, nor claim the API's paths.
+var consoleRoots = map[string]bool{
+	"drafts": false, "p": false, "admin": false, "account": false,
+	"login": true, "logout": true, "connect": true, "unsubscribe": true, "assets": true,
+}
+
+// Console is the part of the gateway for people with browsers: session → role → the owner
+// named in its manifest. It takes no API key, and the API takes no cookie.
+type Console struct {
+	Sessions SessionVerifier
+	// Pages renders the gateway's own error pages.
+	Pages *web.Site
+	// PlainCookies is set where the console is used over plain HTTP.
+	PlainCookies bool
+	// Menus lists further tabs of the navigation; may be nil.
+	Menus func(context.Context, Session) []web.Tab
+	// Protection refuses requests that other sites make a browser send.
+	Protection http.CrossOriginProtection
+}
+
+// consoleRoute is a route with its owner.
+type consoleRoute struct {
+	tool.Route
+	service string
+}
+
+// mergeConsole checks the console routes of all services and sorts them, longest first.
+func mergeConsole(manifests map[string]tool.Manifest) ([]*consoleRoute, error) {
+	var all []*consoleRoute
+	owner := map[string]string{}
+	for service, m := range manifests {
+		for _, r := range m.Console {
+			if err := checkRoute(service, r); err != nil {
+				return nil, err
+			}
+			if other, taken := owner[r.Prefix]; taken {
+				return nil, fmt.Errorf("console route %s is claimed by %s and by %s", r.Prefix, other, service)
+			}
+			owner[r.Prefix] = service
+			all = append(all, &consoleRoute{r, service})
+		}
+	}
+	sort.Slice(all, func(i, j int) bool {
+		if a, b := all[i], all[j]; len(a.Prefix) != len(b.Prefix) {
+			return len(a.Prefix) > len(b.Prefix)
+		}
+		return all[i].Prefix < all[j].Prefix
+	})
+	return all, nil
+}
+
+func checkRoute(service string, r tool.Route) error {
+	root, _, _ := strings.Cut(strings.TrimPrefix(r.Prefix, "/"), "/")
+	public, known := consoleRoots[root]
+	switch {
+	case !strings.HasPrefix(r.Prefix, "/") || path.Clean(r.Prefix) != r.Prefix || !known:
+		return fmt.Errorf("console route %q of %s is none of the console's", r.Prefix, service)
+	case r.Public != public:
+		return fmt.Errorf("console route %q of %s must say public: %t", r.Prefix, service, public)
+	case r.Public && r.Role != "":
+		return fmt.Errorf("console route %q of %s is public and asks for a role", r.Prefix, service)
+	case root == "assets" && r.Prefix != "/assets/"+service:
+		return fmt.Errorf("console route %q of %s has to be /assets/%s", r.Prefix, service, service)
+	}
+	return nil
+}
+
+// consoleRoute finds the owner of a path; nil when nobody has it.
+func (c *Catalog) consoleRoute(p string) *consoleRoute {
+	for _, r := range c.merged.Load().console {
+		if web.Below(p, r.Prefix) {
+			return r
+		}
+	}
+	return nil
+}
+
+// navigation lists the tabs that a user with these roles may see. System and Admin come
+// first, as the contract has them.
+func (c *Catalog) navigation(s Session) []web.Tab {
+	type placed struct {
+		web.Item
+		position int
+	}
+	tabs := map[string][]placed{}
+	for _, r := range c.merged.Load().console {
+		if r.Tab != "" && r.Title != "" && r.allows(s) {
+			tabs[r.Tab] = append(tabs[r.Tab], placed{web.Item{Name: r.Title, Href: r.Prefix}, r.Position})
+		}
+	}
+	rank := func(name string) int {
+		if i := slices.Index([]string{"System", "Admin"}, name); i >= 0 {
+			return i
+		}
+		return 2
+	}
+	var out []web.Tab
+	for name, items := range tabs {
+		sort.Slice(items, func(i, j int) bool {
+			if items[i].position != items[j].position {
+				return items[i].position < items[j].position
+			}
+			return items[i].Href < items[j].Href
+		})
+		t := web.Tab{Slug: strings.ToLower(name), Name: name}
+		for _, it := range items {
+			t.Items = append(t.Items, it.Item)
+		}
+		out = append(out, t)
+	}
+	sort.Slice(out, func(i, j int) bool {
+		if a, b := rank(out[i].Name), rank(out[j].Name); a != b {
+			return a < b
+		}
+		return out[i].Name < out[j].Name
+	})
+	return out
+}
+
+func (r *consoleRoute) allows(s Session) bool {
+	return r.Role == "" || slices.Contains(s.Roles, r.Role)
+}
+
+// visit is one request of a browser.
+type visit struct {
+	*Call
+	w       http.ResponseWriter
+	r       *http.Request
+	route   *consoleRoute
+	session Session
+	// secret is the session's cookie, as it was sent.
+	secret string
+	// tls tells that the browser's connection is encrypted.
+	tls bool
+}
+
+// html tells whether a person looks at the answer.
+func (v *visit) html() bool { return strings.Contains(v.r.Header.Get("Accept"), "text/html") }
+
+// serve answers a request of the console; false leaves it to the caller: it is none.
+func (k *Console) serve(g *Gateway, w http.ResponseWriter, r *http.Request) bool {
+	v := &visit{Call: g.newCall(r), w: w, r: r, tls: r.TLS != nil || g.TrustedHops > 0 && r.Header.Get("X-Forwarded-Proto") == "https"}
+	ours := g.Catalog.consoleRoute("/login") != nil
+	// ServeMux cleans what is written plainly; "%2e%2e" is left to us, and means nothing here.
+	if tidy(r.URL.Path) {
+		v.route = g.Catalog.consoleRoute(r.URL.Path)
+	}
+	switch {
+	case r.URL.Path == "/" && v.html() && ours && (r.Method == http.MethodGet || r.Method == http.MethodHead):
+	case v.route == nil && web.Below(r.URL.Path, "/assets/gateway"):
+		k.Pages.Assets().ServeHTTP(w, r)
+		return true
+	case v.route == nil && v.html() && ours:
+		k.begin(v)
+		k.fail(g, v, fault.New(fault.NotFound, "There is nothing at %s.", printable(r.URL.Path)))
+		return true
+	case v.route == nil:
+		return false
+	}
+	k.begin(v)
+	name := "console /"
+	if v.route != nil {
+		name = "console " + v.route.Prefix
+	}
+	ctx := otel.GetTextMapPropagator().Extract(r.Context(), propagation.HeaderCarrier(r.Header))
+	ctx, cancel := context.WithTimeout(ctx, consoleTimeout)
+	defer cancel()
+	_ = http.NewResponseController(w).SetWriteDeadline(v.Started.Add(consoleTimeout + clientPatience))
+	observed := telemetry.EndpointBy("console", func(any) string { return name })(recoverVisit(g, func(ctx context.Context, _ any) (any, error) {
+		v.r = r.WithContext(ctx)
+		return nil, k.visit(ctx, g, v)
+	}))
+	if _, err := observed(ctx, nil); err != nil {
+		k.fail(g, v, err)
+	}
+	return true
+}
+
+// tidy tells whether a path has no empty, "." or ".." element.
+func tidy(p string) bool { return p == "/" || path.Clean(p) == strings.TrimSuffix(p, "/") }
+
+// recoverVisit is tool.Recover, but for the panic by which an answer is cut off.
+func recoverVisit(g *Gateway, next endpoint.Endpoint) endpoint.Endpoint {
+	return func(ctx context.Context, request any) (response any, err error) {
+		aborted := false
+		response, err = tool.Recover(g.Logger)(func(ctx context.Context, request any) (_ any, err error) {
+			defer func() {
+				if p := recover(); p == http.ErrAbortHandler { //nolint:errorlint // net/http compares like this
+					aborted = true
+				} else if p != nil {
+					panic(p)
+				}
+			}()
+			return next(ctx, request)
+		})(ctx, request)
+		if aborted {
+			panic(http.ErrAbortHandler)
+		}
+		return response, err
+	}
+}
+
+// begin sets what every answer of the console has; its owner may set the policy and the
+// caching otherwise.
+func (k *Console) begin(v *visit) {
+	h := v.w.Header()
+	web.Secure(h)
+	h.Set("X-Request-Id", v.RequestID)
+	if v.tls {
+		h.Set("Strict-Transport-Security", "max-age=31536000; includeSubDomains")
+	}
+	v.r.Header.Del(web.NavigationHeader)
+	v.r.Header.Del(web.PlainHeader)
+	if k.PlainCookies {
+		v.r.Header.Set(web.PlainHeader, "1")
+	}
+}
+
+// visit is the way of a console request: other site? → session → role → owner.
+func (k *Console) visit(ctx context.Context, g *Gateway, v *visit) error {
+	if err := k.Protection.Check(v.r); err != nil {
+		return fault.New(fault.Scope, "This request came from another site, so it was not carried out. Open the page in Hub and try again.").Because(err)
+	}
+	if v.BodyLength > maxUpload {
+		return tool.TooLarge(maxUpload)
+	}
+	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxUpload)
+	v.secret = web.ReadCookie(v.r, web.SessionCookie)
+	var err error
+	if v.route != nil && web.Below(v.route.Prefix, "/assets") {
+		v.secret = "" // the same for everybody
+	} else if v.session, err = k.session(ctx, v); err != nil && (v.route == nil || !v.route.Public) {
+		return err
+	}
+	if v.route == nil {
+		return k.home(g, v)
+	}
+	if !v.route.Public && !v.route.allows(v.session) {
+		return fault.New(fault.Scope, "This page is for users with the role %s. Ask an administrator if you need it.", v.route.Role).
+			With(map[string]string{"role": v.route.Role})
+	}
+	return k.pass(ctx, g, v)
+}
+
+// session returns the session of the cookie. Its caller's Session is empty with any error.
+func (k *Console) session(ctx context.Context, v *visit) (Session, error) {
+	if v.secret == "" {
+		return Session{}, fault.New(fault.AuthMissing, "Sign in to see this page.")
+	}
+	s, err := k.Sessions.Verify(caller.With(ctx, caller.Caller{RequestID: v.RequestID}), v.secret)
+	if err != nil {
+		return Session{}, err
+	}
+	v.Caller = caller.Caller{Kind: caller.User, Service: "console", ExternalUserID: s.Email, CredentialID: s.ID, HubUser: s.User,
+		Roles: s.Roles, Email: s.Email, Name: s.Name, RequestID: v.RequestID}
+	return s, nil
+}
+
+// home leads to the first page that the user may see.
+func (k *Console) home(g *Gateway, v *visit) error {
+	for _, t := range k.tabs(g, v) {
+		return web.Go(v.w, v.r, t.Href())
+	}
+	return fault.New(fault.NotFound, "There is no page for you yet. Ask an administrator for a role.")
+}
+
+func (k *Console) tabs(g *Gateway, v *visit) []web.Tab {
+	if v.session.ID == "" {
+		return nil
+	}
+	tabs := g.Catalog.navigation(v.session)
+	if k.Menus != nil {
+		tabs = append(tabs, k.Menus(v.r.Context(), v.session)...)
+	}
+	return tabs
+}
+
+// pass hands the request to its owner and streams the answer back.
+func (k *Console) pass(ctx context.Context, g *Gateway, v *visit) error {
+	client := g.Services.Client(v.route.service)
+	if client == nil {
+		return fault.New(fault.DB, "The %s service is not known to this gateway yet.", v.route.service).After(time.Second)
+	}
+	if v.Caller.Kind == "" {
+		v.Caller = caller.Caller{Kind: caller.Visitor, Service: "console", RequestID: v.RequestID}
+	}
+	prepare := func(h http.Header) {
+		// An API key is for the API; the session's secret is for the gateway alone.
+		h.Del("Authorization")
+		h.Del("X-Api-Key")
+		withoutCookie(h, web.CookieName(web.SessionCookie, k.PlainCookies))
+		h.Set("X-Forwarded-For", v.Address)
+		h.Set("X-Request-Id", v.RequestID)
+		if k.PlainCookies {
+			h.Set(web.PlainHeader, "1")
+		}
+		if tabs := web.EncodeNavigation(k.tabs(g, v)); tabs != "" && v.html() {
+			h.Set(web.NavigationHeader, tabs)
+		}
+	}
+	edit := func(resp *http.Response) error {
+		if resp.Header.Get(tool.FaultHeader) != "" {
+			return remote.ReadFault(resp)
+		}
+		// What ServeMux says of a path that its service does not have.
+		if resp.StatusCode == http.StatusNotFound && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/plain") && !web.Below(v.route.Prefix, "/assets") {
+			return fault.New(fault.NotFound, "There is nothing at %s.", printable(v.r.URL.Path))
+		}
+		for _, c := range resp.Cookies() {
+			if c.Name == web.CookieName(web.SessionCookie, k.PlainCookies) && v.secret != "" {
+				k.Sessions.Forget(v.secret)
+			}
+		}
+		// What the owner says of these replaces what begin has said.
+		for _, name := range []string{"Content-Security-Policy", "X-Content-Type-Options", "Referrer-Policy", "Cross-Origin-Opener-Policy", "Cache-Control", "Vary"} {
+			if len(resp.Header.Values(name)) > 0 {
+				v.w.Header().Del(name)
+			}
+		}
+		for _, name := range []string{"X-Request-Id", "Strict-Transport-Security"} {
+			resp.Header.Del(name)
+		}
+		return nil
+	}
+	return client.Proxy(v.w, v.r.WithContext(caller.With(ctx, v.Caller)), prepare, edit)
+}
+
+// withoutCookie drops one cookie from a request's header.
+func withoutCookie(h http.Header, name string) {
+	lines := h.Values("Cookie")
+	h.Del("Cookie")
+	for _, line := range lines {
+		var kept []string
+		for part := range strings.SplitSeq(line, ";") {
+			part = strings.TrimSpace(part)
+			if n, _, _ := strings.Cut(part, "="); part != "" && strings.TrimSpace(n) != name {
+				kept = append(kept, part)
+			}
+		}
+		if len(kept) > 0 {
+			h.Add("Cookie", strings.Join(kept, "; "))
+		}
+	}
+}
+
+// fail answers what stopped a visit: the way to log in, a page for a person, or the envelope.
+func (k *Console) fail(g *Gateway, v *visit, err error) {
+	if errors.Is(err, context.Canceled) && v.r.Context().Err() != nil {
+		panic(http.ErrAbortHandler) // nobody is there to hear it
+	}
+	f := fault.From(err)
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		f = fault.From(tool.TooLarge(maxUpload))
+	}
+	signIn := slices.Contains([]fault.Code{fault.AuthMissing, fault.AuthInvalid, fault.AuthExpired, fault.AuthRevoked}, f.Code)
+	status := f.Status()
+	if signIn {
+		status = http.StatusUnauthorized // whatever has become of the session: sign in again
+		f = fault.New(f.Code, "Sign in to go on: there is no session, or it has ended.").Because(f)
+	}
+	if f.Status() >= 500 {
+		g.Logger.ErrorContext(v.r.Context(), "page failed", "request_id", v.RequestID, "path", v.r.URL.Path, "error", err)
+	}
+	v.w.Header().Add("Vary", "Accept")
+	reads := v.r.Method == http.MethodGet || v.r.Method == http.MethodHead
+	switch {
+	case signIn && v.r.Header.Get("HX-Request") != "":
+		// htmx would put the log-in page into a part of this one.
+		v.w.Header().Set("HX-Redirect", "/login")
+		v.writeFailure(v.w, f, status)
+	case signIn && reads && v.html():
+		login := "/login"
+		if next := v.r.URL.RequestURI(); next != "/" {
+			login += "?next=" + url.QueryEscape(next)
+		}
+		http.Redirect(v.w, v.r, login, http.StatusSeeOther)
+	case v.html():
+		who := v.Caller
+		who.RequestID = v.RequestID
+		r := v.r.WithContext(caller.With(v.r.Context(), who))
+		if tabs := web.EncodeNavigation(k.tabs(g, v)); tabs != "" {
+			r.Header.Set(web.NavigationHeader, tabs)
+		}
+		k.Pages.FailAs(v.w, r, f, status)
+	default:
+		v.writeFailure(v.w, f, status)
+	}
+}

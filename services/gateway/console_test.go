@@ -350,7 +350,7 @@ func TestCredentialsDoNotCross(t *testing.T) {
 	}
 }
 
-// TestCrossOrigin is the table of security.md 6.
+// TestCrossOrigin is the table of what a browser may send from where.
 func TestCrossOrigin(t *testing.T) {
 	h := newHouse(t)
 	for _, path := range []string{"/drafts/1", "/login", "/logout", "/unsubscribe/x", "/account/x"} {

@@ -280,7 +280,7 @@ func (r *Reader) judge(ctx context.Context, err error) error {
 		Because(err)
 }
 
-// Refusals of a statement that the guard accepted: the alarm of security.md 1.5.
+// Refusals of a statement that the guard accepted: each is counted, for an alarm.
 const (
 	errReadOnlyTransaction = 1792
 	errAccessNeeded        = 1227

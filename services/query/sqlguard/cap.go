@@ -13,8 +13,7 @@ type slot struct{ start, end int }
 // Capped returns the statement with its end edited so that the server yields
 // at most n rows, n at least 0: LIMIT n is added, or the count of the
 // statement's own LIMIT lowered to n. Neither order, offset, duplicate column
-// names nor the statement's own shorter LIMIT are touched (design/security.md
-// 1.4). SHOW, EXPLAIN, FETCH, LIMIT ROWS EXAMINED and a text that would become
+// names nor the statement's own shorter LIMIT are touched. SHOW, EXPLAIN, FETCH, LIMIT ROWS EXAMINED and a text that would become
 // too long to be accepted come back unchanged: their reader has to stop at n.
 func (s Statement) Capped(n int) string {
 	if s.slot == (slot{}) {

@@ -60,7 +60,7 @@ func refuse(rule, format string, args ...any) error {
 }
 
 // Parse accepts text as one reading statement of 1 to 8000 characters. Its
-// error is a *Refusal. The rules are those of design/security.md 1.3.
+// error is a *Refusal.
 func Parse(text string) (Statement, error) {
 	toks, err := lex(text)
 	if err != nil {

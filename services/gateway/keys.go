@@ -3,114 +3,39 @@ package gateway
 import (
 	"context"
 	"crypto/sha256"
-	"sync"
 	"time"
-
-	"golang.org/x/sync/singleflight"
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/remote"
 )
 
-const (
-	// keyTTL bounds how long a revoked key may live on when its notice is lost.
-	keyTTL = 2 * time.Second
-	// keyLookup bounds one question to auth.
-	keyLookup = 3 * time.Second
-	// maxKeys bounds the cache; beyond it the cache starts anew.
-	maxKeys = 50_000
-)
-
 // KeyCache asks auth about a key and remembers a good answer for at most two
 // seconds, counted from the question. Forget drops it at once.
-type KeyCache struct {
-	ask    func(ctx context.Context, key string) (APIKey, error)
-	now    func() time.Time
-	flight singleflight.Group
-
-	mu      sync.Mutex
-	entries map[[sha256.Size]byte]cachedKey
-	// notices counts Forgets: an answer asked for before a notice is not kept after it.
-	notices uint64
-}
-
-type cachedKey struct {
-	key   APIKey
-	asked time.Time
-}
+type KeyCache struct{ answers *answers[APIKey] }
 
 // NewKeyCache caches the answers of ask.
 func NewKeyCache(ask func(ctx context.Context, key string) (APIKey, error), now func() time.Time) *KeyCache {
-	return &KeyCache{ask: ask, now: now, entries: map[[sha256.Size]byte]cachedKey{}}
+	return &KeyCache{newAnswers(ask, now)}
 }
 
 // Verify implements KeyVerifier.
 func (k *KeyCache) Verify(ctx context.Context, key string) (APIKey, error) {
-	hash := sha256.Sum256([]byte(key))
-	k.mu.Lock()
-	cached, ok := k.entries[hash]
-	k.mu.Unlock()
-	now := k.now()
-	if ok && now.Sub(cached.asked) < keyTTL {
-		return cached.key, expired(cached.key, now)
-	}
-	// Callers share one question; the first to leave must not take the answer with it.
-	answer := k.flight.DoChan(string(hash[:]), func() (any, error) {
-		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), keyLookup)
-		defer cancel()
-		return k.fetch(asking, hash, key)
-	})
-	select {
-	case a := <-answer:
-		if a.Err != nil {
-			return APIKey{}, a.Err
-		}
-		return a.Val.(APIKey), nil
-	case <-ctx.Done():
-		return APIKey{}, ctx.Err()
-	}
-}
-
-func (k *KeyCache) fetch(ctx context.Context, hash [sha256.Size]byte, key string) (APIKey, error) {
-	k.mu.Lock()
-	notices := k.notices
-	k.mu.Unlock()
-	asked := k.now()
-	found, err := k.ask(ctx, key)
-	k.mu.Lock()
-	defer k.mu.Unlock()
+	found, err := k.answers.get(ctx, key, nil)
 	if err != nil {
-		delete(k.entries, hash)
 		return APIKey{}, err
 	}
-	if k.notices == notices {
-		if len(k.entries) >= maxKeys {
-			clear(k.entries)
-		}
-		k.entries[hash] = cachedKey{found, asked}
-	}
-	return found, expired(found, asked)
+	return found, expired(found, k.answers.now())
 }
 
 // Forget drops the key with this id: auth has changed it.
 func (k *KeyCache) Forget(id string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.notices++
-	for hash, e := range k.entries {
-		if e.key.ID == id {
-			delete(k.entries, hash)
-		}
-	}
+	k.answers.forget(func(_ [sha256.Size]byte, key APIKey) bool { return key.ID == id })
 }
 
 // ForgetAll drops every key: notices may have been missed.
 func (k *KeyCache) ForgetAll() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.notices++
-	clear(k.entries)
+	k.answers.forget(func([sha256.Size]byte, APIKey) bool { return true })
 }
 
 func expired(key APIKey, now time.Time) error {

@@ -4,26 +4,15 @@ import (
 	"context"
 	"crypto/sha256"
 	"strings"
-	"sync"
 	"time"
-
-	"golang.org/x/sync/singleflight"
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/remote"
 )
 
-const (
-	// sessionTTL bounds how long an ended session, a disabled user or a lost role lives on.
-	sessionTTL = 2 * time.Second
-	// sessionLookup bounds one question to auth.
-	sessionLookup = 3 * time.Second
-	// maxSessions bounds the cache; beyond it the cache starts anew.
-	maxSessions = 10_000
-	// sessionLength is that of 256 bits in base64url.
-	sessionLength = 43
-)
+// sessionLength is that of 256 bits in base64url.
+const sessionLength = 43
 
 // Session is a console session that holds.
 type Session struct {
@@ -43,26 +32,13 @@ type SessionVerifier interface {
 }
 
 // SessionCache asks auth about a session and remembers a good answer for at most two
-// seconds, counted from the question.
-type SessionCache struct {
-	ask    func(ctx context.Context, secret string) (Session, error)
-	now    func() time.Time
-	flight singleflight.Group
-
-	mu      sync.Mutex
-	entries map[[sha256.Size]byte]cachedSession
-	// forgotten counts Forgets: an answer asked for before one is not kept after it.
-	forgotten uint64
-}
-
-type cachedSession struct {
-	session Session
-	asked   time.Time
-}
+// seconds, counted from the question: that is how long an ended session, a disabled user
+// or a lost role lives on.
+type SessionCache struct{ answers *answers[Session] }
 
 // NewSessionCache caches the answers of ask.
 func NewSessionCache(ask func(ctx context.Context, secret string) (Session, error), now func() time.Time) *SessionCache {
-	return &SessionCache{ask: ask, now: now, entries: map[[sha256.Size]byte]cachedSession{}}
+	return &SessionCache{newAnswers(ask, now)}
 }
 
 // Verify implements SessionVerifier.
@@ -70,63 +46,14 @@ func (s *SessionCache) Verify(ctx context.Context, secret string) (Session, erro
 	if len(secret) != sessionLength || strings.Trim(secret, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
 		return Session{}, fault.New(fault.AuthInvalid, "The session is not valid.")
 	}
-	hash := sha256.Sum256([]byte(secret))
-	s.mu.Lock()
-	cached, ok := s.entries[hash]
-	s.mu.Unlock()
-	now := s.now()
-	if ok && now.Sub(cached.asked) < sessionTTL && now.Before(cached.session.ExpiresAt) {
-		return cached.session, nil
-	}
-	answer := s.flight.DoChan(string(hash[:]), func() (any, error) {
-		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), sessionLookup)
-		defer cancel()
-		return s.fetch(asking, hash, secret)
-	})
-	select {
-	case a := <-answer:
-		if a.Err != nil {
-			return Session{}, a.Err
-		}
-		return a.Val.(Session), nil
-	case <-ctx.Done():
-		return Session{}, ctx.Err()
-	}
-}
-
-func (s *SessionCache) fetch(ctx context.Context, hash [sha256.Size]byte, secret string) (Session, error) {
-	s.mu.Lock()
-	forgotten := s.forgotten
-	s.mu.Unlock()
-	asked := s.now()
-	found, err := s.ask(ctx, secret)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err != nil {
-		delete(s.entries, hash)
-		return Session{}, err
-	}
-	if s.forgotten == forgotten {
-		if len(s.entries) >= maxSessions {
-			clear(s.entries)
-		}
-		s.entries[hash] = cachedSession{found, asked}
-	}
-	return found, nil
+	// A session lives on while it is used, so auth is asked again at its end.
+	return s.answers.get(ctx, secret, func(known Session, now time.Time) bool { return now.Before(known.ExpiresAt) })
 }
 
 // Forget drops a session: it has just been ended or replaced.
 func (s *SessionCache) Forget(secret string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.forgotten++
-	delete(s.entries, sha256.Sum256([]byte(secret)))
-	s.flight.Forget(string(hashOf(secret)))
-}
-
-func hashOf(secret string) []byte {
-	sum := sha256.Sum256([]byte(secret))
-	return sum[:]
+	ended := sha256.Sum256([]byte(secret))
+	s.answers.forget(func(hash [sha256.Size]byte, _ Session) bool { return hash == ended })
 }
 
 // AskAuthForSession returns the question that a SessionCache puts to the auth service.

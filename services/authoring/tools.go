@@ -3,7 +3,6 @@ package authoring
 import (
 	"embed"
 	"encoding/json"
-	"fmt"
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
@@ -161,14 +160,4 @@ var exampleFiles embed.FS
 
 // examples are a tool's requests with their answers, as TestExamples gets them;
 // `go test -run TestExamples -update` writes the answers.
-func examples(name string) []tool.Example {
-	b, err := exampleFiles.ReadFile("examples/" + name + ".json")
-	if err != nil {
-		panic(fmt.Sprintf("authoring: %v", err))
-	}
-	var list []tool.Example
-	if err := json.Unmarshal(b, &list); err != nil {
-		panic(fmt.Sprintf("authoring: examples of %s: %v", name, err))
-	}
-	return list
-}
+func examples(name string) []tool.Example { return tool.Examples(exampleFiles, name) }

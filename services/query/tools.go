@@ -2,8 +2,6 @@ package query
 
 import (
 	"embed"
-	"encoding/json"
-	"fmt"
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
@@ -248,14 +246,4 @@ var exampleFiles embed.FS
 
 // examples are a tool's requests with the answers that testdata/example.sql gives;
 // `go test -run TestExamples -update` writes the answers.
-func examples(name string) []tool.Example {
-	b, err := exampleFiles.ReadFile("examples/" + name + ".json")
-	if err != nil {
-		panic(fmt.Sprintf("query: %v", err))
-	}
-	var list []tool.Example
-	if err := json.Unmarshal(b, &list); err != nil {
-		panic(fmt.Sprintf("query: examples of %s: %v", name, err))
-	}
-	return list
-}
+func examples(name string) []tool.Example { return tool.Examples(exampleFiles, name) }

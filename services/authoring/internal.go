@@ -102,16 +102,18 @@ func (s *Service) getDraft(ctx context.Context, in DraftRequest) (DraftDetail, e
 const (
 	defaultPage = 100
 	maxPage     = 500
+	// maxBrief is the largest page of targets without their mails.
+	maxBrief = 5000
 	// maxPageBytes is how much of mails and evidence a page holds; its last target may go beyond.
 	maxPageBytes = 4 << 20
 )
 
-func pageSize(limit int) (int, error) {
+func pageSize(limit, most int) (int, error) {
 	switch {
 	case limit == 0:
 		return defaultPage, nil
-	case limit < 0 || limit > maxPage:
-		return 0, fault.New(fault.Validation, "limit must be between 1 and %d, not %d.", maxPage, limit)
+	case limit < 0 || limit > most:
+		return 0, fault.New(fault.Validation, "limit must be between 1 and %d, not %d.", most, limit)
 	}
 	return limit, nil
 }
@@ -133,7 +135,7 @@ type DraftListResponse struct {
 }
 
 func (s *Service) pageDrafts(ctx context.Context, in DraftListRequest) (DraftListResponse, error) {
-	limit, err := pageSize(in.Limit)
+	limit, err := pageSize(in.Limit, maxPage)
 	if err != nil {
 		return DraftListResponse{}, err
 	}
@@ -161,8 +163,11 @@ type DraftTargetsRequest struct {
 	DraftRequest
 	// After is the last index of the page before; absent begins.
 	After *int `json:"after"`
-	// Limit is between 1 and 500; absent is 100.
+	// Limit is between 1 and 500, or 5,000 for a brief page; absent is 100.
 	Limit int `json:"limit"`
+	// Brief asks who the recipients are and no more: nothing is rendered, and subject, body,
+	// context, snapshot and content_hash are empty.
+	Brief bool `json:"brief"`
 	// IDs, when there are any, are the indexes of the targets wanted, in any order.
 	IDs []int `json:"ids"`
 }
@@ -198,7 +203,14 @@ func (s *Service) pageTargets(ctx context.Context, in DraftTargetsRequest) (Draf
 	if err != nil {
 		return DraftTargetsResponse{}, err
 	}
-	limit, err := pageSize(in.Limit)
+	most := maxPage
+	if in.Brief {
+		most = maxBrief
+		if len(in.IDs) > 0 {
+			return DraftTargetsResponse{}, fault.New(fault.Validation, "A brief page cannot be asked for by ids.")
+		}
+	}
+	limit, err := pageSize(in.Limit, most)
 	if err != nil {
 		return DraftTargetsResponse{}, err
 	}
@@ -215,6 +227,9 @@ func (s *Service) pageTargets(ctx context.Context, in DraftTargetsRequest) (Draf
 	draft, err := s.c.Store.Draft(ctx, id)
 	if err != nil {
 		return DraftTargetsResponse{}, err
+	}
+	if in.Brief {
+		return s.pageRecipients(ctx, id, after, limit)
 	}
 	templates, err := draft.Templates()
 	if err != nil {
@@ -238,6 +253,23 @@ func (s *Service) pageTargets(ctx context.Context, in DraftTargetsRequest) (Draf
 		return true, nil
 	})
 	return out, err
+}
+
+// pageRecipients is a brief page of targets.
+func (s *Service) pageRecipients(ctx context.Context, id ID, after, limit int) (DraftTargetsResponse, error) {
+	targets, err := s.c.Store.DraftRecipients(ctx, id, after, limit+1)
+	if err != nil {
+		return DraftTargetsResponse{}, err
+	}
+	out := DraftTargetsResponse{Targets: make([]TargetView, 0, len(targets))}
+	for i, t := range targets {
+		if i == limit {
+			out.NextAfter = &out.Targets[limit-1].Index
+			break
+		}
+		out.Targets = append(out.Targets, TargetView{Index: t.Index, ExternalID: t.ExternalID, ToEmail: t.ToEmail, ToName: t.ToName})
+	}
+	return out, nil
 }
 
 // TransitionRequest asks for a change of a draft's status.

@@ -145,7 +145,15 @@ func TestTargetPages(t *testing.T) {
 	if !slices.Equal(indexes, []int{3, 7, 199}) {
 		t.Error(indexes)
 	}
-	for _, bad := range []object{{"limit": 501}, {"limit": -1}, {"ids": make([]int, 501)}} {
+	p = page(object{"brief": true, "limit": 5000})
+	if len(p.Targets) != 200 || p.NextAfter != nil {
+		t.Errorf("%d targets in a brief page, then %v", len(p.Targets), p.NextAfter)
+	}
+	p = page(object{"brief": true, "limit": 2, "after": 4})
+	if got := p.Targets[1]; len(p.Targets) != 2 || *p.NextAfter != 6 || got.Index != 6 || got.ExternalID != 6 || got.ToEmail != "c6@partner.example" || got.ToName != "Contact 6" || got.Body != "" || got.ContentHash != "" {
+		t.Errorf("%+v", p)
+	}
+	for _, bad := range []object{{"limit": 501}, {"limit": -1}, {"ids": make([]int, 501)}, {"brief": true, "limit": 5001}, {"brief": true, "ids": []int{1}}} {
 		bad["draft_id"] = id
 		if _, err := operate[any](h, authoring.DraftTargetsPath, bad); !fault.Is(err, fault.Validation) {
 			t.Errorf("%v", err)

@@ -39,6 +39,8 @@ type Store interface {
 	// DraftTargets calls yield with targets in their order, from after the index after or, when
 	// there are any, those of the indexes, until it answers false.
 	DraftTargets(ctx context.Context, id ID, after int, indexes []int, yield func(StoredTarget) (bool, error)) error
+	// DraftRecipients returns targets from after the index after, without what they are written.
+	DraftRecipients(ctx context.Context, id ID, after, limit int) ([]StoredTarget, error)
 
 	// Transition changes a draft's status, once for the operation; it returns the
 	// outcome of the first time and whether that was earlier.

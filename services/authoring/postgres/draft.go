@@ -143,6 +143,20 @@ func (s *Store) DraftTargets(ctx context.Context, id authoring.ID, after int, in
 	}
 }
 
+// DraftRecipients returns targets in their order without what they are written.
+func (s *Store) DraftRecipients(ctx context.Context, id authoring.ID, after, limit int) ([]authoring.StoredTarget, error) {
+	rows, err := s.pool.Query(ctx, `SELECT position, external_id, to_email, to_name FROM authoring.draft_targets WHERE draft_id = $1 AND position > $2 ORDER BY position LIMIT $3`,
+		int64(id), int64(after), limit)
+	if err != nil {
+		return nil, explain(err)
+	}
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (t authoring.StoredTarget, err error) {
+		err = row.Scan(&t.Index, &t.ExternalID, &t.ToEmail, &t.ToName)
+		return t, err
+	})
+	return list, explain(err)
+}
+
 // Transition changes a draft's status, once for the operation.
 func (s *Store) Transition(ctx context.Context, id authoring.ID, t authoring.Transition, by authoring.Origin, at time.Time) (done authoring.Transitioned, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {

@@ -10,7 +10,7 @@ STACK    := go run ./scripts/stack
 TESTFLAGS ?= -race -timeout 10m -p 2
 
 .DEFAULT_GOAL := help
-.PHONY: help up down reset status logs servers test check lint bench fuzz tidy catalog image consul
+.PHONY: help up down reset status logs servers browser test check lint bench fuzz tidy catalog image consul
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,7 +33,10 @@ logs: ## Show the logs (NAME=query for one service)
 servers: ## Install the database servers that up and test need
 	@$(STACK) install
 
-test: servers ## Run every test, with the race detector
+browser: ## Install the servers, and the browser that test needs
+	@$(STACK) install --browser
+
+test: browser ## Run every test, with the race detector
 	go test $(TESTFLAGS) work
 
 check: $(LINT) ## gofmt, vet, lint, each module's build alone, import rules, derived files

@@ -23,10 +23,11 @@ import (
 	"hub.internal/pkg/hubtest/servers"
 )
 
-// Main runs the tests and then ends the servers that they shared.
-func Main(m *testing.M) {
+// Main runs the tests, then what the package wants done at the end, and then ends the servers
+// that the tests shared.
+func Main(m *testing.M, last ...func() error) {
 	code := m.Run()
-	for _, end := range []func() error{mariaDB.end, postgres.end, redis.end, consul.end, workspace.remove} {
+	for _, end := range append(last, mariaDB.end, postgres.end, redis.end, consul.end, workspace.remove) {
 		if err := end(); err != nil {
 			fmt.Fprintln(os.Stderr, "hubtest:", err)
 			code = max(code, 1)
@@ -115,6 +116,16 @@ func MariaDB(t testing.TB) *servers.MariaDB { t.Helper(); return mariaDB.get(t) 
 
 // Postgres is the shared PostgreSQL server.
 func Postgres(t testing.TB) *servers.Postgres { t.Helper(); return postgres.get(t) }
+
+// Chromium is the program of the browser. The test fails where there is none.
+func Chromium(t testing.TB) string {
+	t.Helper()
+	path, err := servers.ChromiumPath()
+	if err != nil {
+		t.Fatalf("%v; `go run ./scripts/stack install --browser` in the repository's root installs the package %s, or HUB_CHROMIUM names a Chrome", err, servers.Chromium)
+	}
+	return path
+}
 
 // Redis is the shared Redis server; see RedisURL for a database of one's own.
 func Redis(t testing.TB) *servers.Redis { t.Helper(); return redis.get(t) }

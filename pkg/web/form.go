@@ -1,9 +1,12 @@
 package web
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"html/template"
+	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"strings"
@@ -23,10 +26,12 @@ type Field struct {
 	Autocomplete string
 	Placeholder  string
 	Options      []Option
-	Rows         int
-	MaxLength    int
-	Required     bool
-	Autofocus    bool
+	// Accept names the types that an input of type "file" offers.
+	Accept    string
+	Rows      int
+	MaxLength int
+	Required  bool
+	Autofocus bool
 }
 
 // Option is a choice of a select.
@@ -56,12 +61,105 @@ func Form(r *http.Request) (url.Values, error) {
 	return r.PostForm, nil
 }
 
+// Problems are the messages of an E_VALIDATION for the fields of a form, as sentences; those of
+// no field are under "". They are nil for any other error.
+func Problems(err error) map[string]string {
+	f := fault.From(err)
+	if err == nil || f.Code != fault.Validation {
+		return nil
+	}
+	var details struct {
+		Violations []struct{ Path, Message string }
+	}
+	b, jsonErr := json.Marshal(f.Details)
+	if jsonErr != nil || json.Unmarshal(b, &details) != nil || len(details.Violations) == 0 {
+		return map[string]string{"": f.Message}
+	}
+	problems := map[string]string{}
+	for _, v := range details.Violations {
+		name := strings.TrimPrefix(v.Path, "/")
+		if _, known := problems[name]; !known {
+			problems[name] = "This " + strings.TrimSuffix(v.Message, ".") + "."
+		}
+	}
+	return problems
+}
+
+// File is what was uploaded.
+type File struct {
+	// Name is the sender's own name for it: to show, never a path to open.
+	Name string
+	Data []byte
+}
+
+// Upload reads a form of multipart/form-data and the file in one of its fields. Without a file
+// there it is empty. What HandleUpTo lets through is held in memory.
+func Upload(r *http.Request, field string) (File, url.Values, error) {
+	if err := r.ParseMultipartForm(math.MaxInt64); err != nil {
+		var tooLarge *http.MaxBytesError
+		if errors.As(err, &tooLarge) {
+			return File{}, nil, err
+		}
+		return File{}, nil, fault.New(fault.Validation, "The form could not be read.").Because(err)
+	}
+	f, header, err := r.FormFile(field)
+	if errors.Is(err, http.ErrMissingFile) {
+		return File{}, r.PostForm, nil
+	} else if err != nil {
+		return File{}, nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(f)
+	return File{header.Filename, data}, r.PostForm, err
+}
+
+// Bar is a progress bar of several kinds of progress: {{template "bar" .Data.Bar}}. What the
+// parts lack of the total stays empty.
+type Bar struct {
+	// Label tells in words what the bar shows.
+	Label string
+	Total int
+	Parts []Part
+}
+
+// Part is one kind of progress. Kind is that of a badge: "good", "bad", "warn", "info" or "".
+type Part struct {
+	Kind  string
+	Count int
+}
+
+// barLength is the bar's length in the units of its drawing.
+const barLength = 1000
+
+// Segment is a part as it is drawn.
+type Segment struct {
+	Kind          string
+	Start, Length float64
+}
+
+// Segments are the parts that have something in them, none too short to be seen.
+func (b Bar) Segments() []Segment {
+	const visible = 8
+	var out []Segment
+	at := 0.0
+	for _, p := range b.Parts {
+		if p.Count <= 0 || b.Total <= 0 {
+			continue
+		}
+		length := min(max(barLength*float64(p.Count)/float64(b.Total), visible), barLength-at)
+		out = append(out, Segment{p.Kind, at, length})
+		at += length
+	}
+	return out
+}
+
 // functions are those of every template.
 var functions = template.FuncMap{
 	"asset":  func(string) (string, error) { return "", errors.New("replaced by the site's own") },
 	"when":   when,
 	"number": Number,
 	"plural": plural,
+	"size":   Size,
 	"join":   strings.Join,
 	"dict":   dict,
 }
@@ -91,6 +189,18 @@ func Number(n any) string {
 		text = text[:i] + "," + text[i:]
 	}
 	return sign + text
+}
+
+// Size is a number of bytes as people read it: 900 bytes, 64 KiB, 1.5 MiB.
+func Size(bytes int) string {
+	n := float64(bytes)
+	switch {
+	case n < 1<<10:
+		return plural(bytes, "byte", "bytes")
+	case n < 1<<20:
+		return strings.TrimSuffix(fmt.Sprintf("%.1f", n/(1<<10)), ".0") + " KiB"
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", n/(1<<20)), ".0") + " MiB"
 }
 
 func plural(n int, one, many string) string {

@@ -25,7 +25,7 @@ import (
 //go:embed layout/*.html
 var layouts embed.FS
 
-// maxForm bounds the body of a page's request; a page that takes more says so itself.
+// maxForm bounds the body of a page's request, unless the page says otherwise.
 const maxForm = 1 << 20
 
 // Options are what a Site is made of.
@@ -33,9 +33,11 @@ type Options struct {
 	// Service is the discovery name: it says where the assets are.
 	Service string
 	// Pages holds *.html: each file is a page, named by its base name without .html, that
-	// defines "main". Files that begin with "_" are parts that every page may use. May be nil.
+	// defines "main", and perhaps "head". Files that begin with "_" are parts that every page
+	// may use. May be nil.
 	Pages fs.FS
-	// Assets are files of the service's own, beside those of the layout. May be nil.
+	// Assets are files of the service's own, beside those of the layout; a page that needs one
+	// names it in "head". May be nil.
 	Assets fs.FS
 	// Funcs are the service's own template functions.
 	Funcs  template.FuncMap
@@ -100,9 +102,14 @@ func New(o Options) (*Site, error) {
 // its status. It must not have written anything then.
 type Handler func(w http.ResponseWriter, r *http.Request) error
 
-// Handle serves a page at a pattern of http.ServeMux.
+// Handle serves a page at a pattern of http.ServeMux. What is sent to it may be 1 MiB long.
 func (s *Site) Handle(mux *http.ServeMux, pattern string, h Handler) {
-	mux.Handle(pattern, tool.Authenticated(s.o.Keys, s.o.Logger, s.page(h)))
+	s.HandleUpTo(mux, pattern, maxForm, h)
+}
+
+// HandleUpTo is Handle for a page that takes a body of up to limit bytes: an upload.
+func (s *Site) HandleUpTo(mux *http.ServeMux, pattern string, limit int64, h Handler) {
+	mux.Handle(pattern, tool.Authenticated(s.o.Keys, s.o.Logger, s.page(limit, h)))
 }
 
 // Mount serves the assets. The gateway finds them by Routes.
@@ -118,10 +125,10 @@ func Routes(service string, routes ...tool.Route) []tool.Route {
 	return append(routes, tool.Route{Prefix: strings.TrimSuffix(assetPrefix(service), "/"), Public: true})
 }
 
-func (s *Site) page(h Handler) http.Handler {
+func (s *Site) page(limit int64, h Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		Secure(w.Header())
-		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		r.Body = http.MaxBytesReader(w, r.Body, limit)
 		defer func() {
 			p := recover()
 			if p == nil {
@@ -196,10 +203,15 @@ func (s *Site) FailAs(w http.ResponseWriter, r *http.Request, f *fault.Error, st
 	if f.RetryAfter > 0 {
 		w.Header().Set("Retry-After", fmt.Sprint(max(1, int(f.RetryAfter.Seconds()+0.999))))
 	}
-	// htmx would put the page into whatever part was asked for.
+	// A part of a page that does not come must not cost the page.
 	if r.Header.Get("HX-Request") != "" {
-		w.Header().Set("HX-Retarget", "body")
+		w.Header().Set("HX-Retarget", "#toast")
 		w.Header().Set("HX-Reswap", "innerHTML")
+		if err := s.execute(w, r, s.pages[errorPage], "refusal", Page{Status: status, Data: f.Message}); err != nil {
+			s.o.Logger.ErrorContext(r.Context(), "error part not rendered", "error", err)
+			http.Error(w, f.Message, status)
+		}
+		return
 	}
 	heading := headings[status]
 	if heading == "" {
@@ -232,7 +244,7 @@ var headings = map[int]string{
 func faultOf(err error) *fault.Error {
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
-		return fault.New(fault.Validation, "What was sent is larger than %d bytes.", tooLarge.Limit)
+		return fault.New(fault.Validation, "What was sent is larger than %s.", Size(int(tooLarge.Limit)))
 	}
 	return fault.From(err)
 }

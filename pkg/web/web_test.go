@@ -2,9 +2,13 @@ package web_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"maps"
+	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -16,6 +20,7 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/schema"
 	"hub.internal/pkg/web"
 )
 
@@ -23,6 +28,7 @@ var pages = fstest.MapFS{
 	"_part.html": {Data: []byte(`{{define "line"}}<i>{{.}}</i>{{end}}`)},
 	"one.html": {Data: []byte(`{{define "main"}}{{template "line" .Data.Text}} {{when .Data.At}} {{number 1234567}} {{plural 1 "draft" "drafts"}} {{plural 2000 "draft" "drafts"}}
 		{{template "field" .Data.Field}} {{template "empty" (dict "Title" "No drafts yet")}} {{template "loading"}}{{block "part" .}}<b>{{.Data.Text}}</b>{{end}}{{end}}`)},
+	"two.html":    {Data: []byte(`{{define "head"}}<link rel="stylesheet" href="{{asset "own.css"}}">{{end}}{{define "main"}}{{template "bar" .Data}}{{size 65536}}{{end}}`)},
 	"broken.html": {Data: []byte(`{{define "main"}}before{{.Data.Nothing.There}}{{end}}`)},
 }
 
@@ -65,6 +71,9 @@ func newDesk(t *testing.T) *desk {
 		"/broken": func(w http.ResponseWriter, r *http.Request) error {
 			return site.Render(w, r, "broken", web.Page{Data: data{}})
 		},
+		"/bar": func(w http.ResponseWriter, r *http.Request) error {
+			return site.Render(w, r, "two", web.Page{Data: web.Bar{Label: `1 "of" 2000`, Total: 2000, Parts: []web.Part{{Kind: "good", Count: 1}, {Kind: "warn"}, {Kind: "bad", Count: 1999}}}})
+		},
 		"/none": func(w http.ResponseWriter, r *http.Request) error { return site.Render(w, r, "none", web.Page{}) },
 		"/fault": func(http.ResponseWriter, *http.Request) error {
 			return fault.New(fault.Conflict, "Bo <b> was faster.").After(1500 * time.Millisecond)
@@ -86,6 +95,14 @@ func newDesk(t *testing.T) *desk {
 	} {
 		site.Handle(d.mux, path, h)
 	}
+	site.HandleUpTo(d.mux, "POST /upload", 3<<20, func(w http.ResponseWriter, r *http.Request) error {
+		file, form, err := web.Upload(r, "file")
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(w, "%s %d %s", file.Name, len(file.Data), form.Get("reason"))
+		return err
+	})
 	return d
 }
 
@@ -153,10 +170,10 @@ func TestFailures(t *testing.T) {
 	} {
 		w := d.do(t, user, "GET", path, "", "HX-Request", "true")
 		page := w.Body.String()
-		if w.Code != c.status || !strings.Contains(page, c.text) || !strings.Contains(page, "req_7") || strings.Contains(page, "10.0.0.7") || strings.Contains(page, "before") {
+		if w.Code != c.status || !strings.Contains(page, c.text) || (w.Code >= 500) != strings.Contains(page, "req_7") || strings.Contains(page, "10.0.0.7") || strings.Contains(page, "before") {
 			t.Errorf("%s: %d %s", path, w.Code, page)
 		}
-		if w.Header().Get("HX-Retarget") != "body" || w.Header().Get("Content-Security-Policy") == "" || w.Header().Get("Cache-Control") != "no-store" {
+		if w.Header().Get("HX-Retarget") != "#toast" || strings.Contains(page, "<html") || w.Header().Get("Content-Security-Policy") == "" || w.Header().Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: %v", path, w.Header())
 		}
 	}
@@ -179,6 +196,79 @@ func TestFailures(t *testing.T) {
 	d.mux.ServeHTTP(bare, httptest.NewRequest("GET", "/page", nil))
 	if bare.Code != 401 {
 		t.Errorf("without a token: %d", bare.Code)
+	}
+}
+
+func TestPart(t *testing.T) {
+	d := newDesk(t)
+	page := d.do(t, user, "GET", "/bar", "").Body.String()
+	head, _, _ := strings.Cut(page, "</head>")
+	if !regexp.MustCompile(`<link rel="stylesheet" href="/assets/desk/[0-9a-f]{12}/own.css">`).MatchString(head) || inline.MatchString(page) {
+		t.Errorf("head %s", head)
+	}
+	for _, want := range []string{`aria-label="1 &#34;of&#34; 2000"`, `<rect class="good" x="0" width="8" height="10"/><rect class="bad" x="8" width="992" height="10"/></svg>`, "64 KiB"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	if strings.Contains(d.do(t, user, "GET", "/page", "").Body.String(), "own.css") {
+		t.Error("another page has that head too")
+	}
+	for n, want := range map[int]string{0: "0 bytes", 1: "1 byte", 1023: "1,023 bytes", 1024: "1 KiB", 1536: "1.5 KiB", 16 << 20: "16 MiB", 3<<20 + 1<<19: "3.5 MiB"} {
+		if got := web.Size(n); got != want {
+			t.Errorf("%d is %s, want %s", n, got, want)
+		}
+	}
+}
+
+func TestUpload(t *testing.T) {
+	d := newDesk(t)
+	form := func(field, name string, size int) (kind, body string) {
+		var b bytes.Buffer
+		m := multipart.NewWriter(&b)
+		_ = m.WriteField("reason", "why")
+		part, _ := m.CreateFormFile(field, name)
+		_, _ = part.Write(bytes.Repeat([]byte("x"), size))
+		_ = m.Close()
+		return m.FormDataContentType(), b.String()
+	}
+	for name, c := range map[string]struct {
+		field, file string
+		size        int
+		status      int
+		want        string
+	}{
+		"above a form's bound": {"file", "a.csv", 2 << 20, 200, "a.csv 2097152 why"}, "a path": {"file", "/etc/../a.csv", 1, 200, "a.csv 1 why"}, "no file": {"other", "a.csv", 1, 200, " 0 why"},
+		"above its bound": {"file", "a.csv", 3 << 20, 400, "larger than 3 MiB"},
+	} {
+		kind, body := form(c.field, c.file, c.size)
+		w := d.do(t, user, "POST", "/upload", body, "Content-Type", kind)
+		if w.Code != c.status || !strings.Contains(w.Body.String(), c.want) {
+			t.Errorf("%s: %d %.200s", name, w.Code, w.Body)
+		}
+	}
+	for kind, body := range map[string]string{"application/x-www-form-urlencoded": "file=x", "multipart/form-data; boundary=x": "--x\r\nContent-Disposition: form-data; name=a\r\n\r\ncut", "multipart/form-data": "x"} {
+		if w := d.do(t, user, "POST", "/upload", body, "Content-Type", kind); w.Code != 400 {
+			t.Errorf("%s: %d", kind, w.Code)
+		}
+	}
+}
+
+func TestProblems(t *testing.T) {
+	two := schema.Invalid(schema.Violation{Path: "/email", Message: "must be an address"}, schema.Violation{Path: "/email", Message: "is long"}, schema.Violation{Path: "/note", Message: "is required."})
+	wire := fault.New(fault.Validation, "x").With(json.RawMessage(`{"violations":[{"path":"/email","rule":"x","message":"is wrong"}]}`))
+	for name, c := range map[string]struct {
+		err  error
+		want map[string]string
+	}{
+		"fields":   {two, map[string]string{"email": "This must be an address.", "note": "This is required."}},
+		"far":      {wire, map[string]string{"email": "This is wrong."}},
+		"no field": {fault.New(fault.Validation, "All of it."), map[string]string{"": "All of it."}},
+		"others":   {fault.New(fault.Conflict, "x"), nil}, "none": {nil, nil}, "foreign": {errors.New("x"), nil},
+	} {
+		if got := web.Problems(c.err); !maps.Equal(got, c.want) || (got == nil) != (c.want == nil) {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }
 

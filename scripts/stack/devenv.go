@@ -31,6 +31,7 @@ func devEnv(e environment) map[string]string {
 		"HUB_SOURCE_DSN":      e.sourceDSN(),
 		"HUB_WRITE_STORE_URL": e.storeURL("hub"),
 		"HUB_REDIS_URL":       e.redisURL(),
+		"HUB_MAIL_DIR":        e.layout.mail(),
 		"HUB_PIDS":            e.layout.pids(),
 	}
 	if e.options.sourceDSN == "" {

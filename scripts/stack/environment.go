@@ -58,6 +58,16 @@ func (e environment) settings(s service) map[string]string {
 	if s.layer == layerEdge {
 		env["HUB_INSECURE_COOKIES"] = "1" // plain HTTP on this machine
 	}
+	if s.mail {
+		env["HUB_PUBLIC_URL"] = e.gatewayURL()
+		env["HUB_MAIL_FROM"], env["HUB_MAIL_FROM_NAME"] = "hub@hub.example", "Hub"
+		env["HUB_SEND_PER_MINUTE"] = "6000"
+		// Whoever names a server of their own also says how to speak to it.
+		if e.caller["HUB_SMTP_ADDR"] == "" {
+			env["HUB_SMTP_ADDR"], env["HUB_SMTP_TLS"] = e.state.addr(mailSink+"-smtp"), "none"
+			env["HUB_SEND_TIMEOUT"], env["HUB_SEND_RETRY"] = "5s", "1s" // the sink is near, and back within a second
+		}
+	}
 	for name, value := range e.overrides(s) {
 		env[name] = value
 		// Services refuse to be told a setting and a file that holds it.
@@ -134,6 +144,9 @@ func (e environment) gatewayURL() string {
 	}
 	return "http://" + net.JoinHostPort(host, port)
 }
+
+// mailURL is the page of the mail sink.
+func (e environment) mailURL() string { return "http://" + e.state.addr(mailSink+"-web") }
 
 // environ is the settings in the form of os.Environ, in a fixed order.
 func environ(settings map[string]string) []string {

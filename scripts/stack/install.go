@@ -9,9 +9,10 @@ import (
 	"hub.internal/pkg/hubtest/servers"
 )
 
-// installServers installs what is missing; apt's words go to a log.
-func installServers(ctx context.Context, l layout, p progress) error {
-	missing := servers.Missing()
+// installServers installs the servers that are missing, and what is named beside them; apt's
+// words go to a log.
+func installServers(ctx context.Context, l layout, p progress, also ...string) error {
+	missing := servers.Missing(also...)
 	if len(missing) == 0 {
 		return nil
 	}
@@ -24,7 +25,7 @@ func installServers(ctx context.Context, l layout, p progress) error {
 	}
 	defer log.Close()
 	return p.step("installing "+strings.Join(missing, ", "), func() error {
-		if err := servers.Install(ctx, log); err != nil {
+		if err := servers.Install(ctx, log, also...); err != nil {
 			return fmt.Errorf("%w; see %s", err, l.log("install"))
 		}
 		return nil

@@ -17,6 +17,9 @@ func (l layout) bin(name string) string  { return l.path("bin", name) }
 func (l layout) data(name string) string { return l.path(".hub", "data", name) }
 func (l layout) log(name string) string  { return l.path(".hub", "log", name+".log") }
 
+// mail is where the sink keeps what was sent, a file each.
+func (l layout) mail() string { return l.path(".hub", "mail") }
+
 // pids maps the name of each running service and server to its process id.
 func (l layout) pids() string { return l.path(".hub", "pids.json") }
 
@@ -41,6 +44,7 @@ func (l layout) make() error {
 		l.path(".hub/data"):  0o755,
 		l.path(".hub/state"): 0o700,
 		l.path(".hub/log"):   0o700,
+		l.mail():             0o700,
 		l.path("bin"):        0o755,
 	} {
 		if err := os.MkdirAll(dir, mode); err != nil {

@@ -16,6 +16,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"hub.internal/pkg/hubtest/servers"
 )
 
 func main() {
@@ -124,16 +126,23 @@ func logsCommand() *cobra.Command {
 }
 
 func installCommand() *cobra.Command {
-	return &cobra.Command{
+	browser := false
+	c := &cobra.Command{
 		Use: "install", Short: "Install the servers that this machine lacks (apt), and no more", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			l, err := findLayout()
 			if err != nil {
 				return err
 			}
-			return installServers(c.Context(), l, newProgress(c.OutOrStdout()))
+			var also []string
+			if browser {
+				also = append(also, servers.Chromium)
+			}
+			return installServers(c.Context(), l, newProgress(c.OutOrStdout()), also...)
 		},
 	}
+	c.Flags().BoolVar(&browser, "browser", false, "and the browser that tests look at pages with")
+	return c
 }
 
 func superviseCommand() *cobra.Command {

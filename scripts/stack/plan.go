@@ -20,7 +20,7 @@ type serverSpec struct {
 	Password string `json:",omitempty"`
 }
 
-// serviceSpec is one of Hub's services.
+// serviceSpec is one of Hub's services, or the mail sink.
 type serviceSpec struct {
 	Name   string
 	Path   string

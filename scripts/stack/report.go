@@ -35,6 +35,7 @@ func summary(out io.Writer, e environment) {
 	fmt.Fprintf(w, "  Console\t%s/login\n", values["HUB_URL"])
 	fmt.Fprintf(w, "  Reviewer\t%s  %s\n", values["HUB_REVIEWER_EMAIL"], values["HUB_REVIEWER_PASSWORD"])
 	fmt.Fprintf(w, "  Administrator\t%s  %s\n", values["HUB_ADMIN_EMAIL"], values["HUB_ADMIN_PASSWORD"])
+	fmt.Fprintf(w, "  Mail\t%s  (what was sent; kept in %s)\n", e.mailURL(), rel(e.layout.mail()))
 	source := "sample data in a private MariaDB (" + sourceDatabase + ")"
 	if e.options.sourceDSN != "" {
 		source = "your own (SOURCE_DSN)"

@@ -41,6 +41,22 @@ func TestSettingsOfServices(t *testing.T) {
 	}
 }
 
+func TestMailGoesToTheSinkUnlessTheCallerNamesAServer(t *testing.T) {
+	row := table[slices.IndexFunc(table, func(s service) bool { return s.mail })]
+	e := testEnvironment(nil)
+	env := e.settings(row)
+	if env["HUB_SMTP_ADDR"] != e.state.addr(mailSink+"-smtp") || env["HUB_SMTP_TLS"] != "none" || env["HUB_PUBLIC_URL"] != "http://127.0.0.1:8080" || env["HUB_MAIL_FROM"] == "" {
+		t.Errorf("%v", env)
+	}
+	if e.settings(table[1])["HUB_SMTP_ADDR"] != "" || devEnv(e)["HUB_MAIL_DIR"] != "/repo/.hub/mail" {
+		t.Error("auth is told of mail, or the shell is not")
+	}
+	env = testEnvironment(map[string]string{"HUB_SMTP_ADDR": "mx.example:587", "HUB_MAIL_FROM": "me@my.example", "HUB_MAIL_DIR": "stale"}).settings(row)
+	if env["HUB_SMTP_ADDR"] != "mx.example:587" || env["HUB_SMTP_TLS"] != "" || env["HUB_MAIL_FROM"] != "me@my.example" || env["HUB_MAIL_DIR"] != "" {
+		t.Errorf("%v", env)
+	}
+}
+
 func TestTheCallersVariablesWin(t *testing.T) {
 	e := testEnvironment(map[string]string{
 		"HUB_LOG_LEVEL": "debug", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://x", "MCP_MAX_ROW_LIMIT": "5",

@@ -9,7 +9,7 @@ func portNames(e environment) []string {
 			names = append(names, s.name+"-ops")
 		}
 	}
-	return append(names, serverNames(e.options)...)
+	return append(append(names, mailSink+"-smtp", mailSink+"-web"), serverNames(e.options)...)
 }
 
 // serverNames are the servers that this start needs.
@@ -36,6 +36,15 @@ func serverSpecs(e environment) (specs []serverSpec) {
 }
 
 func serviceSpecs(e environment) (specs []serviceSpec, err error) {
+	digest, err := fileDigest(e.layout.bin(mailSink))
+	if err != nil {
+		return nil, err
+	}
+	// It stops after those who may be sending.
+	specs = append(specs, serviceSpec{
+		Name: mailSink, Path: e.layout.bin(mailSink), Digest: digest, Layer: layerServers, Grace: grace,
+		Args: []string{"--smtp", e.state.addr(mailSink + "-smtp"), "--web", e.state.addr(mailSink + "-web"), "--dir", e.layout.mail()},
+	})
 	for _, s := range e.services {
 		digest, err := fileDigest(e.layout.bin(s.name))
 		if err != nil {

@@ -46,7 +46,7 @@ func (s *state) secret(name string) string {
 // preferred are the ports to try first. They lie below the range from which the kernel
 // takes the ports of outgoing connections, so that they are still free at the next start.
 var preferred = map[string]int{
-	"gateway": 8080, "mariadb": 13306, "postgres": 15432, "redis": 16379, "consul": 18500,
+	"gateway": 8080, "mariadb": 13306, "postgres": 15432, "redis": 16379, "consul": 18500, mailSink + "-web": 8025, mailSink + "-smtp": 1025,
 }
 
 // firstPort is where the search begins for everything else.

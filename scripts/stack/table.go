@@ -10,7 +10,7 @@ type service struct {
 	name  string
 	layer int
 	// What it needs, each in its own environment variable.
-	store, redis, source, pepper, catalog, ops bool
+	store, redis, source, pepper, catalog, ops, mail bool
 }
 
 // table lists Hub's services. A service's folder, program and discovery name are the same
@@ -20,10 +20,13 @@ var table = []service{
 	{name: "auth", layer: layerServices, store: true, redis: true, pepper: true},
 	{name: "query", layer: layerServices, store: true, source: true},
 	{name: "authoring", layer: layerServices, store: true},
-	{name: "review-control", layer: layerServices, store: true},
+	{name: "review-control", layer: layerServices, store: true, mail: true},
 	{name: "admin", layer: layerServices, store: true},
 	{name: "payments", layer: layerServices, store: true},
 }
+
+// mailSink is the program that takes every mail of the local stack, and shows them.
+const mailSink = "mailsink"
 
 // grace is how long a service may take to stop: its own drain limit and a little more.
 const grace = 30 * time.Second
@@ -45,7 +48,7 @@ func programs(l layout) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	packages := []string{"./scripts/stack", "./scripts/gen"}
+	packages := []string{"./scripts/stack", "./scripts/gen", "./scripts/" + mailSink}
 	for _, dir := range dirs {
 		if !hasProgram(dir) {
 			continue

@@ -56,6 +56,17 @@ func postgresPrograms(dataVersion string) (string, error) {
 	return "", fmt.Errorf("program postgres not found")
 }
 
+// ChromiumPath is the browser: $HUB_CHROMIUM, else the Chromium or Chrome that is installed.
+func ChromiumPath() (string, error) {
+	if path := os.Getenv("HUB_CHROMIUM"); path != "" {
+		if !executable(path) {
+			return "", fmt.Errorf("HUB_CHROMIUM=%s is not a program", path)
+		}
+		return path, nil
+	}
+	return find("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+}
+
 // ConsulVersion is the Consul that scripts/consul builds and Hub is tested with.
 const ConsulVersion = "1.14.11"
 

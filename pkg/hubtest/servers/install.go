@@ -6,29 +6,37 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 )
 
-// packages maps each server to its Debian or Ubuntu package and the check that it is there.
+// Chromium is the package of the browser that tests look at pages with: they alone need it.
+const Chromium = "chromium"
+
+// packages maps each program to its Debian or Ubuntu package and the check that it is there.
 var packages = []struct {
-	name    string
+	name string
+	// server tells that the local stack needs it.
+	server  bool
 	present func() error
 }{
-	{"mariadb-server", func() error {
+	{"mariadb-server", true, func() error {
 		if _, err := find("mariadbd", "mysqld"); err != nil {
 			return err
 		}
 		_, err := find("mariadb-install-db", "mysql_install_db")
 		return err
 	}},
-	{"postgresql", func() error { _, err := postgresPrograms(""); return err }},
-	{"redis-server", func() error { _, err := find("redis-server"); return err }},
+	{"postgresql", true, func() error { _, err := postgresPrograms(""); return err }},
+	{"redis-server", true, func() error { _, err := find("redis-server"); return err }},
+	{Chromium, false, func() error { _, err := ChromiumPath(); return err }},
 }
 
-// Missing lists the packages of the servers that this machine lacks.
-func Missing() (names []string) {
+// Missing lists the packages that this machine lacks: of the servers, and of those that are
+// named beside them.
+func Missing(also ...string) (names []string) {
 	for _, p := range packages {
-		if p.present() != nil {
+		if (p.server || slices.Contains(also, p.name)) && p.present() != nil {
 			names = append(names, p.name)
 		}
 	}
@@ -37,20 +45,20 @@ func Missing() (names []string) {
 
 // Install installs what Missing lists with apt-get, as root or through sudo. Progress lines
 // and apt's own output go to progress.
-func Install(ctx context.Context, progress io.Writer) error {
-	missing := Missing()
+func Install(ctx context.Context, progress io.Writer, also ...string) error {
+	missing := Missing(also...)
 	if len(missing) == 0 {
 		return nil
 	}
 	list := strings.Join(missing, " ")
 	apt, err := exec.LookPath("apt-get")
 	if err != nil {
-		return fmt.Errorf("missing servers: install %s with this system's package manager (apt-get is not here)", list)
+		return fmt.Errorf("missing programs: install %s with this system's package manager (apt-get is not here)", list)
 	}
 	prefix := []string{"env", "DEBIAN_FRONTEND=noninteractive", apt, "-o", "DPkg::Lock::Timeout=300", "-q"}
 	if os.Geteuid() != 0 {
 		if _, err := exec.LookPath("sudo"); err != nil {
-			return fmt.Errorf("missing servers: as root, run: apt-get install --no-install-recommends %s", list)
+			return fmt.Errorf("missing programs: as root, run: apt-get install --no-install-recommends %s", list)
 		}
 		prefix = append([]string{"sudo"}, prefix...)
 	}
@@ -68,8 +76,8 @@ func Install(ctx context.Context, progress io.Writer) error {
 			return fmt.Errorf("apt-get %s failed (%w): %s", step[0], err, last)
 		}
 	}
-	if still := Missing(); len(still) > 0 {
-		return fmt.Errorf("apt-get ended well but these servers are still not found: %s", strings.Join(still, " "))
+	if still := Missing(also...); len(still) > 0 {
+		return fmt.Errorf("apt-get ended well but these programs are still not found: %s", strings.Join(still, " "))
 	}
 	return nil
 }

@@ -8,18 +8,54 @@
   // The current one of a list: [data-list] holds [data-item]s, j and k move between them.
   const items = () => [...document.querySelectorAll("[data-list] [data-item]")].filter(shown);
   const current = () => document.querySelector("[data-item][data-current]");
-  const choose = (el) => {
+  const mark = (el) => {
     current()?.removeAttribute("data-current");
-    if (!el) return;
     el.setAttribute("data-current", "");
+  };
+  const choose = (el) => {
+    if (!el) return;
+    mark(el);
     if (!el.hasAttribute("tabindex")) el.setAttribute("tabindex", "-1");
     el.focus({ preventScroll: true });
-    el.scrollIntoView({ block: "nearest" });
+    const box = el.getBoundingClientRect();
+    el.scrollIntoView({ block: box.top < 0 || box.height > innerHeight / 2 ? "start" : "nearest" });
   };
   const step = (by) => {
     const all = items();
     const at = all.indexOf(current());
     choose(all[Math.min(Math.max(at + by, 0), all.length - 1)]);
+  };
+
+  // An item with work left holds a [data-todo]. Whoever comes to a list begins there, or at
+  // the item that the address names.
+  const todo = (el) => el.matches("[data-todo]") || el.querySelector("[data-todo]") !== null;
+  const named = document.getElementById(location.hash.slice(1));
+  const all = items();
+  const first = all.find((el) => el === named) ?? all.find(todo) ?? (all.length === 1 ? all[0] : null);
+  if (first) mark(first);
+
+  // When the current item's work is done, the next one with work becomes current: the first
+  // below it, or else above.
+  const working = new Set();
+  const itemOf = (e) => e.target.closest?.("[data-item]");
+  document.addEventListener("htmx:before:request", (e) => {
+    const item = itemOf(e);
+    if (item && todo(item)) working.add(item);
+  });
+  document.addEventListener("htmx:after:swap", (e) => {
+    const item = itemOf(e);
+    if (!working.delete(item) || todo(item) || item !== current()) return;
+    // Somebody else did it, and the item says so.
+    if (item.querySelector("[role=alert]")) return item.focus({ preventScroll: true });
+    const all = items();
+    const at = all.indexOf(item);
+    choose([...all.slice(at + 1), ...all.slice(0, at)].find(todo) ?? item);
+  });
+
+  // A key must not press what nobody sees: it brings that into view first.
+  const inView = (el) => {
+    const box = el.getBoundingClientRect();
+    return box.top < innerHeight && box.bottom > 0;
   };
 
   document.addEventListener("keydown", (e) => {
@@ -30,21 +66,20 @@
     else if (e.key === "/") document.querySelector("input[type=search]")?.focus();
     else if ((e.key === "j" || e.key === "k") && items().length) step(e.key === "j" ? 1 : -1);
     else {
-      // Any other key presses the button that names it, of the current item if there is one.
-      const quoted = `[data-key="${CSS.escape(e.key)}"]`;
-      const button = [...(current() ?? document).querySelectorAll(quoted)].find(shown);
+      // Any other key presses the button that names it: the current item's, or one of no item.
+      const named = [...document.querySelectorAll(`[data-key="${CSS.escape(e.key)}"]`)].filter(shown);
+      const item = current();
+      const button = named.find((b) => item?.contains(b)) ?? named.find((b) => !b.closest("[data-item]"));
       if (!button || e.repeat) return;
-      button.click();
+      if (item?.contains(button) && !inView(button)) button.scrollIntoView({ block: "center" });
+      else button.click();
     }
     e.preventDefault();
   });
 
   document.addEventListener("focusin", (e) => {
-    const item = e.target.closest?.("[data-item]");
-    if (item && item !== current()) {
-      current()?.removeAttribute("data-current");
-      item.setAttribute("data-current", "");
-    }
+    const item = itemOf(e);
+    if (item && item !== current()) mark(item);
   });
 
   // A second click must not send a form twice.
@@ -61,6 +96,26 @@
       form.removeAttribute("aria-busy");
       form.querySelectorAll("button").forEach((b) => { b.disabled = false; });
     });
+  });
+
+  // Whoever asked for a part of a page has to hear that none came. Parts that refresh
+  // themselves just ask again.
+  const toast = () => document.getElementById("toast");
+  document.addEventListener("htmx:error", (e) => {
+    if (!e.detail.ctx?.sourceEvent?.isTrusted || !toast()) return;
+    const p = document.createElement("p");
+    p.className = "notice wrong";
+    p.textContent = "Hub did not answer. Check the connection, reload the page and see whether it was done. ";
+    const close = document.createElement("button");
+    close.type = "button";
+    close.className = "small";
+    close.textContent = "Close";
+    close.setAttribute("data-dismiss", "");
+    p.append(close);
+    toast().replaceChildren(p);
+  });
+  document.addEventListener("click", (e) => {
+    if (e.target.closest?.("[data-dismiss]")) toast()?.replaceChildren();
   });
 
   // Moments are in UTC; the reader's own time is a hover away.

@@ -1,0 +1,43 @@
+package hubtest
+
+import (
+	"testing"
+
+	"hub.internal/pkg/hubtest/servers"
+)
+
+// SMTP is a mail server of the test's own.
+type SMTP struct {
+	*servers.SMTP
+	t testing.TB
+}
+
+// NewSMTP starts a server that keeps mails in a directory of the test, and ends with it.
+func NewSMTP(t testing.TB, o servers.SMTPOptions) *SMTP {
+	t.Helper()
+	if o.Dir == "" {
+		o.Dir = t.TempDir()
+	}
+	s, err := servers.StartSMTP(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Kill)
+	return &SMTP{s, t}
+}
+
+// Mails are those taken so far, oldest first.
+func (s *SMTP) Mails() []servers.Mail {
+	s.t.Helper()
+	names, err := servers.MailFiles(s.Dir())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	mails := make([]servers.Mail, len(names))
+	for i, name := range names {
+		if mails[i], err = servers.OpenMail(s.Dir(), name); err != nil {
+			s.t.Errorf("%s: %v", name, err)
+		}
+	}
+	return mails
+}

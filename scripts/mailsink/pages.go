@@ -1,0 +1,160 @@
+package main
+
+import (
+	"embed"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/web"
+)
+
+//go:embed pages/*.html assets
+var embedded embed.FS
+
+// perPage is how many mails a page lists.
+const perPage = 50
+
+// framePolicy is the policy of a mail's HTML: nothing runs, nothing is loaded.
+const framePolicy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+
+// pages shows the mails of a directory.
+type pages struct {
+	dir  string
+	site *web.Site
+}
+
+func newPages(dir string, logger *slog.Logger) (http.Handler, error) {
+	files, err := fs.Sub(embedded, "pages")
+	if err != nil {
+		return nil, err
+	}
+	assets, err := fs.Sub(embedded, "assets")
+	if err != nil {
+		return nil, err
+	}
+	site, err := web.New(web.Options{Service: "mailsink", Pages: files, Assets: assets, Logger: logger})
+	if err != nil {
+		return nil, err
+	}
+	p := pages{dir, site}
+	mux := http.NewServeMux()
+	mux.Handle("GET /assets/mailsink/", site.Assets())
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	for pattern, page := range map[string]web.Handler{"GET /{$}": p.list, "GET /mail/{file}": p.mail, "GET /mail/{file}/html": p.html, "GET /mail/{file}/download": p.download} {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			web.Secure(w.Header())
+			// Cookies belong to a machine, whatever the port: those of a console here are not ours.
+			r.Header.Del("Cookie")
+			r = r.WithContext(caller.With(r.Context(), caller.Caller{}))
+			if err := page(w, r); err != nil {
+				site.Fail(w, r, err)
+			}
+		})
+	}
+	return mux, nil
+}
+
+// line is a mail in the list.
+type line struct {
+	servers.Mail
+	At time.Time
+}
+
+func (p pages) list(w http.ResponseWriter, r *http.Request) error {
+	names, err := servers.MailFiles(p.dir)
+	if err != nil {
+		return err
+	}
+	total := len(names)
+	if before := r.URL.Query().Get("before"); before != "" {
+		at, _ := slices.BinarySearch(names, before)
+		names = names[:at]
+	}
+	next := ""
+	if len(names) > perPage {
+		names = names[len(names)-perPage:]
+		next = "/?before=" + url.QueryEscape(names[0])
+	}
+	slices.Reverse(names)
+	lines := make([]line, 0, len(names))
+	for _, name := range names {
+		m, err := p.open(name)
+		if err != nil {
+			return err
+		}
+		lines = append(lines, line{m, at(name)})
+	}
+	return p.site.Render(w, r, "list", web.Page{Title: "Mail", Lead: "What Hub has sent on this machine, newest first. Nothing here left it.",
+		Data: map[string]any{"Mails": lines, "Total": total, "Next": next, "Dir": p.dir}})
+}
+
+// at is when a mail was taken: its name begins with it.
+func at(name string) time.Time {
+	stamp, _, _ := strings.Cut(name, "-")
+	t, _ := time.Parse("20060102T150405.000000000Z", stamp)
+	return t
+}
+
+// open reads a mail, or what can be read of it.
+func (p pages) open(name string) (servers.Mail, error) {
+	if filepath.Base(name) != name || !strings.HasSuffix(name, servers.MailSuffix) {
+		return servers.Mail{}, fault.New(fault.NotFound, "There is no mail %q.", name)
+	}
+	m, err := servers.OpenMail(p.dir, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return m, fault.New(fault.NotFound, "There is no mail %q.", name)
+	}
+	if m.Raw == nil {
+		return m, err
+	}
+	m.File = name
+	return m, nil
+}
+
+func (p pages) mail(w http.ResponseWriter, r *http.Request) error {
+	m, err := p.open(r.PathValue("file"))
+	if err != nil {
+		return err
+	}
+	head, source, _ := strings.Cut(string(m.Raw), "\r\n\r\n")
+	title := m.Subject
+	if title == "" {
+		title = "(no subject)"
+	}
+	return p.site.Render(w, r, "mail", web.Page{Title: title, Crumbs: []web.Link{{Text: "Mail", Href: "/"}},
+		Data: map[string]any{"Mail": m, "At": at(m.File), "Head": head, "Source": source}})
+}
+
+func (p pages) html(w http.ResponseWriter, r *http.Request) error {
+	m, err := p.open(r.PathValue("file"))
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Security-Policy", framePolicy)
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	_, err = w.Write([]byte(m.HTML))
+	return err
+}
+
+func (p pages) download(w http.ResponseWriter, r *http.Request) error {
+	m, err := p.open(r.PathValue("file"))
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Type", "message/rfc822")
+	h.Set("Content-Disposition", `attachment; filename="`+m.File+`"`)
+	_, err = w.Write(m.Raw)
+	return err
+}

@@ -20,7 +20,7 @@ var formats = map[string]struct {
 	holds   func(string) bool
 	message string
 }{
-	Email:   {isEmail, "must be one bare e-mail address such as name@example.com"},
+	Email:   {IsEmail, "must be one bare e-mail address such as name@example.com"},
 	ISODate: {func(s string) bool { _, err := ParseISODate(s); return err == nil }, "must be a date YYYY-MM-DD or an RFC 3339 time"},
 }
 
@@ -28,9 +28,9 @@ var formats = map[string]struct {
 // begins with a letter (RFC 3696): no address of four numbers.
 var dotted = regexp.MustCompile(`^(?i:(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?)$`)
 
-// isEmail is stricter than RFC 5322: the parsed address has to be the input, so
+// IsEmail tells whether s is one bare address. It is stricter than RFC 5322: the parsed address has to be the input, so
 // that no display name, comment, quoted local part or folded header slips through.
-func isEmail(s string) bool {
+func IsEmail(s string) bool {
 	if len(s) > 254 || strings.ContainsAny(s, "\r\n\t \"(),:;<>[]\\") {
 		return false
 	}

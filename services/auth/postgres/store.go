@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -39,7 +38,7 @@ func Migrate(ctx context.Context, ownerURL string) error {
 // Store is auth's part of the write store.
 type Store struct {
 	pool  *pgxpool.Pool
-	ready readiness
+	ready postgres.Readiness
 }
 
 var _ auth.Store = (*Store)(nil)
@@ -56,24 +55,12 @@ func Open(url string) (*Store, error) {
 // Close returns the connections.
 func (s *Store) Close() { s.pool.Close() }
 
-// readyFor is how long an answer of Ready is used: probes and neighbours ask often.
-const readyFor = time.Second
-
-type readiness struct {
-	mu  sync.Mutex
-	at  time.Time
-	err error
-}
-
 // Ready tells whether the store can be reached and auth's tables are there.
 func (s *Store) Ready(ctx context.Context) error {
-	s.ready.mu.Lock()
-	defer s.ready.mu.Unlock()
-	if time.Since(s.ready.at) > readyFor {
+	return s.ready.Ask(func() error {
 		_, err := s.pool.Exec(ctx, `SELECT FROM auth.api_keys LIMIT 0`)
-		s.ready.at, s.ready.err = time.Now(), explain(err)
-	}
-	return s.ready.err
+		return explain(err)
+	})
 }
 
 const columns = `id, name, service, hash, pepper_id, head, tail, scopes, user_per_minute, user_burst, service_per_minute, service_burst,

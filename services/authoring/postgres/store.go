@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -42,7 +41,7 @@ func Migrate(ctx context.Context, ownerURL string) error {
 // Store is authoring's part of the write store.
 type Store struct {
 	pool  *pgxpool.Pool
-	ready readiness
+	ready postgres.Readiness
 }
 
 var _ authoring.Store = (*Store)(nil)
@@ -72,24 +71,12 @@ func (s *Store) Reap(ctx context.Context, kept time.Duration) (int64, error) {
 	return postgres.Reap(ctx, s.pool, schema, kept)
 }
 
-// readyFor is how long an answer of Ready is used: probes and neighbours ask often.
-const readyFor = time.Second
-
-type readiness struct {
-	mu  sync.Mutex
-	at  time.Time
-	err error
-}
-
 // Ready tells whether the store can be reached and authoring's tables are there.
 func (s *Store) Ready(ctx context.Context) error {
-	s.ready.mu.Lock()
-	defer s.ready.mu.Unlock()
-	if time.Since(s.ready.at) > readyFor {
+	return s.ready.Ask(func() error {
 		_, err := s.pool.Exec(ctx, `SELECT FROM authoring.drafts, authoring.segments LIMIT 0`)
-		s.ready.at, s.ready.err = time.Now(), explain(err)
-	}
-	return s.ready.err
+		return explain(err)
+	})
 }
 
 // Answered returns the answer of an earlier call with the key, if there is one.

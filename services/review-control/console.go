@@ -1,0 +1,151 @@
+package reviewcontrol
+
+import (
+	"embed"
+	"html/template"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"strconv"
+
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/web"
+)
+
+//go:embed pages/*.html
+var pageFiles embed.FS
+
+//go:embed assets
+var assetFiles embed.FS
+
+// Console is review-control's pages: drafts for reviewers, the suppression list for
+// administrators, and the page on which a recipient unsubscribes.
+type Console struct {
+	service *Service
+	site    *web.Site
+}
+
+// NewConsole returns the pages.
+func NewConsole(s *Service, keys *caller.Keys, logger *slog.Logger) (*Console, error) {
+	pages, err := fs.Sub(pageFiles, "pages")
+	if err != nil {
+		return nil, err
+	}
+	assets, err := fs.Sub(assetFiles, "assets")
+	if err != nil {
+		return nil, err
+	}
+	site, err := web.New(web.Options{Service: "review-control", Pages: pages, Assets: assets, Keys: keys, Logger: logger,
+		Funcs: template.FuncMap{"state": state, "add": func(a, b int) int { return a + b }}})
+	return &Console{s, site}, err
+}
+
+// Mount serves the pages and their assets.
+func (c *Console) Mount(mux *http.ServeMux) {
+	c.site.Mount(mux)
+	c.site.Handle(mux, "GET /drafts", c.drafts)
+	c.site.Handle(mux, "GET /drafts/{id}", c.draft)
+	c.site.Handle(mux, "GET /drafts/{id}/progress", c.progress)
+	c.site.Handle(mux, "POST /drafts/{id}/decide", c.decide)
+	c.site.Handle(mux, "POST /drafts/{id}/approve-shown", c.approveShown)
+	c.site.Handle(mux, "POST /drafts/{id}/cancel", c.cancel)
+	c.site.Handle(mux, "GET /drafts/{id}/targets/{index}", c.target)
+	c.site.Handle(mux, "GET /drafts/{id}/targets/{index}/preview", c.preview)
+	c.site.Handle(mux, "GET /admin/suppressions", c.suppressions)
+	c.site.Handle(mux, "POST /admin/suppressions", c.suppress)
+	c.site.Handle(mux, "GET /admin/suppressions/remove", c.removal)
+	c.site.Handle(mux, "POST /admin/suppressions/remove", c.unsuppress)
+	c.site.HandleUpTo(mux, "POST /admin/suppressions/imports", MaxImport+formOverhead, c.startImport)
+	c.site.Handle(mux, "GET /admin/suppressions/imports/{id}", c.importPage)
+	c.site.Handle(mux, "GET /unsubscribe/{token}", c.unsubscribePage)
+	c.site.Handle(mux, "POST /unsubscribe/{token}", c.unsubscribe)
+}
+
+// user is the reviewer of the session, who has the role.
+func user(r *http.Request, role string) (Reviewer, error) {
+	u, signedIn := web.UserOf(r.Context())
+	if !signedIn {
+		return Reviewer{}, fault.New(fault.AuthMissing, "Sign in to see this page.")
+	}
+	if !u.Is(role) {
+		return Reviewer{}, fault.New(fault.Scope, "This page is for users with the role %s. Ask an administrator if you need it.", role).With(map[string]string{"role": role})
+	}
+	return Reviewer{ID: u.ID, Email: u.Email, Name: u.Name}, nil
+}
+
+const (
+	reviewer = "reviewer"
+	admin    = "admin"
+)
+
+// pathID is the id in the address of a page.
+func pathID(r *http.Request, kind string) (ID, error) {
+	id, ok := ParseID(r.PathValue("id"))
+	if !ok {
+		return 0, Missing(kind, r.PathValue("id"))
+	}
+	return id, nil
+}
+
+// pathIndex is the index of a target in the address of a page, or in a field of a form.
+func pathIndex(id ID, text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || strconv.Itoa(n) != text {
+		return 0, fault.New(fault.NotFound, "Draft %s has no target %q.", id, shorten(text, 20))
+	}
+	return n, nil
+}
+
+// partial tells whether htmx asks for a part of the page.
+func partial(r *http.Request) bool { return r.Header.Get("HX-Request") != "" }
+
+// badge is a state in words, with the kind that gives its colour.
+type badge struct{ Kind, Text string }
+
+// state is the badge of whatever has one.
+func state(of any) badge {
+	switch of {
+	case Drafted:
+		return badge{"", "Draft"}
+	case InReview:
+		return badge{"info", "In review"}
+	case Approved:
+		return badge{"good", "Approved"}
+	case Rejected:
+		return badge{"bad", "Rejected"}
+	case Sent:
+		return badge{"good", "Sent"}
+	case Cancelled:
+		return badge{"", "Cancelled"}
+	case Pending:
+		return badge{"", "To decide"}
+	case Approve:
+		return badge{"good", "Approved"}
+	case Reject:
+		return badge{"bad", "Rejected"}
+	case NotDue:
+		return badge{"", "Not sent"}
+	case Queued:
+		return badge{"info", "Waiting to be sent"}
+	case Sending:
+		return badge{"info", "Being sent"}
+	case Delivered:
+		return badge{"good", "Sent"}
+	case Failed:
+		return badge{"bad", "Failed"}
+	case Suppressed:
+		return badge{"warn", "Suppressed"}
+	case Unknown:
+		return badge{"warn", "Unknown"}
+	case ImportWaiting:
+		return badge{"", "Waiting"}
+	case ImportRunning:
+		return badge{"info", "Running"}
+	case ImportDone:
+		return badge{"good", "Done"}
+	case ImportFailed:
+		return badge{"bad", "Failed"}
+	}
+	return badge{"", "Unknown"}
+}

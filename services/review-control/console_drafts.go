@@ -1,0 +1,676 @@
+package reviewcontrol
+
+import (
+	"fmt"
+	"html"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/web"
+	"hub.internal/services/review-control/body"
+)
+
+const (
+	draftsOnPage  = 20
+	targetsOnPage = 20
+	// maxShown is how much of a mail's body, and of what lies beside it, a list shows; a mail
+	// with more shows its begin there, and everything on a page of its own.
+	maxShown, maxBegin = 64 << 10, 8 << 10
+	// maxValues is how many values of the evidence a list shows, maxValuesAlone a page of its own.
+	maxValues, maxValuesAlone = 300, 20_000
+)
+
+// choiceLink is a filter that can be chosen.
+type choiceLink struct {
+	Text, Href string
+	Active     bool
+	// Count is what the filter leaves; -1 is not known.
+	Count int
+}
+
+type draftsPage struct {
+	Drafts  []draftRow
+	Filters []choiceLink
+	Status  Status
+	Next    string
+	// Begun tells that there is a page before this one.
+	Begun bool
+}
+
+type draftRow struct {
+	Draft
+	Bars bars
+}
+
+// bars are what is done of a draft: its review, and the sending of what was approved.
+type bars struct {
+	Status           Status
+	Counts           Counts
+	Review, Delivery web.Bar
+	// Delivers tells that mails are, or were, on their way.
+	Delivers bool
+}
+
+func barsOf(status Status, c Counts) bars {
+	return bars{Status: status, Counts: c,
+		Review: web.Bar{Total: c.Total(), Label: fmt.Sprintf("%s of %s decided: %s approved, %s rejected", web.Number(c.Decided()), web.Number(c.Total()), web.Number(c.Approved), web.Number(c.Rejected)),
+			Parts: []web.Part{{Kind: "good", Count: c.Approved}, {Kind: "bad", Count: c.Rejected}}},
+		Delivery: web.Bar{Total: c.Approved, Label: fmt.Sprintf("%s of %s mails: %s sent, %s failed, %s suppressed, %s unknown", web.Number(c.Approved-c.Waiting()), web.Number(c.Approved),
+			web.Number(c.Sent), web.Number(c.Failed), web.Number(c.Suppressed), web.Number(c.Unknown)),
+			Parts: []web.Part{{Kind: "good", Count: c.Sent}, {Kind: "bad", Count: c.Failed}, {Kind: "warn", Count: c.Suppressed + c.Unknown}}},
+		Delivers: status == Approved || status == Sent || c.Sent+c.Failed+c.Suppressed+c.Unknown > 0}
+}
+
+func (c *Console) drafts(w http.ResponseWriter, r *http.Request) error {
+	if _, err := user(r, reviewer); err != nil {
+		return err
+	}
+	q := r.URL.Query()
+	p := draftsPage{Status: Status(q.Get("status"))}
+	if !slices.Contains(Statuses(), p.Status) {
+		p.Status = ""
+	}
+	below, _ := ParseID(q.Get("below"))
+	page, err := c.service.Drafts(r.Context(), DraftFilter{Status: p.Status, Below: below, Limit: draftsOnPage})
+	if err != nil {
+		return err
+	}
+	address := func(status Status, below ID) string {
+		v := url.Values{}
+		if status != "" {
+			v.Set("status", string(status))
+		}
+		if below != 0 {
+			v.Set("below", below.String())
+		}
+		return withQuery("/drafts", v)
+	}
+	p.Filters = append(p.Filters, choiceLink{"All", address("", 0), p.Status == "", -1})
+	for _, s := range Statuses() {
+		p.Filters = append(p.Filters, choiceLink{state(s).Text, address(s, 0), p.Status == s, -1})
+	}
+	for _, d := range page.Drafts {
+		p.Drafts = append(p.Drafts, draftRow{d, barsOf(d.Status, d.Counts)})
+	}
+	if page.Next != 0 {
+		p.Next = address(p.Status, page.Next)
+	}
+	p.Begun = below != 0
+	return c.site.Render(w, r, "drafts", web.Page{Title: "Drafts", Lead: "Mails that agents have prepared. Nothing is sent before a person has approved it.", Data: p,
+		Keys: []web.Key{{Press: "j", Does: "Next draft"}, {Press: "k", Does: "Draft before"}, {Press: "o", Does: "Open the draft"}}})
+}
+
+func withQuery(path string, v url.Values) string {
+	if len(v) == 0 {
+		return path
+	}
+	return path + "?" + v.Encode()
+}
+
+// targetQuery is what of a draft a page shows, as its address has it.
+type targetQuery struct {
+	Choice   Choice
+	Progress Progress
+	Search   string
+	After    int
+	// Alone is the page of one target: only forms say so.
+	Alone bool
+}
+
+// queryOf reads an address or the field of a form; what it does not know is left out.
+func queryOf(v url.Values) targetQuery {
+	q := targetQuery{Choice: Choice(v.Get("decision")), Progress: Progress(v.Get("delivery")), Search: strings.TrimSpace(v.Get("q")), After: -1, Alone: v.Get("alone") == "1"}
+	if !slices.Contains([]Choice{Pending, Approve, Reject}, q.Choice) {
+		q.Choice = ""
+	}
+	if !slices.Contains(progresses, q.Progress) {
+		q.Progress = NotDue
+	}
+	q.Search = shorten(q.Search, 200)
+	if n, err := strconv.Atoi(v.Get("after")); err == nil && n >= 0 {
+		q.After = n
+	}
+	return q
+}
+
+var progresses = []Progress{Queued, Sending, Delivered, Failed, Suppressed, Unknown}
+
+func (q targetQuery) values() url.Values {
+	v := url.Values{}
+	for name, text := range map[string]string{"decision": string(q.Choice), "delivery": string(q.Progress), "q": q.Search} {
+		if text != "" {
+			v.Set(name, text)
+		}
+	}
+	if q.After >= 0 {
+		v.Set("after", strconv.Itoa(q.After))
+	}
+	return v
+}
+
+// Encode is the query for the field of a form.
+func (q targetQuery) Encode() string {
+	v := q.values()
+	if q.Alone {
+		v.Set("alone", "1")
+	}
+	return v.Encode()
+}
+
+// page is the address of the page with that query.
+func (q targetQuery) page(id ID, index int) string {
+	if q.Alone && index >= 0 {
+		return fmt.Sprintf("/drafts/%s/targets/%d", id, index)
+	}
+	return withQuery("/drafts/"+id.String(), q.values())
+}
+
+// at is the address of the page where it shows the target.
+func (q targetQuery) at(id ID, index int) string {
+	return q.page(id, index) + "#t-" + strconv.Itoa(index)
+}
+
+// Filtered tells that not all targets are asked for.
+func (q targetQuery) Filtered() bool { return q.Choice != "" || q.Progress != "" || q.Search != "" }
+
+// refusal is why a decision was not taken, beside the target it was for.
+type refusal struct {
+	Index         int
+	Message, Note string
+}
+
+// card is a target as a page shows it.
+type card struct {
+	TargetView
+	Draft ID
+	Query string
+	// Queued tells that there is a review, May that the user can decide now.
+	Queued, May bool
+	// Alone is set on the target's own page, which shows everything.
+	Alone bool
+	// Cut tells that the mail is too long for the list.
+	Cut               bool
+	Refusal           refusal
+	View              body.View
+	Source            string
+	Context, Snapshot value
+	SubjectHidden     []body.Hidden
+}
+
+// Shown names what the card shows, for Approve shown.
+func (c card) Shown() string {
+	return fmt.Sprintf("%d:%s:%d", c.Index, c.Mail.Hash, c.Decision.Revision)
+}
+
+// Misleading are the links that name another host than they lead to.
+func (c card) Misleading() int {
+	n := 0
+	for _, l := range c.View.Links {
+		if l.Misleading {
+			n++
+		}
+	}
+	return n
+}
+
+func newCard(d Draft, t TargetView, q targetQuery, may bool) card {
+	x := card{TargetView: t, Draft: d.ID, Query: q.Encode(), Queued: d.Review != nil, May: may, Alone: q.Alone, View: body.Read(t.Mail.Body, t.Mail.HTML), SubjectHidden: body.Read(t.Mail.Subject, false).Hidden}
+	values := maxValues
+	if q.Alone {
+		values = maxValuesAlone
+	}
+	var cutContext, cutSnapshot bool
+	x.Context, cutContext = evidence(t.Mail.Context, values)
+	x.Snapshot, cutSnapshot = evidence(t.Mail.Snapshot, values)
+	x.Cut = cutContext || cutSnapshot || !q.Alone && (len(t.Mail.Body) > maxShown || len(t.Mail.Context)+len(t.Mail.Snapshot) > maxShown)
+	x.Source = t.Mail.Body
+	if x.Cut && !q.Alone {
+		x.Source, x.View.Text = begin(x.Source, maxBegin), begin(x.View.Text, maxBegin)
+	}
+	return x
+}
+
+type draftPage struct {
+	Draft Draft
+	Bars  bars
+	Query targetQuery
+	Cards []card
+	// First and Next are the addresses of the first page and of the next.
+	First, Next string
+	// Mine tells that the user made the draft, May that they may decide on it now.
+	Mine, May bool
+	// Cancels tells that the draft can be cancelled.
+	Cancels           bool
+	Filters           []choiceLink
+	Deliveries        []web.Option
+	Refusal           refusal
+	Shown             []string
+	Undecided, TooBig int
+}
+
+// Behind is for whom the draft was made, when that is somebody else than who made it. A call
+// with an API key alone is for nobody, and has the key's id there.
+func (p draftPage) Behind() string {
+	m := p.Draft.Maker
+	if m.ExternalUser == m.CreatedBy || strings.HasPrefix(m.ExternalUser, "ak_") {
+		return ""
+	}
+	return m.ExternalUser
+}
+
+// Last tells what the last decision brings, while there is one target left.
+func (b bars) Last() string {
+	switch {
+	case b.Status != InReview || b.Counts.Pending != 1:
+		return ""
+	case b.Counts.Approved == 0:
+		return "One target is left. Your decision ends the review: if you approve it, its mail is sent; if you reject it, nothing is."
+	case b.Counts.Approved == 1:
+		return "One target is left. Your decision ends the review: if you approve it, 2 mails are sent; if you reject it, 1."
+	}
+	return fmt.Sprintf("One target is left. Your decision ends the review: if you approve it, %s mails are sent; if you reject it, %s.", web.Number(b.Counts.Approved+1), web.Number(b.Counts.Approved))
+}
+
+// Closed is the review when somebody has ended it.
+func (p draftPage) Closed() *Review {
+	if p.Draft.Review == nil || p.Draft.Review.ClosedAt == nil {
+		return nil
+	}
+	return p.Draft.Review
+}
+
+var reviewKeys = []web.Key{{Press: "j", Does: "Next target"}, {Press: "k", Does: "Target before"}, {Press: "a", Does: "Approve the current target"}, {Press: "r", Does: "Reject the current target"}}
+
+func (c *Console) draft(w http.ResponseWriter, r *http.Request) error {
+	by, err := user(r, reviewer)
+	if err != nil {
+		return err
+	}
+	id, err := pathID(r, "draft")
+	if err != nil {
+		return err
+	}
+	return c.renderDraft(w, r, by, id, queryOf(r.URL.Query()), 0, refusal{Index: -1})
+}
+
+func (c *Console) renderDraft(w http.ResponseWriter, r *http.Request, by Reviewer, id ID, q targetQuery, status int, refused refusal) error {
+	d, err := c.service.Draft(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	page, err := c.service.Targets(r.Context(), d, TargetFilter{Choice: q.Choice, Progress: q.Progress, Search: q.Search, After: q.After, Limit: targetsOnPage})
+	if err != nil {
+		return err
+	}
+	p := draftPage{Draft: d, Bars: barsOf(d.Status, d.Counts), Query: q, Mine: d.Maker.Is(by), Refusal: refused, Filters: filtersOf(d, q),
+		Cancels: d.Status == Drafted || d.Status == InReview || d.Status == Approved && d.Review != nil && !d.Review.Attempted}
+	p.May = d.Status == InReview && !p.Mine
+	for _, t := range page.Targets {
+		x := newCard(d, t, q, p.May)
+		if t.Index == refused.Index {
+			x.Refusal, p.Refusal.Message = refused, ""
+		}
+		if p.May && t.Decision.Choice == Pending {
+			if p.Undecided++; x.Cut {
+				p.TooBig++
+			} else {
+				p.Shown = append(p.Shown, x.Shown())
+			}
+		}
+		p.Cards = append(p.Cards, x)
+	}
+	other := q
+	if other.After = -1; q.After >= 0 {
+		p.First = other.page(id, -1)
+	}
+	if other.After = page.Next; page.Next >= 0 {
+		p.Next = other.page(id, -1)
+	}
+	if p.Bars.Delivers {
+		p.Deliveries = []web.Option{{Value: "", Text: "Any delivery"}}
+		for _, state := range progresses {
+			p.Deliveries = append(p.Deliveries, web.Option{Value: string(state), Text: deliveryOption(state)})
+		}
+	}
+	lead := web.Number(d.TargetCount) + " mails to "
+	if d.TargetCount == 1 {
+		lead = "1 mail to "
+	}
+	return c.site.Render(w, r, "draft", web.Page{Title: d.Name, Lead: lead + d.SegmentName, Crumbs: []web.Link{{Text: "Drafts", Href: "/drafts"}}, Status: status, Data: p, Keys: keysOf(p.May)})
+}
+
+func keysOf(may bool) []web.Key {
+	if may {
+		return reviewKeys
+	}
+	return reviewKeys[:2]
+}
+
+func deliveryOption(p Progress) string { return state(p).Text }
+
+// filtersOf are the filters by decision, with what each leaves.
+func filtersOf(d Draft, q targetQuery) []choiceLink {
+	if d.Review == nil {
+		return nil
+	}
+	var out []choiceLink
+	for _, f := range []struct {
+		text   string
+		choice Choice
+		count  int
+	}{{"All", "", d.Counts.Total()}, {"To decide", Pending, d.Counts.Pending}, {"Approved", Approve, d.Counts.Approved}, {"Rejected", Reject, d.Counts.Rejected}} {
+		link := targetQuery{Choice: f.choice, Search: q.Search, After: -1}
+		out = append(out, choiceLink{f.text, link.page(d.ID, -1), q.Choice == f.choice, f.count})
+	}
+	return out
+}
+
+// progress answers the part of a draft's page that changes while its mails are sent.
+func (c *Console) progress(w http.ResponseWriter, r *http.Request) error {
+	if _, err := user(r, reviewer); err != nil {
+		return err
+	}
+	id, err := pathID(r, "draft")
+	if err != nil {
+		return err
+	}
+	d, err := c.service.Draft(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	if !partial(r) {
+		return web.Go(w, r, "/drafts/"+id.String())
+	}
+	if d.Status != Approved {
+		w.Header().Set("HX-Refresh", "true")
+	}
+	return c.site.RenderPart(w, r, "draft", "progress", web.Page{Data: draftPage{Draft: d, Bars: barsOf(d.Status, d.Counts)}})
+}
+
+// decide takes a decision on one target.
+func (c *Console) decide(w http.ResponseWriter, r *http.Request) error {
+	by, err := user(r, reviewer)
+	if err != nil {
+		return err
+	}
+	id, err := pathID(r, "draft")
+	if err != nil {
+		return err
+	}
+	form, err := web.Form(r)
+	if err != nil {
+		return err
+	}
+	shown, err := shownOf(id, form.Get("target"))
+	if err != nil {
+		return err
+	}
+	back, _ := url.ParseQuery(form.Get("back")) // what cannot be read is the whole draft
+	q := queryOf(back)
+	review, err := c.service.Decide(r.Context(), by, id, shown, Choice(form.Get("choice")), form.Get("note"))
+	if err != nil {
+		return c.refuse(w, r, by, id, q, refusal{shown.Index, sentence(err), form.Get("note")}, err)
+	}
+	done := fmt.Sprintf("Target %s is %s.", web.Number(shown.Index+1), Choice(form.Get("choice")))
+	if review.Status != InReview {
+		web.Done(w, r, ended(review))
+		if partial(r) {
+			w.Header().Set("HX-Refresh", "true")
+			return nil
+		}
+		return web.Go(w, r, q.at(id, shown.Index))
+	}
+	if partial(r) {
+		return c.decided(w, r, 0, Draft{ID: id, Status: review.Status, Counts: review.Counts, Review: &review}, q, shown.Index, true, refusal{Index: -1}, done)
+	}
+	web.Done(w, r, done)
+	return web.Go(w, r, q.at(id, shown.Index))
+}
+
+// ended tells what the end of a review means.
+func ended(r Review) string {
+	switch n := r.Counts.Approved; {
+	case r.Status == Rejected:
+		return "That ends the review. Nothing was approved, so nothing is sent."
+	case n == 1:
+		return "That ends the review. 1 mail is on its way."
+	default:
+		return "That ends the review. " + web.Number(n) + " mails are on their way."
+	}
+}
+
+// refuse shows the page again with what stopped the decision, and the note that was typed.
+func (c *Console) refuse(w http.ResponseWriter, r *http.Request, by Reviewer, id ID, q targetQuery, why refusal, err error) error {
+	f := fault.From(err)
+	if !slices.Contains([]fault.Code{fault.Conflict, fault.Scope, fault.Validation}, f.Code) {
+		return err
+	}
+	if partial(r) {
+		d, err := c.service.Draft(r.Context(), id)
+		if err != nil {
+			return err
+		}
+		return c.decided(w, r, f.Status(), d, q, why.Index, d.Status == InReview && !d.Maker.Is(by), why, "")
+	}
+	if q.Alone {
+		return c.renderTarget(w, r, by, id, why.Index, f.Status(), why)
+	}
+	return c.renderDraft(w, r, by, id, q, f.Status(), why)
+}
+
+// decidedPart is a target after a decision, with what else on the page has changed.
+type decidedPart struct {
+	Card    card
+	Page    draftPage
+	Message string
+}
+
+func (c *Console) decided(w http.ResponseWriter, r *http.Request, status int, d Draft, q targetQuery, index int, may bool, why refusal, message string) error {
+	t, err := c.service.Target(r.Context(), d.ID, index)
+	if err != nil {
+		return err
+	}
+	x := card{TargetView: t, Draft: d.ID, Query: q.Encode(), Queued: true, May: may, Refusal: why}
+	return c.site.RenderPart(w, r, "draft", "decided", web.Page{Status: status,
+		Data: decidedPart{x, draftPage{Draft: d, Bars: barsOf(d.Status, d.Counts), Filters: filtersOf(d, q)}, message}})
+}
+
+// shownOf reads what a page showed: index:hash:revision.
+func shownOf(id ID, text string) (Shown, error) {
+	parts := strings.Split(text, ":")
+	if len(parts) != 3 {
+		return Shown{}, fault.New(fault.Validation, "The form does not say which target it is for. Open the page again.")
+	}
+	index, err := pathIndex(id, parts[0])
+	if err != nil {
+		return Shown{}, err
+	}
+	revision, err := strconv.Atoi(parts[2])
+	if err != nil || revision < 0 {
+		return Shown{}, fault.New(fault.Validation, "The form does not say what it showed. Open the page again.")
+	}
+	return Shown{Index: index, Hash: parts[1], Revision: revision}, nil
+}
+
+// sentence is what a person reads of an error.
+func sentence(err error) string {
+	for _, problem := range web.Problems(err) {
+		return problem
+	}
+	return fault.From(err).Message
+}
+
+func (c *Console) approveShown(w http.ResponseWriter, r *http.Request) error {
+	by, err := user(r, reviewer)
+	if err != nil {
+		return err
+	}
+	id, err := pathID(r, "draft")
+	if err != nil {
+		return err
+	}
+	form, err := web.Form(r)
+	if err != nil {
+		return err
+	}
+	var shown []Shown
+	for _, text := range form["target"] {
+		x, err := shownOf(id, text)
+		if err != nil {
+			return err
+		}
+		shown = append(shown, x)
+	}
+	back, _ := url.ParseQuery(form.Get("back")) // what cannot be read is the whole draft
+	to := queryOf(back).page(id, -1)
+	if len(shown) == 0 {
+		web.Wrong(w, r, "Nothing on that page was left to approve.")
+		return web.Go(w, r, to)
+	}
+	n, review, err := c.service.ApproveShown(r.Context(), by, id, shown)
+	switch f := fault.From(err); {
+	case err == nil && review.Status != InReview:
+		web.Done(w, r, ended(review))
+	case err == nil && n == 0:
+		web.Done(w, r, "Nothing changed: all of them were decided on already.")
+	case err == nil && n == 1:
+		web.Done(w, r, "1 target is approved.")
+	case err == nil:
+		web.Done(w, r, web.Number(n)+" targets are approved.")
+	case slices.Contains([]fault.Code{fault.Conflict, fault.Scope, fault.Validation}, f.Code):
+		web.Wrong(w, r, sentence(err))
+	default:
+		return err
+	}
+	return web.Go(w, r, to)
+}
+
+func (c *Console) cancel(w http.ResponseWriter, r *http.Request) error {
+	by, err := user(r, reviewer)
+	if err != nil {
+		return err
+	}
+	id, err := pathID(r, "draft")
+	if err != nil {
+		return err
+	}
+	form, err := web.Form(r)
+	if err != nil {
+		return err
+	}
+	err = c.service.Cancel(r.Context(), by, id, form.Get("note"))
+	switch f := fault.From(err); {
+	case err == nil:
+		web.Done(w, r, "The draft is cancelled. Nothing of it is sent.")
+	case slices.Contains([]fault.Code{fault.Conflict, fault.Scope, fault.Validation}, f.Code):
+		web.Wrong(w, r, sentence(err))
+	default:
+		return err
+	}
+	return web.Go(w, r, "/drafts/"+id.String())
+}
+
+type targetPage struct {
+	Draft         Draft
+	Card          card
+	Bars          bars
+	Mine          bool
+	History       []Decision
+	Before, After string
+}
+
+func (c *Console) target(w http.ResponseWriter, r *http.Request) error {
+	by, err := user(r, reviewer)
+	if err != nil {
+		return err
+	}
+	id, err := pathID(r, "draft")
+	if err != nil {
+		return err
+	}
+	index, err := pathIndex(id, r.PathValue("index"))
+	if err != nil {
+		return err
+	}
+	return c.renderTarget(w, r, by, id, index, 0, refusal{Index: -1})
+}
+
+func (c *Console) renderTarget(w http.ResponseWriter, r *http.Request, by Reviewer, id ID, index, status int, refused refusal) error {
+	d, err := c.service.Draft(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	t, err := c.service.Target(r.Context(), id, index)
+	if err != nil {
+		return err
+	}
+	p := targetPage{Draft: d, Mine: d.Maker.Is(by), Bars: barsOf(d.Status, d.Counts)}
+	p.Card = newCard(d, t, targetQuery{After: -1, Alone: true}, d.Status == InReview && !p.Mine)
+	if refused.Index == index {
+		p.Card.Refusal = refused
+	}
+	if d.Review != nil {
+		if p.History, err = c.service.History(r.Context(), id, index); err != nil {
+			return err
+		}
+	}
+	if index > 0 {
+		p.Before = fmt.Sprintf("/drafts/%s/targets/%d", id, index-1)
+	}
+	if index+1 < d.TargetCount {
+		p.After = fmt.Sprintf("/drafts/%s/targets/%d", id, index+1)
+	}
+	return c.site.Render(w, r, "target", web.Page{Title: nameOf(t.Target), Lead: fmt.Sprintf("Target %s of %s", web.Number(index+1), web.Number(d.TargetCount)),
+		Crumbs: []web.Link{{Text: "Drafts", Href: "/drafts"}, {Text: d.Name, Href: "/drafts/" + id.String()}}, Status: status, Data: p, Keys: keysOf(p.Card.May)[min(2, len(keysOf(p.Card.May))):]})
+}
+
+func nameOf(t Target) string {
+	if t.ToName != "" {
+		return t.ToName
+	}
+	return t.ToEmail
+}
+
+// previewPolicy keeps a mail from running, loading and submitting anything, whatever it holds.
+const previewPolicy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+
+// preview answers a target's mail alone, as the frame in its card shows it. What keeps the
+// mail in bounds are the policy and the frame's sandbox; that the mail is sanitised comes on top.
+func (c *Console) preview(w http.ResponseWriter, r *http.Request) error {
+	w.Header().Set("Content-Security-Policy", previewPolicy)
+	if _, err := user(r, reviewer); err != nil {
+		return err
+	}
+	id, err := pathID(r, "draft")
+	if err != nil {
+		return err
+	}
+	index, err := pathIndex(id, r.PathValue("index"))
+	if err != nil {
+		return err
+	}
+	t, err := c.service.Target(r.Context(), id, index)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cross-Origin-Resource-Policy", "same-origin")
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	content := `<pre>` + html.EscapeString(t.Mail.Body) + `</pre>`
+	if t.Mail.HTML {
+		content = body.Safe(t.Mail.Body)
+	}
+	_, _ = w.Write([]byte(previewHead + content + "</body></html>")) // a browser that has gone away
+	return nil
+}
+
+// previewHead is what mail programs do by themselves. A link leads nowhere from a preview.
+const previewHead = `<!doctype html><html lang="und"><head><meta charset="utf-8"><title>Preview</title><style>` +
+	`html{background:#fff;color:#1b1b1b;color-scheme:light}body{margin:16px;font:15px/1.5 Arial,Helvetica,"Noto Sans",sans-serif;overflow-wrap:anywhere}` +
+	`img{max-width:100%;height:auto}a{pointer-events:none}pre{margin:0;font:inherit;white-space:pre-wrap}</style></head><body>`

@@ -1,0 +1,812 @@
+package reviewcontrol_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"html"
+	"log/slog"
+	"mime/multipart"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/web"
+	reviewcontrol "hub.internal/services/review-control"
+)
+
+// office is a house with its pages.
+type office struct {
+	*house
+	mux *http.ServeMux
+}
+
+func newOffice(t *testing.T) *office {
+	t.Helper()
+	h := newHouse(t)
+	c, err := reviewcontrol.NewConsole(h.service, h.keys, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &office{h, http.NewServeMux()}
+	c.Mount(o.mux)
+	return o
+}
+
+// session is what the gateway says of a signed-in user.
+func session(r reviewcontrol.Reviewer, roles ...string) caller.Caller {
+	return caller.Caller{Kind: caller.User, Service: "console", ExternalUserID: r.Email, CredentialID: "ses_1", HubUser: r.ID, Email: r.Email, Name: r.Name, Roles: roles, RequestID: "req_3"}
+}
+
+var (
+	visitor  = caller.Caller{Kind: caller.Visitor, Service: "console"}
+	asAda    = session(ada, "reviewer", "admin")
+	scripted = []string{"HX-Request", "true"}
+)
+
+func (o *office) send(who caller.Caller, method, path, kind, body string, headers ...string) *httptest.ResponseRecorder {
+	o.t.Helper()
+	r := httptest.NewRequestWithContext(o.t.Context(), method, path, strings.NewReader(body))
+	token, err := o.keys.Mint(who)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	r.Header.Set(caller.Header, token)
+	if kind != "" {
+		r.Header.Set("Content-Type", kind)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	o.mux.ServeHTTP(w, r)
+	return w
+}
+
+// get opens a page and wants it to be there.
+func (o *office) get(path string, headers ...string) string {
+	o.t.Helper()
+	w := o.send(asAda, "GET", path, "", "", headers...)
+	if w.Code != http.StatusOK {
+		o.t.Fatalf("GET %s: %d %s", path, w.Code, w.Body)
+	}
+	return w.Body.String()
+}
+
+func (o *office) post(path string, form url.Values, headers ...string) *httptest.ResponseRecorder {
+	o.t.Helper()
+	return o.send(asAda, "POST", path, "application/x-www-form-urlencoded", form.Encode(), headers...)
+}
+
+// flash is the message that the answer leaves for the next page.
+func (o *office) flash(w *httptest.ResponseRecorder) string {
+	o.t.Helper()
+	for _, c := range w.Result().Cookies() {
+		if c.Name == "__Host-hub-flash" && c.MaxAge >= 0 {
+			page := o.get("/drafts", "Cookie", c.Name+"="+c.Value)
+			if m := regexp.MustCompile(`<p class="notice (?:done|wrong)" role="(?:status|alert)">([^<]*)</p>`).FindStringSubmatch(page); m != nil {
+				return html.UnescapeString(m[1])
+			}
+		}
+	}
+	return ""
+}
+
+// form is what the page's form for a target sends.
+func form(t testing.TB, page string, index int, choice, note string) url.Values {
+	t.Helper()
+	_, card, found := strings.Cut(page, fmt.Sprintf(`id="verdict-%d"`, index))
+	target := regexp.MustCompile(`name="target" value="([^"]*)"`).FindStringSubmatch(card)
+	back := regexp.MustCompile(`name="back" value="([^"]*)"`).FindStringSubmatch(card)
+	if !found || target == nil || back == nil {
+		t.Fatalf("the page has no form for target %d", index)
+	}
+	return url.Values{"target": {target[1]}, "back": {html.UnescapeString(back[1])}, "choice": {choice}, "note": {note}}
+}
+
+// has fails for each text that a page lacks, or has when the text begins with "!".
+func has(t testing.TB, page string, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if bare, without := strings.CutPrefix(text, "!"); strings.Contains(page, bare) == without {
+			t.Errorf("the page: %s", text)
+		}
+	}
+}
+
+const (
+	pagePolicy    = "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; frame-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+	previewPolicy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+)
+
+// consoleRoutes are the pages with the role that each is for; "" is everybody.
+func consoleRoutes(id reviewcontrol.ID, imported reviewcontrol.ID) map[string]string {
+	return map[string]string{
+		"GET /drafts": "reviewer", fmt.Sprintf("GET /drafts/%s", id): "reviewer", fmt.Sprintf("GET /drafts/%s/progress", id): "reviewer",
+		fmt.Sprintf("POST /drafts/%s/decide", id): "reviewer", fmt.Sprintf("POST /drafts/%s/approve-shown", id): "reviewer", fmt.Sprintf("POST /drafts/%s/cancel", id): "reviewer",
+		fmt.Sprintf("GET /drafts/%s/targets/0", id): "reviewer", fmt.Sprintf("GET /drafts/%s/targets/0/preview", id): "reviewer",
+		"GET /admin/suppressions": "admin", "POST /admin/suppressions": "admin", "GET /admin/suppressions/remove?email=x@partner.example": "admin", "POST /admin/suppressions/remove": "admin",
+		"POST /admin/suppressions/imports": "admin", fmt.Sprintf("GET /admin/suppressions/imports/%s", imported): "admin",
+		"GET /unsubscribe/AAAA": "", "POST /unsubscribe/AAAA": "",
+	}
+}
+
+// TestConsoleRoles lets nobody see or do what their role does not have, and nobody change
+// anything by looking.
+func TestConsoleRoles(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	id := o.queued(2)
+	in, err := o.service.StartImport(signedIn(t.Context(), ada), ada, "a.csv", "", []byte("a@partner.example\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.service.Suppress(signedIn(t.Context(), ada), ada, "x@partner.example", "asked"); err != nil {
+		t.Fatal(err)
+	}
+	before := o.review(id)
+	rows := func() string {
+		return one[string](o.house, `SELECT concat((SELECT count(*) FROM audit.calls), ' ', (SELECT count(*) FROM review_control.river_job), ' ', (SELECT count(*) FROM review_control.suppressions))`)
+	}
+	written := rows()
+	for route, role := range consoleRoutes(id, in.ID) {
+		method, path, _ := strings.Cut(route, " ")
+		for name, who := range map[string]caller.Caller{"visitor": visitor, "nobody": session(ben), "reviewer": session(ben, "reviewer"), "admin": session(ben, "admin"),
+			"agent": {Kind: caller.Key, CredentialID: "ak_1", Roles: []string{"reviewer", "admin"}}} {
+			if role == "" || name == role && method == "POST" {
+				continue
+			}
+			w := o.send(who, method, path, "application/x-www-form-urlencoded", "")
+			want := http.StatusForbidden
+			switch name {
+			case "visitor", "agent":
+				want = http.StatusUnauthorized
+			case role:
+				want = http.StatusOK
+				if strings.HasSuffix(path, "/progress") {
+					want = http.StatusSeeOther // htmx asks for it
+				}
+			}
+			if w.Code != want {
+				t.Errorf("%s as %s: %d, want %d", route, name, w.Code, want)
+			}
+		}
+	}
+	if after := o.review(id); after.Counts != before.Counts || after.Version != before.Version || rows() != written {
+		t.Errorf("looking changed something: %+v, %s", after, rows())
+	}
+	// A form says what is decided, and the session by whom.
+	form := form(t, o.get("/drafts/"+id.String()), 0, "approved", "")
+	form.Set("by", ben.Email)
+	form.Set("email", ben.Email)
+	o.post("/drafts/"+id.String()+"/decide", form)
+	if by := o.target(id, 0).Decision.By; by != ada.Email {
+		t.Errorf("decided by %q", by)
+	}
+}
+
+func TestConsolePolicies(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	id := o.queued(1)
+	in, err := o.service.StartImport(signedIn(t.Context(), ada), ada, "a.csv", "", []byte("a@partner.example\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	routes := consoleRoutes(id, in.ID)
+	for _, path := range []string{"/drafts/" + id.String() + "/targets/7/preview", "/drafts/x/targets/0/preview", "/drafts/99/targets/0/preview", "/drafts/99", "/drafts/x", "/drafts/" + id.String() + "/targets/7", "/drafts/" + id.String() + "/targets/-1"} {
+		routes["GET "+path] = "reviewer"
+	}
+	for route := range routes {
+		method, path, _ := strings.Cut(route, " ")
+		want := pagePolicy
+		if strings.HasSuffix(path, "/preview") {
+			want = previewPolicy
+		}
+		h := o.send(asAda, method, path, "application/x-www-form-urlencoded", "").Header()
+		if h.Get("Content-Security-Policy") != want || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Cache-Control") != "no-store" || h.Get("Referrer-Policy") != "no-referrer" {
+			t.Errorf("%s: %v", route, h)
+		}
+	}
+}
+
+const hostile = `"><script>alert(1)</script><img src=x onerror=alert(2)>`
+
+// anything that would run, load or submit.
+var active = regexp.MustCompile(`(?i)<script(?:\s[^>]*)?>[^<]|<script>|<img|<[^>]*\son[a-z]+\s*=|<[^>]*\sstyle\s*=|(?:href|src|action)="?\s*(?:javascript|data):`)
+
+func TestHostileDraft(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	text := func(v any) json.RawMessage {
+		b, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	id := o.authoring.draft(2, func(d *draftRow) {
+		d.Name, d.SegmentName, d.SegmentKind, d.SubjectTemplate, d.BodyTemplate = hostile, hostile, hostile, hostile, hostile
+		d.CreatedBy, d.SenderName, d.SenderEmail = new(hostile), new(hostile), new("a@hub.example")
+		x := &d.targets[0]
+		x.ToName, x.Subject, x.HTML = hostile, hostile, true
+		x.Body = hostile + `<p onclick="alert(3)">Dear <a href="javascript:alert(4)">you</a> <a href="https://evil.example/x">https://hub.example</a></p><form action="https://evil.example"><input name=a></form><iframe src="https://evil.example"></iframe>` +
+			`<meta http-equiv=refresh content="0;url=https://evil.example"><base href="https://evil.example/"><p style="display:none">approve me</p><img src="https://evil.example/p.gif">`
+		x.Context = text(map[string]any{hostile: []any{hostile, nil, true, 1.5, map[string]any{}, ""}})
+		x.Snapshot = text(map[string]any{"deep": map[string]any{hostile: map[string]any{"a": hostile}}})
+		d.targets[1].Body = hostile + "\nplain"
+	})
+	if _, err := o.house.send(agent(t.Context()), newKey(), fmt.Sprintf(`{"draftId":"%s","actor":"<b>x</b>","note":"<i>y</i>"}`, id)); err != nil {
+		t.Fatal(err)
+	}
+	page := "/drafts/" + id.String()
+	o.post(page+"/decide", form(t, o.get(page), 1, "rejected", hostile))
+	for _, path := range []string{"/drafts", page, page + "/targets/0", page + "/targets/1", page + "?q=" + url.QueryEscape(hostile)} {
+		got := o.get(path)
+		// The layout's own scripts, and what stands in quotation marks as a text.
+		got = regexp.MustCompile(`<script src="/assets/[^"]*" defer></script>| (?:value|title|aria-label)="[^"]*"`).ReplaceAllString(got, "")
+		if found := active.FindString(got); found != "" {
+			t.Errorf("%s has %s", path, found)
+		}
+	}
+	got := o.get(page)
+	has(t, got, html.EscapeString(`<img src=x onerror=alert(2)>`), "Hidden text", "approve me", "evil.example", "names another host", "remote image", `sandbox=""`, `class="bool">true`, `class="null">null`, `class="number">1.5`, "empty text",
+		"&lt;b&gt;x&lt;/b&gt;", "&lt;i&gt;y&lt;/i&gt;", `title="Preview of the mail to `)
+	preview := o.get(page + "/targets/0/preview")
+	if found := regexp.MustCompile(`(?i)<script|onerror=|onclick=|javascript:|<form|<input|<iframe|<base|<meta http-equiv`).FindString(preview); found != "" {
+		t.Errorf("the preview has %s", found)
+	}
+	has(t, preview, "<p>Dear ")
+	has(t, o.get(page+"/targets/1/preview"), "<pre>"+html.EscapeString(hostile)+"\nplain</pre>")
+}
+
+func TestDecideWithoutScript(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	id := o.queued(5)
+	page := "/drafts/" + id.String()
+	w := o.post(page+"/decide", form(t, o.get(page+"?decision=pending&q=partner"), 2, "approved", "  Looks\r\ngood. "))
+	if to := w.Header().Get("Location"); w.Code != http.StatusSeeOther || to != page+"?decision=pending&q=partner#t-2" {
+		t.Fatalf("%d to %s", w.Code, to)
+	}
+	if text := o.flash(w); text != "Target 3 is approved." {
+		t.Errorf("flash %q", text)
+	}
+	has(t, o.get(page), "1 of 5", "1 approved", "4 to decide", "Looks\ngood.", "ada@hub.example")
+	has(t, o.get(page+"?decision=pending"), "!id=\"t-2\"", "id=\"t-1\"")
+	has(t, o.get(page+"?decision=approved"), "id=\"t-2\"", "!id=\"t-1\"")
+	has(t, o.get(page+"?q=501"), "id=\"t-1\"", "!id=\"t-2\"")
+	has(t, o.get(page+"?q=nobody"), "No target matches")
+
+	// The same form again is no other decision.
+	stale := form(t, o.get(page), 3, "rejected", "")
+	for range 2 {
+		if w := o.post(page+"/decide", stale); w.Code != http.StatusSeeOther {
+			t.Errorf("%d %s", w.Code, w.Body)
+		}
+	}
+	if n := o.target(id, 3).Decision.Revision; n != 1 {
+		t.Errorf("%d decisions", n)
+	}
+	// Another reviewer, whose page is older, decides otherwise: nothing is lost, and nothing done.
+	stale.Set("choice", "approved")
+	stale.Set("note", "But <why>?")
+	w = o.send(session(ben, "reviewer"), "POST", page+"/decide", "application/x-www-form-urlencoded", stale.Encode())
+	if w.Code != http.StatusConflict {
+		t.Fatalf("%d", w.Code)
+	}
+	_, card, _ := strings.Cut(w.Body.String(), `id="verdict-3"`)
+	card, _, _ = strings.Cut(card, "</article>")
+	has(t, card, `role="alert"`, "ada@hub.example", "But &lt;why&gt;?</textarea>", "Rejected")
+	if got := o.target(id, 3).Decision; got.Choice != reviewcontrol.Reject || got.By != ada.Email {
+		t.Errorf("%+v", got)
+	}
+	// On a newer page the decision can be changed.
+	if w := o.post(page+"/decide", form(t, o.get(page), 3, "approved", "")); w.Code != http.StatusSeeOther || o.target(id, 3).Decision.Choice != reviewcontrol.Approve {
+		t.Errorf("%d", w.Code)
+	}
+	// Notes have a length.
+	if w := o.post(page+"/decide", form(t, o.get(page), 0, "approved", strings.Repeat("x", 2001))); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "at most 2000 characters") {
+		t.Errorf("%d", w.Code)
+	}
+	for name, bad := range map[string]url.Values{
+		"nothing": {}, "no choice": {"target": {"0:" + o.shown(id, 0).Hash + ":0"}}, "another choice": {"target": {"0:" + o.shown(id, 0).Hash + ":0"}, "choice": {"pending"}}, "no hash": {"target": {"0::0"}, "choice": {"approved"}},
+		"another hash": {"target": {"0:" + strings.Repeat("0", 64) + ":0"}, "choice": {"approved"}}, "no index": {"target": {"x:y:0"}, "choice": {"approved"}}, "far index": {"target": {"9:" + strings.Repeat("0", 64) + ":0"}, "choice": {"approved"}},
+		"no revision": {"target": {"0:y:"}, "choice": {"approved"}}, "negative": {"target": {"0:y:-1"}, "choice": {"approved"}},
+	} {
+		if w := o.post(page+"/decide", bad); w.Code < 400 || w.Code >= 500 {
+			t.Errorf("%s: %d", name, w.Code)
+		}
+	}
+	if c := o.review(id).Counts; c.Approved != 2 || c.Pending != 3 {
+		t.Errorf("%+v", c)
+	}
+	// The way back is a page of the draft, whatever the form says.
+	away := form(t, o.get(page), 0, "approved", "")
+	away.Set("back", "https://evil.example/?x=y")
+	if to := o.post(page+"/decide", away).Header().Get("Location"); to != page+"#t-0" {
+		t.Errorf("to %s", to)
+	}
+}
+
+func TestDecideWithScript(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	id := o.queued(3)
+	page := "/drafts/" + id.String()
+	has(t, o.get(page), `hx-post="`+page+`/decide"`, `hx-target="#verdict-0"`, "data-todo", `data-key="a"`, "<button aria-describedby=\"shown-help\">Approve shown</button>", ">Approve</button>", ">Reject</button>", ">Cancel draft</button>")
+	w := o.post(page+"/decide", form(t, o.get(page), 0, "approved", ""), scripted...)
+	part := w.Body.String()
+	if w.Code != http.StatusOK || w.Header().Get("HX-Refresh") != "" {
+		t.Errorf("%d %v", w.Code, w.Header())
+	}
+	has(t, part, `<div class="verdict approved" id="verdict-0">`, `<hx-partial hx-target="#progress"`, "1 of 3", `<hx-partial hx-target="#filters"`, "Target 1 is approved.", "!<html", "!<article", "!data-todo")
+	if !strings.HasPrefix(strings.TrimSpace(part), `<div class="verdict`) {
+		t.Errorf("the part begins with %.60q", part)
+	}
+	// The form in the new part is good for another decision.
+	w = o.post(page+"/decide", form(t, part, 0, "rejected", "No."), scripted...)
+	has(t, w.Body.String(), `verdict rejected`, "No.")
+
+	stale := form(t, o.get(page), 1, "approved", "mine")
+	if _, err := o.service.Decide(signedIn(t.Context(), ben), ben, id, o.shown(id, 1), reviewcontrol.Reject, ""); err != nil {
+		t.Fatal(err)
+	}
+	w = o.post(page+"/decide", stale, scripted...)
+	if w.Code != http.StatusConflict || w.Header().Get("HX-Retarget") != "" {
+		t.Errorf("%d %v", w.Code, w.Header())
+	}
+	has(t, w.Body.String(), `verdict rejected`, `role="alert"`, "ben@hub.example", ">mine</textarea>", "2 of 3")
+	has(t, o.get(page), "One target is left. Your decision ends the review: if you approve it, its mail is sent; if you reject it, nothing is.")
+
+	w = o.post(page+"/decide", form(t, o.get(page), 2, "approved", ""), scripted...)
+	if w.Code != http.StatusOK || w.Header().Get("HX-Refresh") != "true" || o.flash(w) != "That ends the review. 1 mail is on its way." {
+		t.Errorf("%d %v", w.Code, w.Header())
+	}
+	has(t, o.get(page), "Decisions can no longer be changed", "!>Approve</button>", "!Approve shown</button>", ">Cancel draft</button>", `hx-trigger="every 2s"`)
+	w = o.post(page+"/decide", url.Values{"target": {fmt.Sprintf("2:%s:1", o.shown(id, 2).Hash)}, "choice": {"rejected"}}, scripted...)
+	if w.Code != http.StatusConflict || strings.Contains(w.Body.String(), ">Approve</button>") || !strings.Contains(w.Body.String(), "review has ended") {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	// What breaks on our side costs a notice, and not the page.
+	o.authoring.say(fmt.Errorf("dial tcp 10.0.0.7: refused"))
+	w = o.post(page+"/decide", url.Values{"target": {"2:x:1"}, "choice": {"rejected"}}, scripted...)
+	if w.Code < 500 || w.Header().Get("HX-Retarget") != "#toast" || strings.Contains(w.Body.String(), "10.0.0.7") {
+		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+}
+
+func TestFourEyesOnAPage(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	id := o.authoring.draft(2, func(d *draftRow) { d.CreatedBy = new("ADA@hub.example") })
+	if _, err := o.house.send(agent(t.Context()), newKey(), queueing(id)); err != nil {
+		t.Fatal(err)
+	}
+	page := "/drafts/" + id.String()
+	for _, path := range []string{page, page + "/targets/0"} {
+		has(t, o.get(path), "You made this draft", "!>Approve</button>", "!Approve shown</button>", "!data-key=\"a\"")
+	}
+	decision := url.Values{"target": {fmt.Sprintf("0:%s:0", o.shown(id, 0).Hash)}, "choice": {"approved"}, "note": {"mine"}}
+	for name, headers := range map[string][]string{"without": nil, "with": scripted} {
+		w := o.post(page+"/decide", decision, headers...)
+		if w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), "another reviewer has to decide") || w.Header().Get("HX-Retarget") != "" {
+			t.Errorf("%s script: %d %s", name, w.Code, w.Body)
+		}
+	}
+	w := o.post(page+"/approve-shown", url.Values{"target": decision["target"]})
+	if w.Code != http.StatusSeeOther || !strings.Contains(o.flash(w), "another reviewer has to decide") {
+		t.Errorf("%d", w.Code)
+	}
+	if c := o.review(id).Counts; c.Pending != 2 {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestApproveShownOnAPage(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	id := o.authoring.draft(23, func(d *draftRow) {
+		d.targets[4].HTML, d.targets[4].Body = true, "<p>"+strings.Repeat("long ", 20_000)+"END"
+		d.targets[5].Snapshot = json.RawMessage(`{"a":"` + strings.Repeat("x", 70_000) + `"}`)
+		d.targets[6].Snapshot = json.RawMessage(`[` + strings.Repeat("1,", 5000) + `1]`)
+	})
+	if _, err := o.house.send(agent(t.Context()), newKey(), queueing(id)); err != nil {
+		t.Fatal(err)
+	}
+	page := "/drafts/" + id.String()
+	o.decide(id, 1, reviewcontrol.Reject)
+	first := o.get(page)
+	has(t, first, "This is too long to show in full here", "16 targets", "3 mails are too long for it", "!END", "?after=19")
+	has(t, o.get(page+"/targets/4"), "!too long", "END")
+	shown := func(page string) []string {
+		_, f, _ := strings.Cut(page, `class="shownform"`)
+		f, _, _ = strings.Cut(f, "</form>")
+		var out []string
+		for _, m := range regexp.MustCompile(`name="target" value="([^"]*)"`).FindAllStringSubmatch(f, -1) {
+			out = append(out, m[1])
+		}
+		return out
+	}
+	targets := shown(first)
+	for _, x := range targets {
+		if index, _, _ := strings.Cut(x, ":"); strings.Contains(" 1 4 5 6 20 21 22 ", " "+index+" ") {
+			t.Errorf("target %s is part of it", index)
+		}
+	}
+	// Somebody is faster with one of them.
+	o.decide(id, 2, reviewcontrol.Reject)
+	w := o.post(page+"/approve-shown", url.Values{"target": targets, "back": {"decision=pending"}})
+	if w.Code != http.StatusSeeOther || w.Header().Get("Location") != page+"?decision=pending" || o.flash(w) != "15 targets are approved." {
+		t.Errorf("%d %v %q", w.Code, w.Header(), o.flash(w))
+	}
+	if c := o.review(id).Counts; c.Approved != 15 || c.Rejected != 2 || c.Pending != 6 {
+		t.Errorf("%+v", c)
+	}
+	w = o.post(page+"/approve-shown", url.Values{"target": targets})
+	if o.flash(w) != "Nothing changed: all of them were decided on already." {
+		t.Errorf("again: %q", o.flash(w))
+	}
+	if w := o.post(page+"/approve-shown", url.Values{}); o.flash(w) != "Nothing on that page was left to approve." {
+		t.Errorf("nothing: %q", o.flash(w))
+	}
+	last := o.get(page + "?after=19")
+	has(t, last, `href="`+page+`">First page</a>`, "id=\"t-22\"")
+	o.post(page+"/approve-shown", url.Values{"target": shown(last)})
+	for _, i := range []int{4, 5, 6} {
+		w = o.post(page+"/decide", form(t, o.get(fmt.Sprintf("%s/targets/%d", page, i)), i, "rejected", ""))
+	}
+	if to := w.Header().Get("Location"); to != page+"/targets/6#t-6" || o.flash(w) != "That ends the review. 18 mails are on their way." {
+		t.Errorf("%s %q", to, o.flash(w))
+	}
+}
+
+func TestCancelDraft(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	drafted, queued := o.authoring.draft(1), o.queued(2)
+	for _, id := range []reviewcontrol.ID{drafted, queued} {
+		page := "/drafts/" + id.String()
+		has(t, o.get(page), ">Cancel draft</button>", "nothing of it is sent")
+		if w := o.send(asAda, "GET", page+"/cancel", "", ""); w.Code < 400 {
+			t.Errorf("GET: %d", w.Code)
+		}
+		w := o.post(page+"/cancel", url.Values{"note": {"no longer needed"}})
+		if w.Code != http.StatusSeeOther || w.Header().Get("Location") != page || o.flash(w) != "The draft is cancelled. Nothing of it is sent." {
+			t.Errorf("%d %q", w.Code, o.flash(w))
+		}
+	}
+	has(t, o.get("/drafts/"+queued.String()), "This draft was cancelled", "!>Cancel draft</button>", "!>Approve</button>", "ada@hub.example")
+	w := o.post("/drafts/"+queued.String()+"/cancel", nil)
+	if w.Code != http.StatusSeeOther || !strings.Contains(o.flash(w), "cannot be cancelled") {
+		t.Errorf("again: %d %q", w.Code, o.flash(w))
+	}
+}
+
+func TestDraftsPage(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	has(t, o.get("/drafts"), "No drafts yet", "!Next</a>")
+	for range 22 {
+		o.authoring.draft(1)
+	}
+	id := o.queued(3)
+	o.decide(id, 0, reviewcontrol.Approve)
+	o.authoring.change(id, func(d *draftRow) { d.Name = "second wave" })
+	page := o.get("/drafts")
+	has(t, page, "second wave", "1 of 3", "In review", "Not queued for review yet", "/drafts?below=4", `aria-current="true">All`, "campaign-agent", "3 targets")
+	if n := strings.Count(page, "<li class=\"card\""); n != 20 {
+		t.Errorf("%d drafts", n)
+	}
+	has(t, o.get("/drafts?below=4"), `href="/drafts/3"`, `href="/drafts/1"`, "!href=\"/drafts/4\"", "Newest")
+	has(t, o.get("/drafts?status=in_review"), "second wave", "!Not queued", `aria-current="true">In review`)
+	has(t, o.get("/drafts?status=sent"), "No draft has this status")
+	has(t, o.get("/drafts?status=%3Cb%3E&below=x"), "second wave")
+	has(t, o.get("/drafts?below=1"), "There are no older drafts")
+}
+
+func TestDraftBeforeItsReview(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	id := o.authoring.draft(25)
+	page := "/drafts/" + id.String()
+	has(t, o.get(page), "not in review yet", "Not in review", "!>Approve</button>", "!Approve shown</button>", "id=\"t-19\"", "!id=\"t-20\"", "?after=19", "Dear {{toName}}")
+	has(t, o.get(page+"?after=19"), "id=\"t-20\"", "id=\"t-24\"", "!id=\"t-19\"")
+	has(t, o.get(page+"/targets/24"), "Target 25 of 25", "Nobody has decided on this target yet", "nobody can decide on it yet")
+	has(t, o.get(page+"/targets/24/preview"), "Dear Contact 24")
+}
+
+func TestTargetPage(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	id := o.queued(3)
+	page := fmt.Sprintf("/drafts/%s/targets/1", id)
+	w := o.post("/drafts/"+id.String()+"/decide", form(t, o.get(page), 1, "rejected", "First look."))
+	if w.Header().Get("Location") != page+"#t-1" {
+		t.Errorf("to %s", w.Header().Get("Location"))
+	}
+	o.post("/drafts/"+id.String()+"/decide", form(t, o.get(page), 1, "approved", "Second look."))
+	got := o.get(page)
+	has(t, got, "Target 2 of 3", "First look.", "Second look.", `href="/drafts/`+id.String()+`/targets/0"`, `href="/drafts/`+id.String()+`/targets/2"`, "!hx-post")
+	if strings.LastIndex(got, "Second look.") > strings.Index(got, "First look.") {
+		t.Error("the newest decision is not the first")
+	}
+	for _, path := range []string{"/targets/3", "/targets/x", "/targets/01", "/targets/-1", "/targets/99999999999999999999"} {
+		if w := o.send(asAda, "GET", "/drafts/"+id.String()+path, "", ""); w.Code != http.StatusNotFound {
+			t.Errorf("%s: %d", path, w.Code)
+		}
+	}
+	w = o.send(session(ben, "reviewer"), "POST", "/drafts/"+id.String()+"/decide", "application/x-www-form-urlencoded",
+		url.Values{"target": {fmt.Sprintf("1:%s:1", o.shown(id, 1).Hash)}, "choice": {"rejected"}, "back": {"alone=1"}, "note": {"late"}}.Encode())
+	if w.Code != http.StatusConflict || !strings.Contains(w.Body.String(), "Target 2 of 3") || !strings.Contains(w.Body.String(), ">late</textarea>") {
+		t.Errorf("%d", w.Code)
+	}
+}
+
+func TestDeliveryOnThePage(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	id := o.approved(4)
+	page := "/drafts/" + id.String()
+	has(t, o.get(page), "0 of 4 sent", "Waiting to be sent", "4 waiting")
+	target := func(i int) string { return o.target(id, i).ToEmail }
+	o.sender.to(target(1), answer{refuse: &reviewcontrol.SendError{Verdict: reviewcontrol.Never, Reason: "550 <no> such user"}})
+	o.sender.to(target(2), answer{say: &reviewcontrol.SendError{Verdict: reviewcontrol.Perhaps, Reason: "connection lost"}})
+	if _, err := o.service.Suppress(signedIn(t.Context(), ada), ada, target(3), "asked"); err != nil {
+		t.Fatal(err)
+	}
+	o.deliver(id, 0)
+	part := o.send(asAda, "GET", page+"/progress", "", "", scripted...)
+	has(t, part.Body.String(), "1 of 4 sent", `id="progress"`, `hx-trigger="every 2s"`, "!<html")
+	if part.Header().Get("HX-Refresh") != "" {
+		t.Error("it is not over yet")
+	}
+	for i := 1; i < 4; i++ {
+		o.deliver(id, i)
+	}
+	if h := o.send(asAda, "GET", page+"/progress", "", "", scripted...).Header(); h.Get("HX-Refresh") != "true" {
+		t.Errorf("it is over: %v", h)
+	}
+	has(t, o.get(page), "1 of 4 sent", "1 failed", "1 suppressed", "1 unknown", "1 mail is in doubt", "It may have arrived", "550 &lt;no&gt; such user", "1 of 4 approved mails were sent", "!>Cancel draft</button>")
+	has(t, o.get(page+"?delivery=unknown"), "id=\"t-2\"", "!id=\"t-1\"", `<option value="unknown" selected>`)
+	has(t, o.get(page+"?delivery=failed&decision=approved"), "id=\"t-1\"", "!id=\"t-2\"")
+}
+
+func TestSuppressionsPage(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	const page = "/admin/suppressions"
+	has(t, o.get(page), "Nobody is on the list", `<label for="email">E-mail`, `<label for="reason">Reason`, `enctype="multipart/form-data"`)
+	w := o.post(page, url.Values{"email": {" Bo@Partner.example "}, "reason": {"asked <by> phone"}})
+	if w.Code != http.StatusSeeOther || w.Header().Get("Location") != page || o.flash(w) != "Bo@Partner.example is on the list now." {
+		t.Errorf("%d %q", w.Code, o.flash(w))
+	}
+	if w := o.post(page, url.Values{"email": {"bo@partner.example"}}); o.flash(w) != "bo@partner.example was on the list already; nothing changed." {
+		t.Errorf("%q", o.flash(w))
+	}
+	has(t, o.get(page), "Bo@Partner.example", "asked &lt;by&gt; phone", "By hand", "ada@hub.example")
+	for field, bad := range map[string]url.Values{"email": {"email": {"Bo <bo@x.example>"}, "reason": {"why"}}, "reason": {"email": {"b@x.example"}, "reason": {strings.Repeat("x", 2001)}}} {
+		w := o.post(page, bad)
+		has(t, w.Body.String(), field+`-error"`, `aria-invalid="true"`, html.EscapeString(bad.Get("email")))
+		if w.Code != http.StatusUnprocessableEntity {
+			t.Errorf("%s: %d", field, w.Code)
+		}
+	}
+	for i := range 30 {
+		o.post(page, url.Values{"email": {fmt.Sprintf("c%02d@other.example", i)}})
+	}
+	first := o.get(page)
+	has(t, first, "c23@other.example", "!c24@other.example", "?after=c23%40other.example")
+	has(t, o.get(page+"?after=c23%40other.example"), "c24@other.example", "c29@other.example", "First page")
+	has(t, o.get(page+"?q=BO@"), "Bo@Partner.example", "!c01@")
+	has(t, o.get(page+"?q=%40partner"), "Bo@Partner.example", "!c01@")
+	has(t, o.get(page+"?q=%25"), "No address matches")
+
+	remove := page + "/remove?email=" + url.QueryEscape("bo@PARTNER.example")
+	has(t, o.get(remove), "Bo@Partner.example", "asked &lt;by&gt; phone", "approved mails go to this address again")
+	w = o.post(page+"/remove", url.Values{"email": {"Bo@Partner.example"}, "reason": {" "}})
+	if w.Code != http.StatusUnprocessableEntity || !strings.Contains(w.Body.String(), "This is required.") {
+		t.Errorf("%d", w.Code)
+	}
+	w = o.post(page+"/remove", url.Values{"email": {"Bo@Partner.example"}, "reason": {"asked again"}})
+	if w.Code != http.StatusSeeOther || o.flash(w) != "Bo@Partner.example is no longer on the list." {
+		t.Errorf("%d %q", w.Code, o.flash(w))
+	}
+	w = o.post(page+"/remove", url.Values{"email": {"Bo@Partner.example"}, "reason": {"twice"}})
+	if w.Code != http.StatusSeeOther || o.flash(w) == "" {
+		t.Errorf("twice: %d %q", w.Code, o.flash(w))
+	}
+	for _, gone := range []string{"bo@partner.example", "", "@other.example", "c", "c0"} {
+		if w := o.send(asAda, "GET", page+"/remove?email="+url.QueryEscape(gone), "", ""); w.Code != http.StatusNotFound {
+			t.Errorf("%q: %d", gone, w.Code)
+		}
+	}
+}
+
+// upload is a form with a file.
+func upload(t testing.TB, name, data string, fields ...string) (kind, body string) {
+	t.Helper()
+	var b bytes.Buffer
+	m := multipart.NewWriter(&b)
+	for i := 0; i+1 < len(fields); i += 2 {
+		if err := m.WriteField(fields[i], fields[i+1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	part, err := m.CreateFormFile("file", name)
+	if err == nil {
+		_, err = part.Write([]byte(data))
+	}
+	if err == nil {
+		err = m.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.FormDataContentType(), b.String()
+}
+
+func TestImportPage(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	const imports = "/admin/suppressions/imports"
+	send := func(name, data string, fields ...string) *httptest.ResponseRecorder {
+		kind, body := upload(t, name, data, fields...)
+		return o.send(asAda, "POST", imports, kind, body)
+	}
+	var file strings.Builder
+	file.WriteString("email,reason\nx1@partner.example,left\nX1@partner.example,again\n")
+	for i := range 60 {
+		fmt.Fprintf(&file, "no <address> %d,\n", i)
+	}
+	w := send(`C:\list <1>.csv`, file.String(), "default_reason", "bounced")
+	at := w.Header().Get("Location")
+	if w.Code != http.StatusSeeOther || !strings.HasPrefix(at, imports+"/") {
+		t.Fatalf("%d %s %s", w.Code, at, w.Body)
+	}
+	has(t, o.get(at), "Waiting", "0 of 62", `hx-trigger="every 1s"`, `<noscript><meta http-equiv="refresh" content="2"></noscript>`, ">Refresh</a>", "list &lt;1&gt;.csv")
+	part := o.get(at, scripted...)
+	has(t, part, `hx-get="`+at+`"`, "!<html")
+	id, _ := reviewcontrol.ParseID(strings.TrimPrefix(at, imports+"/"))
+	if err := o.service.RunImport(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	got := o.get(at)
+	has(t, got, "Done", "62 of 62", "!hx-trigger", "!http-equiv=\"refresh\"", "no &lt;address&gt; 0", "Bad lines", "?after=53", "!no &lt;address&gt; 50")
+	has(t, o.get(at+"?after=53"), "no &lt;address&gt; 50", "!no &lt;address&gt; 49")
+	has(t, o.get("/admin/suppressions"), "x1@partner.example", "left", "Imported", "list &lt;1&gt;.csv", "60 bad")
+
+	for name, c := range map[string]struct {
+		data, problem string
+		status        int
+	}{
+		"empty":     {"", "Choose a file that is not empty.", 422},
+		"no rows":   {"\n\n", "must have at least one address", 422},
+		"binary":    {"PK\x03\x04\x00\x00", "looks like another kind of file", 422},
+		"too large": {strings.Repeat("a@partner.example\n", 1_000_000), "The file is larger than 16 MiB.", 413},
+	} {
+		w := send("a.csv", c.data, "default_reason", "kept <value>")
+		if w.Code != c.status || !strings.Contains(w.Body.String(), c.problem) || !strings.Contains(w.Body.String(), `file-error"`) {
+			t.Errorf("%s: %d, want %d and %q", name, w.Code, c.status, c.problem)
+		}
+		if c.status == 422 {
+			has(t, w.Body.String(), "kept &lt;value&gt;")
+		}
+	}
+	if w := o.send(asAda, "POST", imports, "multipart/form-data; boundary=x", "--x\r\nbroken"); w.Code != http.StatusBadRequest {
+		t.Errorf("broken: %d", w.Code)
+	}
+	if w := o.send(asAda, "POST", imports, "application/x-www-form-urlencoded", "file=x"); w.Code != http.StatusBadRequest {
+		t.Errorf("no upload: %d", w.Code)
+	}
+	almost := strings.Repeat("a@partner.example\n", (16<<20)/18)
+	if w := send("a.csv", almost, "default_reason", strings.Repeat("x", 2000)); w.Code != http.StatusSeeOther {
+		t.Errorf("a file of %d bytes: %d", len(almost), w.Code)
+	}
+	for _, path := range []string{"/x", "/999"} {
+		if w := o.send(asAda, "GET", imports+path, "", ""); w.Code != http.StatusNotFound {
+			t.Errorf("%s: %d", path, w.Code)
+		}
+	}
+}
+
+func TestUnsubscribePage(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	id := o.approved(3)
+	var links []string
+	for i := range 3 {
+		o.deliver(id, i)
+		mails := o.sender.mails()
+		links = append(links, strings.TrimPrefix(mails[len(mails)-1].Unsubscribe, "https://hub.example"))
+	}
+	email := o.target(id, 0).ToEmail
+	listed := func() int { return one[int](o.house, `SELECT count(*) FROM review_control.suppressions`) }
+	w := o.send(visitor, "GET", links[0], "", "")
+	has(t, w.Body.String(), ">Unsubscribe</button>", "C•••@partner.example", "!"+email)
+	if w.Code != http.StatusOK || len(w.Result().Cookies()) > 0 || listed() != 0 {
+		t.Errorf("%d, %v, %d on the list", w.Code, w.Result().Cookies(), listed())
+	}
+	for range 2 {
+		w = o.send(visitor, "POST", links[0], "application/x-www-form-urlencoded", "")
+		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "You are unsubscribed") || listed() != 1 {
+			t.Errorf("%d, %d on the list: %s", w.Code, listed(), w.Body)
+		}
+	}
+	has(t, o.send(visitor, "GET", links[0], "", "").Body.String(), "You are unsubscribed", "!<button class=\"primary\">")
+	// RFC 8058: a mail program's server, without cookies and without an Origin.
+	if w := o.send(visitor, "POST", links[1], "application/x-www-form-urlencoded", "List-Unsubscribe=One-Click"); w.Code != http.StatusOK || listed() != 2 || len(w.Result().Cookies()) > 0 {
+		t.Errorf("one click: %d", w.Code)
+	}
+	kind, body := upload(t, "x", "", "List-Unsubscribe", "One-Click")
+	if w := o.send(visitor, "POST", links[2], kind, body); w.Code != http.StatusOK || listed() != 3 {
+		t.Errorf("one click in parts: %d", w.Code)
+	}
+	for _, unknown := range []string{"/unsubscribe/AAAAAAAAAAAAAAAAAAAAAA", "/unsubscribe/x", "/unsubscribe/%00", "/unsubscribe/" + strings.Repeat("A", 5000)} {
+		for _, method := range []string{"GET", "POST"} {
+			w := o.send(visitor, method, unknown, "", "")
+			if w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "This link does not work") {
+				t.Errorf("%s %.40s: %d %s", method, unknown, w.Code, w.Body)
+			}
+		}
+	}
+	if n := listed(); n != 3 {
+		t.Errorf("%d on the list", n)
+	}
+}
+
+// TestPagesAreComplete wants every page to stand on its own feet: one heading of the first
+// rank, labels for the inputs, no id twice.
+func TestPagesAreComplete(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	id := o.queued(4)
+	o.decide(id, 0, reviewcontrol.Approve)
+	in, err := o.service.StartImport(signedIn(t.Context(), ada), ada, "a.csv", "", []byte("a@partner.example\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.post("/admin/suppressions", url.Values{"email": {"bo@partner.example"}})
+	for _, path := range []string{"/drafts", "/drafts/" + id.String(), "/drafts/" + id.String() + "/targets/0", "/admin/suppressions", "/admin/suppressions/remove?email=bo@partner.example", "/admin/suppressions/imports/" + in.ID.String()} {
+		page := o.get(path, web.NavigationHeader, web.EncodeNavigation([]web.Tab{{Slug: "system", Name: "System", Items: []web.Item{{Name: "Drafts", Href: "/drafts"}}}}))
+		if n := strings.Count(page, "<h1>"); n != 1 {
+			t.Errorf("%s has %d first headings", path, n)
+		}
+		seen := map[string]bool{}
+		for _, m := range regexp.MustCompile(`\sid="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+			if seen[m[1]] {
+				t.Errorf("%s has the id %s twice", path, m[1])
+			}
+			seen[m[1]] = true
+		}
+		for _, m := range regexp.MustCompile(`(?:for|aria-describedby|aria-labelledby)="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+			for name := range strings.FieldsSeq(m[1]) {
+				if !seen[name] {
+					t.Errorf("%s refers to %s", path, name)
+				}
+			}
+		}
+	}
+}
+
+// TestBigDraftPages reads pages of the largest draft there can be.
+func TestBigDraftPages(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	id := o.queued(10_000)
+	page := "/drafts/" + id.String()
+	for _, path := range []string{page, page + "?after=9979", page + "?decision=pending&after=5000", page + "?q=contact+9999", page + "/targets/9999", "/drafts"} {
+		o.get(path)
+		began := time.Now()
+		o.get(path)
+		// A page takes a few milliseconds; this is a bound that a busy machine keeps too.
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("%s took %v", path, took)
+		}
+	}
+}

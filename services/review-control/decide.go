@@ -1,0 +1,191 @@
+package reviewcontrol
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/schema"
+)
+
+// maxNote bounds a note or a reason, in characters.
+const maxNote = 2000
+
+// Decide records a reviewer's decision on a target whose mail was shown to them.
+//
+// E_SCOPE for anybody but a person, and for who made the draft; E_VALIDATION for a choice or
+// a note that is none; E_NOT_FOUND; E_CONFLICT when the review has ended, when the mail is
+// not what was shown, and when somebody else has decided otherwise in the meantime.
+func (s *Service) Decide(ctx context.Context, by Reviewer, id ID, shown Shown, choice Choice, note string) (Review, error) {
+	if choice != Approve && choice != Reject {
+		return Review{}, fault.New(fault.Validation, "A decision is %s or %s.", Approve, Reject)
+	}
+	note, err := prose("note", note, false)
+	if err != nil {
+		return Review{}, err
+	}
+	if err := s.mayDecide(ctx, by, id); err != nil {
+		return Review{}, err
+	}
+	if err := s.isShown(ctx, id, []Shown{shown}); err != nil {
+		return Review{}, err
+	}
+	at, changed := s.now(), false
+	r, err := s.c.Store.Update(ctx, id, []int{shown.Index}, func(u *Unit) (err error) {
+		changed, err = u.Review.decide(&u.Targets[0], Decision{Choice: choice, By: by.Email, At: &at, Note: note, Hash: shown.Hash}, shown.Revision)
+		entry := s.entry(ctx, "review.decide", 1, map[string]any{"draft_id": id.String(), "index": shown.Index, "choice": choice, "note": note, "hash": shown.Hash, "changed": changed})
+		u.Entry = &entry
+		return err
+	})
+	if err == nil && changed {
+		s.metrics.decided(ctx, choice, 1)
+	}
+	return r, err
+}
+
+// ApproveShown approves those of at most 100 targets, each shown in full, that nobody has
+// decided on, all of them or none. Its errors are those of Decide.
+func (s *Service) ApproveShown(ctx context.Context, by Reviewer, id ID, shown []Shown) (approved int, r Review, err error) {
+	if len(shown) == 0 || len(shown) > MaxPage {
+		return 0, Review{}, fault.New(fault.Validation, "Between 1 and %d targets can be approved at once, not %d.", MaxPage, len(shown))
+	}
+	shown = slices.Clone(shown)
+	slices.SortFunc(shown, func(a, b Shown) int { return a.Index - b.Index })
+	indexes := make([]int, len(shown))
+	for i, x := range shown {
+		if i > 0 && x.Index == shown[i-1].Index {
+			return 0, Review{}, fault.New(fault.Validation, "Target %d is there twice.", x.Index)
+		}
+		indexes[i] = x.Index
+	}
+	if err := s.mayDecide(ctx, by, id); err != nil {
+		return 0, Review{}, err
+	}
+	if err := s.isShown(ctx, id, shown); err != nil {
+		return 0, Review{}, err
+	}
+	at := s.now()
+	r, err = s.c.Store.Update(ctx, id, indexes, func(u *Unit) error {
+		approved = 0
+		done := []int{}
+		for i := range u.Targets {
+			t := &u.Targets[i]
+			if t.Decision.Choice != Pending {
+				continue
+			}
+			if _, err := u.Review.decide(t, Decision{Choice: Approve, By: by.Email, At: &at, Hash: shown[i].Hash}, t.Decision.Revision); err != nil {
+				return err
+			}
+			done = append(done, t.Index)
+		}
+		approved = len(done)
+		entry := s.entry(ctx, "review.decide", approved, map[string]any{"draft_id": id.String(), "indexes": done, "choice": Approve})
+		u.Entry = &entry
+		return nil
+	})
+	if err != nil {
+		return 0, Review{}, err
+	}
+	s.metrics.decided(ctx, Approve, approved)
+	return approved, r, nil
+}
+
+// mayDecide judges the reviewer before anything else is read.
+func (s *Service) mayDecide(ctx context.Context, by Reviewer, id ID) error {
+	if err := person(ctx); err != nil {
+		return err
+	}
+	r, err := s.c.Store.Review(ctx, id)
+	if fault.Is(err, fault.NotFound) {
+		d, err := s.c.Drafts.Draft(ctx, id)
+		if err != nil {
+			return err
+		}
+		return refused(d.Status, Decide)
+	}
+	if err != nil {
+		return err
+	}
+	if r.Maker.Is(by) {
+		return fault.New(fault.Scope, "You made this draft; another reviewer has to decide on it.")
+	}
+	return nil
+}
+
+// isShown holds what authoring has to what the reviewer saw. shown is in order of index.
+func (s *Service) isShown(ctx context.Context, id ID, shown []Shown) error {
+	indexes := make([]int, len(shown))
+	for i, x := range shown {
+		if noIndex(x.Index) {
+			return missingTarget(id, x.Index)
+		}
+		indexes[i] = x.Index
+	}
+	i := 0
+	return s.c.Drafts.Mails(ctx, id, indexes, func(index int, m Mail) error {
+		if m.Hash == "" || m.Hash != shown[i].Hash {
+			return fault.New(fault.Conflict, "The mail to target %d is not what you were shown; open it again.", index+1)
+		}
+		i++
+		return nil
+	})
+}
+
+// Cancel ends a draft that is not on its way yet, for good. E_SCOPE for anybody but a
+// person, E_NOT_FOUND, E_CONFLICT when it is too late.
+func (s *Service) Cancel(ctx context.Context, by Reviewer, id ID, note string) error {
+	note, err := prose("note", note, false)
+	if err != nil {
+		return err
+	}
+	if err := person(ctx); err != nil {
+		return err
+	}
+	detail := map[string]any{"draft_id": id.String(), "note": note}
+	at := s.now()
+	_, err = s.c.Store.Update(ctx, id, nil, func(u *Unit) error {
+		detail["from"] = u.Review.Status
+		entry := s.entry(ctx, "review.cancel", 1, detail)
+		u.Entry = &entry
+		return u.Review.cancel(by.Email, at)
+	})
+	if !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	return s.cancelDrafted(ctx, id, detail)
+}
+
+// cancelDrafted cancels a draft that is not in review: its status is authoring's alone, and
+// authoring settles a race with queue_for_review.
+func (s *Service) cancelDrafted(ctx context.Context, id ID, detail map[string]any) error {
+	if err := s.c.Drafts.Transition(ctx, id, []Status{Drafted}, Cancelled, nil, "review:"+id.String()+":cancelled"); err != nil {
+		if _, queueing, lookErr := s.c.Store.Intent(ctx, id); lookErr == nil && queueing && fault.Is(err, fault.Conflict) {
+			return fault.New(fault.Conflict, "The draft is being queued for review right now. Try again in a moment.").After(QueueTakes).Because(err)
+		}
+		return err
+	}
+	detail["from"] = Drafted
+	return s.c.Store.Record(ctx, s.entry(ctx, "review.cancel", 1, detail))
+}
+
+// prose is a note or a reason, trimmed; needed refuses an empty one.
+func prose(name, text string, needed bool) (string, error) {
+	text = strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
+	path := "/" + name
+	switch {
+	case text == "" && needed:
+		return "", schema.Invalid(schema.Violation{Path: path, Rule: "required", Message: "is required"})
+	case utf8.RuneCountInString(text) > maxNote:
+		return "", schema.Invalid(schema.Violation{Path: path, Rule: "maxLength", Message: "must have at most 2000 characters"})
+	case !utf8.ValidString(text) || strings.ContainsFunc(text, control):
+		return "", schema.Invalid(schema.Violation{Path: path, Rule: "controlCharacters", Message: "must not have control characters"})
+	}
+	return text, nil
+}
+
+// control tells characters that no text of ours holds; line breaks and tabs are none.
+func control(r rune) bool {
+	return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0
+}

@@ -1,0 +1,234 @@
+package reviewcontrol
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
+	"time"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/services/review-control/body"
+)
+
+const (
+	// recordFor is how long the outcome of a hand-over is tried to be kept: losing it makes
+	// the mail Unknown. stopFor is how long once the process is stopping.
+	recordFor = 60 * time.Second
+	stopFor   = 3 * time.Second
+	// awayFor is the wait while authoring cannot be asked for the mail.
+	awayFor = 15 * time.Second
+	// WaitInLine is how near a mail's turn has to be for its job to wait for it.
+	WaitInLine = 10 * time.Second
+)
+
+// Lease is how long a mail that is being handed over belongs to who began it.
+func (s *Service) Lease() time.Duration { return 2*s.c.SendTimeout + recordFor + 15*time.Second }
+
+// DeliveryTakes is the longest time that Turn, WaitInLine and Deliver take together.
+func (s *Service) DeliveryTakes() time.Duration { return s.Lease() + WaitInLine + awayFor }
+
+// Turn is when a target's mail may be handed over; false when there is nothing to send.
+func (s *Service) Turn(ctx context.Context, id ID, index int) (at time.Time, due bool, err error) {
+	return s.c.Store.Turn(ctx, id, index, s.c.Now(), time.Minute/time.Duration(s.c.PerMinute), WaitInLine)
+}
+
+// errStopped ends a hand-over that must not begin.
+var errStopped = errors.New("the mail is not to be sent now")
+
+// Deliver hands a target's mail over, at most once, and records what became of it. again is
+// when to call it again; 0 is never. It may be called at any time, and twice at once.
+func (s *Service) Deliver(ctx context.Context, id ID, index int) (again time.Duration, err error) {
+	ctx = itself(ctx)
+	r, err := s.c.Store.Review(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	t, err := s.c.Store.Target(ctx, id, index)
+	if err != nil {
+		return 0, err
+	}
+	if r.Status != Approved || t.Delivery.Progress != Queued && t.Delivery.Progress != Sending {
+		return 0, nil
+	}
+	message, err := s.message(ctx, r, t)
+	var refusal *SendError
+	switch {
+	case errors.As(err, &refusal):
+		return s.record(ctx, r, t, t.Delivery.Attempts, false, refusal)
+	case fault.From(err) != nil && fault.From(err).Retryable():
+		return awayFor, nil
+	case err != nil:
+		return 0, err
+	}
+	attempt, begun := t.Delivery.Attempts, false
+	sending, cancel := context.WithTimeout(ctx, 2*s.c.SendTimeout)
+	defer cancel()
+	start := time.Now()
+	err = s.c.Sender.Send(sending, message, func(ctx context.Context) (err error) {
+		attempt, again, err = s.begin(ctx, r.DraftID, index, message.ID)
+		begun = err == nil
+		return err
+	})
+	s.metrics.handedOver(ctx, time.Since(start))
+	var sent *SendError
+	switch {
+	case errors.Is(err, errStopped):
+		return again, nil
+	case err != nil && !errors.As(err, &sent):
+		if !begun {
+			return 0, err
+		}
+		// Not one of the sender's own errors, so nothing is known of the mail.
+		sent = &SendError{Verdict: Perhaps, Reason: "The hand-over broke off.", Cause: err}
+	}
+	return s.record(ctx, r, t, attempt, begun, sent)
+}
+
+// message is the mail of a target, if it is the one that was approved.
+func (s *Service) message(ctx context.Context, r Review, t Target) (Message, error) {
+	var mail Mail
+	err := s.c.Drafts.Mails(ctx, r.DraftID, []int{t.Index}, func(_ int, m Mail) error { mail = m; return nil })
+	if fault.Is(err, fault.NotFound) || err == nil && (mail.Hash == "" || mail.Hash != t.Decision.Hash) {
+		return Message{}, &SendError{Verdict: Never, Reason: "The mail is not the one that was approved.", Cause: err}
+	}
+	if err != nil {
+		return Message{}, err
+	}
+	from := s.c.From
+	if r.Sender.Name != "" {
+		from.Name = r.Sender.Name
+	}
+	if r.Sender.Email != "" {
+		from = r.Sender
+	}
+	var random [16]byte
+	_, _ = rand.Read(random[:]) // it never fails
+	m := Message{ID: hex.EncodeToString(random[:]) + "@" + EmailDomain(from.Email), Date: s.now(), From: from, To: Address{t.ToName, t.ToEmail}, Sender: s.c.From, Subject: mail.Subject, Text: mail.Body,
+		Unsubscribe: s.c.PublicURL + "/unsubscribe/" + base64.RawURLEncoding.EncodeToString(t.Token)}
+	if mail.HTML {
+		m.Text, m.HTML = body.Read(mail.Body, true).Text, mail.Body
+	}
+	return m, nil
+}
+
+// begin is the record before the hand-over: whoever commits it is the only one to send.
+func (s *Service) begin(ctx context.Context, id ID, index int, messageID string) (attempt int, again time.Duration, err error) {
+	begun := false
+	var outcome Progress
+	_, err = s.c.Store.Update(ctx, id, []int{index}, func(u *Unit) error {
+		t := &u.Targets[0]
+		listed, err := u.Suppressed(t.ToEmail)
+		if err != nil {
+			return err
+		}
+		if begun, again, err = u.Review.begin(t, listed, s.now(), s.Lease()); begun {
+			t.Delivery.MessageID = messageID
+		}
+		attempt, outcome = t.Delivery.Attempts, t.Delivery.Progress
+		return err
+	})
+	switch {
+	case err != nil:
+		return 0, 0, err
+	case begun:
+		return attempt, 0, nil
+	case again == 0 && (outcome == Suppressed || outcome == Unknown):
+		s.metrics.delivered(ctx, outcome)
+	}
+	return attempt, again, errStopped
+}
+
+// record keeps the outcome of a hand-over. It goes on trying while the store is away: who
+// finds the mail without an outcome can only call it lost.
+func (s *Service) record(ctx context.Context, r Review, t Target, attempt int, begun bool, sent *SendError) (again time.Duration, err error) {
+	recording, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordFor)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { // the process stops, or the job has had its time
+		select {
+		case <-time.After(stopFor):
+			cancel()
+		case <-recording.Done():
+		}
+	})()
+	var outcome Progress
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
+		_, err = s.c.Store.Update(recording, r.DraftID, []int{t.Index}, func(u *Unit) (err error) {
+			before := u.Targets[0].Delivery.Progress
+			again, err = u.Review.record(&u.Targets[0], attempt, begun, sent, s.now(), s.c.Pace)
+			if outcome = u.Targets[0].Delivery.Progress; outcome == before && outcome != Queued {
+				outcome = NotDue
+			}
+			return err
+		})
+		if err == nil || saidNo(err) {
+			break
+		}
+		s.c.Logger.WarnContext(ctx, "the outcome of a hand-over could not be kept yet", "draft_id", r.DraftID, "index", t.Index, "error", err)
+		select {
+		case <-time.After(pause):
+		case <-recording.Done():
+			return 0, fmt.Errorf("outcome of draft %s, target %d: %w", r.DraftID, t.Index, err)
+		}
+	}
+	if err != nil {
+		return 0, err
+	}
+	if outcome != NotDue {
+		s.metrics.delivered(ctx, outcome)
+	}
+	if sent != nil {
+		s.c.Logger.WarnContext(ctx, "a mail was not handed over", "draft_id", r.DraftID, "index", t.Index, "progress", outcome, "again", again, "reason", sent.Reason, "error", sent.Cause)
+	}
+	return jitter(again), nil
+}
+
+// jitter spreads a wait by a fifth to each side.
+func jitter(wait time.Duration) time.Duration {
+	if wait < 10 {
+		return wait
+	}
+	return wait - wait/5 + mathrand.N(2*wait/5)
+}
+
+// Finish is the job of an approved draft: its approved targets wait for their delivery.
+func (s *Service) Finish(ctx context.Context, id ID) error { return s.c.Store.Finish(ctx, id) }
+
+// Sync is the job that tells authoring what became of a review: its status, then its counts.
+// What it tells is what holds when it runs, so it may run at any time, and twice.
+func (s *Service) Sync(ctx context.Context, id ID) error {
+	ctx = itself(ctx)
+	r, err := s.c.Store.TakeSync(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := s.tell(ctx, r); err != nil {
+		// The job that tries again stands for all changes until then.
+		return errors.Join(err, s.c.Store.Unsynced(context.WithoutCancel(ctx), id))
+	}
+	return s.c.Store.Synced(ctx, id, r.Version)
+}
+
+// steps are the transitions that lead authoring to a status of ours.
+var steps = map[Status][]struct {
+	from []Status
+	to   Status
+}{
+	Approved:  {{[]Status{InReview}, Approved}},
+	Rejected:  {{[]Status{InReview}, Rejected}},
+	Sent:      {{[]Status{InReview}, Approved}, {[]Status{Approved}, Sent}},
+	Cancelled: {{[]Status{InReview, Approved}, Cancelled}},
+}
+
+func (s *Service) tell(ctx context.Context, r Review) error {
+	for _, step := range steps[r.Status] {
+		err := s.c.Drafts.Transition(ctx, r.DraftID, step.from, step.to, nil, "review:"+r.DraftID.String()+":"+string(step.to))
+		if err != nil && (!fault.Is(err, fault.Conflict) || Elsewhere(err) != step.to) {
+			return err
+		}
+	}
+	return s.c.Drafts.Progress(ctx, r)
+}

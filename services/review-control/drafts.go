@@ -1,0 +1,214 @@
+package reviewcontrol
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"hub.internal/pkg/fault"
+)
+
+// Draft is a draft as reviewers see it: what authoring says of it, and the review.
+type Draft struct {
+	ID                                  ID
+	Name                                string
+	Status                              Status
+	SegmentID, SegmentName, SegmentKind string
+	TargetCount                         int
+	Counts                              Counts
+	Maker                               Maker
+	CreatedAt                           time.Time
+	QueuedAt                            *time.Time
+	// SubjectTemplate and BodyTemplate are known of a single draft alone.
+	SubjectTemplate, BodyTemplate string
+	SenderName, SenderEmail       string
+	// Review is nil until the draft was queued.
+	Review *Review
+}
+
+// under is the draft with its review: authoring hears of what happens there a moment later.
+func (d Draft) under(r Review) Draft {
+	d.Status, d.Counts, d.QueuedAt, d.Review = r.Status, r.Counts, &r.QueuedAt, &r
+	return d
+}
+
+// DraftFilter asks for a page of drafts, the newest first.
+type DraftFilter struct {
+	// Status "" is any.
+	Status Status
+	// Below is Next of the page before; 0 begins.
+	Below ID
+	// Limit is between 1 and 100; 0 is 50.
+	Limit int
+}
+
+// DraftPage is a page of drafts. Next is 0 on the last one.
+type DraftPage struct {
+	Drafts []Draft
+	Next   ID
+}
+
+// TargetFilter asks for a page of a draft's targets, by index.
+type TargetFilter struct {
+	// Choice "" is any; so is Progress.
+	Choice   Choice
+	Progress Progress
+	// Search is a part of the address or the name, or an external id.
+	Search string
+	// After is Next of the page before; -1 begins.
+	After int
+	// Limit is between 1 and 100; 0 is 50.
+	Limit int
+}
+
+// TargetPage is a page of targets. Next is -1 on the last one.
+type TargetPage struct {
+	Targets []TargetView
+	Next    int
+}
+
+// TargetView is a target with its mail.
+type TargetView struct {
+	Target
+	Mail Mail
+}
+
+// Mail is what a target receives, with what the agent and the segment have beside it.
+type Mail struct {
+	Subject, Body     string
+	HTML              bool
+	Context, Snapshot json.RawMessage
+	// Hash is of the content that is decided on, in hexadecimal.
+	Hash string
+}
+
+const (
+	defaultPage = 50
+	// MaxPage bounds a page, and what one request may approve.
+	MaxPage = 100
+)
+
+func pageSize(limit int) int {
+	if limit <= 0 {
+		return defaultPage
+	}
+	return min(limit, MaxPage)
+}
+
+// Drafts returns a page of drafts.
+func (s *Service) Drafts(ctx context.Context, f DraftFilter) (DraftPage, error) {
+	drafts, next, err := s.c.Drafts.Drafts(ctx, f.Status, f.Below, pageSize(f.Limit))
+	if err != nil {
+		return DraftPage{}, err
+	}
+	ids := make([]ID, len(drafts))
+	for i, d := range drafts {
+		ids[i] = d.ID
+	}
+	reviews, err := s.c.Store.Reviews(ctx, ids)
+	if err != nil {
+		return DraftPage{}, err
+	}
+	page := DraftPage{Drafts: make([]Draft, 0, len(drafts)), Next: next}
+	for _, d := range drafts {
+		if r, queued := reviews[d.ID]; queued {
+			d = d.under(r)
+		}
+		if f.Status == "" || d.Status == f.Status {
+			page.Drafts = append(page.Drafts, d)
+		}
+	}
+	return page, nil
+}
+
+// Draft returns one draft.
+func (s *Service) Draft(ctx context.Context, id ID) (Draft, error) {
+	d, err := s.c.Drafts.Draft(ctx, id)
+	if err != nil {
+		return Draft{}, err
+	}
+	r, err := s.c.Store.Review(ctx, id)
+	if fault.Is(err, fault.NotFound) {
+		return d, nil
+	}
+	return d.under(r), err
+}
+
+// Targets returns a page of a draft's targets with their mails. Before the draft was queued
+// the filter but for After and Limit is ignored.
+func (s *Service) Targets(ctx context.Context, d Draft, f TargetFilter) (TargetPage, error) {
+	f.Limit, f.After = pageSize(f.Limit), min(max(f.After, -1), maxIndex)
+	if d.Review == nil {
+		targets, next, err := s.c.Drafts.Page(ctx, d.ID, f.After, f.Limit)
+		return TargetPage{targets, next}, err
+	}
+	limit := f.Limit
+	f.Limit++
+	targets, err := s.c.Store.Targets(ctx, d.ID, f)
+	if err != nil {
+		return TargetPage{}, err
+	}
+	page := TargetPage{Next: -1}
+	if len(targets) > limit {
+		targets, page.Next = targets[:limit], targets[limit-1].Index
+	}
+	page.Targets = make([]TargetView, len(targets))
+	indexes := make([]int, len(targets))
+	for i, t := range targets {
+		page.Targets[i].Target, indexes[i] = t, t.Index
+	}
+	i := 0
+	err = s.c.Drafts.Mails(ctx, d.ID, indexes, func(_ int, m Mail) error {
+		page.Targets[i].Mail = m
+		i++
+		return nil
+	})
+	return page, err
+}
+
+// Target returns one target with its mail. It is E_NOT_FOUND for an index that is not there.
+func (s *Service) Target(ctx context.Context, id ID, index int) (TargetView, error) {
+	if noIndex(index) {
+		return TargetView{}, missingTarget(id, index)
+	}
+	t, err := s.c.Store.Target(ctx, id, index)
+	if fault.Is(err, fault.NotFound) { // not queued, perhaps
+		page, _, err := s.c.Drafts.Page(ctx, id, index-1, 1)
+		if err != nil {
+			return TargetView{}, err
+		}
+		if len(page) == 0 || page[0].Index != index {
+			return TargetView{}, missingTarget(id, index)
+		}
+		return page[0], nil
+	}
+	if err != nil {
+		return TargetView{}, err
+	}
+	view := TargetView{Target: t}
+	err = s.c.Drafts.Mails(ctx, id, []int{index}, func(_ int, m Mail) error {
+		view.Mail = m
+		return nil
+	})
+	return view, err
+}
+
+// maxIndex bounds an index, which comes from the address of a page: no draft has more targets.
+const maxIndex = 1_000_000
+
+func noIndex(index int) bool { return index < 0 || index > maxIndex }
+
+func missingTarget(id ID, index int) error {
+	return fault.New(fault.NotFound, "Draft %s has no target %d.", id, index)
+}
+
+// MissingTarget is E_NOT_FOUND for the store.
+func MissingTarget(id ID, index int) error { return missingTarget(id, index) }
+
+// History returns all decisions on a target, the newest first.
+func (s *Service) History(ctx context.Context, id ID, index int) ([]Decision, error) {
+	if noIndex(index) {
+		return nil, missingTarget(id, index)
+	}
+	return s.c.Store.History(ctx, id, index)
+}

@@ -1,0 +1,636 @@
+package reviewcontrol_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-kit/kit/sd"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/remote"
+	"hub.internal/pkg/telemetry"
+	"hub.internal/pkg/tool"
+	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/postgres"
+)
+
+func TestMain(m *testing.M) { hubtest.Main(m) }
+
+const internalKey = "internal-0123456789abcdef01234567"
+
+// house is the service on a store of its own, beside an authoring service that the test
+// speaks for and an SMTP server that it plays.
+type house struct {
+	t         testing.TB
+	db        hubtest.WriteStoreDB
+	store     *postgres.Store
+	clock     *hubtest.Clock
+	keys      *caller.Keys
+	super     *pgxpool.Pool
+	service   *reviewcontrol.Service
+	authoring *authoring
+	sender    *sender
+	client    *remote.Client
+	url       string
+}
+
+func newHouse(t testing.TB, change ...func(*reviewcontrol.Config)) *house {
+	t.Helper()
+	db := hubtest.WriteStore(t)
+	if err := postgres.Migrate(t.Context(), db.OwnerURL); err != nil {
+		t.Fatal(err)
+	}
+	h := &house{t: t, db: db, clock: hubtest.NewClock(time.Time{}), sender: &sender{say: map[string][]answer{}}}
+	var err error
+	if h.keys, err = caller.NewKeys([]string{internalKey}, time.Now); err != nil {
+		t.Fatal(err)
+	}
+	if h.store, err = postgres.Open(db.URL("review-control"), 4); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.store.Close)
+	if h.super, err = pgxpool.New(t.Context(), db.SuperuserURL); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.super.Close)
+	// The audit log has partitions from this month on, and the clock stands in January 2026.
+	h.exec(`CREATE TABLE IF NOT EXISTS audit.calls_2026_01 PARTITION OF audit.calls FOR VALUES FROM ('2026-01-01 00:00:00+00') TO ('2026-02-01 00:00:00+00')`)
+	h.authoring = newAuthoring(t, h.keys, h.clock)
+	h.service = h.another(change...)
+	mux := http.NewServeMux()
+	quiet := slog.New(slog.DiscardHandler)
+	log := h.store.AuditLog(quiet)
+	t.Cleanup(func() { _ = log.Close(context.Background()) })
+	reviewcontrol.Mount(mux, h.service, h.keys, quiet, log)
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	h.url = server.URL
+	h.client = h.remote("review-control", server.URL)
+	return h
+}
+
+// another is a replica of the service.
+func (h *house) another(change ...func(*reviewcontrol.Config)) *reviewcontrol.Service {
+	config := reviewcontrol.Config{Store: h.store, Drafts: reviewcontrol.Neighbour{Client: h.remote("authoring", h.authoring.url)}, Sender: h.sender,
+		PublicURL: "https://hub.example", From: reviewcontrol.Address{Name: "Hub", Email: "hub@hub.example"}, Now: h.clock.Now}
+	for _, f := range change {
+		f(&config)
+	}
+	return reviewcontrol.New(config)
+}
+
+func (h *house) remote(service, url string) *remote.Client {
+	c := remote.New(remote.Options{Service: service, Instancer: sd.FixedInstancer{strings.TrimPrefix(url, "http://")}, Keys: h.keys, Logger: slog.New(slog.DiscardHandler)})
+	h.t.Cleanup(c.Close)
+	// A client hears of its first instance a moment after it was made.
+	hubtest.Eventually(h.t, service+" is known", func() bool {
+		response, err := c.Do(h.t.Context(), remote.Request{Path: tool.ManifestPath, Method: http.MethodGet})
+		if err != nil {
+			return !strings.Contains(err.Error(), "no endpoints")
+		}
+		response.Data.Close()
+		return true
+	})
+	return c
+}
+
+func (h *house) exec(sql string, args ...any) {
+	h.t.Helper()
+	if _, err := h.super.Exec(context.Background(), sql, args...); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// limit bounds the connections that services may have; 0 takes the store away.
+func (h *house) limit(connections int) {
+	h.t.Helper()
+	h.exec(fmt.Sprintf("ALTER DATABASE %s CONNECTION LIMIT %d", one[string](h, `SELECT quote_ident(current_database())`), connections))
+	if connections == 0 {
+		h.exec(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'hub_review_control' AND datname = current_database()`)
+	}
+}
+
+// one reads a single value.
+func one[T any](h *house, sql string, args ...any) (v T) {
+	h.t.Helper()
+	if err := h.super.QueryRow(h.t.Context(), sql, args...).Scan(&v); err != nil {
+		h.t.Fatal(err)
+	}
+	return v
+}
+
+func (h *house) jobs(kind string) int {
+	h.t.Helper()
+	return one[int](h, `SELECT count(*) FROM review_control.river_job WHERE kind = $1 AND finalized_at IS NULL`, kind)
+}
+
+var serial atomic.Int64
+
+func newKey() string { return fmt.Sprintf("key-%d", serial.Add(1)) }
+
+// agent is a context with the credential of an agent.
+func agent(ctx context.Context) context.Context {
+	return caller.With(ctx, caller.Caller{Kind: caller.Key, Service: "crm", ExternalUserID: "u1", CredentialID: "ak_1", Scopes: []string{"control"}, RequestID: "req_1"})
+}
+
+var (
+	ada = reviewcontrol.Reviewer{ID: "usr_ada", Email: "ada@hub.example", Name: "Ada"}
+	ben = reviewcontrol.Reviewer{ID: "usr_ben", Email: "ben@hub.example", Name: "Ben"}
+)
+
+// signedIn is a context with the console session of a reviewer.
+func signedIn(ctx context.Context, r reviewcontrol.Reviewer) context.Context {
+	return caller.With(ctx, caller.Caller{Kind: caller.User, Service: "console", ExternalUserID: r.ID, CredentialID: "ses_1", HubUser: r.ID, Email: r.Email, Name: r.Name, Roles: []string{"reviewer", "admin"}, RequestID: "req_2"})
+}
+
+type reply struct {
+	data     string
+	count    int
+	replayed bool
+}
+
+// send calls queue_for_review as an agent.
+func (h *house) send(ctx context.Context, key, input string) (reply, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	response, err := h.client.Do(ctx, remote.Request{Path: tool.Path("queue_for_review"), Body: []byte(input), IdempotencyKey: key})
+	if err != nil {
+		return reply{}, err
+	}
+	defer response.Data.Close()
+	b, err := io.ReadAll(response.Data)
+	return reply{string(b), response.Count, response.Replayed}, err
+}
+
+func queueing(id reviewcontrol.ID) string { return fmt.Sprintf(`{"draftId":"%s"}`, id) }
+
+// queued makes a draft with so many targets that is in review.
+func (h *house) queued(n int) reviewcontrol.ID {
+	h.t.Helper()
+	id := h.authoring.draft(n)
+	if _, err := h.send(agent(h.t.Context()), newKey(), queueing(id)); err != nil {
+		h.t.Fatal(err)
+	}
+	return id
+}
+
+// shown is a target as a page shows it now.
+func (h *house) shown(id reviewcontrol.ID, index int) reviewcontrol.Shown {
+	h.t.Helper()
+	v, err := h.service.Target(h.t.Context(), id, index)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return reviewcontrol.Shown{Index: index, Hash: v.Mail.Hash, Revision: v.Decision.Revision}
+}
+
+func (h *house) decide(id reviewcontrol.ID, index int, choice reviewcontrol.Choice) reviewcontrol.Review {
+	h.t.Helper()
+	r, err := h.service.Decide(signedIn(h.t.Context(), ada), ada, id, h.shown(id, index), choice, "")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return r
+}
+
+// approved makes a draft whose targets are all approved and wait for their delivery.
+func (h *house) approved(n int) reviewcontrol.ID {
+	h.t.Helper()
+	id := h.queued(n)
+	for i := range n {
+		h.decide(id, i, reviewcontrol.Approve)
+	}
+	if err := h.service.Finish(h.t.Context(), id); err != nil {
+		h.t.Fatal(err)
+	}
+	return id
+}
+
+func (h *house) review(id reviewcontrol.ID) reviewcontrol.Review {
+	h.t.Helper()
+	r, err := h.store.Review(h.t.Context(), id)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return r
+}
+
+func (h *house) target(id reviewcontrol.ID, index int) reviewcontrol.Target {
+	h.t.Helper()
+	x, err := h.store.Target(h.t.Context(), id, index)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return x
+}
+
+func (h *house) deliver(id reviewcontrol.ID, index int) time.Duration {
+	h.t.Helper()
+	again, err := h.service.Deliver(h.t.Context(), id, index)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return again
+}
+
+// start runs jobs until stop is called, which returns how long they took to end.
+func (h *house) start(s *reviewcontrol.Service) (stop func() time.Duration) {
+	h.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- postgres.Runner{Store: h.store, Service: s, Workers: 4, Logger: slog.New(slog.DiscardHandler)}.Run(ctx)
+	}()
+	return func() time.Duration {
+		h.t.Helper()
+		start := time.Now()
+		cancel()
+		if err := <-ended; err != nil {
+			h.t.Error(err)
+		}
+		return time.Since(start)
+	}
+}
+
+// run works off jobs until the function answers true.
+func (h *house) run(s *reviewcontrol.Service, what string, done func() bool) {
+	h.t.Helper()
+	stop := h.start(s)
+	defer stop()
+	for deadline := time.Now().Add(30 * time.Second); !done(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			h.t.Errorf("it never came to pass: %s", what)
+			return
+		}
+	}
+}
+
+func code(err error) fault.Code {
+	if err == nil {
+		return ""
+	}
+	return fault.From(err).Code
+}
+
+func wants(t testing.TB, err error, want fault.Code) {
+	t.Helper()
+	if code(err) != want {
+		t.Fatalf("%v, want %q", err, want)
+	}
+}
+
+// details reads the details of a fault that has come over the wire, or not.
+func details(t testing.TB, err error) map[string]any {
+	t.Helper()
+	b, marshalErr := json.Marshal(fault.From(err).Details)
+	if marshalErr != nil {
+		t.Fatal(marshalErr)
+	}
+	var d map[string]any
+	if err := json.Unmarshal(b, &d); err != nil {
+		t.Fatalf("%v in %s", err, b)
+	}
+	return d
+}
+
+// authoring is the neighbour as its README has it: a compare-and-set for the status, once
+// for an operation, and counts that only grow.
+type authoring struct {
+	url   string
+	clock *hubtest.Clock
+
+	mu         sync.Mutex
+	drafts     map[string]*draftRow
+	operations map[string]transition
+	next       int64
+	down       error
+	// before runs ahead of each transition, unlocked.
+	before func(transition)
+}
+
+type draftRow struct {
+	ID              string         `json:"id"`
+	Name            string         `json:"name"`
+	Status          string         `json:"status"`
+	SegmentID       string         `json:"segment_id"`
+	SegmentName     string         `json:"segment_name"`
+	SegmentKind     string         `json:"segment_kind"`
+	TargetCount     int            `json:"target_count"`
+	Decisions       map[string]int `json:"decisions"`
+	Delivery        map[string]int `json:"delivery"`
+	ProgressVersion int64          `json:"progress_version"`
+	CreatedBy       *string        `json:"created_by"`
+	Origin          map[string]any `json:"origin"`
+	CreatedAt       time.Time      `json:"created_at"`
+	QueuedAt        *time.Time     `json:"queued_at"`
+	SubjectTemplate string         `json:"subject_template"`
+	BodyTemplate    string         `json:"body_template"`
+	SenderName      *string        `json:"sender_name"`
+	SenderEmail     *string        `json:"sender_email"`
+
+	targets []targetRow
+}
+
+type targetRow struct {
+	Index       int             `json:"index"`
+	ExternalID  int64           `json:"external_id"`
+	ToEmail     string          `json:"to_email"`
+	ToName      string          `json:"to_name"`
+	Subject     string          `json:"subject"`
+	Body        string          `json:"body"`
+	HTML        bool            `json:"html"`
+	Context     json.RawMessage `json:"context"`
+	Snapshot    json.RawMessage `json:"snapshot"`
+	ContentHash string          `json:"content_hash"`
+}
+
+type transition struct {
+	DraftID     string     `json:"draft_id"`
+	From        []string   `json:"from"`
+	To          string     `json:"to"`
+	QueuedAt    *time.Time `json:"queued_at"`
+	OperationID string     `json:"operation_id"`
+}
+
+func newAuthoring(t testing.TB, keys *caller.Keys, clock *hubtest.Clock) *authoring {
+	a := &authoring{clock: clock, drafts: map[string]*draftRow{}, operations: map[string]transition{}}
+	mux, quiet := http.NewServeMux(), slog.New(slog.DiscardHandler)
+	tool.Operation(mux, "/internal/drafts/get", 0, keys, quiet, a.get, telemetry.Endpoint)
+	tool.Operation(mux, "/internal/drafts/list", 0, keys, quiet, a.list, telemetry.Endpoint)
+	tool.Operation(mux, "/internal/drafts/targets", 0, keys, quiet, a.page, telemetry.Endpoint)
+	tool.Operation(mux, "/internal/drafts/transition", 0, keys, quiet, a.transit, telemetry.Endpoint)
+	tool.Operation(mux, "/internal/drafts/progress", 0, keys, quiet, a.progress, telemetry.Endpoint)
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	a.url = server.URL
+	return a
+}
+
+// draft makes a draft with so many targets.
+func (a *authoring) draft(n int, change ...func(*draftRow)) reviewcontrol.ID {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.next++
+	d := &draftRow{ID: fmt.Sprint(a.next), Name: "win back", Status: "draft", SegmentID: "1", SegmentName: "quiet", SegmentKind: "partner", TargetCount: n,
+		Decisions: map[string]int{"pending": n, "approved": 0, "rejected": 0}, Delivery: map[string]int{"sent": 0, "failed": 0, "suppressed": 0},
+		CreatedBy: new("campaign-agent"), Origin: map[string]any{"service": "crm", "external_user_id": "u1", "credential_id": "ak_1", "hub_user": ""}, CreatedAt: a.clock.Now(),
+		SubjectTemplate: "Hello", BodyTemplate: "Dear {{toName}}"}
+	for i := range n {
+		d.targets = append(d.targets, targetRow{Index: i, ExternalID: int64(500 + i), ToEmail: fmt.Sprintf("C%d-%d@partner.example", a.next, i), ToName: fmt.Sprintf("Contact %d", i),
+			Subject: "Hello", Body: fmt.Sprintf("Dear Contact %d", i)})
+	}
+	for _, f := range change {
+		f(d)
+	}
+	for i := range d.targets {
+		x := &d.targets[i]
+		sum := sha256.Sum256([]byte(x.Subject + "\x00" + x.Body + "\x00" + x.ToEmail))
+		x.ContentHash = hex.EncodeToString(sum[:])
+	}
+	a.drafts[d.ID] = d
+	return reviewcontrol.ID(a.next)
+}
+
+// say makes every operation fail.
+func (a *authoring) say(down error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.down = down
+}
+
+// change does something to a draft behind everybody's back.
+func (a *authoring) change(id reviewcontrol.ID, f func(*draftRow)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	f(a.drafts[id.String()])
+}
+
+// row is a copy of a draft.
+func (a *authoring) row(id reviewcontrol.ID) draftRow {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	d := *a.drafts[id.String()]
+	d.Decisions, d.Delivery = maps.Clone(d.Decisions), maps.Clone(d.Delivery)
+	return d
+}
+
+func (a *authoring) find(id string) (*draftRow, error) {
+	if a.down != nil {
+		return nil, a.down
+	}
+	if d := a.drafts[id]; d != nil {
+		return d, nil
+	}
+	return nil, fault.New(fault.NotFound, "There is no draft %q.", id)
+}
+
+type draftAsked struct {
+	DraftID string `json:"draft_id"`
+	After   *int   `json:"after"`
+	Limit   int    `json:"limit"`
+	Brief   bool   `json:"brief"`
+	IDs     []int  `json:"ids"`
+}
+
+func (a *authoring) get(_ context.Context, in draftAsked) (draftRow, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	d, err := a.find(in.DraftID)
+	if err != nil {
+		return draftRow{}, err
+	}
+	return *d, nil
+}
+
+type draftPage struct {
+	Drafts      []draftRow `json:"drafts"`
+	NextAfterID *string    `json:"next_after_id"`
+}
+
+func (a *authoring) list(_ context.Context, in struct {
+	Status  []string `json:"status"`
+	AfterID string   `json:"after_id"`
+	Limit   int      `json:"limit"`
+}) (page draftPage, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	below, _ := reviewcontrol.ParseID(in.AfterID)
+	for id := reviewcontrol.ID(a.next); id > 0; id-- {
+		d := a.drafts[id.String()]
+		if below != 0 && id >= below || len(in.Status) > 0 && !slices.Contains(in.Status, d.Status) {
+			continue
+		}
+		if len(page.Drafts) == in.Limit {
+			page.NextAfterID = new(page.Drafts[in.Limit-1].ID)
+			break
+		}
+		page.Drafts = append(page.Drafts, *d)
+	}
+	return page, a.down
+}
+
+type targetPage struct {
+	Targets   []targetRow `json:"targets"`
+	NextAfter *int        `json:"next_after"`
+}
+
+func (a *authoring) page(_ context.Context, in draftAsked) (page targetPage, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	d, err := a.find(in.DraftID)
+	if err != nil {
+		return page, err
+	}
+	limit, after := in.Limit, -1
+	if limit == 0 {
+		limit = 100
+	}
+	if in.After != nil {
+		after = *in.After
+	}
+	if len(in.IDs) > 0 {
+		limit = 3 // a page may end by its size, and does here
+	}
+	for _, x := range d.targets {
+		if x.Index <= after || len(in.IDs) > 0 && !slices.Contains(in.IDs, x.Index) {
+			continue
+		}
+		if len(page.Targets) == limit {
+			page.NextAfter = new(page.Targets[limit-1].Index)
+			break
+		}
+		if in.Brief {
+			x = targetRow{Index: x.Index, ExternalID: x.ExternalID, ToEmail: x.ToEmail, ToName: x.ToName}
+		}
+		page.Targets = append(page.Targets, x)
+	}
+	return page, nil
+}
+
+var allowed = map[string][]string{"draft": {"in_review", "cancelled"}, "in_review": {"approved", "rejected", "cancelled"}, "approved": {"sent", "cancelled"}}
+
+func (a *authoring) transit(ctx context.Context, in transition) (map[string]any, error) {
+	a.mu.Lock()
+	hook := a.before
+	a.mu.Unlock()
+	if hook != nil {
+		hook(in)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	d, err := a.find(in.DraftID)
+	if err != nil {
+		return nil, err
+	}
+	if c := caller.From(ctx); (c.Kind == caller.Key || c.Kind == caller.App) && in.To != "in_review" {
+		return nil, fault.New(fault.Scope, "An agent cannot make a draft %s.", in.To)
+	}
+	if earlier, again := a.operations[in.OperationID]; again {
+		if earlier.DraftID != in.DraftID || earlier.To != in.To || !slices.Contains(in.From, earlier.From[0]) {
+			return nil, fault.New(fault.Idempotency, "The operation_id was used before for another transition.")
+		}
+		return map[string]any{"replayed": true}, nil
+	}
+	if !slices.Contains(in.From, d.Status) || !slices.Contains(allowed[d.Status], in.To) {
+		return nil, fault.New(fault.Conflict, "The draft is %s, so it cannot become %s.", d.Status, in.To).With(map[string]string{"from": d.Status, "to": in.To})
+	}
+	in.From = []string{d.Status}
+	a.operations[in.OperationID] = in
+	d.Status = in.To
+	if in.To == "in_review" {
+		d.QueuedAt = in.QueuedAt
+	}
+	return map[string]any{"replayed": false}, nil
+}
+
+func (a *authoring) progress(_ context.Context, in struct {
+	DraftID   string         `json:"draft_id"`
+	Version   int64          `json:"version"`
+	Decisions map[string]int `json:"decisions"`
+	Delivery  map[string]int `json:"delivery"`
+}) (map[string]any, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	d, err := a.find(in.DraftID)
+	if err != nil {
+		return nil, err
+	}
+	if in.Version < 1 || in.Decisions["pending"]+in.Decisions["approved"]+in.Decisions["rejected"] != d.TargetCount ||
+		in.Delivery["sent"]+in.Delivery["failed"]+in.Delivery["suppressed"] > in.Decisions["approved"] {
+		return nil, fault.New(fault.Validation, "The counts do not add up: %v", in)
+	}
+	if in.Version > d.ProgressVersion {
+		d.ProgressVersion, d.Decisions, d.Delivery = in.Version, in.Decisions, in.Delivery
+	}
+	return map[string]any{"version": d.ProgressVersion}, nil
+}
+
+// answer is how the SMTP server takes a mail.
+type answer struct {
+	// refuse is answered before the hand-over, say after it.
+	refuse, say error
+	// while runs during the hand-over.
+	while func(context.Context)
+}
+
+// sender plays the SMTP server: it answers an address as it was told, in order, and takes
+// everything else.
+type sender struct {
+	mu   sync.Mutex
+	say  map[string][]answer
+	sent []reviewcontrol.Message
+	// tries counts calls, whatever came of them.
+	tries int
+}
+
+func (s *sender) to(email string, answers ...answer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.say[email] = answers
+}
+
+func (s *sender) mails() []reviewcontrol.Message {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.sent)
+}
+
+func (s *sender) Send(ctx context.Context, m reviewcontrol.Message, begin func(context.Context) error) error {
+	s.mu.Lock()
+	s.tries++
+	var a answer
+	if list := s.say[m.To.Email]; len(list) > 0 {
+		a, s.say[m.To.Email] = list[0], list[1:]
+	}
+	s.mu.Unlock()
+	if a.refuse != nil {
+		return a.refuse
+	}
+	if err := begin(ctx); err != nil {
+		return err
+	}
+	if a.while != nil {
+		a.while(ctx)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sent = append(s.sent, m)
+	return a.say
+}

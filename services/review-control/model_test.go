@@ -1,0 +1,285 @@
+package reviewcontrol_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"hub.internal/pkg/fault"
+	reviewcontrol "hub.internal/services/review-control"
+)
+
+// model is what the specification says of one draft.
+type model struct {
+	status    reviewcontrol.Status
+	choices   []reviewcontrol.Choice
+	revisions []int
+	progress  []reviewcontrol.Progress
+	attempts  []int
+	attempted bool
+	finished  bool
+	history   int
+}
+
+func (m *model) counts() (c reviewcontrol.Counts) {
+	for i, choice := range m.choices {
+		switch choice {
+		case reviewcontrol.Pending:
+			c.Pending++
+		case reviewcontrol.Approve:
+			c.Approved++
+		case reviewcontrol.Reject:
+			c.Rejected++
+		}
+		switch m.progress[i] {
+		case reviewcontrol.Delivered:
+			c.Sent++
+		case reviewcontrol.Failed:
+			c.Failed++
+		case reviewcontrol.Suppressed:
+			c.Suppressed++
+		case reviewcontrol.Unknown:
+			c.Unknown++
+		}
+	}
+	return c
+}
+
+func (m *model) decided() {
+	switch c := m.counts(); {
+	case c.Pending > 0:
+	case c.Approved > 0:
+		m.status = reviewcontrol.Approved
+	default:
+		m.status = reviewcontrol.Rejected
+	}
+}
+
+func (m *model) delivered() {
+	if c := m.counts(); c.Sent+c.Failed+c.Suppressed+c.Unknown == c.Approved {
+		m.status = reviewcontrol.Sent
+	}
+}
+
+// TestLife does whatever can be done to drafts, in every order, and holds the store and
+// authoring to a model of contract 3.
+func TestLife(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	rapid.Check(t, func(rt *rapid.T) {
+		n := rapid.IntRange(1, 4).Draw(rt, "targets")
+		id := h.authoring.draft(n)
+		m := &model{status: reviewcontrol.Drafted, choices: slices.Repeat([]reviewcontrol.Choice{reviewcontrol.Pending}, n), revisions: make([]int, n),
+			progress: make([]reviewcontrol.Progress, n), attempts: make([]int, n)}
+		email := func(i int) string { return fmt.Sprintf("C%s-%d@partner.example", id, i) }
+		target := rapid.IntRange(0, n-1)
+		conflict := func(err error, what string) {
+			if code(err) != fault.Conflict {
+				rt.Fatalf("%s in %s: %v", what, m.status, err)
+			}
+		}
+		ok := func(err error, what string) {
+			if err != nil {
+				rt.Fatalf("%s in %s: %v", what, m.status, err)
+			}
+		}
+		ctx := signedIn(t.Context(), ada)
+		shown := func(i int) reviewcontrol.Shown {
+			v, err := h.service.Target(ctx, id, i)
+			ok(err, "look")
+			return reviewcontrol.Shown{Index: i, Hash: v.Mail.Hash, Revision: v.Decision.Revision}
+		}
+		rt.Repeat(map[string]func(*rapid.T){
+			"queue": func(rt *rapid.T) {
+				_, err := h.send(agent(t.Context()), newKey(), queueing(id))
+				if m.status != reviewcontrol.Drafted {
+					conflict(err, "queue")
+					return
+				}
+				ok(err, "queue")
+				m.status = reviewcontrol.InReview
+			},
+			"decide": func(rt *rapid.T) {
+				i := target.Draw(rt, "index")
+				choice := rapid.SampledFrom([]reviewcontrol.Choice{reviewcontrol.Approve, reviewcontrol.Reject}).Draw(rt, "choice")
+				seen := shown(i)
+				stale := rapid.IntRange(0, 5).Draw(rt, "stale") == 0 && seen.Revision > 0
+				if stale {
+					seen.Revision--
+				}
+				r, err := h.service.Decide(ctx, ada, id, seen, choice, "")
+				switch same := m.choices[i] == choice; {
+				case m.status == reviewcontrol.Drafted, !same && (m.status != reviewcontrol.InReview || stale), m.status == reviewcontrol.Cancelled && !same:
+					conflict(err, "decide")
+				case same:
+					ok(err, "decide again")
+				default:
+					ok(err, "decide")
+					m.choices[i] = choice
+					m.revisions[i]++
+					m.history++
+					m.decided()
+					if r.Status != m.status || r.Counts != m.counts() {
+						rt.Fatalf("answers %+v, want %s %+v", r, m.status, m.counts())
+					}
+				}
+			},
+			"decide on another mail": func(rt *rapid.T) {
+				seen := shown(target.Draw(rt, "index"))
+				seen.Hash = seen.Hash[1:] + seen.Hash[:1]
+				_, err := h.service.Decide(ctx, ada, id, seen, reviewcontrol.Approve, "")
+				conflict(err, "decide")
+			},
+			"approve what is shown": func(rt *rapid.T) {
+				from := target.Draw(rt, "from")
+				var all []reviewcontrol.Shown
+				pending := 0
+				for i := from; i < n; i++ {
+					all = append(all, shown(i))
+					if m.choices[i] == reviewcontrol.Pending {
+						pending++
+					}
+				}
+				done, _, err := h.service.ApproveShown(ctx, ada, id, all)
+				switch {
+				case m.status == reviewcontrol.Drafted, pending > 0 && m.status != reviewcontrol.InReview:
+					conflict(err, "approve")
+				default:
+					ok(err, "approve")
+					if done != pending {
+						rt.Fatalf("%d approved, want %d", done, pending)
+					}
+					for i := from; i < n; i++ {
+						if m.choices[i] == reviewcontrol.Pending {
+							m.choices[i] = reviewcontrol.Approve
+							m.revisions[i]++
+							m.history++
+						}
+					}
+					if pending > 0 {
+						m.decided()
+					}
+				}
+			},
+			"cancel": func(rt *rapid.T) {
+				if rapid.IntRange(0, 4).Draw(rt, "seldom") > 0 && m.status != reviewcontrol.Sent {
+					return
+				}
+				err := h.service.Cancel(ctx, ada, id, "")
+				switch m.status {
+				case reviewcontrol.Drafted, reviewcontrol.InReview:
+					ok(err, "cancel")
+					m.status = reviewcontrol.Cancelled
+				case reviewcontrol.Approved:
+					if m.attempted {
+						conflict(err, "cancel")
+						return
+					}
+					ok(err, "cancel")
+					m.status = reviewcontrol.Cancelled
+					for i, p := range m.progress {
+						if p == reviewcontrol.Queued {
+							m.progress[i] = reviewcontrol.NotDue
+						}
+					}
+				case reviewcontrol.Cancelled: // what never was in review has no review that could refuse it
+					if _, reviewed := h.store.Review(ctx, id); reviewed == nil {
+						conflict(err, "cancel")
+					} else {
+						ok(err, "cancel again")
+					}
+				default:
+					conflict(err, "cancel")
+				}
+			},
+			"finish": func(*rapid.T) {
+				err := h.service.Finish(ctx, id)
+				if _, missing := h.store.Review(ctx, id); missing != nil {
+					return
+				}
+				ok(err, "finish")
+				if m.status == reviewcontrol.Approved {
+					m.finished = true
+					for i, choice := range m.choices {
+						if choice == reviewcontrol.Approve && m.progress[i] == reviewcontrol.NotDue {
+							m.progress[i] = reviewcontrol.Queued
+						}
+					}
+				}
+			},
+			"deliver": func(rt *rapid.T) {
+				i := target.Draw(rt, "index")
+				verdict := rapid.SampledFrom([]string{"ok", "ok", "refused", "later", "never", "perhaps", "suppressed", "crash"}).Draw(rt, "verdict")
+				switch verdict {
+				case "refused":
+					h.sender.to(email(i), answer{refuse: sendError(reviewcontrol.Later)})
+				case "suppressed":
+					_, err := h.service.Suppress(ctx, ada, email(i), "")
+					ok(err, "suppress")
+				case "ok":
+					h.sender.to(email(i))
+				case "crash":
+					h.sender.to(email(i), answer{say: errors.New("crashed")})
+				default:
+					h.sender.to(email(i), answer{say: sendError(reviewcontrol.Verdict(verdict))})
+				}
+				before := len(h.sender.mails())
+				again, err := h.service.Deliver(ctx, id, i)
+				if verdict == "suppressed" {
+					ok(h.service.Unsuppress(ctx, ada, email(i), "test"), "unsuppress")
+				}
+				if _, missing := h.store.Review(ctx, id); missing != nil {
+					return
+				}
+				ok(err, "deliver")
+				if m.status != reviewcontrol.Approved || m.progress[i] != reviewcontrol.Queued {
+					if len(h.sender.mails()) != before || again != 0 {
+						rt.Fatalf("a mail left in %s, %s", m.status, m.progress[i])
+					}
+					return
+				}
+				if verdict != "suppressed" && verdict != "refused" {
+					m.attempted = true
+					m.attempts[i]++
+				}
+				m.progress[i] = map[string]reviewcontrol.Progress{"ok": reviewcontrol.Delivered, "refused": reviewcontrol.Queued, "later": reviewcontrol.Queued, "never": reviewcontrol.Failed,
+					"perhaps": reviewcontrol.Unknown, "crash": reviewcontrol.Unknown, "suppressed": reviewcontrol.Suppressed}[verdict]
+				if (again > 0) != (m.progress[i] == reviewcontrol.Queued) {
+					rt.Fatalf("%s: again in %s", verdict, again)
+				}
+				m.delivered()
+			},
+			"wait": func(*rapid.T) { h.clock.Advance(time.Minute) },
+			"": func(rt *rapid.T) {
+				r, err := h.store.Review(ctx, id)
+				if err != nil {
+					if code(err) != fault.NotFound || m.status != reviewcontrol.Drafted && m.status != reviewcontrol.Cancelled || h.authoring.row(id).Status != string(m.status) {
+						rt.Fatalf("%v in %s", err, m.status)
+					}
+					return
+				}
+				if r.Status != m.status || r.Counts != m.counts() || r.Attempted != m.attempted {
+					rt.Fatalf("got %+v\nwant %s %+v attempted %v", r, m.status, m.counts(), m.attempted)
+				}
+				for i := range n {
+					x := h.target(id, i)
+					if x.Decision.Choice != m.choices[i] || x.Decision.Revision != m.revisions[i] || x.Delivery.Progress != m.progress[i] || x.Delivery.Attempts != m.attempts[i] {
+						rt.Fatalf("target %d: got %+v\nwant %s %d %s %d", i, x, m.choices[i], m.revisions[i], m.progress[i], m.attempts[i])
+					}
+				}
+				if rows := one[int](h, `SELECT count(*) FROM review_control.decisions WHERE draft_id = $1`, int64(id)); rows != m.history {
+					rt.Fatalf("%d decisions, want %d", rows, m.history)
+				}
+				ok(h.service.Sync(ctx, id), "sync")
+				row, c := h.authoring.row(id), m.counts()
+				if row.Status != string(m.status) || row.Decisions["approved"] != c.Approved || row.Decisions["pending"] != c.Pending || row.Delivery["sent"] != c.Sent || row.Delivery["failed"] != c.Failed+c.Unknown {
+					rt.Fatalf("authoring has %+v, want %s %+v", row, m.status, c)
+				}
+			},
+		})
+	})
+}

@@ -1,0 +1,22 @@
+package postgres
+
+import reviewcontrol "hub.internal/services/review-control"
+
+// The statements whose plans are tested.
+const (
+	OneReview                = oneReview
+	ManyReviews              = manyReviews
+	OneTarget                = oneTarget
+	LockTargets              = lockTargets
+	ListSuppressions         = listSuppressions
+	ListSuppressionsOfDomain = listSuppressionsOfDomain
+	MissingIntents           = missingIntents
+	MissingFinishes          = missingFinishes
+	MissingSyncs             = missingSyncs
+	MissingImports           = missingImports
+)
+
+// ListTargets is the query of a filter.
+func ListTargets(id reviewcontrol.ID, f reviewcontrol.TargetFilter) (string, []any) {
+	return listTargets(id, f)
+}

@@ -1,0 +1,430 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+
+	"hub.internal/pkg/audit"
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/postgres"
+	reviewcontrol "hub.internal/services/review-control"
+)
+
+const (
+	reviewColumns = `draft_id, status, pending, approved, rejected, sent, failed, suppressed, unknown, version, attempted, queued_at, actor, note,
+	created_by, hub_user, external_user, sender_name, sender_email, closed_by, closed_at`
+	oneReview   = `SELECT ` + reviewColumns + ` FROM review_control.reviews WHERE draft_id = $1 AND status <> 'draft'`
+	manyReviews = `SELECT ` + reviewColumns + ` FROM review_control.reviews WHERE draft_id = ANY ($1) AND status <> 'draft'`
+
+	targetColumns = `position, external_id, to_email, to_name, choice, revision, decided_by, decided_at, note, content_hash,
+	progress, attempts, delays, since, progress_at, problem, message_id, unsubscribe_token`
+	oneTarget   = `SELECT ` + targetColumns + ` FROM review_control.targets WHERE draft_id = $1 AND position = $2`
+	lockTargets = `SELECT ` + targetColumns + ` FROM review_control.targets WHERE draft_id = $1 AND position = ANY ($2) ORDER BY position FOR NO KEY UPDATE`
+)
+
+func reviewRow(row pgx.CollectableRow) (r reviewcontrol.Review, err error) {
+	err = row.Scan(&r.DraftID, &r.Status, &r.Counts.Pending, &r.Counts.Approved, &r.Counts.Rejected, &r.Counts.Sent, &r.Counts.Failed, &r.Counts.Suppressed, &r.Counts.Unknown,
+		&r.Version, &r.Attempted, &r.QueuedAt, &r.Actor, &r.Note, &r.Maker.CreatedBy, &r.Maker.HubUser, &r.Maker.ExternalUser, &r.Sender.Name, &r.Sender.Email, &r.ClosedBy, &r.ClosedAt)
+	utc(&r.QueuedAt, r.ClosedAt)
+	return r, err
+}
+
+func targetRow(row pgx.CollectableRow) (t reviewcontrol.Target, err error) {
+	d, p := &t.Decision, &t.Delivery
+	err = row.Scan(&t.Index, &t.ExternalID, &t.ToEmail, &t.ToName, &d.Choice, &d.Revision, &d.By, &d.At, &d.Note, &d.Hash,
+		&p.Progress, &p.Attempts, &p.Delays, &p.Since, &p.At, &p.Problem, &p.MessageID, &t.Token)
+	utc(d.At, p.Since, p.At)
+	return t, err
+}
+
+// review reads one review; a lock may follow the query.
+func review(ctx context.Context, q postgres.Querier, id reviewcontrol.ID, lock string) (reviewcontrol.Review, error) {
+	rows, err := q.Query(ctx, oneReview+lock, int64(id))
+	if err != nil {
+		return reviewcontrol.Review{}, err
+	}
+	r, err := pgx.CollectExactlyOneRow(rows, reviewRow)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = reviewcontrol.Missing("review of draft", id.String())
+	}
+	return r, err
+}
+
+// Review returns a review.
+func (s *Store) Review(ctx context.Context, id reviewcontrol.ID) (reviewcontrol.Review, error) {
+	r, err := review(ctx, s.pool, id, "")
+	return r, explain(err)
+}
+
+// Reviews returns the reviews that there are of the drafts.
+func (s *Store) Reviews(ctx context.Context, ids []reviewcontrol.ID) (map[reviewcontrol.ID]reviewcontrol.Review, error) {
+	numbers := make([]int64, len(ids))
+	for i, id := range ids {
+		numbers[i] = int64(id)
+	}
+	list, err := collect(ctx, s.pool, reviewRow, manyReviews, numbers)
+	found := make(map[reviewcontrol.ID]reviewcontrol.Review, len(list))
+	for _, r := range list {
+		found[r.DraftID] = r
+	}
+	return found, err
+}
+
+// collect reads all rows of a query.
+func collect[T any](ctx context.Context, q postgres.Querier, read pgx.RowToFunc[T], sql string, args ...any) ([]T, error) {
+	rows, err := q.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, explain(err)
+	}
+	list, err := pgx.CollectRows(rows, read)
+	return list, explain(err)
+}
+
+// likely makes a pattern of text that stands for itself.
+var likely = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
+
+// listTargets is the query of a filter: each has an index of its own.
+func listTargets(id reviewcontrol.ID, f reviewcontrol.TargetFilter) (sql string, args []any) {
+	sql, args = `SELECT `+targetColumns+` FROM review_control.targets WHERE draft_id = $1 AND position > $2`, []any{int64(id), int64(f.After), f.Limit}
+	add := func(condition string, arg any) {
+		args = append(args, arg)
+		sql += fmt.Sprintf(condition, len(args))
+	}
+	if f.Choice != "" {
+		add(` AND choice = $%d`, string(f.Choice))
+	}
+	if f.Progress != "" {
+		add(` AND progress = $%d AND progress <> ''`, string(f.Progress))
+	}
+	if f.Search != "" {
+		add(` AND (to_email ILIKE $%[1]d OR to_name ILIKE $%[1]d OR '%%' || external_id::text || '%%' = $%[1]d)`, "%"+likely.Replace(f.Search)+"%")
+	}
+	return sql + ` ORDER BY position LIMIT $3`, args
+}
+
+// Targets returns targets by index.
+func (s *Store) Targets(ctx context.Context, id reviewcontrol.ID, f reviewcontrol.TargetFilter) ([]reviewcontrol.Target, error) {
+	f.Search = strings.ReplaceAll(strings.ToValidUTF8(f.Search, "\ufffd"), "\x00", "\ufffd") // which no text here has
+	sql, args := listTargets(id, f)
+	return collect(ctx, s.pool, targetRow, sql, args...)
+}
+
+// Target returns a target of a review.
+func (s *Store) Target(ctx context.Context, id reviewcontrol.ID, index int) (reviewcontrol.Target, error) {
+	rows, err := s.pool.Query(ctx, oneTarget+` AND EXISTS (SELECT FROM review_control.reviews WHERE draft_id = $1 AND status <> 'draft')`, int64(id), int64(index))
+	if err != nil {
+		return reviewcontrol.Target{}, explain(err)
+	}
+	t, err := pgx.CollectExactlyOneRow(rows, targetRow)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = reviewcontrol.MissingTarget(id, index)
+	}
+	return t, explain(err)
+}
+
+// History returns the decisions on a target, the newest first.
+func (s *Store) History(ctx context.Context, id reviewcontrol.ID, index int) ([]reviewcontrol.Decision, error) {
+	return collect(ctx, s.pool, func(row pgx.CollectableRow) (d reviewcontrol.Decision, err error) {
+		err = row.Scan(&d.Choice, &d.By, &d.At, &d.Note, &d.Hash, &d.Revision)
+		utc(d.At)
+		return d, err
+	}, `SELECT choice, by, at, note, content_hash, revision FROM review_control.decisions WHERE draft_id = $1 AND position = $2 ORDER BY revision DESC`, int64(id), int64(index))
+}
+
+// Intend keeps that a draft is about to be queued.
+func (s *Store) Intend(ctx context.Context, in reviewcontrol.Intent, targets []reviewcontrol.Target) (kept reviewcontrol.Intent, err error) {
+	caller, err := json.Marshal(in.Caller)
+	if err != nil {
+		return reviewcontrol.Intent{}, err
+	}
+	kept = in
+	err = s.atomically(ctx, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, `INSERT INTO review_control.reviews (draft_id, status, target_count, pending, queued_at, actor, note, created_by, hub_user, external_user,
+				sender_name, sender_email, credential_id, tool, key, fingerprint, caller, input_hash)
+			VALUES ($1, 'draft', $2, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) ON CONFLICT DO NOTHING`,
+			int64(in.DraftID), in.TargetCount, in.QueuedAt, in.Actor, in.Note, in.Maker.CreatedBy, in.Maker.HubUser, in.Maker.ExternalUser,
+			in.Sender.Name, in.Sender.Email, in.Key.Credential, in.Key.Tool, in.Key.Key, in.Key.Fingerprint[:], string(caller), in.InputHash)
+		if err != nil {
+			return err
+		}
+		if tag.RowsAffected() == 0 {
+			kept, err = earlier(ctx, tx, in)
+			return err
+		}
+		// Another call with this key may have ended while we waited for its row.
+		if err := endedOtherwise(ctx, tx, in.Key); err != nil {
+			return err
+		}
+		_, err = tx.CopyFrom(ctx, pgx.Identifier{schema, "targets"}, []string{"draft_id", "position", "external_id", "to_email", "to_name"},
+			pgx.CopyFromSlice(len(targets), func(i int) ([]any, error) {
+				t := targets[i]
+				return []any{int64(in.DraftID), int32(t.Index), t.ExternalID, t.ToEmail, t.ToName}, nil
+			}))
+		if err != nil {
+			return err
+		}
+		_, err = s.jobs.InsertTx(ctx, tx, completeQueue{in.DraftID}, &river.InsertOpts{ScheduledAt: time.Now().Add(reviewcontrol.QueueTakes)})
+		return err
+	})
+	if err != nil {
+		return reviewcontrol.Intent{}, err
+	}
+	return kept, nil
+}
+
+// endedOtherwise is E_IDEMPOTENCY when a call with the key has ended that had another input.
+func endedOtherwise(ctx context.Context, tx pgx.Tx, key postgres.OnceKey) error {
+	var fingerprint []byte
+	err := tx.QueryRow(ctx, `SELECT fingerprint FROM review_control.idempotency_keys WHERE credential_id = $1 AND tool = $2 AND key = $3`, key.Credential, key.Tool, key.Key).Scan(&fingerprint)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil
+	case err == nil && string(fingerprint) != string(key.Fingerprint[:]):
+		return reviewcontrol.KeyReused()
+	}
+	return err
+}
+
+// earlier is what kept an intent out: the same call's own, or another.
+func earlier(ctx context.Context, tx pgx.Tx, in reviewcontrol.Intent) (reviewcontrol.Intent, error) {
+	kept, found, err := intent(ctx, tx, in.DraftID)
+	switch {
+	case err != nil:
+		return reviewcontrol.Intent{}, err
+	case found && kept.Key == in.Key:
+		return kept, nil
+	case found && kept.SameKey(in.Key):
+		return reviewcontrol.Intent{}, reviewcontrol.KeyReused()
+	case found:
+		return reviewcontrol.Intent{}, queueing()
+	}
+	var draft int64
+	err = tx.QueryRow(ctx, `SELECT draft_id FROM review_control.reviews WHERE credential_id = $1 AND tool = $2 AND key = $3 AND status = 'draft'`,
+		in.Key.Credential, in.Key.Tool, in.Key.Key).Scan(&draft)
+	if err == nil {
+		return reviewcontrol.Intent{}, reviewcontrol.KeyReused() // for another draft, and that call has not ended
+	}
+	if !errors.Is(err, pgx.ErrNoRows) {
+		return reviewcontrol.Intent{}, err
+	}
+	return reviewcontrol.Intent{}, queueing()
+}
+
+func queueing() error {
+	return fault.New(fault.Conflict, "Another call has just queued this draft for review, or is about to.").
+		With(map[string]reviewcontrol.Status{"from": reviewcontrol.InReview, "to": reviewcontrol.InReview})
+}
+
+func intent(ctx context.Context, q postgres.Querier, id reviewcontrol.ID) (in reviewcontrol.Intent, found bool, err error) {
+	var fingerprint, caller []byte
+	in.DraftID = id
+	err = q.QueryRow(ctx, `SELECT target_count, queued_at, actor, note, created_by, hub_user, external_user, sender_name, sender_email, credential_id, tool, key, fingerprint, caller, input_hash
+		FROM review_control.reviews WHERE draft_id = $1 AND status = 'draft'`, int64(id)).
+		Scan(&in.TargetCount, &in.QueuedAt, &in.Actor, &in.Note, &in.Maker.CreatedBy, &in.Maker.HubUser, &in.Maker.ExternalUser, &in.Sender.Name, &in.Sender.Email,
+			&in.Key.Credential, &in.Key.Tool, &in.Key.Key, &fingerprint, &caller, &in.InputHash)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return reviewcontrol.Intent{}, false, nil
+	}
+	if err != nil {
+		return reviewcontrol.Intent{}, false, err
+	}
+	copy(in.Key.Fingerprint[:], fingerprint)
+	utc(&in.QueuedAt)
+	return in, true, json.Unmarshal(caller, &in.Caller)
+}
+
+// Intent returns what is kept of a draft about to be queued, if it is.
+func (s *Store) Intent(ctx context.Context, id reviewcontrol.ID) (reviewcontrol.Intent, bool, error) {
+	in, found, err := intent(ctx, s.pool, id)
+	return in, found, explain(err)
+}
+
+const sameIntent = ` WHERE draft_id = $1 AND status = 'draft' AND credential_id = $2 AND tool = $3 AND key = $4`
+
+// Enqueue makes the intent a review, once for its key.
+func (s *Store) Enqueue(ctx context.Context, in reviewcontrol.Intent, answer postgres.Answer, entry audit.Entry) (postgres.Answer, error) {
+	answer, err := postgres.Once(ctx, s.pool, schema, in.Key, func(ctx context.Context, tx pgx.Tx) (postgres.Answer, error) {
+		tag, err := tx.Exec(ctx, `UPDATE review_control.reviews SET status = 'in_review', synced = version, changed_at = now()`+sameIntent,
+			int64(in.DraftID), in.Key.Credential, in.Key.Tool, in.Key.Key)
+		if err != nil {
+			return postgres.Answer{}, err
+		}
+		if tag.RowsAffected() == 0 {
+			return postgres.Answer{}, queueing()
+		}
+		return answer, audit.Append(ctx, tx, entry)
+	})
+	return answer, explain(err)
+}
+
+// Withdraw forgets an intent whose draft cannot be queued.
+func (s *Store) Withdraw(ctx context.Context, in reviewcontrol.Intent) error {
+	return s.atomically(ctx, func(tx pgx.Tx) error {
+		var id int64
+		err := tx.QueryRow(ctx, `SELECT draft_id FROM review_control.reviews`+sameIntent+` FOR UPDATE`, int64(in.DraftID), in.Key.Credential, in.Key.Tool, in.Key.Key).Scan(&id)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `DELETE FROM review_control.targets WHERE draft_id = $1`, id); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `DELETE FROM review_control.reviews WHERE draft_id = $1`, id)
+		return err
+	})
+}
+
+// Update locks a review, hands it over with the targets of the indexes, and commits what
+// the function changes of them, with the jobs that follow.
+func (s *Store) Update(ctx context.Context, id reviewcontrol.ID, indexes []int, change func(*reviewcontrol.Unit) error) (after reviewcontrol.Review, err error) {
+	err = s.atomically(ctx, func(tx pgx.Tx) error {
+		// Who finds the row locked waits: what happens to a review happens one after the other.
+		before, err := review(ctx, tx, id, ` FOR NO KEY UPDATE`)
+		if err != nil {
+			return err
+		}
+		u := &reviewcontrol.Unit{Review: before, Suppressed: func(email string) (bool, error) {
+			var listed bool
+			err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM review_control.suppressions WHERE email_key = $1)`, reviewcontrol.EmailKey(email)).Scan(&listed)
+			return listed, err
+		}}
+		var targets []reviewcontrol.Target
+		if len(indexes) > 0 {
+			wanted := make([]int64, len(indexes))
+			for i, index := range indexes {
+				wanted[i] = int64(index)
+			}
+			if targets, err = collect(ctx, tx, targetRow, lockTargets, int64(id), wanted); err != nil {
+				return err
+			}
+			if len(targets) != len(indexes) {
+				return missingOf(id, indexes, targets)
+			}
+			u.Targets = slices.Clone(targets)
+		}
+		if err := change(u); err != nil {
+			return err
+		}
+		if err := s.store(ctx, tx, before, targets, u); err != nil {
+			return err
+		}
+		after = u.Review
+		return nil
+	})
+	if err != nil {
+		return reviewcontrol.Review{}, err
+	}
+	return after, nil
+}
+
+func missingOf(id reviewcontrol.ID, indexes []int, targets []reviewcontrol.Target) error {
+	for _, index := range indexes {
+		if !slices.ContainsFunc(targets, func(t reviewcontrol.Target) bool { return t.Index == index }) {
+			return reviewcontrol.MissingTarget(id, index)
+		}
+	}
+	return fmt.Errorf("draft %s: an index is asked for twice", id)
+}
+
+// store writes what has changed in one round trip, and the jobs that follow.
+func (s *Store) store(ctx context.Context, tx pgx.Tx, before reviewcontrol.Review, targets []reviewcontrol.Target, u *reviewcontrol.Unit) error {
+	b := &pgx.Batch{}
+	id, r := int64(before.DraftID), &u.Review
+	changed := r.Status != before.Status || r.Counts != before.Counts || r.Attempted != before.Attempted
+	if changed {
+		r.Version = before.Version + 1
+		b.Queue(`UPDATE review_control.reviews SET status = $2, pending = $3, approved = $4, rejected = $5, sent = $6, failed = $7, suppressed = $8, unknown = $9,
+			version = $10, attempted = $11, closed_by = $12, closed_at = $13, changed_at = now() WHERE draft_id = $1`,
+			id, string(r.Status), r.Counts.Pending, r.Counts.Approved, r.Counts.Rejected, r.Counts.Sent, r.Counts.Failed, r.Counts.Suppressed, r.Counts.Unknown,
+			r.Version, r.Attempted, r.ClosedBy, r.ClosedAt)
+	}
+	for i, t := range u.Targets {
+		if d := t.Decision; d.Revision != targets[i].Decision.Revision {
+			b.Queue(`UPDATE review_control.targets SET choice = $3, revision = $4, decided_by = $5, decided_at = $6, note = $7, content_hash = $8 WHERE draft_id = $1 AND position = $2`,
+				id, t.Index, string(d.Choice), d.Revision, d.By, d.At, d.Note, d.Hash)
+			b.Queue(`INSERT INTO review_control.decisions (draft_id, position, revision, choice, by, at, note, content_hash) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+				id, t.Index, d.Revision, string(d.Choice), d.By, d.At, d.Note, d.Hash)
+		}
+		if p := t.Delivery; p != targets[i].Delivery {
+			b.Queue(`UPDATE review_control.targets SET progress = $3, attempts = $4, delays = $5, since = $6, progress_at = $7, problem = $8, message_id = $9, slot_at = NULL
+				WHERE draft_id = $1 AND position = $2`,
+				id, t.Index, string(p.Progress), p.Attempts, p.Delays, p.Since, p.At, p.Problem, p.MessageID)
+		}
+	}
+	if r.Status == reviewcontrol.Cancelled && before.Status == reviewcontrol.Approved {
+		b.Queue(`UPDATE review_control.targets SET progress = '', slot_at = NULL WHERE draft_id = $1 AND progress = 'queued'`, id)
+	}
+	if b.Len() > 0 {
+		if err := tx.SendBatch(ctx, b).Close(); err != nil {
+			return err
+		}
+	}
+	if u.Entry != nil {
+		if err := audit.Append(ctx, tx, *u.Entry); err != nil {
+			return err
+		}
+	}
+	if !changed {
+		return nil
+	}
+	if r.Status == reviewcontrol.Approved && before.Status != r.Status {
+		if _, err := s.jobs.InsertTx(ctx, tx, finishReview{before.DraftID}, nil); err != nil {
+			return err
+		}
+	}
+	return s.askSync(ctx, tx, before, r)
+}
+
+// askSync adds the job that tells authoring, unless one is on its way already. A new status
+// is told at once, and mails are counted for a moment.
+func (s *Store) askSync(ctx context.Context, tx pgx.Tx, before reviewcontrol.Review, after *reviewcontrol.Review) error {
+	tag, err := tx.Exec(ctx, `UPDATE review_control.reviews SET sync_waiting = true WHERE draft_id = $1 AND NOT sync_waiting`, int64(before.DraftID))
+	if err != nil {
+		return err
+	}
+	opts := &river.InsertOpts{}
+	switch {
+	case after.Status != before.Status:
+	case tag.RowsAffected() == 0:
+		return nil
+	case after.Counts.Decided() == before.Counts.Decided():
+		opts.ScheduledAt = time.Now().Add(syncAfter)
+	}
+	_, err = s.jobs.InsertTx(ctx, tx, syncDraft{before.DraftID}, opts)
+	return err
+}
+
+// TakeSync returns a review whose changes authoring may not have heard of.
+func (s *Store) TakeSync(ctx context.Context, id reviewcontrol.ID) (reviewcontrol.Review, error) {
+	rows, err := s.pool.Query(ctx, `UPDATE review_control.reviews SET sync_waiting = false WHERE draft_id = $1 AND status <> 'draft' RETURNING `+reviewColumns, int64(id))
+	if err != nil {
+		return reviewcontrol.Review{}, explain(err)
+	}
+	r, err := pgx.CollectExactlyOneRow(rows, reviewRow)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = reviewcontrol.Missing("review of draft", id.String())
+	}
+	return r, explain(err)
+}
+
+// Synced keeps what authoring knows.
+func (s *Store) Synced(ctx context.Context, id reviewcontrol.ID, version int64) error {
+	_, err := s.pool.Exec(ctx, `UPDATE review_control.reviews SET synced = $2 WHERE draft_id = $1 AND synced < $2`, int64(id), version)
+	return explain(err)
+}
+
+// Unsynced keeps that a job is going to try again.
+func (s *Store) Unsynced(ctx context.Context, id reviewcontrol.ID) error {
+	_, err := s.pool.Exec(ctx, `UPDATE review_control.reviews SET sync_waiting = true WHERE draft_id = $1 AND NOT sync_waiting`, int64(id))
+	return explain(err)
+}

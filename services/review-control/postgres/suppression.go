@@ -1,0 +1,210 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"hub.internal/pkg/audit"
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/postgres"
+	reviewcontrol "hub.internal/services/review-control"
+)
+
+// Suppressed returns those of the addresses that are on the list, by EmailKey.
+func (s *Store) Suppressed(ctx context.Context, emails []string) (map[string]bool, error) {
+	keys := make([]string, len(emails))
+	for i, email := range emails {
+		keys[i] = reviewcontrol.EmailKey(email)
+	}
+	list, err := collect(ctx, s.pool, pgx.RowTo[string], `SELECT email_key FROM review_control.suppressions WHERE email_key = ANY ($1)`, keys)
+	found := make(map[string]bool, len(list))
+	for _, key := range list {
+		found[key] = true
+	}
+	return found, err
+}
+
+const suppressionColumns = `SELECT email, reason, source, by, at FROM review_control.suppressions`
+
+// The statements of the list. A pattern that is a parameter finds its index because each
+// call is planned for itself.
+const (
+	listSuppressions         = suppressionColumns + ` WHERE email_key LIKE $1 AND email_key > $2 ORDER BY email_key LIMIT $3`
+	listSuppressionsOfDomain = suppressionColumns + ` WHERE domain LIKE $1 AND (domain, email_key) > ($2, $3) ORDER BY domain, email_key LIMIT $4`
+)
+
+// Suppressions returns entries in their order.
+func (s *Store) Suppressions(ctx context.Context, prefix string, byDomain bool, after string, limit int) ([]reviewcontrol.Suppression, error) {
+	sql, args := listSuppressions, []any{pgx.QueryExecModeExec, likely.Replace(prefix) + "%", after, limit}
+	if byDomain {
+		sql, args = listSuppressionsOfDomain, []any{pgx.QueryExecModeExec, likely.Replace(prefix) + "%", reviewcontrol.EmailDomain(after), after, limit}
+	}
+	return collect(ctx, s.pool, func(row pgx.CollectableRow) (x reviewcontrol.Suppression, err error) {
+		err = row.Scan(&x.Email, &x.Reason, &x.Source, &x.By, &x.At)
+		utc(&x.At)
+		return x, err
+	}, sql, args...)
+}
+
+// addSuppressions adds those that are not on the list, and what is kept of that for ever.
+const addSuppressions = `WITH given AS (
+	SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS g (email_key, domain, email, reason)
+), added AS (
+	INSERT INTO review_control.suppressions (email_key, domain, email, reason, source, by, at)
+	SELECT DISTINCT ON (email_key) email_key, domain, email, reason, $5, $6, $7 FROM given ORDER BY email_key
+	ON CONFLICT DO NOTHING RETURNING email_key, source, reason, by, at
+)
+INSERT INTO review_control.suppression_events (email_key, event, source, reason, by, import_id, at)
+SELECT email_key, 'add', source, reason, by, $8, at FROM added`
+
+func suppress(ctx context.Context, q postgres.Querier, list []reviewcontrol.Suppression, source, by string, at time.Time, importID *int64) (added int, err error) {
+	n := len(list)
+	keys, domains, emails, reasons := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
+	for i, x := range list {
+		keys[i], domains[i], emails[i], reasons[i] = reviewcontrol.EmailKey(x.Email), reviewcontrol.EmailDomain(x.Email), x.Email, x.Reason
+	}
+	tag, err := q.Exec(ctx, addSuppressions, keys, domains, emails, reasons, source, by, at, importID)
+	return int(tag.RowsAffected()), err
+}
+
+// Suppress adds an address to the list, unless it is there.
+func (s *Store) Suppress(ctx context.Context, x reviewcontrol.Suppression, entry audit.Entry) (added bool, err error) {
+	err = s.atomically(ctx, func(tx pgx.Tx) error {
+		n, err := suppress(ctx, tx, []reviewcontrol.Suppression{x}, x.Source, x.By, x.At, nil)
+		if err != nil {
+			return err
+		}
+		added = n == 1
+		return audit.Append(ctx, tx, entry)
+	})
+	return added && err == nil, err
+}
+
+// Unsuppress removes an address from the list.
+func (s *Store) Unsuppress(ctx context.Context, email, by, reason string, at time.Time, entry audit.Entry) error {
+	return s.atomically(ctx, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, `WITH removed AS (DELETE FROM review_control.suppressions WHERE email_key = $1 RETURNING email_key)
+			INSERT INTO review_control.suppression_events (email_key, event, source, reason, by, at)
+			SELECT email_key, 'remove', 'console', $2, $3, $4 FROM removed`, reviewcontrol.EmailKey(email), reason, by, at)
+		if err != nil {
+			return err
+		}
+		if tag.RowsAffected() == 0 {
+			return fault.New(fault.NotFound, "%s is not on the suppression list.", email)
+		}
+		return audit.Append(ctx, tx, entry)
+	})
+}
+
+const importColumns = `id, name, reason, by, at, status, lines, done, added, known, bad, finished_at, problem`
+
+func importRow(row pgx.CollectableRow) (in reviewcontrol.Import, err error) {
+	err = row.Scan(&in.ID, &in.Name, &in.Reason, &in.By, &in.At, &in.Status, &in.Lines, &in.Done, &in.Added, &in.Known, &in.Bad, &in.Finished, &in.Problem)
+	utc(&in.At, in.Finished)
+	return in, err
+}
+
+// AddImport keeps a file, with the job that reads it.
+func (s *Store) AddImport(ctx context.Context, in reviewcontrol.Import, data []byte, entry audit.Entry) (reviewcontrol.Import, error) {
+	err := s.atomically(ctx, func(tx pgx.Tx) error {
+		err := tx.QueryRow(ctx, `INSERT INTO review_control.imports (name, reason, by, at, status, lines, data) VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id`,
+			in.Name, in.Reason, in.By, in.At, in.Status, in.Lines, data).Scan(&in.ID)
+		if err != nil {
+			return err
+		}
+		if detail, ok := entry.Detail.(map[string]any); ok {
+			detail["import_id"] = in.ID.String()
+		}
+		if err := audit.Append(ctx, tx, entry); err != nil {
+			return err
+		}
+		_, err = s.jobs.InsertTx(ctx, tx, readImport{in.ID}, nil)
+		return err
+	})
+	return in, err
+}
+
+// Import returns an import without its file.
+func (s *Store) Import(ctx context.Context, id reviewcontrol.ID) (reviewcontrol.Import, error) {
+	in, err := oneImport(ctx, s.pool, id, "")
+	return in, explain(err)
+}
+
+func oneImport(ctx context.Context, q postgres.Querier, id reviewcontrol.ID, lock string) (reviewcontrol.Import, error) {
+	rows, err := q.Query(ctx, `SELECT `+importColumns+` FROM review_control.imports WHERE id = $1`+lock, int64(id))
+	if err != nil {
+		return reviewcontrol.Import{}, err
+	}
+	in, err := pgx.CollectExactlyOneRow(rows, importRow)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = reviewcontrol.Missing("import", id.String())
+	}
+	return in, err
+}
+
+// Imports returns the newest imports.
+func (s *Store) Imports(ctx context.Context, limit int) ([]reviewcontrol.Import, error) {
+	return collect(ctx, s.pool, importRow, `SELECT `+importColumns+` FROM review_control.imports ORDER BY id DESC LIMIT $1`, limit)
+}
+
+// ImportData returns the file of an import.
+func (s *Store) ImportData(ctx context.Context, id reviewcontrol.ID) (data []byte, err error) {
+	err = s.pool.QueryRow(ctx, `SELECT data FROM review_control.imports WHERE id = $1`, int64(id)).Scan(&data)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = reviewcontrol.Missing("import", id.String())
+	}
+	return data, explain(err)
+}
+
+// ImportBatch stores a batch behind those done before.
+func (s *Store) ImportBatch(ctx context.Context, in reviewcontrol.Import, b reviewcontrol.Batch) (now reviewcontrol.Import, err error) {
+	err = s.atomically(ctx, func(tx pgx.Tx) error {
+		if now, err = oneImport(ctx, tx, in.ID, ` FOR NO KEY UPDATE`); err != nil {
+			return err
+		}
+		if now.Done != in.Done || now.Finished != nil {
+			return fmt.Errorf("import %s is read twice at once", in.ID)
+		}
+		added := 0
+		if len(b.Found) > 0 {
+			if added, err = suppress(ctx, tx, b.Found, reviewcontrol.FromImport, in.By, b.At, new(int64(in.ID))); err != nil {
+				return err
+			}
+		}
+		if kept := b.Bad[:min(len(b.Bad), max(reviewcontrol.MaxBadLines-now.Bad, 0))]; len(kept) > 0 {
+			_, err := tx.CopyFrom(ctx, pgx.Identifier{schema, "import_problems"}, []string{"import_id", "line", "text", "reason"},
+				pgx.CopyFromSlice(len(kept), func(i int) ([]any, error) {
+					return []any{int64(in.ID), int32(kept[i].Line), kept[i].Text, kept[i].Reason}, nil
+				}))
+			if err != nil {
+				return err
+			}
+		}
+		now.Status = reviewcontrol.ImportRunning
+		now.Done, now.Added, now.Known, now.Bad = now.Done+b.Entries, now.Added+added, now.Known+len(b.Found)-added, now.Bad+len(b.Bad)
+		_, err = tx.Exec(ctx, `UPDATE review_control.imports SET status = $2, done = $3, added = $4, known = $5, bad = $6 WHERE id = $1`,
+			int64(in.ID), now.Status, now.Done, now.Added, now.Known, now.Bad)
+		return err
+	})
+	return now, err
+}
+
+// EndImport ends an import; its file is needed no more.
+func (s *Store) EndImport(ctx context.Context, id reviewcontrol.ID, at time.Time, problem string) error {
+	status := reviewcontrol.ImportDone
+	if problem != "" {
+		status = reviewcontrol.ImportFailed
+	}
+	_, err := s.pool.Exec(ctx, `UPDATE review_control.imports SET status = $2, finished_at = $3, problem = $4, data = '' WHERE id = $1 AND finished_at IS NULL`, int64(id), status, at, problem)
+	return explain(err)
+}
+
+// BadLines returns lines of an import that are no addresses.
+func (s *Store) BadLines(ctx context.Context, id reviewcontrol.ID, after, limit int) ([]reviewcontrol.BadLine, error) {
+	return collect(ctx, s.pool, pgx.RowToStructByPos[reviewcontrol.BadLine], `SELECT line, text, reason FROM review_control.import_problems WHERE import_id = $1 AND line > $2 ORDER BY line LIMIT $3`,
+		int64(id), after, limit)
+}

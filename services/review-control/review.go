@@ -1,0 +1,270 @@
+package reviewcontrol
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"hub.internal/pkg/fault"
+)
+
+// Status is where a draft is on its way to its recipients.
+type Status string
+
+// The states of the specification.
+const (
+	Drafted   Status = "draft"
+	InReview  Status = "in_review"
+	Approved  Status = "approved"
+	Rejected  Status = "rejected"
+	Sent      Status = "sent"
+	Cancelled Status = "cancelled"
+)
+
+// Statuses lists them.
+func Statuses() []Status {
+	return []Status{Drafted, InReview, Approved, Rejected, Sent, Cancelled}
+}
+
+// Trigger is what can happen to a draft.
+type Trigger string
+
+// The triggers of contract 3.
+const (
+	// Queue is queue_for_review with no target suppressed.
+	Queue Trigger = "queue_for_review"
+	// Decide is a decision on a target; the last undecided one ends the review.
+	Decide Trigger = "decide"
+	// Deliver is an outcome of an approved target's mail; the last one ends the sending.
+	Deliver Trigger = "deliver"
+	// Cancel is a person's.
+	Cancel Trigger = "cancel"
+)
+
+// transitions is the whole of what may happen to a draft, and when. Of those with the same
+// from and trigger the first whose condition holds is taken.
+var transitions = []struct {
+	from    Status
+	trigger Trigger
+	when    func(Counts, bool) bool
+	to      Status
+}{
+	{Drafted, Queue, always, InReview},
+	{Drafted, Cancel, always, Cancelled},
+	{InReview, Cancel, always, Cancelled},
+	{InReview, Decide, func(c Counts, _ bool) bool { return c.Pending > 0 }, InReview},
+	{InReview, Decide, func(c Counts, _ bool) bool { return c.Approved > 0 }, Approved},
+	{InReview, Decide, always, Rejected},
+	{Approved, Deliver, func(c Counts, _ bool) bool { return c.Waiting() > 0 }, Approved},
+	{Approved, Deliver, always, Sent},
+	{Approved, Cancel, func(_ Counts, attempted bool) bool { return !attempted }, Cancelled},
+}
+
+func always(Counts, bool) bool { return true }
+
+// Counts are a review's targets by decision, and the approved ones by what became of their mail.
+type Counts struct {
+	Pending, Approved, Rejected int
+	// Sent, Failed, Suppressed and Unknown are final. Unknown mails were being handed over
+	// when Hub stopped: they may have arrived, and are not sent again.
+	Sent, Failed, Suppressed, Unknown int
+}
+
+// Waiting is the number of approved targets whose mail has no outcome yet.
+func (c Counts) Waiting() int { return c.Approved - c.Sent - c.Failed - c.Suppressed - c.Unknown }
+
+// Decided is the number of targets with a decision.
+func (c Counts) Decided() int { return c.Approved + c.Rejected }
+
+// Total is the number of targets.
+func (c Counts) Total() int { return c.Pending + c.Approved + c.Rejected }
+
+// of is the counter of a choice.
+func (c *Counts) of(choice Choice) *int {
+	switch choice {
+	case Approve:
+		return &c.Approved
+	case Reject:
+		return &c.Rejected
+	}
+	return &c.Pending
+}
+
+// outcome is the counter of a final progress, nil for any other.
+func (c *Counts) outcome(p Progress) *int {
+	switch p {
+	case Delivered:
+		return &c.Sent
+	case Failed:
+		return &c.Failed
+	case Suppressed:
+		return &c.Suppressed
+	case Unknown:
+		return &c.Unknown
+	}
+	return nil
+}
+
+// Next is the status after a trigger, given what the counts are then and whether a delivery
+// was ever attempted. E_CONFLICT with details={from,to} for what contract 3 does not have.
+func Next(from Status, t Trigger, c Counts, attempted bool) (Status, error) {
+	for _, known := range transitions {
+		if known.from == from && known.trigger == t && known.when(c, attempted) {
+			return known.to, nil
+		}
+	}
+	return "", refused(from, t)
+}
+
+// refused is E_CONFLICT with a message that a person or an agent can act on.
+func refused(from Status, t Trigger) error {
+	var message string
+	to := map[Trigger]Status{Queue: InReview, Decide: Approved, Deliver: Sent, Cancel: Cancelled}[t]
+	switch t {
+	case Queue:
+		message = "The draft is " + string(from) + ", so it cannot be queued for review; only a draft in status draft can."
+	case Decide:
+		switch from {
+		case Drafted, InReview: // in review at authoring, and about to be here
+			message = "The draft is not in review yet; its targets can be decided on once it is."
+		default:
+			message = "The review has ended: the draft is " + string(from) + ", so its targets can no longer be decided on."
+		}
+	case Cancel:
+		message = "The draft is " + string(from) + ", so it cannot be cancelled."
+		if from == Approved {
+			message = "Its mails are being sent already, so the draft cannot be cancelled any more."
+		}
+	default:
+		message = "The draft is " + string(from) + ", so nothing of it is sent."
+	}
+	return fault.New(fault.Conflict, "%s", message).With(map[string]Status{"from": from, "to": to})
+}
+
+// Review is a draft under review: what review-control keeps of it.
+type Review struct {
+	DraftID ID
+	Status  Status
+	Counts  Counts
+	// QueuedAt, Actor and Note are those of queue_for_review.
+	QueuedAt    time.Time
+	Actor, Note string
+	// Attempted tells that a mail was on its way: it is too late to cancel then.
+	Attempted bool
+	// ClosedBy and ClosedAt tell who cancelled the draft, or decided on its last target.
+	ClosedBy string
+	ClosedAt *time.Time
+	// Maker is who made the draft, Sender whom its mails are from, or "" for Hub's own mailbox.
+	Maker  Maker
+	Sender Address
+	// Version grows with each change: authoring tells by it which counts are newer.
+	Version int64
+}
+
+// decide records a decision on a target of the review. revision is that of the decision
+// which the reviewer saw. It tells whether anything changed: the same choice again is no
+// change, unless it comes with another note.
+func (r *Review) decide(t *Target, d Decision, revision int) (changed bool, err error) {
+	now := t.Decision
+	if now.Choice == d.Choice && (d.Note == "" || d.Note == now.Note) {
+		return false, nil
+	}
+	if r.Status != InReview {
+		return false, refused(r.Status, Decide)
+	}
+	if now.Choice != d.Choice && now.Revision != revision {
+		return false, stale(*t)
+	}
+	counts := r.Counts
+	*counts.of(now.Choice)--
+	*counts.of(d.Choice)++
+	next, err := Next(r.Status, Decide, counts, r.Attempted)
+	if err != nil {
+		return false, err
+	}
+	d.Revision = now.Revision + 1
+	t.Decision, r.Counts, r.Status = d, counts, next
+	if next != InReview {
+		r.ClosedBy, r.ClosedAt = d.By, d.At
+	}
+	return true, nil
+}
+
+func stale(t Target) error {
+	return fault.New(fault.Conflict, "This target was %s by %s in the meantime; look at it again.", t.Decision.Choice, t.Decision.By).
+		With(map[string]any{"index": t.Index, "choice": t.Decision.Choice, "by": t.Decision.By})
+}
+
+// cancel ends the review for good.
+func (r *Review) cancel(by string, at time.Time) error {
+	next, err := Next(r.Status, Cancel, r.Counts, r.Attempted)
+	if err != nil {
+		return err
+	}
+	r.Status, r.ClosedBy, r.ClosedAt = next, by, &at
+	return nil
+}
+
+// Choice is what a reviewer decided on a target.
+type Choice string
+
+// The choices; an undecided target has Pending.
+const (
+	Pending Choice = "pending"
+	Approve Choice = "approved"
+	Reject  Choice = "rejected"
+)
+
+// Target is a draft's target as review-control keeps it.
+type Target struct {
+	Index      int
+	ExternalID int64
+	ToEmail    string
+	ToName     string
+	Decision   Decision
+	Delivery   Delivery
+	// Token names the target in the unsubscription link of its mail; nil until it is approved.
+	Token []byte
+}
+
+// Decision is the newest decision on a target.
+type Decision struct {
+	Choice Choice
+	// By is the reviewer's address; empty while Pending.
+	By   string
+	At   *time.Time
+	Note string
+	// Hash is the content that was decided on, in hexadecimal.
+	Hash string
+	// Revision counts the decisions on the target: a form that knows an older one is stale.
+	Revision int
+}
+
+// Reviewer is the console user who decides.
+type Reviewer struct{ ID, Email, Name string }
+
+// Shown is a target as a reviewer's page showed it.
+type Shown struct {
+	Index int
+	// Hash is the content hash of the mail, in hexadecimal.
+	Hash string
+	// Revision is that of the decision that was shown.
+	Revision int
+}
+
+// Maker is who made a draft: the label it was given, and who was behind the call.
+type Maker struct {
+	CreatedBy string
+	// HubUser and ExternalUser are the identity that the gateway established.
+	HubUser, ExternalUser string
+}
+
+// Is tells whether the reviewer made the draft, under any name that says so: nobody decides
+// on their own draft.
+func (m Maker) Is(r Reviewer) bool {
+	named := func(label string) bool {
+		label = strings.TrimSpace(label)
+		return label != "" && slices.ContainsFunc([]string{r.ID, r.Email, r.Name}, func(own string) bool { return own != "" && strings.EqualFold(label, strings.TrimSpace(own)) })
+	}
+	return named(m.CreatedBy) || named(m.HubUser) || named(m.ExternalUser)
+}

@@ -1,0 +1,192 @@
+// Package reviewcontrol is where people decide what leaves the house: it takes drafts into
+// review (queue_for_review), keeps each decision, sends what was approved, and owns the
+// suppression list. It refuses to decide or to send for an agent, to send anything but the
+// content that was decided on, and to hand a mail over twice.
+//
+// The domain is in review.go, delivery.go and suppression.go. What can be asked for is in
+// queue.go, drafts.go, decide.go, deliver.go and suppress.go.
+package reviewcontrol
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"time"
+
+	"hub.internal/pkg/audit"
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/postgres"
+)
+
+// Store keeps reviews, decisions, deliveries and the suppression list, and the jobs that
+// follow from them. Its errors are faults; E_NOT_FOUND for what it does not have.
+type Store interface {
+	// Answered returns the answer of an earlier call with the key, if there is one.
+	Answered(ctx context.Context, key postgres.OnceKey) (postgres.Answer, bool, error)
+	// Intend keeps that a draft is about to be queued, with a job that ends it should nobody
+	// else; it returns what was kept before under the same key, E_CONFLICT when another
+	// call has the draft, and E_IDEMPOTENCY when the key has another draft.
+	Intend(ctx context.Context, in Intent, targets []Target) (Intent, error)
+	// Intent returns what is kept of a draft about to be queued, if it is.
+	Intent(ctx context.Context, id ID) (Intent, bool, error)
+	// Enqueue makes the intent a review, once for its key.
+	Enqueue(ctx context.Context, in Intent, answer postgres.Answer, entry audit.Entry) (postgres.Answer, error)
+	// Withdraw forgets an intent whose draft cannot be queued.
+	Withdraw(ctx context.Context, in Intent) error
+
+	Review(ctx context.Context, id ID) (Review, error)
+	// Reviews returns the reviews that there are of the drafts.
+	Reviews(ctx context.Context, ids []ID) (map[ID]Review, error)
+	Targets(ctx context.Context, id ID, f TargetFilter) ([]Target, error)
+	Target(ctx context.Context, id ID, index int) (Target, error)
+	// History returns the decisions on a target, the newest first.
+	History(ctx context.Context, id ID, index int) ([]Decision, error)
+	// Update locks a review, hands it over with the targets of the indexes, and commits what
+	// the function changes of them, with the jobs that follow.
+	Update(ctx context.Context, id ID, indexes []int, change func(*Unit) error) (Review, error)
+
+	// Record keeps an audit row of what was done elsewhere.
+	Record(ctx context.Context, entry audit.Entry) error
+
+	// Finish makes approved targets wait for their delivery; doing it again changes nothing.
+	Finish(ctx context.Context, id ID) error
+	// Turn gives a target's mail its place in the line of all mails, one each interval; it
+	// keeps those that are further away than near. It is false when there is nothing to send.
+	Turn(ctx context.Context, id ID, index int, now time.Time, interval, near time.Duration) (time.Time, bool, error)
+	// TakeSync returns a review whose changes authoring may not have heard of; those that come
+	// later ask for another job. Synced keeps what authoring knows, Unsynced that it does not.
+	TakeSync(ctx context.Context, id ID) (Review, error)
+	Synced(ctx context.Context, id ID, version int64) error
+	Unsynced(ctx context.Context, id ID) error
+
+	// Suppressed returns those of the addresses that are on the list, by EmailKey.
+	Suppressed(ctx context.Context, emails []string) (map[string]bool, error)
+	// Suppressions returns entries in their order, those of a domain when that is not empty;
+	// prefix is the begin of the address or of the domain.
+	Suppressions(ctx context.Context, prefix string, byDomain bool, after string, limit int) ([]Suppression, error)
+	Suppress(ctx context.Context, x Suppression, entry audit.Entry) (added bool, err error)
+	// Unsuppress returns E_NOT_FOUND for an address that is not on the list.
+	Unsuppress(ctx context.Context, email, by, reason string, at time.Time, entry audit.Entry) error
+	// TokenTarget returns whose mail a token was in, and the draft of it.
+	TokenTarget(ctx context.Context, token []byte) (ID, Target, error)
+
+	AddImport(ctx context.Context, in Import, data []byte, entry audit.Entry) (Import, error)
+	Import(ctx context.Context, id ID) (Import, error)
+	Imports(ctx context.Context, limit int) ([]Import, error)
+	ImportData(ctx context.Context, id ID) ([]byte, error)
+	// ImportBatch stores a batch behind those done before, and nothing when another has been.
+	ImportBatch(ctx context.Context, in Import, b Batch) (Import, error)
+	// EndImport ends an import, with a problem or without.
+	EndImport(ctx context.Context, id ID, at time.Time, problem string) error
+	BadLines(ctx context.Context, id ID, after, limit int) ([]BadLine, error)
+}
+
+// Unit is a review with some of its targets while something happens to them: nobody else
+// changes them until the function that got it returns.
+type Unit struct {
+	Review Review
+	// Targets are those asked for, by index.
+	Targets []Target
+	// Suppressed tells whether an address is on the list.
+	Suppressed func(email string) (bool, error)
+	// Entry is the audit row, for what somebody asked for.
+	Entry *audit.Entry
+}
+
+// Drafts is authoring, as far as review-control knows it.
+type Drafts interface {
+	Draft(ctx context.Context, id ID) (Draft, error)
+	// Drafts returns the newest drafts below an id (0 begins) in a status ("" is any), and the id that
+	// the next page is below; 0 on the last.
+	Drafts(ctx context.Context, status Status, below ID, limit int) ([]Draft, ID, error)
+	// Recipients returns all targets of a draft without their mails.
+	Recipients(ctx context.Context, id ID) ([]Target, error)
+	// Page returns targets from behind an index (-1 begins) with their mails, and the index that the next
+	// page is behind; -1 on the last.
+	Page(ctx context.Context, id ID, after, limit int) ([]TargetView, int, error)
+	// Mails hands over the mails of the indexes, in their order. It is E_NOT_FOUND when one is missing.
+	Mails(ctx context.Context, id ID, indexes []int, each func(index int, m Mail) error) error
+	// Transition changes the draft's status, once for the operation. It is E_CONFLICT, with
+	// the Elsewhere of that error, for a draft that is in none of from.
+	Transition(ctx context.Context, id ID, from []Status, to Status, queuedAt *time.Time, operation string) error
+	// Progress tells the counts of a review, unless newer ones are known.
+	Progress(ctx context.Context, r Review) error
+}
+
+// Config is what a Service is made of.
+type Config struct {
+	Store  Store
+	Drafts Drafts
+	Sender Sender
+	// PublicURL is where browsers reach Hub, without a slash at its end.
+	PublicURL string
+	// From is Hub's mailbox: who mails are from when their draft names nobody.
+	From Address
+	// SendTimeout bounds connecting to the SMTP server, and again one hand-over; 0 means 30 s.
+	SendTimeout time.Duration
+	// Pace's Retry defaults to 30 s, GiveUp to 24 h.
+	Pace Pace
+	// PerMinute bounds the mails of all replicas together; 0 means 600.
+	PerMinute int
+	// Now is the clock; nil means time.Now.
+	Now    func() time.Time
+	Logger *slog.Logger
+}
+
+// Service is review-control.
+type Service struct {
+	c       Config
+	metrics metrics
+}
+
+// New returns a service. It touches no database.
+func New(c Config) *Service {
+	c.PublicURL = strings.TrimRight(c.PublicURL, "/")
+	if c.SendTimeout == 0 {
+		c.SendTimeout = 30 * time.Second
+	}
+	if c.Pace.Retry == 0 {
+		c.Pace.Retry = 30 * time.Second
+	}
+	if c.Pace.GiveUp == 0 {
+		c.Pace.GiveUp = 24 * time.Hour
+	}
+	if c.PerMinute == 0 {
+		c.PerMinute = 600
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Service{c, newMetrics()}
+}
+
+// now is the time as it is stored: what is answered is what can be read back.
+func (s *Service) now() time.Time { return s.c.Now().UTC().Truncate(time.Millisecond) }
+
+// person refuses everybody but people with a console session: no agent decides, whatever
+// it holds.
+func person(ctx context.Context) error {
+	if caller.From(ctx).Kind != caller.User {
+		return fault.New(fault.Scope, "Only a person can do that, in the console.")
+	}
+	return nil
+}
+
+// itself is a context in which review-control acts for nobody else.
+func itself(ctx context.Context) context.Context {
+	return caller.With(ctx, caller.Caller{Kind: caller.Service, Service: "review-control", CredentialID: "review-control"})
+}
+
+// entry is the audit row of what a person asked for.
+func (s *Service) entry(ctx context.Context, name string, count int, detail map[string]any) audit.Entry {
+	return audit.Entry{At: s.now(), Caller: caller.From(ctx), Tool: name, Outcome: audit.OK, Count: count, Detail: detail}
+}
+
+// Missing is E_NOT_FOUND for an id that names nothing.
+func Missing(kind, id string) error {
+	return fault.New(fault.NotFound, "There is no %s %q.", kind, shorten(id, 40))
+}

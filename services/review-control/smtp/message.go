@@ -1,0 +1,107 @@
+package smtp
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	netmail "net/mail"
+	"net/url"
+	"strings"
+	"unicode"
+
+	gomail "github.com/wneessen/go-mail"
+
+	"hub.internal/pkg/schema"
+	reviewcontrol "hub.internal/services/review-control"
+)
+
+// mail is a message with its envelope, as it is sent.
+type mail struct {
+	from, to string
+	data     []byte
+}
+
+// compose makes the mail: multipart/alternative (RFC 2046), or text alone, with the headers
+// of RFC 2369 and RFC 8058 for unsubscribing. What could end a line or an address early is
+// refused.
+func compose(m reviewcontrol.Message) (mail, error) {
+	envelope := m.Sender
+	if envelope.Email == "" {
+		envelope = m.From
+	}
+	if err := check(m, envelope); err != nil {
+		return mail{}, err
+	}
+	out := gomail.NewMsg(gomail.WithNoDefaultUserAgent(), gomail.WithEncoding(encodingOf(m.Subject+m.Text+m.HTML)))
+	out.SetMessageIDWithValue(m.ID)
+	out.SetDateWithValue(m.Date)
+	// Folded at a run of spaces, a header could get a line of nothing but spaces.
+	out.Subject(strings.Join(strings.FieldsFunc(m.Subject, func(r rune) bool { return r == ' ' || r == '\t' }), " "))
+	if err := errors.Join(out.From(header(m.From)), out.To(header(m.To))); err != nil {
+		return mail{}, err
+	}
+	if !strings.EqualFold(envelope.Email, m.From.Email) {
+		out.SetGenHeaderPreformatted("Sender", header(envelope))
+	}
+	if m.Unsubscribe != "" {
+		out.SetGenHeaderPreformatted(gomail.HeaderListUnsubscribe, "<"+m.Unsubscribe+">")
+		out.SetGenHeaderPreformatted(gomail.HeaderListUnsubscribePost, "List-Unsubscribe=One-Click")
+	}
+	out.SetBodyString(gomail.TypeTextPlain, m.Text)
+	if m.HTML != "" {
+		out.AddAlternativeString(gomail.TypeTextHTML, m.HTML)
+	}
+	var data bytes.Buffer
+	if _, err := out.WriteTo(&data); err != nil {
+		return mail{}, err
+	}
+	return mail{from: envelope.Email, to: m.To.Email, data: data.Bytes()}, nil
+}
+
+// check refuses what must not stand in a header or in the envelope.
+func check(m reviewcontrol.Message, envelope reviewcontrol.Address) error {
+	for _, line := range []struct{ name, text string }{
+		{"subject", m.Subject}, {"sender's name", m.From.Name}, {"recipient's name", m.To.Name}, {"envelope sender's name", envelope.Name},
+		{"message id", m.ID}, {"unsubscribe address", m.Unsubscribe},
+	} {
+		if strings.ContainsFunc(line.text, func(r rune) bool { return unicode.IsControl(r) && r != '\t' || r == '\u2028' || r == '\u2029' }) {
+			return fmt.Errorf("the %s has control characters", line.name)
+		}
+	}
+	for _, address := range []struct{ name, text string }{{"sender", m.From.Email}, {"recipient", m.To.Email}, {"envelope sender", envelope.Email}} {
+		if !schema.IsEmail(address.text) {
+			return fmt.Errorf("the %s %q is not one bare e-mail address", address.name, address.text)
+		}
+	}
+	if strings.ContainsFunc(m.ID, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '<' || r == '>' }) || strings.Count(m.ID, "@") != 1 || len(m.ID) > 250 {
+		return fmt.Errorf("the message id %q has not the form of one", m.ID)
+	}
+	if m.Unsubscribe != "" {
+		u, err := url.Parse(m.Unsubscribe)
+		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || len(m.Unsubscribe) > 900 ||
+			strings.ContainsFunc(m.Unsubscribe, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '<' || r == '>' }) {
+			return fmt.Errorf("the unsubscribe address %q is not an address of the web", m.Unsubscribe)
+		}
+	}
+	return nil
+}
+
+// encodingOf is the shorter way to write a text in ASCII. Quoted-printable needs three bytes
+// for each that is not ASCII, base64 four for any three.
+func encodingOf(text string) gomail.Encoding {
+	foreign := 0
+	for i := range len(text) {
+		if text[i] >= 0x80 {
+			foreign++
+		}
+	}
+	if foreign > len(text)/6 {
+		return gomail.EncodingB64
+	}
+	return gomail.EncodingQP
+}
+
+// header is an address as a header has it.
+func header(a reviewcontrol.Address) string {
+	return (&netmail.Address{Name: a.Name, Address: a.Email}).String()
+}

@@ -1,0 +1,82 @@
+package reviewcontrol
+
+import (
+	"embed"
+	"strings"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/schema"
+	"hub.internal/pkg/tool"
+	"hub.internal/pkg/web"
+)
+
+const (
+	queueForReview = "queue_for_review"
+	scopeControl   = "control"
+	maxActor       = 200
+)
+
+// Tools declares what agents can ask of review-control. Deciding and sending are not among
+// it, whatever a credential holds.
+func Tools(s *Service) []tool.Tool {
+	return []tool.Tool{queueForReviewTool(s)}
+}
+
+// Manifest is what the gateway learns of review-control.
+func Manifest(s *Service) tool.Manifest {
+	return tool.ManifestOf("review-control", Tools(s), web.Routes("review-control",
+		tool.Route{Prefix: "/drafts", Role: "reviewer", Tab: "System", Title: "Drafts", Position: 10},
+		tool.Route{Prefix: "/admin/suppressions", Role: "admin", Tab: "Admin", Title: "Suppressions", Position: 40},
+		tool.Route{Prefix: "/unsubscribe", Public: true},
+	)...)
+}
+
+type queueForReviewIn struct {
+	DraftID string `json:"draftId"`
+	Actor   string `json:"actor"`
+	Note    string `json:"note"`
+}
+
+// check judges the texts, which people read.
+func (in queueForReviewIn) check() error {
+	var v []schema.Violation
+	if strings.ContainsFunc(in.Actor, func(r rune) bool { return control(r) || r == '\n' || r == '\t' }) {
+		v = append(v, schema.Violation{Path: "/actor", Rule: "controlCharacters", Message: "must be one line without control characters"})
+	}
+	if strings.ContainsFunc(strings.ReplaceAll(in.Note, "\r\n", "\n"), control) {
+		v = append(v, schema.Violation{Path: "/note", Rule: "controlCharacters", Message: "must not have control characters"})
+	}
+	if len(v) > 0 {
+		return schema.Invalid(v...)
+	}
+	return nil
+}
+
+func queueForReviewTool(s *Service) tool.Tool {
+	return tool.New(tool.Declaration{
+		Name: queueForReview, Position: 15, Category: tool.Control, Scope: scopeControl, Write: true,
+		Description: "Hand a draft over to people, the last step after save_message_draft. A reviewer opens review_url in a browser and approves or rejects each target; " +
+			"approved mails are then sent. No tool approves, rejects, cancels or sends. The suppression list is checked now and again before each mail. Follow it with list_drafts.",
+		Input: schema.Object(
+			schema.Required("draftId", schema.String("Id of a draft in status draft: draft_id of save_message_draft.")),
+			schema.Optional("actor", schema.String("Who asks for the review, as a label; the audit log keeps the credential.", schema.Length(0, maxActor))),
+			schema.Optional("note", schema.String("What reviewers should know.", schema.Length(0, maxNote))),
+		),
+		Output: schema.Of[ReviewQueued](),
+		Errors: []tool.ErrorDoc{
+			{Code: fault.Validation, Reason: "The input breaks its schema, or a text has control characters; details.violations lists every violation."},
+			{Code: fault.NotFound, Reason: "There is no draft of that id."},
+			{Code: fault.Conflict, Reason: "The draft is not in status draft: details.from is where it is, details.to is in_review. Or another call is queueing it."},
+			{Code: fault.Suppressed, Reason: "Targets are on the suppression list: details.targets lists each as {index, externalId, toEmail}. The draft is unchanged; save it again without them."},
+			{Code: fault.DB, Reason: "The write store, or the authoring service, cannot be reached right now. Try again in a moment, with the same Idempotency-Key."},
+		},
+		Limits:   map[string]int64{"max_actor_chars": maxActor, "max_note_chars": maxNote},
+		Examples: tool.Examples(exampleFiles, queueForReview),
+	}, s.QueueForReview)
+}
+
+// The examples' answers are as TestExamples gets them; `go test -run TestExamples -update`
+// writes them.
+//
+//go:embed examples/*.json
+var exampleFiles embed.FS

@@ -36,6 +36,19 @@ func (s *Service) Turn(ctx context.Context, id ID, index int) (at time.Time, due
 	return s.c.Store.Turn(ctx, id, index, s.c.Now(), time.Minute/time.Duration(s.c.PerMinute), WaitInLine)
 }
 
+// Abandon records that a hand-over broke off without an outcome: whoever was in it has died.
+func (s *Service) Abandon(ctx context.Context, id ID, index int) error {
+	unknown := false
+	_, err := s.c.Store.Update(itself(ctx), id, []int{index}, func(u *Unit) (err error) {
+		unknown, err = u.Review.abandon(&u.Targets[0], s.now())
+		return err
+	})
+	if err == nil && unknown {
+		s.metrics.delivered(ctx, Unknown)
+	}
+	return err
+}
+
 // errStopped ends a hand-over that must not begin.
 var errStopped = errors.New("the mail is not to be sent now")
 

@@ -414,6 +414,21 @@ func TestKilled(t *testing.T) {
 	}
 }
 
+// TestStartedAgain leaves the same to a process of the same name: it need not wait, and others
+// of the same kind keep what they have in hand.
+func TestStartedAgain(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, func(c *reviewcontrol.Config) { c.Now, c.PerMinute = nil, 60_000 })
+	id := h.approved(3)
+	h.exec(`UPDATE review_control.targets SET progress = 'sending', attempts = 1, progress_at = now(), since = now() WHERE position <> 1`)
+	h.exec(`UPDATE review_control.reviews SET attempted = true`)
+	h.exec(`UPDATE review_control.river_job SET state = 'running', attempt = 1, attempted_at = now(), attempted_by = ARRAY['other', CASE args ->> 'index' WHEN '2' THEN 'other' ELSE $1 END] WHERE kind = 'deliver'`, instance)
+	h.run(h.service, "what was in hand is done", func() bool { c := h.review(id).Counts; return c.Unknown == 1 && c.Sent == 1 })
+	if p := h.target(id, 2).Delivery.Progress; p != reviewcontrol.Sending || len(h.sender.mails()) != 1 || h.target(id, 0).Delivery.Progress != reviewcontrol.Unknown {
+		t.Errorf("%s, %d mails", p, len(h.sender.mails()))
+	}
+}
+
 // TestJobsKeepThePace lets jobs wait for their turn, and put a mail off, on the machine's clock.
 func TestJobsKeepThePace(t *testing.T) {
 	t.Parallel()

@@ -58,7 +58,8 @@ func (r *Review) begin(t *Target, suppressed bool, now time.Time, lease time.Dur
 		if left := lease - now.Sub(*d.At); left > 0 {
 			return false, left, nil
 		}
-		return false, 0, r.settle(t, Unknown, now, "Hub stopped while the mail was handed over; it may have arrived, and is not sent again.")
+		_, err = r.abandon(t, now)
+		return false, 0, err
 	case suppressed:
 		return false, 0, r.settle(t, Suppressed, now, "The recipient is on the suppression list.")
 	}
@@ -69,6 +70,14 @@ func (r *Review) begin(t *Target, suppressed bool, now time.Time, lease time.Dur
 		d.Since = &now
 	}
 	return true, 0, nil
+}
+
+// abandon makes a mail that was being handed over Unknown.
+func (r *Review) abandon(t *Target, now time.Time) (unknown bool, err error) {
+	if t.Delivery.Progress != Sending {
+		return false, nil
+	}
+	return true, r.settle(t, Unknown, now, "Hub stopped while the mail was handed over; it may have arrived, and is not sent again.")
 }
 
 // settle records what became of an approved target's mail.

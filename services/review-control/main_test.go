@@ -250,13 +250,16 @@ func (h *house) deliver(id reviewcontrol.ID, index int) time.Duration {
 	return again
 }
 
+// instance is the name under which jobs run.
+const instance = "test"
+
 // start runs jobs until stop is called, which returns how long they took to end.
 func (h *house) start(s *reviewcontrol.Service) (stop func() time.Duration) {
 	h.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- postgres.Runner{Store: h.store, Service: s, Workers: 4, Logger: slog.New(slog.DiscardHandler)}.Run(ctx)
+		ended <- postgres.Runner{Store: h.store, Service: s, Workers: 4, Instance: instance, Logger: slog.New(slog.DiscardHandler)}.Run(ctx)
 	}()
 	return func() time.Duration {
 		h.t.Helper()

@@ -96,7 +96,10 @@ type Runner struct {
 	Service *reviewcontrol.Service
 	// Workers is how many mails are handed over at once.
 	Workers int
-	Logger  *slog.Logger
+	// Instance names the process among its replicas, and is the same when it starts again:
+	// it takes over what it had in hand when it died. Empty takes over nothing.
+	Instance string
+	Logger   *slog.Logger
 }
 
 // Run works until ctx ends; then running hand-overs finish. It waits for a store that is
@@ -107,7 +110,10 @@ func (r Runner) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		failed := client.Start(ctx)
+		failed := r.takeOver(ctx)
+		if failed == nil {
+			failed = client.Start(ctx)
+		}
 		if failed == nil {
 			<-client.Stopped()
 			failed = errors.New("the jobs' client stopped by itself")
@@ -121,6 +127,37 @@ func (r Runner) Run(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// takeOver ends what an earlier process of this instance was in the middle of: none of it
+// runs any more, so nobody has to wait until it is overdue. What died with its host is left
+// to River's rescuer.
+func (r Runner) takeOver(ctx context.Context) error {
+	if r.Instance == "" {
+		return nil
+	}
+	const mine = `state = 'running' AND attempted_by[array_upper(attempted_by, 1)] = $1`
+	left, err := collect(ctx, r.Store.pool, pgx.RowToStructByPos[place], `SELECT (args ->> 'draft_id')::bigint, (args ->> 'index')::int FROM review_control.river_job WHERE kind = 'deliver' AND `+mine, r.Instance)
+	if err != nil {
+		return err
+	}
+	for _, p := range left {
+		if err := r.Service.Abandon(ctx, p.Draft, p.Index); err != nil {
+			return err
+		}
+	}
+	if _, err := r.Store.pool.Exec(ctx, `UPDATE review_control.river_job SET state = 'available', scheduled_at = now() WHERE `+mine, r.Instance); err != nil {
+		return err
+	}
+	// The others need not wait for the end of its term either.
+	_, err = r.Store.pool.Exec(ctx, `DELETE FROM review_control.river_leader WHERE leader_id = $1`, r.Instance)
+	return err
+}
+
+// place is a target of a delivery.
+type place struct {
+	Draft reviewcontrol.ID
+	Index int
 }
 
 // client is a new one each time: one whose start failed is not started again. stopping ends
@@ -137,7 +174,7 @@ func (r Runner) client(stopping context.Context) (*river.Client[pgx.Tx], error) 
 	imports.timeout = importTakes
 	river.AddWorker(workers, imports)
 	return river.NewClient(riverpgxv5.New(r.Store.pool), &river.Config{
-		Schema: schema, Logger: r.Logger, Workers: workers,
+		ID: r.Instance, Schema: schema, Logger: r.Logger, Workers: workers,
 		Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: otherWorkers}, mailQueue: {MaxWorkers: r.Workers, FetchCooldown: fetchCooldown}},
 		PeriodicJobs: []*river.PeriodicJob{river.NewPeriodicJob(river.PeriodicInterval(tendEvery),
 			func() (river.JobArgs, *river.InsertOpts) { return tend{}, nil }, &river.PeriodicJobOpts{RunOnStart: true})},
@@ -259,10 +296,6 @@ func (s *Store) Tend(ctx context.Context) error {
 					return err
 				}
 			}
-		}
-		type place struct {
-			Draft reviewcontrol.ID
-			Index int
 		}
 		places, err := collect(ctx, tx, pgx.RowToStructByPos[place], missingDeliveries)
 		if err != nil {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"time"
 
 	"hub.internal/pkg/caller"
@@ -66,6 +68,19 @@ func (s settings) check() error {
 	return errors.Join(problems...)
 }
 
+// instance names this process: a container that starts again has the same host name and address.
+func instance(addr net.Addr) string {
+	host, err := os.Hostname()
+	if err != nil {
+		return "" // River finds a name of its own
+	}
+	name := host + " " + addr.String()
+	return name[:min(len(name), maxInstance)]
+}
+
+// maxInstance is the longest name that River takes.
+const maxInstance = 100
+
 func serve(ctx context.Context, environ []string) error {
 	s, err := config.Load[settings](environ)
 	if err != nil {
@@ -122,6 +137,6 @@ func serve(ctx context.Context, environ []string) error {
 	}
 	background := p.Background()
 	p.Go(background, "reaper", store.Reaper(p.Logger))
-	p.Go(background, "jobs", postgres.Runner{Store: store, Service: service, Workers: s.Workers, Logger: p.Logger}.Run)
+	p.Go(background, "jobs", postgres.Runner{Store: store, Service: service, Workers: s.Workers, Instance: instance(addr), Logger: p.Logger}.Run)
 	return p.Run(ctx)
 }

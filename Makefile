@@ -54,6 +54,9 @@ fuzz: ## Fuzz the parsers, a minute each
 	go test -run '^$$' -fuzz FuzzParse -fuzztime 1m ./services/query/sqlguard
 	go test -run '^$$' -fuzz FuzzCapped -fuzztime 1m ./services/query/sqlguard
 	go test -run '^$$' -fuzz FuzzValidate -fuzztime 1m ./pkg/schema
+	go test -run '^$$' -fuzz FuzzEntries -fuzztime 1m ./services/review-control
+	go test -run '^$$' -fuzz FuzzRead -fuzztime 1m -fuzzminimizetime 20x ./services/review-control/body
+	go test -run '^$$' -fuzz FuzzSafe -fuzztime 1m -fuzzminimizetime 20x ./services/review-control/body
 
 tidy: ## Tidy each module by itself, and the workspace
 	@for m in $(MODULES); do (cd $$m && GOWORK=off go mod tidy) || exit 1; done

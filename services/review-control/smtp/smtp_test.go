@@ -103,7 +103,7 @@ func TestVerdicts(t *testing.T) {
 		"MAIL 530":                 {servers.SMTPHooks{Mail: answerTo(530, "log in first")}, reviewcontrol.Later, "530 5.0.0 log in first", true, 0},
 		"cut in MAIL":              {servers.SMTPHooks{Mail: cutTo}, reviewcontrol.Later, "broke before the mail was handed over", true, 0},
 		"RCPT 450":                 {servers.SMTPHooks{Rcpt: answerTo(450, "mailbox busy")}, reviewcontrol.Later, "did not take the recipient: 450 4.0.0 mailbox busy", true, 0},
-		"RCPT 550":                 {servers.SMTPHooks{Rcpt: answerTo(550, "nobody\nhere")}, reviewcontrol.Never, "did not take the recipient: 550 5.0.0 nobody", true, 0},
+		"RCPT 550":                 {servers.SMTPHooks{Rcpt: answerTo(550, "nobody\nhere")}, reviewcontrol.Never, "did not take the recipient: 550 nobody", true, 0},
 		"RCPT 550, long":           {servers.SMTPHooks{Rcpt: answerTo(550, strings.Repeat("very ", 70)+"long")}, reviewcontrol.Never, "very very", true, 0},
 		"cut in RCPT":              {servers.SMTPHooks{Rcpt: cutTo}, reviewcontrol.Later, "broke before the mail was handed over", true, 0},
 		"after the mail 451":       {servers.SMTPHooks{Read: answer(451, "disk full")}, reviewcontrol.Later, "did not take the mail: 451 4.0.0 disk full", true, 0},
@@ -143,6 +143,7 @@ func script(t *testing.T, serve func(conn net.Conn, read func(prefix string))) s
 			running.Go(func() {
 				defer conn.Close()
 				_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+				_ = conn.(*net.TCPConn).SetReadBuffer(1 << 16) // a large mail does not fit
 				lines := bufio.NewReader(conn)
 				serve(conn, func(prefix string) {
 					for {
@@ -185,7 +186,7 @@ func say(text string) func(net.Conn, func(string)) {
 
 func TestVerdictsOfStrangeServers(t *testing.T) {
 	large := message()
-	large.Text = strings.Repeat("A line of a large mail that no socket buffers.\n", 600_000)
+	large.Text = strings.Repeat("A line of a large mail that no socket buffers.\n", 170_000)
 	for name, c := range map[string]struct {
 		serve   func(net.Conn, func(string))
 		mail    reviewcontrol.Message
@@ -217,7 +218,7 @@ func TestVerdictsOfStrangeServers(t *testing.T) {
 		"end 535":              {upTo("354 go\r\n", say("535 log in\r\n")), message(), 0, reviewcontrol.Later, "535", true},
 		"silent at the end":    {upTo("354 go\r\n", untilClosed), message(), 300 * time.Millisecond, reviewcontrol.Perhaps, "did not answer in time", true},
 		"cut in the middle":    {upTo("354 go\r\n", func(_ net.Conn, read func(string)) { read("A line") }), large, 0, reviewcontrol.Later, "broke before", true},
-		"silent in the middle": {upTo("354 go\r\n", func(_ net.Conn, read func(string)) { time.Sleep(2 * time.Second) }), large, 500 * time.Millisecond, reviewcontrol.Later, "did not answer in time", true},
+		"silent in the middle": {upTo("354 go\r\n", func(_ net.Conn, read func(string)) { time.Sleep(time.Second) }), large, 300 * time.Millisecond, reviewcontrol.Later, "did not answer in time", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -233,14 +234,14 @@ func TestVerdictsOfStrangeServers(t *testing.T) {
 // A server that has had enough may say so before the mail is whole.
 func TestAnEarlyAnswerCounts(t *testing.T) {
 	large := message()
-	large.Text = strings.Repeat("A line of a large mail that no socket buffers.\n", 600_000)
+	large.Text = strings.Repeat("A line of a large mail that no socket buffers.\n", 170_000)
 	c := client(t, Config{Addr: script(t, upTo("354 go\r\n", func(conn net.Conn, read func(string)) {
 		read("A line")
 		fmt.Fprint(conn, "552 too much\r\n")
 		// Without reading on: the client's writing has to end by its time-out, not by a reset
 		// that would throw the answer away.
-		time.Sleep(3 * time.Second)
-	})), Timeout: time.Second})
+		time.Sleep(time.Second)
+	})), Timeout: 500 * time.Millisecond})
 	_, err := send(t.Context(), c, large)
 	var e *reviewcontrol.SendError
 	if !errors.As(err, &e) || e.Verdict == reviewcontrol.Perhaps {

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -18,4 +19,21 @@ func IsUnique(err error, constraint string) bool {
 func alreadyThere(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && (pg.Code == "23505" || pg.Code == "42P06" || pg.Code == "42P07")
+}
+
+// Explain is Fault for a service's own store: where the trouble is the set-up, the error names
+// what to do about it. service is the discovery name.
+func Explain(err error, service string) error {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		switch pg.Code {
+		case "28000", "28P01", "3D000": // no such log-in, wrong password, no such database
+			return fmt.Errorf("HUB_WRITE_STORE_URL does not let %s in: %w", service, err)
+		case "42P01", "42703", "3F000": // undefined table, column, schema
+			return fmt.Errorf("the store lacks tables of %[1]s; run `%[1]s migrate`: %[2]w", service, err)
+		case "42501": // insufficient privilege
+			return fmt.Errorf("HUB_WRITE_STORE_URL has to name the role %s: %w", ServiceRole(service), err)
+		}
+	}
+	return Fault(err)
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"embed"
 	"errors"
-	"fmt"
 	"io/fs"
 	"time"
 
@@ -229,18 +228,5 @@ func (s *Store) atomically(ctx context.Context, do func(pgx.Tx) error) error {
 	return explain(pgx.BeginFunc(ctx, s.pool, do))
 }
 
-// explain makes a fault of what the driver says, or names what to do about it.
-func explain(err error) error {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
-		switch pg.Code {
-		case "28000", "28P01", "3D000": // no such log-in, wrong password, no such database
-			return fmt.Errorf("HUB_WRITE_STORE_URL does not let auth in: %w", err)
-		case "42P01", "42703", "3F000": // undefined table, column, schema
-			return fmt.Errorf("the store lacks auth's tables; run `auth migrate`: %w", err)
-		case "42501": // insufficient privilege
-			return fmt.Errorf("HUB_WRITE_STORE_URL has to name the role %s: %w", postgres.ServiceRole("auth"), err)
-		}
-	}
-	return postgres.Fault(err)
-}
+// explain makes a fault of what the driver says.
+func explain(err error) error { return postgres.Explain(err, "auth") }

@@ -5,14 +5,11 @@ package postgres
 import (
 	"context"
 	"embed"
-	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"hub.internal/pkg/audit"
@@ -117,18 +114,5 @@ func utc(times ...*time.Time) {
 	}
 }
 
-// explain makes a fault of what the driver says, or names what to do about it.
-func explain(err error) error {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
-		switch pg.Code {
-		case "28000", "28P01", "3D000": // no such log-in, wrong password, no such database
-			return fmt.Errorf("HUB_WRITE_STORE_URL does not let authoring in: %w", err)
-		case "42P01", "42703", "3F000": // undefined table, column, schema
-			return fmt.Errorf("the store lacks authoring's tables; run `authoring migrate`: %w", err)
-		case "42501": // insufficient privilege
-			return fmt.Errorf("HUB_WRITE_STORE_URL has to name the role %s: %w", postgres.ServiceRole(schema), err)
-		}
-	}
-	return postgres.Fault(err)
-}
+// explain makes a fault of what the driver says.
+func explain(err error) error { return postgres.Explain(err, "authoring") }

@@ -44,20 +44,20 @@ func NewConsole(s *Service, keys *caller.Keys, logger *slog.Logger) (*Console, e
 // Mount serves the pages and their assets.
 func (c *Console) Mount(mux *http.ServeMux) {
 	c.site.Mount(mux)
-	c.site.Handle(mux, "GET /drafts", c.drafts)
-	c.site.Handle(mux, "GET /drafts/{id}", c.draft)
-	c.site.Handle(mux, "GET /drafts/{id}/progress", c.progress)
-	c.site.Handle(mux, "POST /drafts/{id}/decide", c.decide)
-	c.site.Handle(mux, "POST /drafts/{id}/approve-shown", c.approveShown)
-	c.site.Handle(mux, "POST /drafts/{id}/cancel", c.cancel)
-	c.site.Handle(mux, "GET /drafts/{id}/targets/{index}", c.target)
-	c.site.Handle(mux, "GET /drafts/{id}/targets/{index}/preview", c.preview)
-	c.site.Handle(mux, "GET /admin/suppressions", c.suppressions)
-	c.site.Handle(mux, "POST /admin/suppressions", c.suppress)
-	c.site.Handle(mux, "GET /admin/suppressions/remove", c.removal)
-	c.site.Handle(mux, "POST /admin/suppressions/remove", c.unsuppress)
-	c.site.HandleUpTo(mux, "POST /admin/suppressions/imports", MaxImport+formOverhead, c.startImport)
-	c.site.Handle(mux, "GET /admin/suppressions/imports/{id}", c.importPage)
+	c.site.Handle(mux, "GET /drafts", by(reviewer, c.drafts))
+	c.site.Handle(mux, "GET /drafts/{id}", onDraft(c.draft))
+	c.site.Handle(mux, "GET /drafts/{id}/progress", onDraft(c.progress))
+	c.site.Handle(mux, "POST /drafts/{id}/decide", onDraft(c.decide))
+	c.site.Handle(mux, "POST /drafts/{id}/approve-shown", onDraft(c.approveShown))
+	c.site.Handle(mux, "POST /drafts/{id}/cancel", onDraft(c.cancel))
+	c.site.Handle(mux, "GET /drafts/{id}/targets/{index}", onDraft(c.target))
+	c.site.Handle(mux, "GET /drafts/{id}/targets/{index}/preview", framed(onDraft(c.preview)))
+	c.site.Handle(mux, "GET /admin/suppressions", by(admin, c.suppressions))
+	c.site.Handle(mux, "POST /admin/suppressions", by(admin, c.suppress))
+	c.site.Handle(mux, "GET /admin/suppressions/remove", by(admin, c.removal))
+	c.site.Handle(mux, "POST /admin/suppressions/remove", by(admin, c.unsuppress))
+	c.site.HandleUpTo(mux, "POST /admin/suppressions/imports", MaxImport+formOverhead, by(admin, c.startImport))
+	c.site.Handle(mux, "GET /admin/suppressions/imports/{id}", by(admin, c.importPage))
 	c.site.Handle(mux, "GET /unsubscribe/{token}", c.unsubscribePage)
 	c.site.Handle(mux, "POST /unsubscribe/{token}", c.unsubscribe)
 }
@@ -72,6 +72,28 @@ func user(r *http.Request, role string) (Reviewer, error) {
 		return Reviewer{}, fault.New(fault.Scope, "This page is for users with the role %s. Ask an administrator if you need it.", role).With(map[string]string{"role": role})
 	}
 	return Reviewer{ID: u.ID, Email: u.Email, Name: u.Name}, nil
+}
+
+// by is a page for users with the role.
+func by(role string, h func(w http.ResponseWriter, r *http.Request, by Reviewer) error) web.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		who, err := user(r, role)
+		if err != nil {
+			return err
+		}
+		return h(w, r, who)
+	}
+}
+
+// onDraft is a page of one draft, for reviewers.
+func onDraft(h func(w http.ResponseWriter, r *http.Request, by Reviewer, id ID) error) web.Handler {
+	return by(reviewer, func(w http.ResponseWriter, r *http.Request, who Reviewer) error {
+		id, err := pathID(r, "draft")
+		if err != nil {
+			return err
+		}
+		return h(w, r, who, id)
+	})
 }
 
 const (

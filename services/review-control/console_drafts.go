@@ -65,10 +65,7 @@ func barsOf(status Status, c Counts) bars {
 		Delivers: status == Approved || status == Sent || c.Sent+c.Failed+c.Suppressed+c.Unknown > 0}
 }
 
-func (c *Console) drafts(w http.ResponseWriter, r *http.Request) error {
-	if _, err := user(r, reviewer); err != nil {
-		return err
-	}
+func (c *Console) drafts(w http.ResponseWriter, r *http.Request, _ Reviewer) error {
 	q := r.URL.Query()
 	p := draftsPage{Status: Status(q.Get("status"))}
 	if !slices.Contains(Statuses(), p.Status) {
@@ -285,15 +282,7 @@ func (p draftPage) Closed() *Review {
 
 var reviewKeys = []web.Key{{Press: "j", Does: "Next target"}, {Press: "k", Does: "Target before"}, {Press: "a", Does: "Approve the current target"}, {Press: "r", Does: "Reject the current target"}}
 
-func (c *Console) draft(w http.ResponseWriter, r *http.Request) error {
-	by, err := user(r, reviewer)
-	if err != nil {
-		return err
-	}
-	id, err := pathID(r, "draft")
-	if err != nil {
-		return err
-	}
+func (c *Console) draft(w http.ResponseWriter, r *http.Request, by Reviewer, id ID) error {
 	return c.renderDraft(w, r, by, id, queryOf(r.URL.Query()), 0, refusal{Index: -1})
 }
 
@@ -370,14 +359,7 @@ func filtersOf(d Draft, q targetQuery) []choiceLink {
 }
 
 // progress answers the part of a draft's page that changes while its mails are sent.
-func (c *Console) progress(w http.ResponseWriter, r *http.Request) error {
-	if _, err := user(r, reviewer); err != nil {
-		return err
-	}
-	id, err := pathID(r, "draft")
-	if err != nil {
-		return err
-	}
+func (c *Console) progress(w http.ResponseWriter, r *http.Request, _ Reviewer, id ID) error {
 	d, err := c.service.Draft(r.Context(), id)
 	if err != nil {
 		return err
@@ -392,15 +374,7 @@ func (c *Console) progress(w http.ResponseWriter, r *http.Request) error {
 }
 
 // decide takes a decision on one target.
-func (c *Console) decide(w http.ResponseWriter, r *http.Request) error {
-	by, err := user(r, reviewer)
-	if err != nil {
-		return err
-	}
-	id, err := pathID(r, "draft")
-	if err != nil {
-		return err
-	}
+func (c *Console) decide(w http.ResponseWriter, r *http.Request, by Reviewer, id ID) error {
 	form, err := web.Form(r)
 	if err != nil {
 		return err
@@ -504,15 +478,7 @@ func sentence(err error) string {
 	return fault.From(err).Message
 }
 
-func (c *Console) approveShown(w http.ResponseWriter, r *http.Request) error {
-	by, err := user(r, reviewer)
-	if err != nil {
-		return err
-	}
-	id, err := pathID(r, "draft")
-	if err != nil {
-		return err
-	}
+func (c *Console) approveShown(w http.ResponseWriter, r *http.Request, by Reviewer, id ID) error {
 	form, err := web.Form(r)
 	if err != nil {
 		return err
@@ -549,15 +515,7 @@ func (c *Console) approveShown(w http.ResponseWriter, r *http.Request) error {
 	return web.Go(w, r, to)
 }
 
-func (c *Console) cancel(w http.ResponseWriter, r *http.Request) error {
-	by, err := user(r, reviewer)
-	if err != nil {
-		return err
-	}
-	id, err := pathID(r, "draft")
-	if err != nil {
-		return err
-	}
+func (c *Console) cancel(w http.ResponseWriter, r *http.Request, by Reviewer, id ID) error {
 	form, err := web.Form(r)
 	if err != nil {
 		return err
@@ -583,15 +541,7 @@ type targetPage struct {
 	Before, After string
 }
 
-func (c *Console) target(w http.ResponseWriter, r *http.Request) error {
-	by, err := user(r, reviewer)
-	if err != nil {
-		return err
-	}
-	id, err := pathID(r, "draft")
-	if err != nil {
-		return err
-	}
+func (c *Console) target(w http.ResponseWriter, r *http.Request, by Reviewer, id ID) error {
 	index, err := pathIndex(id, r.PathValue("index"))
 	if err != nil {
 		return err
@@ -638,17 +588,17 @@ func nameOf(t Target) string {
 // previewPolicy keeps a mail from running, loading and submitting anything, whatever it holds.
 const previewPolicy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 
+// framed is a page that another of ours may show in a sandboxed frame, its errors included.
+func framed(h web.Handler) web.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		w.Header().Set("Content-Security-Policy", previewPolicy)
+		return h(w, r)
+	}
+}
+
 // preview answers a target's mail alone, as the frame in its card shows it. What keeps the
 // mail in bounds are the policy and the frame's sandbox; that the mail is sanitised comes on top.
-func (c *Console) preview(w http.ResponseWriter, r *http.Request) error {
-	w.Header().Set("Content-Security-Policy", previewPolicy)
-	if _, err := user(r, reviewer); err != nil {
-		return err
-	}
-	id, err := pathID(r, "draft")
-	if err != nil {
-		return err
-	}
+func (c *Console) preview(w http.ResponseWriter, r *http.Request, _ Reviewer, id ID) error {
 	index, err := pathIndex(id, r.PathValue("index"))
 	if err != nil {
 		return err

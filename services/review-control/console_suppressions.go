@@ -53,10 +53,7 @@ func (p *suppressionsPage) forms() {
 	p.DefaultReason = web.Field{Name: "default_reason", Label: "Reason for lines without one", MaxLength: maxNote, Autocomplete: "off"}
 }
 
-func (c *Console) suppressions(w http.ResponseWriter, r *http.Request) error {
-	if _, err := user(r, admin); err != nil {
-		return err
-	}
+func (c *Console) suppressions(w http.ResponseWriter, r *http.Request, _ Reviewer) error {
 	var p suppressionsPage
 	p.forms()
 	return c.renderSuppressions(w, r, 0, p)
@@ -89,11 +86,7 @@ func (c *Console) renderSuppressions(w http.ResponseWriter, r *http.Request, sta
 		Keys: []web.Key{{Press: "j", Does: "Next address"}, {Press: "k", Does: "Address before"}}})
 }
 
-func (c *Console) suppress(w http.ResponseWriter, r *http.Request) error {
-	by, err := user(r, admin)
-	if err != nil {
-		return err
-	}
+func (c *Console) suppress(w http.ResponseWriter, r *http.Request, by Reviewer) error {
 	form, err := web.Form(r)
 	if err != nil {
 		return err
@@ -124,10 +117,7 @@ type removalPage struct {
 }
 
 // removal is the page on which an administrator says why an address leaves the list.
-func (c *Console) removal(w http.ResponseWriter, r *http.Request) error {
-	if _, err := user(r, admin); err != nil {
-		return err
-	}
+func (c *Console) removal(w http.ResponseWriter, r *http.Request, _ Reviewer) error {
 	return c.renderRemoval(w, r, 0, r.URL.Query().Get("email"), "", "")
 }
 
@@ -159,11 +149,7 @@ func (c *Console) suppressed(r *http.Request, email string) (Suppression, error)
 	return list[0], nil
 }
 
-func (c *Console) unsuppress(w http.ResponseWriter, r *http.Request) error {
-	by, err := user(r, admin)
-	if err != nil {
-		return err
-	}
+func (c *Console) unsuppress(w http.ResponseWriter, r *http.Request, by Reviewer) error {
 	form, err := web.Form(r)
 	if err != nil {
 		return err
@@ -187,11 +173,7 @@ func (c *Console) unsuppress(w http.ResponseWriter, r *http.Request) error {
 	return web.Go(w, r, "/admin/suppressions")
 }
 
-func (c *Console) startImport(w http.ResponseWriter, r *http.Request) error {
-	by, err := user(r, admin)
-	if err != nil {
-		return err
-	}
+func (c *Console) startImport(w http.ResponseWriter, r *http.Request, by Reviewer) error {
 	var p suppressionsPage
 	p.forms()
 	file, form, err := web.Upload(r, "file")
@@ -227,10 +209,7 @@ type importPage struct {
 // Kept is how many bad lines there are to see.
 func (p importPage) Kept() int { return min(p.Bad, MaxBadLines) }
 
-func (c *Console) importPage(w http.ResponseWriter, r *http.Request) error {
-	if _, err := user(r, admin); err != nil {
-		return err
-	}
+func (c *Console) importPage(w http.ResponseWriter, r *http.Request, _ Reviewer) error {
 	id, err := pathID(r, "import")
 	if err != nil {
 		return err

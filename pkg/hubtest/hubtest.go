@@ -1,9 +1,12 @@
 // Package hubtest is what Hub's tests stand on: real private servers, a fresh database per
-// test, a clock that tests move, a receiver of traces, and the import rules.
+// test, the tested program as a process, a clock that tests move, a receiver of traces, and
+// the import rules.
 //
 // A test package that uses servers has
 //
 //	func TestMain(m *testing.M) { hubtest.Main(m) }
+//
+// and that of a program has ProgramMain there, for Launch.
 //
 // Servers start when the first test asks for them, are shared by the tests of the package,
 // and end with the test binary, also when it is killed. Nothing is mocked here: a test that

@@ -17,7 +17,7 @@ import (
 	"hub.internal/pkg/hubtest"
 )
 
-func TestMain(m *testing.M) { hubtest.Main(m) }
+func TestMain(m *testing.M) { hubtest.ProgramMain(m, main) }
 
 func TestSourceDB(t *testing.T) {
 	t.Parallel()

@@ -1,8 +1,6 @@
 package process_test
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,10 +9,9 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
+	"os/signal"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -25,18 +22,17 @@ import (
 )
 
 // The tests watch a real process from outside: this test binary, run again as the program below.
-func TestMain(m *testing.M) {
-	if mode, ok := os.LookupEnv("PROCESS_TEST"); ok {
-		if err := program(mode); err != nil {
-			fmt.Fprintln(os.Stderr, "program:", err)
-			os.Exit(1)
-		}
-		os.Exit(0)
+func TestMain(m *testing.M) { hubtest.ProgramMain(m, main) }
+
+// main is that of a small service: its argument says what goes wrong, and SIGUSR1 releases
+// what waits.
+func main() {
+	if err := program(os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, "program:", err)
+		os.Exit(1)
 	}
-	hubtest.Main(m)
 }
 
-// program is a small service's main. Its standard input releases what waits.
 func program(mode string) error {
 	s, err := config.Load[process.Settings](os.Environ())
 	if err != nil {
@@ -50,8 +46,8 @@ func program(mode string) error {
 	for _, name := range []string{"first", "second"} {
 		p.OnStop(name, func(context.Context) error { p.Logger.Info("closed", "what", name); return nil })
 	}
-	released := make(chan struct{})
-	go func() { _, _ = os.Stdin.Read(make([]byte, 1)); close(released) }()
+	released, release := signal.NotifyContext(ctx, syscall.SIGUSR1)
+	defer release()
 	p.Ready("store", func(context.Context) error {
 		if mode == "store down" {
 			return errors.New("dial tcp 10.0.0.7: secret")
@@ -62,7 +58,7 @@ func program(mode string) error {
 	p.Go(background, "task", func(ctx context.Context) error {
 		switch mode {
 		case "task fails":
-			<-released
+			<-released.Done()
 			return errors.New("the task broke")
 		case "task hangs":
 			select {}
@@ -86,7 +82,7 @@ func program(mode string) error {
 	p.Health(mux)
 	mux.HandleFunc("GET /slow", func(w http.ResponseWriter, r *http.Request) {
 		w.(http.Flusher).Flush()
-		<-released
+		<-released.Done()
 		if r.Context().Err() != nil {
 			p.Logger.Error("the call was cut off")
 		}
@@ -111,60 +107,31 @@ func program(mode string) error {
 const keys = "HUB_INTERNAL_KEYS=0123456789abcdef0123456789abcdef"
 
 // running is the program as a process.
-type running struct {
-	cmd   *exec.Cmd
-	stdin io.WriteCloser
-	ended chan struct{}
+type running struct{ *hubtest.Program }
 
-	mu    sync.Mutex
-	lines []map[string]any
-	text  bytes.Buffer
-}
-
-func run(t *testing.T, mode string, environ ...string) *running {
+func run(t *testing.T, mode string, environ ...string) running {
 	t.Helper()
-	r := &running{cmd: exec.Command(os.Args[0], "-test.run=^$"), ended: make(chan struct{})}
-	r.cmd.Env = append([]string{"PROCESS_TEST=" + mode, "GOCOVERDIR=" + t.TempDir()}, environ...)
-	stdin, err := r.cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.stdin = stdin
-	stderr, err := r.cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		defer close(r.ended)
-		for lines := bufio.NewScanner(stderr); lines.Scan(); {
-			r.mu.Lock()
-			var line map[string]any
-			if json.Unmarshal(lines.Bytes(), &line) == nil {
-				r.lines = append(r.lines, line)
-			}
-			fmt.Fprintln(&r.text, lines.Text())
-			r.mu.Unlock()
-		}
-		_ = r.cmd.Wait()
-	}()
-	t.Cleanup(func() { _ = r.cmd.Process.Kill(); <-r.ended })
-	return r
+	return running{hubtest.Launch(t, environ, mode)}
 }
 
-func (r *running) log() string { r.mu.Lock(); defer r.mu.Unlock(); return r.text.String() }
+// events are the lines of the log.
+func (r running) events() (events []map[string]any) {
+	for line := range strings.Lines(r.Log.String()) {
+		var event map[string]any
+		if json.Unmarshal([]byte(line), &event) == nil {
+			events = append(events, event)
+		}
+	}
+	return events
+}
 
 // addr waits until the listener is served.
-func (r *running) addr(t *testing.T, listener string) (addr string) {
+func (r running) addr(t *testing.T, listener string) (addr string) {
 	t.Helper()
 	hubtest.Eventually(t, listener+" is served", func() bool {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		for _, line := range r.lines {
-			if line["msg"] == "serving" && line["listener"] == listener {
-				addr = line["addr"].(string)
+		for _, event := range r.events() {
+			if event["msg"] == "serving" && event["listener"] == listener {
+				addr = event["addr"].(string)
 			}
 		}
 		return addr != ""
@@ -173,34 +140,13 @@ func (r *running) addr(t *testing.T, listener string) (addr string) {
 }
 
 // closed lists what has ended, in order.
-func (r *running) closed() (what []string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, line := range r.lines {
-		if line["msg"] == "closed" {
-			what = append(what, line["what"].(string))
+func (r running) closed() (what []string) {
+	for _, event := range r.events() {
+		if event["msg"] == "closed" {
+			what = append(what, event["what"].(string))
 		}
 	}
 	return what
-}
-
-// exit waits for the end and returns the exit code.
-func (r *running) exit(t *testing.T) int {
-	t.Helper()
-	select {
-	case <-r.ended:
-		return r.cmd.ProcessState.ExitCode()
-	case <-time.After(20 * time.Second):
-		t.Fatalf("it does not end:\n%s", r.log())
-		return -1
-	}
-}
-
-func (r *running) signal(t *testing.T, s syscall.Signal) {
-	t.Helper()
-	if err := r.cmd.Process.Signal(s); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func get(url string) (status int, body string) {
@@ -233,7 +179,7 @@ func TestCallsInFlightFinishAtSIGTERM(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer call.Body.Close()
-			r.signal(t, s)
+			r.Signal(t, s)
 			hubtest.Eventually(t, "readiness fails", func() bool {
 				status, body := get(api + "/readyz")
 				return status == http.StatusServiceUnavailable && strings.Contains(body, "draining")
@@ -248,12 +194,12 @@ func TestCallsInFlightFinishAtSIGTERM(t *testing.T) {
 				}
 				return err != nil
 			})
-			_ = r.stdin.Close()
+			r.Signal(t, syscall.SIGUSR1)
 			if b, err := io.ReadAll(call.Body); err != nil || string(b) != "done" {
 				t.Errorf("the call in flight got %q, %v", b, err)
 			}
-			if code := r.exit(t); code != 0 {
-				t.Errorf("exit %d:\n%s", code, r.log())
+			if code := r.Wait(t); code != 0 {
+				t.Errorf("exit %d:\n%s", code, r.Log)
 			}
 			if got, want := r.closed(), []string{"call", "task", "second", "first"}; !slices.Equal(got, want) {
 				t.Errorf("ended in the order %v, want %v", got, want)
@@ -282,12 +228,12 @@ func TestEnds(t *testing.T) {
 			r := run(t, c.mode, c.environ...)
 			r.addr(t, "ops")
 			if c.release {
-				_ = r.stdin.Close()
+				r.Signal(t, syscall.SIGUSR1)
 			} else {
-				r.signal(t, syscall.SIGTERM)
+				r.Signal(t, syscall.SIGTERM)
 			}
-			if code := r.exit(t); code != c.code || !strings.Contains(r.log(), c.says) {
-				t.Errorf("exit %d, want %d and %q:\n%s", code, c.code, c.says, r.log())
+			if code := r.Wait(t); code != c.code || !strings.Contains(r.Log.String(), c.says) {
+				t.Errorf("exit %d, want %d and %q:\n%s", code, c.code, c.says, r.Log)
 			}
 			if got := r.closed(); len(got) < 2 || got[len(got)-2] != "second" || got[len(got)-1] != "first" {
 				t.Errorf("closed %v", got)
@@ -304,9 +250,9 @@ func TestCallThatDoesNotFinishIsCutOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer call.Body.Close()
-	r.signal(t, syscall.SIGTERM)
-	if code := r.exit(t); code != 1 || !strings.Contains(r.log(), "api did not drain") {
-		t.Errorf("exit %d:\n%s", code, r.log())
+	r.Signal(t, syscall.SIGTERM)
+	if code := r.Wait(t); code != 1 || !strings.Contains(r.Log.String(), "api did not drain") {
+		t.Errorf("exit %d:\n%s", code, r.Log)
 	}
 	if b, err := io.ReadAll(call.Body); err == nil {
 		t.Errorf("the call got %q and no error", b)
@@ -324,7 +270,7 @@ func TestReadinessNamesTheCheckAndNoMore(t *testing.T) {
 	if status, _ := get(api + "/healthz"); status != 200 {
 		t.Errorf("alive: %d", status)
 	}
-	if !strings.Contains(r.log(), "10.0.0.7") {
+	if !strings.Contains(r.Log.String(), "10.0.0.7") {
 		t.Error("the log does not say why")
 	}
 }
@@ -367,8 +313,8 @@ func TestBadConfigurationIsOneLine(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := run(t, "", c.environ...)
-			code := r.exit(t)
-			if log := r.log(); code != 1 || strings.Count(log, "\n") != 1 || !strings.Contains(log, c.says) || strings.Contains(log, "0123456789abcdef") {
+			code := r.Wait(t)
+			if log := r.Log.String(); code != 1 || strings.Count(log, "\n") != 1 || !strings.Contains(log, c.says) || strings.Contains(log, "0123456789abcdef") {
 				t.Errorf("exit %d, want one line with %s:\n%s", code, c.says, log)
 			}
 		})
@@ -379,7 +325,7 @@ func TestConfigurationIsLoggedOnceAndMasked(t *testing.T) {
 	t.Parallel()
 	r := run(t, "", keys+",fedcba9876543210fedcba9876543210")
 	r.addr(t, "ops")
-	if log := r.log(); strings.Count(log, `"msg":"configuration"`) != 1 || !strings.Contains(log, `"HUB_DRAIN_TIMEOUT":"25s"`) || strings.Contains(log, "0123456789abcdef") || strings.Contains(log, "fedcba") {
+	if log := r.Log.String(); strings.Count(log, `"msg":"configuration"`) != 1 || !strings.Contains(log, `"HUB_DRAIN_TIMEOUT":"25s"`) || strings.Contains(log, "0123456789abcdef") || strings.Contains(log, "fedcba") {
 		t.Errorf("%s", log)
 	}
 }

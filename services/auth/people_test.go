@@ -1,7 +1,6 @@
 package auth_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -36,7 +35,7 @@ type hall struct {
 	*auth.People
 	db    hubtest.WriteStoreDB
 	clock *hubtest.Clock
-	log   *bytes.Buffer
+	log   *hubtest.Buffer
 	url   string
 	keys  *caller.Keys
 	ctx   context.Context
@@ -53,8 +52,8 @@ func newHall(t *testing.T, sso ...auth.SingleSignOn) *hall {
 		t.Fatal(err)
 	}
 	t.Cleanup(store.Close)
-	h := &hall{db: db, clock: hubtest.NewClock(time.Now().UTC().Truncate(time.Millisecond)), log: &bytes.Buffer{}}
-	logger := slog.New(slog.NewTextHandler(&lockedWriter{w: h.log}, nil))
+	h := &hall{db: db, clock: hubtest.NewClock(time.Now().UTC().Truncate(time.Millisecond)), log: &hubtest.Buffer{}}
+	logger := slog.New(slog.NewTextHandler(h.log, nil))
 	if h.People, err = auth.NewPeople(auth.PeopleConfig{Store: store, Now: h.clock.Now, Logger: logger}); err != nil {
 		t.Fatal(err)
 	}
@@ -77,17 +76,6 @@ func newHall(t *testing.T, sso ...auth.SingleSignOn) *hall {
 	h.url = server.URL
 	h.ctx = caller.With(t.Context(), caller.Caller{Kind: caller.User, Service: "auth-cli", ExternalUserID: "root"})
 	return h
-}
-
-type lockedWriter struct {
-	mu sync.Mutex
-	w  io.Writer
-}
-
-func (l *lockedWriter) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.w.Write(p)
 }
 
 func (h *hall) add(t *testing.T, email string, roles ...string) auth.User {

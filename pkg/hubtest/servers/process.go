@@ -19,9 +19,9 @@ type Program struct {
 	Args []string
 	Env  []string // all of it: nothing is inherited
 	Dir  string
-	// Output receives what the program prints. A file is handed to the program itself,
-	// anything else is copied to.
-	Output io.Writer
+	// Output receives what the program prints, and Errors, when set, its standard error
+	// apart. A file is handed to the program itself, anything else is copied to.
+	Output, Errors io.Writer
 	// LastSignal is what the program gets when this process dies; SIGKILL by default.
 	LastSignal syscall.Signal
 	// StopSignal is what Stop sends; SIGTERM by default.
@@ -52,14 +52,14 @@ func StartProgram(p Program) (*Process, error) {
 	if c.cmd.Env == nil {
 		c.cmd.Env = []string{} // nil would mean this process's
 	}
-	if file, ok := p.Output.(*os.File); ok {
-		c.cmd.Stdout = file
-	} else if p.Output != nil {
-		c.cmd.Stdout = io.MultiWriter(p.Output, c.tail)
+	c.cmd.Stdout = c.output(p.Output)
+	c.cmd.Stderr = c.cmd.Stdout // one pipe keeps the order of the two
+	if p.Errors != nil {
+		c.cmd.Stderr = c.output(p.Errors)
 	}
-	c.cmd.Stderr = c.cmd.Stdout
-	// Processes of the program's own that outlive it must not keep Wait waiting for the pipe.
-	c.cmd.WaitDelay = 100 * time.Millisecond
+	// Processes of the program's own that outlive it must not keep Wait waiting for the pipe;
+	// on a busy machine, its last words take their time.
+	c.cmd.WaitDelay = time.Second
 	p.as.apply(c.cmd)
 	dieWithParent(c.cmd, p.LastSignal)
 
@@ -85,6 +85,14 @@ func StartProgram(p Program) (*Process, error) {
 	return c, nil
 }
 
+// output is where what the program prints goes.
+func (p *Process) output(w io.Writer) io.Writer {
+	if _, isFile := w.(*os.File); isFile || w == nil {
+		return w
+	}
+	return io.MultiWriter(w, p.tail)
+}
+
 // PID is the process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
@@ -102,6 +110,12 @@ func (p *Process) Err() error {
 	}
 	return fmt.Errorf("%s ended with %s", filepath.Base(p.cmd.Path), how)
 }
+
+// ExitCode is the process's exit code, -1 when a signal ended it; valid once Done is closed.
+func (p *Process) ExitCode() int { return p.cmd.ProcessState.ExitCode() }
+
+// Signal sends the process a signal.
+func (p *Process) Signal(s os.Signal) error { return p.cmd.Process.Signal(s) }
 
 // Stop asks the process to end and waits for it; when ctx ends first the process is killed
 // and the context's error returned.
@@ -124,6 +138,11 @@ func (p *Process) Stop(ctx context.Context) error {
 
 // Kill ends the process and all its descendants at once, as a power cut would.
 func (p *Process) Kill() {
+	select {
+	case <-p.done:
+		return // its number may be another's by now
+	default:
+	}
 	tree := descendants(p.PID()) // PostgreSQL's backends outlive their parent for a moment
 	_ = p.cmd.Process.Kill()     // an ended process is what we want
 	signalAll(tree, syscall.SIGKILL)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"os/user"
 	"path/filepath"
 	"regexp"
@@ -22,15 +21,7 @@ import (
 	"hub.internal/services/auth/postgres"
 )
 
-// asProgram makes the test binary be the program auth.
-const asProgram = "AUTH_TEST_AS_PROGRAM"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(asProgram) != "" {
-		main()
-	}
-	hubtest.Main(m)
-}
+func TestMain(m *testing.M) { hubtest.ProgramMain(m, main) }
 
 const pepper = "pepper-0123456789abcdef0123456789"
 

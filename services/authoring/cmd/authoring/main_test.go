@@ -3,16 +3,11 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
-	"os"
-	"os/exec"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -22,119 +17,37 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/hubtest/servers"
 	"hub.internal/pkg/remote"
 	"hub.internal/pkg/tool"
 )
 
 const internalKey = "internal-0123456789abcdef01234567"
 
-// asProgram makes the test binary be the program authoring.
-const asProgram = "AUTHORING_TEST_AS_PROGRAM"
+func TestMain(m *testing.M) { hubtest.ProgramMain(m, main) }
 
-func TestMain(m *testing.M) {
-	if os.Getenv(asProgram) != "" {
-		main()
-		return
-	}
-	hubtest.Main(m)
-}
-
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *syncBuffer) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
-func (s *syncBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
-}
-
-// program is a running authoring serve.
-type program struct {
-	cmd   *exec.Cmd
-	addr  string
-	ready time.Duration
-	log   *syncBuffer
-	done  chan error
-}
-
-func run(t *testing.T, args []string, environ ...string) *program {
+// start runs authoring serve.
+func start(t *testing.T, db hubtest.WriteStoreDB, environ ...string) *hubtest.Program {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &program{cmd: exec.Command(self, args...), log: &syncBuffer{}, done: make(chan error, 1)}
-	p.cmd.Env = append(os.Environ(), append(environ, asProgram+"=1")...)
-	p.cmd.Stderr, p.cmd.Stdout = p.log, p.log
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() { p.done <- p.cmd.Wait() }()
-	t.Cleanup(func() {
-		_ = p.cmd.Process.Kill()
-		<-p.done
-	})
-	return p
+	return hubtest.Launch(t, append([]string{"HUB_WRITE_STORE_URL=" + db.URL("authoring"), "HUB_INTERNAL_KEYS=" + internalKey}, environ...), "serve")
 }
 
-func start(t *testing.T, db hubtest.WriteStoreDB, environ ...string) *program {
+func migrate(t *testing.T, db hubtest.WriteStoreDB) {
 	t.Helper()
-	port, err := servers.FreePort()
-	if err != nil {
-		t.Fatal(err)
+	p := hubtest.Launch(t, []string{"HUB_MIGRATE_URL=" + db.OwnerURL}, "migrate")
+	if code := p.Wait(t); code != 0 {
+		t.Fatalf("exit %d: %s", code, p.Log)
 	}
-	addr := fmt.Sprintf("127.0.0.1:%d", port)
-	began := time.Now()
-	p := run(t, []string{"serve"}, append([]string{"HUB_WRITE_STORE_URL=" + db.URL("authoring"), "HUB_INTERNAL_KEYS=" + internalKey, "HUB_ADDR=" + addr}, environ...)...)
-	p.addr = addr
-	hubtest.Eventually(t, "authoring serve is ready", func() bool { return p.get("/readyz") == http.StatusOK })
-	p.ready = time.Since(began)
-	return p
 }
 
-func (p *program) get(path string) int {
-	res, err := http.Get("http://" + p.addr + path)
-	if err != nil {
-		return 0
-	}
-	defer res.Body.Close()
-	_, _ = io.Copy(io.Discard, res.Body)
-	return res.StatusCode
-}
-
-// wait returns the exit code.
-func (p *program) wait(t *testing.T) int {
+// connect waits until the program is ready and returns a client of it.
+func connect(t *testing.T, p *hubtest.Program) *remote.Client {
 	t.Helper()
-	select {
-	case err := <-p.done:
-		p.done <- err
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
-			return exit.ExitCode()
-		}
-		return 0
-	case <-time.After(20 * time.Second):
-		t.Fatal("authoring does not stop")
-		return -1
-	}
-}
-
-func (p *program) client(t *testing.T) *remote.Client {
-	t.Helper()
+	p.Ready(t)
 	keys, err := caller.NewKeys([]string{internalKey}, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := remote.New(remote.Options{Service: "authoring", Instancer: sd.FixedInstancer{p.addr}, Keys: keys, Logger: slog.New(slog.DiscardHandler)})
+	c := remote.New(remote.Options{Service: "authoring", Instancer: sd.FixedInstancer{p.Addr(t)}, Keys: keys, Logger: slog.New(slog.DiscardHandler)})
 	t.Cleanup(c.Close)
 	// A client hears of its first instance a moment after it was made.
 	hubtest.Eventually(t, "the program is known", func() bool {
@@ -162,40 +75,37 @@ func call(t *testing.T, c *remote.Client, name, key string, input []byte) (strin
 func migrated(t *testing.T) hubtest.WriteStoreDB {
 	t.Helper()
 	db := hubtest.WriteStore(t)
-	p := run(t, []string{"migrate"}, "HUB_MIGRATE_URL="+db.OwnerURL)
-	if code := p.wait(t); code != 0 {
-		t.Fatalf("exit %d: %s", code, p.log)
-	}
+	migrate(t, db)
 	return db
 }
 
 func TestServe(t *testing.T) {
 	t.Parallel()
-	p := start(t, migrated(t))
-	t.Logf("ready after %v", p.ready)
+	db := migrated(t)
+	began := time.Now()
+	p := start(t, db)
+	p.Ready(t)
+	t.Logf("ready after %v", time.Since(began))
 	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 200, tool.ManifestPath: 401, "/internal/drafts/get": 405, "/": 404} {
-		if got := p.get(path); got != want {
+		if got := p.Get(path); got != want {
 			t.Errorf("GET %s: %d, want %d", path, got, want)
 		}
 	}
-	c := p.client(t)
+	c := connect(t, p)
 	if data, err := call(t, c, "create_segment", "k", []byte(`{"name":"n","kind":"partner","targets":[]}`)); err != nil || !strings.Contains(data, `"segment_id":"1"`) {
 		t.Errorf("%s, %v", data, err)
 	}
 	// Nobody has told it where query is.
-	began := time.Now()
+	began = time.Now()
 	_, err := call(t, c, "save_message_draft", "k", []byte(`{"segmentId":"1","name":"n","subjectTemplate":"s","bodyTemplate":"b","targets":[{"externalId":1,"toEmail":"a@b.example"}]}`))
 	if !fault.Is(err, fault.DB) || !strings.Contains(err.Error(), "query") {
 		t.Errorf("without query: %v", err)
 	}
 	t.Logf("without query: refused after %v", time.Since(began))
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
+	if code := p.Stop(t); code != 0 {
+		t.Errorf("exit %d: %s", code, p.Log)
 	}
-	if code := p.wait(t); code != 0 {
-		t.Errorf("exit %d: %s", code, p.log)
-	}
-	for line := range strings.Lines(p.log.String()) {
+	for line := range strings.Lines(p.Out.String() + p.Log.String()) {
 		if !json.Valid([]byte(line)) || strings.Contains(line, internalKey) || strings.Contains(line, "hub_authoring-test") {
 			t.Errorf("log line %s", line)
 		}
@@ -205,14 +115,12 @@ func TestServe(t *testing.T) {
 func TestServeBeforeItsStore(t *testing.T) {
 	t.Parallel()
 	db := hubtest.WriteStore(t)
-	go func() {
-		time.Sleep(300 * time.Millisecond)
-		run(t, []string{"migrate"}, "HUB_MIGRATE_URL="+db.OwnerURL).wait(t)
-	}()
 	p := start(t, db)
-	if !strings.Contains(p.log.String(), "authoring migrate") {
-		t.Errorf("the log does not say what is missing: %s", p.log)
-	}
+	hubtest.Eventually(t, "the log says what is missing", func() bool {
+		return p.Get("/readyz") == http.StatusServiceUnavailable && strings.Contains(p.Log.String(), "authoring migrate")
+	})
+	migrate(t, db)
+	p.Ready(t)
 }
 
 func TestBadSettings(t *testing.T) {
@@ -221,8 +129,8 @@ func TestBadSettings(t *testing.T) {
 	for setting, bad := range map[string]string{
 		"HUB_DRAFT_RECIPIENTS": "HUB_DRAFT_RECIPIENTS=anybody", "HUB_WRITE_STORE_URL": "HUB_WRITE_STORE_URL=secret-word", "HUB_INTERNAL_KEYS": "HUB_INTERNAL_KEYS=short", "HUB_DISCOVERY": "HUB_DISCOVERY=pigeon",
 	} {
-		p := run(t, []string{"serve"}, append(good, bad)...)
-		code, lines := p.wait(t), p.log.String()
+		p := hubtest.Launch(t, append(good, bad), "serve")
+		code, lines := p.Wait(t), p.Out.String()+p.Log.String()
 		last := lines[strings.LastIndex(strings.TrimSpace(lines), "\n")+1:]
 		if code != 1 || !strings.HasPrefix(last, "authoring: ") || !strings.Contains(last, strings.TrimPrefix(setting, "HUB_")) && !strings.Contains(last, "pigeon") || strings.Contains(lines, "secret-word") {
 			t.Errorf("%s: exit %d: %s", setting, code, lines)
@@ -232,12 +140,12 @@ func TestBadSettings(t *testing.T) {
 
 func TestManifest(t *testing.T) {
 	t.Parallel()
-	p := run(t, []string{"manifest"})
-	if code := p.wait(t); code != 0 {
-		t.Fatalf("exit %d: %s", code, p.log)
+	p := hubtest.Launch(t, nil, "manifest")
+	if code := p.Wait(t); code != 0 {
+		t.Fatalf("exit %d: %s", code, p.Log)
 	}
 	var m tool.Manifest
-	if err := json.Unmarshal([]byte(p.log.String()), &m); err != nil || m.Service != "authoring" || len(m.Tools) != 4 {
+	if err := json.Unmarshal([]byte(p.Out.String()), &m); err != nil || m.Service != "authoring" || len(m.Tools) != 4 {
 		t.Errorf("%+v, %v", m, err)
 	}
 }
@@ -258,19 +166,19 @@ func TestKilledInMidWrite(t *testing.T) {
 	cut := 0
 	for round := range rounds {
 		p := start(t, db)
-		c := p.client(t)
+		c := connect(t, p)
 		done := make(chan error, 1)
 		go func() {
 			_, err := call(t, c, "create_segment", fmt.Sprint(round/4), body.Bytes())
 			done <- err
 		}()
 		time.Sleep(time.Duration(round) * 17 * time.Millisecond)
-		_ = p.cmd.Process.Kill()
+		p.Kill()
 		if err := <-done; err != nil {
 			cut++
 		}
 	}
-	c := start(t, db).client(t)
+	c := connect(t, start(t, db))
 	for i := range rounds / 4 {
 		if _, err := call(t, c, "create_segment", fmt.Sprint(i), body.Bytes()); err != nil {
 			t.Error(err)

@@ -14,13 +14,14 @@ import (
 	"time"
 
 	"hub.internal/pkg/caller"
+	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/tool"
 )
 
-// memory is a line of /proc/PID/status in bytes: VmRSS is now, VmHWM the most so far.
-func (p *program) memory(t *testing.T, line string) int64 {
+// memory is a line of the program's /proc/PID/status in bytes: VmRSS is now, VmHWM the most so far.
+func memory(t *testing.T, p *hubtest.Program, line string) int64 {
 	t.Helper()
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID()))
 	if err != nil {
 		t.Skip("needs /proc:", err)
 	}
@@ -72,7 +73,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := start(t, db, "HUB_STATIC=query="+strings.TrimPrefix(query.URL, "http://"))
-			client := p.client(t)
+			client := connect(t, p)
 			body := func(targets int) []byte {
 				var b bytes.Buffer
 				b.WriteString(c.head)
@@ -93,13 +94,13 @@ func TestMemoryIsBounded(t *testing.T) {
 				t.Fatal(err)
 			}
 			b := body(c.targets)
-			before := p.memory(t, "VmRSS")
+			before := memory(t, p, "VmRSS")
 			for i := range 3 {
 				if _, err := call(t, client, c.tool, fmt.Sprint(c.name, i), b); err != nil {
 					t.Fatal(err)
 				}
 			}
-			peak := p.memory(t, "VmHWM")
+			peak := memory(t, p, "VmHWM")
 			t.Logf("body %d MiB: %d MiB before, %d MiB at the peak: %.2f × body", len(b)>>20, before>>20, peak>>20, float64(peak-before)/float64(len(b)))
 			if peak-before > 4*int64(len(b)) {
 				t.Errorf("%d bytes more for a body of %d", peak-before, len(b))

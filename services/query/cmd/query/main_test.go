@@ -6,11 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
-	"os/exec"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -19,22 +15,12 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/hubtest/servers"
 	"hub.internal/pkg/tool"
 )
 
-// asProgram makes the test binary the program itself.
-const asProgram = "HUB_TEST_AS_PROGRAM"
-
 const internalKey = "internal-0123456789abcdef01234567"
 
-func TestMain(m *testing.M) {
-	if os.Getenv(asProgram) != "" {
-		main()
-		os.Exit(0)
-	}
-	hubtest.Main(m)
-}
+func TestMain(m *testing.M) { hubtest.ProgramMain(m, main) }
 
 func TestManifest(t *testing.T) {
 	var out bytes.Buffer
@@ -60,84 +46,14 @@ func TestManifest(t *testing.T) {
 	}
 }
 
-// program is a running query serve.
-type program struct {
-	cmd  *exec.Cmd
-	url  string
-	log  *buffer
-	done chan error
-}
-
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}
-
-func run(t *testing.T, command string, environ ...string) *program {
+func run(t *testing.T, command string, environ ...string) *hubtest.Program {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	port, err := servers.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := fmt.Sprintf("127.0.0.1:%d", port)
-	p := &program{cmd: exec.Command(self, command), url: "http://" + addr, log: &buffer{}, done: make(chan error, 1)}
-	p.cmd.Env = append([]string{asProgram + "=1", "HUB_INTERNAL_KEYS=" + internalKey, "HUB_ADDR=" + addr}, environ...)
-	p.cmd.Stderr = p.log
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() { p.done <- p.cmd.Wait(); close(ended) }()
-	t.Cleanup(func() {
-		_ = p.cmd.Process.Kill()
-		<-ended
-	})
-	return p
+	return hubtest.Launch(t, append([]string{"HUB_INTERNAL_KEYS=" + internalKey}, environ...), command)
 }
 
-// wait returns the program's exit error.
-func (p *program) wait(t *testing.T) error {
+func call(t *testing.T, p *hubtest.Program, token, name, input string) (*http.Response, string) {
 	t.Helper()
-	select {
-	case err := <-p.done:
-		return err
-	case <-time.After(20 * time.Second):
-		t.Fatalf("the program runs on: %s", p.log)
-		return nil
-	}
-}
-
-func (p *program) ready(t *testing.T) {
-	t.Helper()
-	hubtest.Eventually(t, "the program is ready", func() bool {
-		r, err := http.Get(p.url + "/readyz")
-		if err != nil {
-			return false
-		}
-		r.Body.Close()
-		return r.StatusCode == http.StatusOK
-	})
-}
-
-func (p *program) call(t *testing.T, token, name, input string) (*http.Response, string) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.url+tool.Path(name), strings.NewReader(input))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+p.Addr(t)+tool.Path(name), strings.NewReader(input))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,8 +76,8 @@ func TestServe(t *testing.T) {
 	adminDSN, readerDSN := hubtest.SourceDB(t)
 	store := hubtest.WriteStore(t)
 	environ := []string{"HUB_SOURCE_DSN=" + readerDSN, "HUB_WRITE_STORE_URL=" + store.URL("query"), "HUB_MIGRATE_URL=" + store.OwnerURL}
-	if p := run(t, "migrate", environ...); p.wait(t) != nil {
-		t.Fatalf("migrate: %s", p.log)
+	if p := run(t, "migrate", environ...); p.Wait(t) != 0 {
+		t.Fatalf("migrate: %s", p.Log)
 	}
 	keys, err := caller.NewKeys([]string{internalKey}, time.Now)
 	if err != nil {
@@ -174,26 +90,23 @@ func TestServe(t *testing.T) {
 
 	t.Run("calls", func(t *testing.T) {
 		p := run(t, "serve", environ...)
-		p.ready(t)
-		if r, body := p.call(t, "", "list_categories", `{}`); r.StatusCode != http.StatusUnauthorized {
+		p.Ready(t)
+		if r, body := call(t, p, "", "list_categories", `{}`); r.StatusCode != http.StatusUnauthorized {
 			t.Errorf("without a token: %s %s", r.Status, body)
 		}
-		if r, body := p.call(t, token, "list_categories", `{}`); r.StatusCode != http.StatusOK || body != `{"categories":[]}` || r.Header.Get(tool.CountHeader) != "0" {
+		if r, body := call(t, p, token, "list_categories", `{}`); r.StatusCode != http.StatusOK || body != `{"categories":[]}` || r.Header.Get(tool.CountHeader) != "0" {
 			t.Errorf("list_categories: %s %s", r.Status, body)
 		}
-		if r, body := p.call(t, token, "execute_read_sql", `{"sql": "SELECT 1 AS one"}`); r.StatusCode != http.StatusOK || !strings.Contains(body, `"rows":[[1]]`) {
+		if r, body := call(t, p, token, "execute_read_sql", `{"sql": "SELECT 1 AS one"}`); r.StatusCode != http.StatusOK || !strings.Contains(body, `"rows":[[1]]`) {
 			t.Errorf("execute_read_sql: %s %s", r.Status, body)
 		}
-		if r, body := p.call(t, token, "get_brand", `{"brandId": 1}`); r.Header.Get(tool.FaultHeader) != string(fault.NotFound) {
+		if r, body := call(t, p, token, "get_brand", `{"brandId": 1}`); r.Header.Get(tool.FaultHeader) != string(fault.NotFound) {
 			t.Errorf("get_brand: %s %s", r.Status, body)
 		}
-		if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Fatal(err)
+		if code := p.Stop(t); code != 0 {
+			t.Errorf("exit %d\n%s", code, p.Log)
 		}
-		if err := p.wait(t); err != nil {
-			t.Errorf("SIGTERM: %v\n%s", err, p.log)
-		}
-		if strings.Contains(p.log.String(), "reader-password") {
+		if strings.Contains(p.Log.String(), "reader-password") {
 			t.Error("the log shows the source's password")
 		}
 		// What was queued is in the log once the process has ended.
@@ -208,15 +121,15 @@ func TestServe(t *testing.T) {
 	})
 	t.Run("an account that may write", func(t *testing.T) {
 		p := run(t, "serve", append(environ, "HUB_SOURCE_DSN="+adminDSN)...)
-		if err := p.wait(t); err == nil || !strings.Contains(p.log.String(), "HUB_SOURCE_DSN: the source account may do more than read") {
-			t.Errorf("%v\n%s", err, p.log)
+		if code := p.Wait(t); code != 1 || !strings.Contains(p.Log.String(), "HUB_SOURCE_DSN: the source account may do more than read") {
+			t.Errorf("exit %d\n%s", code, p.Log)
 		}
 	})
 	t.Run("no source yet", func(t *testing.T) {
 		p := run(t, "serve", append(environ, "HUB_SOURCE_DSN=u:p@tcp(127.0.0.1:1)/d")...)
-		p.ready(t)
+		p.Ready(t)
 		for _, name := range []string{"describe_schema", "list_categories"} {
-			if r, body := p.call(t, token, name, `{}`); r.Header.Get(tool.FaultHeader) != string(fault.DB) {
+			if r, body := call(t, p, token, name, `{}`); r.Header.Get(tool.FaultHeader) != string(fault.DB) {
 				t.Errorf("%s: %s %s", name, r.Status, body)
 			}
 		}
@@ -226,8 +139,8 @@ func TestServe(t *testing.T) {
 	} {
 		t.Run("bad "+setting, func(t *testing.T) {
 			p := run(t, "serve", append(environ, setting+"="+bad)...)
-			if err := p.wait(t); err == nil || strings.Count(strings.TrimSpace(p.log.String()), "\n") != 0 {
-				t.Errorf("%v\n%s", err, p.log)
+			if code := p.Wait(t); code != 1 || strings.Count(strings.TrimSpace(p.Log.String()), "\n") != 0 {
+				t.Errorf("exit %d\n%s", code, p.Log)
 			}
 		})
 	}

@@ -59,8 +59,8 @@ fuzz: ## Fuzz the parsers, a minute each
 	go test -run '^$$' -fuzz FuzzSafe -fuzztime 1m -fuzzminimizetime 20x ./services/review-control/body
 
 tidy: ## Tidy each module by itself, and the workspace
-	@for m in $(MODULES); do (cd $$m && GOWORK=off go mod tidy) || exit 1; done
 	go work sync
+	@for m in $(MODULES); do (cd $$m && GOWORK=off go mod tidy) || exit 1; done
 
 catalog: ## Derive deploy/catalog.json and the README's tool table from the services
 	go run ./scripts/catalog

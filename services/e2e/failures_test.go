@@ -10,8 +10,7 @@ import (
 	"hub.internal/pkg/hubtest"
 )
 
-// TestFailureTable goes through the specification's error table, row by row, as far as the
-// nine tools can answer it.
+// TestFailureTable goes through the specification's error table, row by row.
 func TestFailureTable(t *testing.T) {
 	s := start(t, options{env: []string{"MCP_QUERY_TIMEOUT_MS=400"}})
 	readonly := s.issue("--scopes", "explore,query").Key
@@ -21,6 +20,13 @@ func TestFailureTable(t *testing.T) {
 	lapsed := s.issue("--scopes", "query")
 	s.run("auth", s.env["auth"], "apikey", "rotate", lapsed.ID, "--overlap", "0s")
 	s.call("list_categories", "{}", "Authorization", "Bearer "+limited)
+
+	draft := s.queued(t, s.draft(t, draftOptions{targets: 2}))
+	leaver := s.draft(t, draftOptions{targets: 1})
+	query[int](t, s, `INSERT INTO review_control.suppressions (email_key, domain, email, reason, source, by, at)
+		SELECT lower(to_email), split_part(lower(to_email), '@', 2), to_email, 'test', 'console', 'test', now() FROM authoring.draft_targets WHERE draft_id = $1::bigint RETURNING 1`, leaver)
+	s.must(t, "create_segment", `{"name":"a","kind":"brand","targets":[]}`, nil)
+	s.call("create_segment", `{"name":"a","kind":"brand","targets":[]}`, "Idempotency-Key", "used")
 
 	for _, c := range []struct {
 		name, tool, input string
@@ -44,6 +50,11 @@ func TestFailureTable(t *testing.T) {
 		{"no such partner", "search_partner_contacts", `{"partnerId":999999999}`, nil, "E_NOT_FOUND", 404, false},
 		{"no such campaign", "get_campaign_performance", `{"campaignId":999999999}`, nil, "E_NOT_FOUND", 404, false},
 		{"no such table", "describe_schema", `{"table":"nope"}`, nil, "E_NOT_FOUND", 404, false},
+		{"no such draft", "queue_for_review", `{"draftId":"999999999"}`, []string{"Idempotency-Key", "1"}, "E_NOT_FOUND", 404, false},
+		{"no Idempotency-Key", "queue_for_review", `{"draftId":"` + draft + `"}`, nil, "E_VALIDATION", 400, false},
+		{"wrong state", "queue_for_review", `{"draftId":"` + draft + `"}`, []string{"Idempotency-Key", "2"}, "E_CONFLICT", 409, false},
+		{"suppressed", "queue_for_review", `{"draftId":"` + leaver + `"}`, []string{"Idempotency-Key", "3"}, "E_SUPPRESSED", 422, false},
+		{"another wish with the same key", "create_segment", `{"name":"b","kind":"brand","targets":[]}`, []string{"Idempotency-Key", "used"}, "E_IDEMPOTENCY", 409, false},
 		{"too many calls", "list_categories", `{}`, []string{"Authorization", "Bearer " + limited}, "E_RATE_LIMIT", 429, true},
 		{"too slow", "execute_read_sql", `{"sql":"SELECT SLEEP(30)"}`, nil, "E_DB_TIMEOUT", 504, true},
 		{"slow without an error of the server", "execute_read_sql", `{"sql":"SELECT BENCHMARK(1000000000, MD5(1))"}`, nil, "E_DB_TIMEOUT", 504, true},

@@ -4,15 +4,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,7 +24,7 @@ import (
 	"hub.internal/pkg/tool"
 )
 
-func TestMain(m *testing.M) { hubtest.Main(m) }
+func TestMain(m *testing.M) { hubtest.Main(m, chromium.close) }
 
 const (
 	allScopes   = "explore,sql,query,author,control,admin:read,admin:write"
@@ -53,7 +54,7 @@ func build(t testing.TB) string {
 		if raceEnabled {
 			args = append(args, "-race")
 		}
-		cmd := exec.Command("go", append(args, "./services/gateway/cmd/...", "./services/auth/cmd/...", "./services/authoring/cmd/...", "./services/query/cmd/...", "./scripts/gen")...)
+		cmd := exec.Command("go", append(args, "./services/gateway/cmd/...", "./services/auth/cmd/...", "./services/authoring/cmd/...", "./services/review-control/cmd/...", "./services/query/cmd/...", "./scripts/gen")...)
 		cmd.Dir = hubtest.Root(t)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			programs.err = fmt.Errorf("%w: %s", err, out)
@@ -65,7 +66,10 @@ func build(t testing.TB) string {
 	return programs.dir
 }
 
-// suite is gateway, auth, query and authoring over servers, with a key of all scopes.
+// mailFrom is the address that mails are from.
+const mailFrom = "hub@company.example"
+
+// suite is the services over servers, with a key of all scopes.
 type suite struct {
 	t       testing.TB
 	bin     string
@@ -76,7 +80,9 @@ type suite struct {
 	url     string
 	key     string
 	redis   *servers.Redis
+	smtp    *hubtest.SMTP
 	store   hubtest.WriteStoreDB
+	calls   atomic.Int64
 }
 
 type options struct {
@@ -84,7 +90,14 @@ type options struct {
 	// gateways is how many replicas of the edge run; 1 by default.
 	gateways int
 	scale    string
+	// postgres is a server of the test's own.
+	postgres *servers.Postgres
+	// smtp changes what the mail server does.
+	smtp servers.SMTPHooks
 }
+
+// services are those behind the gateway, in any order.
+var services = []string{"auth", "query", "authoring", "review-control"}
 
 type logs struct {
 	mu sync.Mutex
@@ -105,7 +118,11 @@ func (l *logs) String() string {
 
 func start(t testing.TB, o options) *suite {
 	t.Helper()
-	s := &suite{t: t, bin: build(t), process: map[string]*servers.Process{}, addr: map[string]string{}, env: map[string][]string{}, logs: &logs{}, redis: hubtest.NewRedis(t), store: hubtest.WriteStore(t)}
+	s := &suite{t: t, bin: build(t), process: map[string]*servers.Process{}, addr: map[string]string{}, env: map[string][]string{}, logs: &logs{}, redis: hubtest.NewRedis(t), smtp: hubtest.NewSMTP(t, servers.SMTPOptions{Hooks: o.smtp})}
+	if o.postgres == nil {
+		o.postgres = hubtest.Postgres(t)
+	}
+	s.store = hubtest.WriteStoreOn(t, o.postgres)
 	admin, readonly := hubtest.SourceDB(t)
 	if o.scale == "" {
 		o.scale = "0.02"
@@ -115,36 +132,44 @@ func start(t testing.TB, o options) *suite {
 	for i := 2; i <= o.gateways; i++ {
 		gateways = append(gateways, fmt.Sprintf("gateway-%d", i))
 	}
-	for _, name := range append([]string{"auth", "query", "authoring"}, gateways...) {
+	for _, name := range append(slices.Clone(services), gateways...) {
 		port, err := servers.FreePort()
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.addr[name] = fmt.Sprintf("127.0.0.1:%d", port)
 	}
+	s.url = "http://" + s.addr["gateway"]
+	var static []string
+	for _, name := range services {
+		static = append(static, name+"="+s.addr[name])
+	}
 	common := append([]string{
-		"HUB_INTERNAL_KEYS=" + internalKey, "HUB_STATIC=auth=" + s.addr["auth"] + ",query=" + s.addr["query"] + ",authoring=" + s.addr["authoring"],
+		"HUB_INTERNAL_KEYS=" + internalKey, "HUB_STATIC=" + strings.Join(static, ","), "HUB_PUBLIC_URL=" + s.url,
+		"HUB_SMTP_ADDR=" + s.smtp.Addr(), "HUB_SMTP_TLS=none", "HUB_MAIL_FROM=" + mailFrom, "HUB_SEND_PER_MINUTE=60000", "HUB_SEND_RETRY=1s", "HUB_SEND_TIMEOUT=3s",
 		"HUB_REDIS_URL=" + s.redis.URL(0), "HUB_KEY_PEPPER=" + pepper, "HUB_MIGRATE_URL=" + s.store.OwnerURL,
-		"HUB_SOURCE_DSN=" + readonly, "HUB_CATALOG=" + filepath.Join(hubtest.Root(t), "deploy/catalog.json"), "PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(),
+		"HUB_SOURCE_DSN=" + readonly, "HUB_CATALOG=" + filepath.Join(hubtest.Root(t), "deploy/catalog.json"), "PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), atOnce,
 	}, o.env...)
 	for name := range s.addr {
-		service, _, _ := strings.Cut(name, "-")
+		service := programOf(name)
 		s.env[name] = append([]string{"HUB_ADDR=" + s.addr[name], "HUB_WRITE_STORE_URL=" + s.store.URL(service)}, common...)
 	}
-	for _, name := range []string{"auth", "query", "authoring", "gateway"} {
+	for _, name := range append(slices.Clone(services), "gateway") {
 		s.run(name, s.env[name], "migrate")
 	}
-	for _, name := range append([]string{"auth", "query", "authoring"}, gateways...) {
+	for _, name := range append(slices.Clone(services), gateways...) {
 		s.start(name)
 	}
-	s.url = "http://" + s.addr["gateway"]
 	s.key = s.issue("--scopes", allScopes, "--user-per-minute", "6000000", "--user-burst", "100000", "--service-per-minute", "6000000", "--service-burst", "100000").Key
-	for _, name := range append([]string{"auth", "query", "authoring"}, gateways...) {
+	for _, name := range append(slices.Clone(services), gateways...) {
 		s.ready(name)
 	}
 	t.Cleanup(func() {
 		for _, p := range s.process {
 			p.Kill()
+		}
+		if strings.Contains(s.logs.String(), "WARNING: DATA RACE") {
+			t.Errorf("a service has a data race:\n%s", s.logs)
 		}
 		if t.Failed() && testing.Verbose() {
 			t.Logf("logs of the services:\n%s", s.logs)
@@ -153,11 +178,17 @@ func start(t testing.TB, o options) *suite {
 	return s
 }
 
+// atOnce lets programs with the race detector end without the second that they wait for reports.
+const atOnce = "GORACE=atexit_sleep_ms=0"
+
 // run runs a program to its end and returns what it printed.
 func (s *suite) run(program string, env []string, args ...string) string {
 	s.t.Helper()
 	cmd := exec.Command(filepath.Join(s.bin, program), args...)
-	cmd.Env = env
+	cmd.Env = append(slices.Clone(env), atOnce)
+	if env == nil {
+		cmd.Env = append(os.Environ(), atOnce)
+	}
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
@@ -166,9 +197,17 @@ func (s *suite) run(program string, env []string, args ...string) string {
 	return out.String()
 }
 
+// programOf is the program of a process: gateway-2 is one of gateway's.
+func programOf(name string) string {
+	if strings.HasPrefix(name, "gateway-") {
+		return "gateway"
+	}
+	return name
+}
+
 func (s *suite) start(name string) {
 	s.t.Helper()
-	program, _, _ := strings.Cut(name, "-")
+	program := programOf(name)
 	p, err := servers.StartProgram(servers.Program{Path: filepath.Join(s.bin, program), Args: []string{"serve"}, Env: s.env[name], Dir: s.t.TempDir(), Output: s.logs})
 	if err != nil {
 		s.t.Fatal(err)

@@ -1,0 +1,131 @@
+package e2e_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"hub.internal/pkg/hubtest"
+)
+
+const axeVersion = "4.14.1"
+
+var axe struct {
+	once   sync.Once
+	source string
+	err    error
+}
+
+// installAxe makes the npm package axe-core available, once a machine, and returns its script.
+func installAxe(t testing.TB) string {
+	t.Helper()
+	for _, program := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("no %s here; the accessibility of pages is judged by the npm package axe-core", program)
+		}
+	}
+	axe.once.Do(func() {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			axe.err = err
+			return
+		}
+		dir := filepath.Join(cache, "hub", "axe-core-"+axeVersion)
+		script := filepath.Join(dir, "node_modules", "axe-core", "axe.min.js")
+		if _, err := os.Stat(filepath.Join(dir, "node_modules", ".package-lock.json")); err != nil {
+			if axe.err = os.MkdirAll(dir, 0o755); axe.err != nil {
+				return
+			}
+			for _, name := range []string{"package.json", "package-lock.json"} {
+				b, err := os.ReadFile(filepath.Join("testdata", "axe-core", name))
+				if axe.err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), b, 0o644)); axe.err != nil {
+					return
+				}
+			}
+			cmd := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+			cmd.Dir = dir
+			if out, err := cmd.CombinedOutput(); err != nil {
+				axe.err = fmt.Errorf("npm ci: %w: %s", err, out)
+				return
+			}
+		}
+		b, err := os.ReadFile(script)
+		axe.source, axe.err = string(b), err
+	})
+	if axe.err != nil {
+		t.Skipf("axe-core cannot be installed: %v", axe.err)
+	}
+	return axe.source
+}
+
+// violation is a rule that a page breaks, and where.
+type violation struct {
+	ID, Help string
+	Nodes    []struct{ HTML, FailureSummary string }
+}
+
+// violations is what axe says of the page.
+func (p *page) violations() (list []violation) {
+	p.t.Helper()
+	source := installAxe(p.t)
+	// A page's policy is for what the page brings; this script is the reader's.
+	p.Evaluate("void (window.axe ?? (() => {"+source+"\n})())", nil)
+	// The frames of previews run no script, so axe cannot look into them.
+	p.Evaluate("axe.run(document, {resultTypes: ['violations'], iframes: false}).then((r) => r.violations)", &list)
+	return list
+}
+
+// TestAxeSeesBadPages shows that a page that is bad is found to be.
+func TestAxeSeesBadPages(t *testing.T) {
+	installAxe(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprint(w, `<!doctype html><html lang="en"><title>Bad</title><main><h1>Bad</h1><img src="data:,"><input><p style="color:#aaa;background:#fff">pale</p></main>`)
+	}))
+	defer server.Close()
+	p := newPage(t, server.URL)
+	p.Open("/")
+	var found []string
+	for _, v := range p.violations() {
+		found = append(found, v.ID)
+	}
+	for _, id := range []string{"image-alt", "label", "color-contrast"} {
+		if !slices.Contains(found, id) {
+			t.Errorf("axe does not see %s, only %v", id, found)
+		}
+	}
+}
+
+// Inspect judges the page as it is, in light and dark, on a wide and on a narrow window: axe
+// finds nothing, and nothing has to be scrolled sideways. With HUB_SCREENS=1 it keeps what it sees.
+func (p *page) Inspect(name string) {
+	p.t.Helper()
+	for _, scheme := range []string{"light", "dark"} {
+		for _, width := range []int64{1280, 390} {
+			at := fmt.Sprintf("%s-%s-%d", name, scheme, width)
+			p.Look(scheme, width)
+			for _, v := range p.violations() {
+				for _, n := range v.Nodes {
+					p.t.Errorf("%s: %s (%s): %.300s: %s", at, v.ID, v.Help, n.HTML, strings.ReplaceAll(n.FailureSummary, "\n", " "))
+				}
+			}
+			var over int
+			p.Evaluate("Math.max(0, document.documentElement.scrollWidth - innerWidth)", &over)
+			if over > 0 {
+				p.t.Errorf("%s: the page is %d px wider than the window", at, over)
+			}
+			if os.Getenv("HUB_SCREENS") != "" {
+				p.Screenshot(filepath.Join(hubtest.Root(p.t), ".hub", "e2e", "screens", at+".png"))
+			}
+		}
+	}
+	p.Look("light", 1280)
+}

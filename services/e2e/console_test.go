@@ -1,0 +1,206 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/network"
+)
+
+// person is a user of the console.
+type person struct{ ID, Email, Name, Password string }
+
+// person adds a user with auth's own command.
+func (s *suite) person(name string, roles ...string) person {
+	s.t.Helper()
+	u := person{Email: strings.ToLower(strings.ReplaceAll(name, " ", ".")) + "@example.com", Name: name}
+	args := []string{"user", "add", u.Email, "--name", name, "--json"}
+	if len(roles) > 0 {
+		args = append(args, "--roles", strings.Join(roles, ","))
+	}
+	out := s.run("auth", s.env["auth"], args...)
+	if err := json.Unmarshal([]byte(out), &u); err != nil || u.Password == "" {
+		s.t.Fatalf("user add: %v: %s", err, out)
+	}
+	return u
+}
+
+// signedIn opens a window for somebody, at a path of the console.
+func (s *suite) signedIn(t testing.TB, u person, path string) *page {
+	t.Helper()
+	p := newPage(t, s.url)
+	p.Open(path)
+	p.signIn(u.Email, u.Password)
+	if want, _, _ := strings.Cut(path, "?"); p.Path() != want && path != "/" {
+		t.Fatalf("the log-in leads to %s, not to %s", p.URL(), path)
+	}
+	return p
+}
+
+func (p *page) signIn(email, password string) {
+	p.t.Helper()
+	p.Field("E-mail").Fill(email)
+	p.Field("Password").Fill(password)
+	p.Button("Sign in").Click()
+}
+
+func TestConsole(t *testing.T) {
+	s := start(t, options{})
+	ada := s.person("Ada Lovelace", "reviewer")
+	bob := s.person("Bob", "admin")
+	nobody := s.person("Nobody")
+
+	t.Run("wrong password", func(t *testing.T) {
+		p := newPage(t, s.url)
+		p.Open("/account/sessions")
+		if p.Path() != "/login" {
+			t.Fatalf("without a session one lands at %s", p.URL())
+		}
+		p.signIn(ada.Email, "a wrong one, surely")
+		wrong := p.Notice()
+		if p.Path() != "/login" || p.Status() != 401 || p.Field("E-mail").Value() != ada.Email || p.Field("Password").Value() != "" {
+			t.Errorf("%d %s", p.Status(), p.URL())
+		}
+		p.signIn("somebody.else@example.com", "a wrong one, surely")
+		if unknown := p.Notice(); unknown != wrong || wrong == "" {
+			t.Errorf("a wrong password is answered %q, an unknown address %q", wrong, unknown)
+		}
+		p.signIn(ada.Email, ada.Password)
+		if p.Path() != "/account/sessions" {
+			t.Errorf("the log-in leads to %s", p.URL())
+		}
+		p.Sees("Ada Lovelace")
+	})
+
+	t.Run("cookie", func(t *testing.T) {
+		p := newPage(t, s.url)
+		p.Open("/login")
+		do(p, network.SetCookie, network.SetCookieParams{Name: "__Host-hub", Value: strings.Repeat("A", 43), URL: s.url, Path: "/", Secure: new(true), HTTPOnly: new(true)})
+		p.Open("/login")
+		p.signIn(ada.Email, ada.Password)
+		var held []*network.Cookie
+		for _, c := range do(p, network.GetCookies, network.GetCookiesParams{}).Cookies {
+			if strings.HasPrefix(c.Name, "__Host-hub") && !strings.Contains(c.Name, "flash") {
+				held = append(held, c)
+			}
+		}
+		if len(held) != 1 || held[0].Value == strings.Repeat("A", 43) || !held[0].HTTPOnly || !held[0].Secure || held[0].SameSite != network.CookieSameSiteLax || !held[0].Session || held[0].Path != "/" {
+			t.Errorf("cookies %+v", held)
+		}
+		var seen string
+		if p.Evaluate("document.cookie", &seen); seen != "" {
+			t.Errorf("scripts see %q", seen)
+		}
+	})
+
+	t.Run("sign out", func(t *testing.T) {
+		p := s.signedIn(t, ada, "/account/sessions")
+		p.Button("Sign out").Click()
+		p.Sees("You are signed out.")
+		if p.Path() != "/login" {
+			t.Errorf("signing out leads to %s", p.URL())
+		}
+		p.Back()
+		if p.Path() != "/login" {
+			t.Errorf("the back button shows %s", p.URL())
+		}
+		p.SeesNot(ada.Email)
+		if p.Open("/account/sessions"); p.Path() != "/login" {
+			t.Errorf("after signing out %s is served", p.URL())
+		}
+	})
+
+	t.Run("sessions", func(t *testing.T) {
+		eve := s.person("Eve", "reviewer")
+		here, there := s.signedIn(t, eve, "/account/sessions"), s.signedIn(t, eve, "/account/sessions")
+		here.Reload()
+		if n := here.role("Sign out Chrome", false, "button").Count(); n != 2 {
+			t.Fatalf("%d sessions are listed, not 2", n)
+		}
+		here.Button("Sign out all other browsers").Click()
+		here.Sees("The other browser is signed out.")
+		signedOut := func() bool { there.Reload(); return there.Path() == "/login" } // two seconds later at most
+		there.eventually("the other browser is signed out", signedOut)
+		there.signIn(eve.Email, eve.Password)
+		here.Reload()
+		here.Field("Current password").Fill("a wrong one, surely")
+		here.Field("New password").Fill("correct horse battery staple")
+		here.Button("Change password").Click()
+		here.Sees("This is not your current password.")
+		here.Field("Current password").Fill(eve.Password)
+		here.Field("New password").Fill("correct horse battery staple")
+		here.Button("Change password").Click()
+		here.Sees("Your password is changed.")
+		there.eventually("the other browser is signed out with the old password", signedOut)
+		there.signIn(eve.Email, eve.Password)
+		if there.Status() != 401 {
+			t.Errorf("the old password still opens %s", there.URL())
+		}
+		there.signIn(eve.Email, "correct horse battery staple")
+		if there.Path() != "/account/sessions" {
+			t.Errorf("the new password leads to %s", there.URL())
+		}
+	})
+
+	t.Run("roles", func(t *testing.T) {
+		windows := map[string]*page{"reviewer": s.signedIn(t, ada, "/account/sessions"), "admin": s.signedIn(t, bob, "/account/sessions"), "": s.signedIn(t, nobody, "/account/sessions")}
+		for _, m := range manifests(t) {
+			for _, r := range m.Console {
+				if r.Public {
+					continue
+				}
+				for role, p := range windows {
+					want := http.StatusOK
+					if r.Role != "" && r.Role != role {
+						want = http.StatusForbidden
+					}
+					if status := p.Open(r.Prefix); status != want {
+						t.Errorf("%s answers the role %q with %d, want %d", r.Prefix, role, status, want)
+					}
+					if shown := r.Title == "" || p.Link(r.Title).Count() > 0; want == http.StatusForbidden && shown && r.Title != "" {
+						t.Errorf("the navigation shows %s to the role %q", r.Prefix, role)
+					}
+					if want == http.StatusForbidden {
+						p.Sees("This page is for users with the role " + r.Role)
+					}
+				}
+			}
+		}
+		if status := windows["reviewer"].Open("/account/nothing"); status != http.StatusNotFound {
+			t.Errorf("an unknown page answers %d", status)
+		}
+	})
+
+	t.Run("other sites", func(t *testing.T) {
+		p := s.signedIn(t, ada, "/account/sessions")
+		p.hostile = true
+		other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			switch r.URL.Path {
+			case "/form":
+				fmt.Fprintf(w, `<form method="post" action="%s/logout"><button>Win a prize</button></form>`, s.url)
+			case "/frame":
+				fmt.Fprintf(w, `<p>Look here</p><iframe src="%s/account/sessions" width="800" height="600"></iframe>`, s.url)
+			}
+		}))
+		defer other.Close()
+		p.openForeign(other.URL + "/form")
+		p.Button("Win a prize").Click()
+		p.Sees("This request came from another site")
+		if status := p.Open("/account/sessions"); status != 200 || p.Path() != "/account/sessions" {
+			t.Errorf("another site's form has signed the user out: %d %s", status, p.URL())
+		}
+		p.openForeign(other.URL + "/frame")
+		for _, child := range do(p, pageFrames, cdp.Empty{}).FrameTree.ChildFrames {
+			if u, err := url.Parse(child.Frame.URL); err == nil && strings.HasPrefix(child.Frame.URL, s.url) {
+				t.Errorf("another site can frame %s", u.Path)
+			}
+		}
+	})
+}

@@ -1,0 +1,356 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+
+	"hub.internal/pkg/hubtest"
+)
+
+// TestReview is what people do, and do wrong, at the page of a draft.
+func TestReview(t *testing.T) {
+	s := start(t, options{})
+	ada, bob := s.person("Ada Lovelace", "reviewer", "admin"), s.person("Bob Babbage", "reviewer")
+	open := func(t *testing.T, u person, o draftOptions) (*page, string) {
+		t.Helper()
+		if o.targets == 0 {
+			o.targets = 3
+		}
+		o.name = t.Name()
+		id := s.queued(t, s.draft(t, o))
+		return s.signedIn(t, u, "/drafts/"+id), id
+	}
+	counts := func(t *testing.T, id string, status string, pending, approved, rejected int) {
+		t.Helper()
+		var d listed
+		hubtest.Eventually(t, fmt.Sprintf("%s: %d pending, %d approved, %d rejected", status, pending, approved, rejected), func() bool {
+			d = s.listed(t, id)
+			return d.Status == status && d.Decisions.Pending == pending && d.Decisions.Approved == approved && d.Decisions.Rejected == rejected
+		})
+	}
+
+	t.Run("double click", func(t *testing.T) {
+		p, id := open(t, ada, draftOptions{})
+		p.Button("Approve").In(p.Target(0)).DoubleClick()
+		p.Target(0).Shows("Approved")
+		counts(t, id, "in_review", 2, 1, 0)
+		if n := s.decisions(t, id, 0); n != 1 {
+			t.Errorf("two clicks made %d decisions", n)
+		}
+		p.SeesNot("somebody else")
+		p.Button("Approve shown").DoubleClick()
+		p.Sees("That ends the review. 3 mails are on their way.")
+		hubtest.Eventually(t, "it is sent", func() bool { return s.listed(t, id).Status == "sent" })
+	})
+
+	t.Run("two reviewers at once", func(t *testing.T) {
+		first, id := open(t, ada, draftOptions{})
+		second := s.signedIn(t, bob, "/drafts/"+id)
+		// Both look at the same page; the slower one has to hear of the other.
+		first.Button("Approve").In(first.Target(0)).Click()
+		first.Target(0).Shows("Approved")
+		note := second.role("Note", false, "textbox").In(second.Target(0))
+		note.Fill("I thought about this for long")
+		second.Button("Reject").In(second.Target(0)).Click()
+		second.Sees(ada.Email)
+		if notice := second.Notice(); notice == "" || note.Value() != "I thought about this for long" {
+			t.Errorf("the loser is told %q, and has the note %q", notice, note.Value())
+		}
+		counts(t, id, "in_review", 2, 1, 0)
+		second.Button("Reject").In(second.Target(0)).Click() // having seen it
+		second.Target(0).Shows("Rejected")
+		counts(t, id, "in_review", 2, 0, 1)
+		// And really at once.
+		var both sync.WaitGroup
+		for p, button := range map[*page]string{first: "Approve", second: "Reject"} {
+			if f := p.Button(button).In(p.Target(1)); f.Count() != 1 {
+				t.Fatalf("%s is not there", f)
+			}
+			both.Go(func() { p.Button(button).In(p.Target(1)).clicks(1) })
+		}
+		both.Wait()
+		first.Settle()
+		second.Settle()
+		d := s.listed(t, id)
+		hubtest.Eventually(t, "the race is counted", func() bool { d = s.listed(t, id); return d.Decisions.Pending == 1 })
+		won := map[bool]string{true: "Approved", false: "Rejected"}[d.Decisions.Approved == 1]
+		first.Reload()
+		second.Reload()
+		for _, p := range []*page{first, second} {
+			if !strings.Contains(p.Target(1).Text(), won) {
+				t.Errorf("%s won, and a page shows %s", won, p.Target(1).Text())
+			}
+		}
+		if n := s.decisions(t, id, 1); n != 1 {
+			t.Errorf("the race made %d decisions", n)
+		}
+	})
+
+	t.Run("back button", func(t *testing.T) {
+		p, id := open(t, ada, draftOptions{})
+		p.Open("/drafts")
+		p.Link(t.Name()).Click()
+		p.Button("Approve").In(p.Target(0)).Click()
+		p.Target(0).Shows("Approved")
+		p.Open("/drafts")
+		p.Back()
+		if text := p.Target(0).Text(); !strings.Contains(text, "Approved") {
+			t.Errorf("after going back the target shows %s", text)
+		}
+		p.Button("Reject").In(p.Target(1)).Click()
+		p.Target(1).Shows("Rejected")
+		counts(t, id, "in_review", 1, 1, 1)
+	})
+
+	t.Run("stale page", func(t *testing.T) {
+		p, id := open(t, ada, draftOptions{})
+		q := s.signedIn(t, bob, "/drafts/"+id)
+		q.Field("Why").Fill("Changed our minds")
+		q.Button("Cancel draft").Click()
+		q.Sees("The draft is cancelled. Nothing of it is sent.")
+		p.Button("Approve").In(p.Target(0)).Click()
+		p.Sees("The review has ended: the draft is cancelled")
+		p.Reload()
+		p.Sees("This draft was cancelled.")
+		if n := p.Button("Approve").Count() + p.Button("Cancel draft").Count(); n != 0 {
+			t.Errorf("%d buttons are left on a cancelled draft", n)
+		}
+		counts(t, id, "cancelled", 3, 0, 0)
+	})
+
+	t.Run("session ends meanwhile", func(t *testing.T) {
+		carol := s.person("Carol", "reviewer")
+		p, id := open(t, carol, draftOptions{})
+		s.run("auth", s.env["auth"], "user", "disable", carol.Email)
+		p.eventually("the session has ended", func() bool {
+			p.Button("Approve").In(p.Target(0)).Click()
+			return p.Path() == "/login"
+		})
+		if d := s.listed(t, id); d.Decisions.Approved > 1 {
+			t.Errorf("after the session: %+v", d)
+		}
+	})
+
+	t.Run("four eyes", func(t *testing.T) {
+		p, id := open(t, ada, draftOptions{createdBy: strings.ToUpper(ada.Email)})
+		p.Sees("You made this draft")
+		if n := p.Button("Approve").Count() + p.Button("Reject").Count() + p.Button("Approve shown").Count(); n != 0 {
+			t.Errorf("the maker of a draft has %d buttons to decide on it", n)
+		}
+		q := s.signedIn(t, bob, "/drafts/"+id)
+		forms := q.forms()
+		p.Evaluate("document.cookie", nil)
+		// The same forms, sent by the one who made the draft.
+		tried := 0
+		for _, f := range forms {
+			if strings.Contains(f.path, "/decide") || strings.Contains(f.path, "/approve-shown") {
+				tried++
+				if status := p.post(f); status < 400 && f.path != "/drafts/"+id+"/approve-shown" {
+					t.Errorf("%s answers %d", f, status)
+				}
+			}
+		}
+		if tried < 7 {
+			t.Errorf("only %d forms were tried", tried)
+		}
+		counts(t, id, "in_review", 3, 0, 0)
+		q.Button("Approve shown").Click()
+		q.Sees("That ends the review.")
+	})
+
+	t.Run("rejected", func(t *testing.T) {
+		p, id := open(t, ada, draftOptions{targets: 2})
+		before := len(s.smtp.Mails())
+		p.Button("Reject").In(p.Target(0)).Click()
+		p.Target(0).Shows("Rejected")
+		p.Button("Reject").In(p.Target(1)).Click()
+		p.Sees("Nothing was approved, so nothing is sent.")
+		counts(t, id, "rejected", 0, 0, 2)
+		if n := len(s.smtp.Mails()); n != before {
+			t.Errorf("%d mails of a rejected draft have left", n-before)
+		}
+	})
+
+	t.Run("keyboard", func(t *testing.T) {
+		p, id := open(t, ada, draftOptions{targets: 4})
+		current := func() string {
+			var index string
+			p.Evaluate("document.querySelector('[data-item][data-current]')?.id ?? ''", &index)
+			return index
+		}
+		p.Press("?")
+		p.Sees("Approve the current target")
+		p.Press(kb.Escape)
+		p.Press("j")
+		if current() == "" {
+			t.Fatal("j makes no target the current one")
+		}
+		p.Press("k", "k", "k")
+		if current() != "t-0" {
+			t.Errorf("k leads to %s", current())
+		}
+		press := func(key, id, done string) {
+			t.Helper()
+			p.eventually(key+" at "+id, func() bool {
+				if current() != id {
+					return false
+				}
+				p.Press(key)
+				var text string
+				p.Evaluate("document.getElementById('"+id+"').innerText", &text)
+				return strings.Contains(text, done)
+			})
+		}
+		press("a", "t-0", "Approved")
+		press("r", "t-1", "Rejected")
+		p.Press("j", "j", "j")
+		if current() != "t-3" {
+			t.Errorf("j leads to %s", current())
+		}
+		// A key in a field is a letter.
+		p.role("Note", false, "textbox").In(p.Target(3)).Focus()
+		p.Press("a", "r", "j")
+		if v := p.role("Note", false, "textbox").In(p.Target(3)).Value(); v != "arj" {
+			t.Errorf("the note is %q", v)
+		}
+		counts(t, id, "in_review", 2, 1, 1)
+		// Everything can be reached by Tab alone.
+		p.Reload()
+		reached := map[string]bool{}
+		for range 80 {
+			p.Press(kb.Tab)
+			var at string
+			p.Evaluate("document.activeElement.innerText?.trim() || document.activeElement.name || document.activeElement.tagName", &at)
+			reached[at] = true
+		}
+		for _, name := range []string{"Approve", "Reject", "Approve shown", "Cancel draft", "note", "Sign out", "q"} {
+			if !reached[name] {
+				t.Errorf("Tab does not reach %q", name)
+			}
+		}
+	})
+
+	t.Run("without JavaScript", func(t *testing.T) {
+		id := s.queued(t, s.draft(t, draftOptions{name: t.Name(), targets: 4}))
+		p := newPage(t, s.url)
+		p.WithoutJavaScript()
+		p.Open("/drafts")
+		p.signIn(ada.Email, ada.Password)
+		p.Link(t.Name()).Click()
+		if p.Path() != "/drafts/"+id {
+			t.Fatalf("the list leads to %s", p.URL())
+		}
+		p.role("Note", false, "textbox").In(p.Target(0)).Fill("Without scripts")
+		p.Button("Approve").In(p.Target(0)).Click()
+		p.Target(0).Shows("Approved")
+		p.Target(0).Shows("Without scripts")
+		p.Button("Reject").In(p.Target(1)).Click()
+		p.Target(1).Shows("Rejected")
+		p.Link("To decide 2").Click()
+		if n := p.role("", false, "article").Count(); n != 2 {
+			t.Errorf("%d targets are left to decide, not 2", n)
+		}
+		p.Open("/drafts/" + id + "/targets/2")
+		p.Button("Reject").Click()
+		p.Target(0).Shows("Rejected")
+		p.Open("/drafts/" + id)
+		p.Button("Approve shown").Click()
+		p.Sees("That ends the review. 2 mails are on their way.")
+		hubtest.Eventually(t, "it is sent", func() bool { return s.listed(t, id).Status == "sent" })
+		p.Reload()
+		p.Sees("2 of 2 sent")
+		p.Open("/admin/suppressions")
+		p.Field("E-mail").Fill("not an address")
+		p.Field("Reason").Fill("Try")
+		p.Field("E-mail").Fill("without.scripts@example.com")
+		p.Button("Add").Click()
+		p.Sees("without.scripts@example.com is on the list now.")
+		p.Button("Sign out").Click()
+		p.Sees("You are signed out.")
+	})
+
+	t.Run("search and filters", func(t *testing.T) {
+		p, id := open(t, ada, draftOptions{targets: 6})
+		contacts := s.contacts(t, 6)
+		p.Button("Reject").In(p.Target(2)).Click()
+		p.Target(2).Shows("Rejected")
+		p.Open("/drafts/" + id + "?decision=rejected")
+		if n := p.role("", false, "article").Count(); n != 1 || !strings.Contains(p.Target(0).Text(), contacts[2].Email) {
+			t.Errorf("%d targets are rejected: %s", n, p.Text())
+		}
+		p.Open("/drafts/" + id)
+		p.role("Search by name", false, "searchbox").Fill(contacts[4].Email)
+		p.Button("Search").Click()
+		if n := p.role("", false, "article").Count(); n != 1 || !strings.Contains(p.Target(0).Text(), contacts[4].Email) {
+			t.Errorf("the search finds %d", n)
+		}
+		p.Button("Approve").In(p.Target(0)).Click()
+		p.Target(0).Shows("Approved")
+		for _, path := range []string{"/drafts/999999", "/drafts/x", "/drafts/" + id + "/targets/99", "/drafts/" + id + "/targets/-1", "/drafts/" + id + "/targets/0/preview/x"} {
+			if status := p.Open(path); status != http.StatusNotFound {
+				t.Errorf("%s answers %d", path, status)
+			}
+		}
+		// A decision is never taken by looking.
+		for _, path := range []string{"/drafts/" + id + "/decide", "/drafts/" + id + "/approve-shown", "/drafts/" + id + "/cancel"} {
+			if status := p.Open(path + "?choice=approved&target=0:x:0"); status < 400 {
+				t.Errorf("GET %s answers %d", path, status)
+			}
+		}
+		counts(t, id, "in_review", 4, 1, 1)
+	})
+
+	t.Run("suppression list", func(t *testing.T) {
+		p := s.signedIn(t, ada, "/admin/suppressions")
+		file := filepath.Join(t.TempDir(), "leavers.csv")
+		if err := os.WriteFile(file, []byte("\ufeffemail;reason\nkim@leavers.example;\"asked; by post\"\nKIM@leavers.example;again\nno address;x\n;empty\n\"open\nlee@leavers.example;\n<script>alert(1)</script>@x;y\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		p.role("CSV file", false, "button", "textbox").Upload(file)
+		p.Field("Reason for lines without one").Fill("From the old system")
+		p.Button("Import").Click()
+		p.Sees("leavers.csv")
+		p.Sees("Back to the list")
+		for _, text := range []string{"Done", "no address", "<script>alert(1)</script>@x"} {
+			p.Sees(text)
+		}
+		p.Open("/admin/suppressions?q=%40leavers.example")
+		p.Sees("kim@leavers.example")
+		p.Sees("lee@leavers.example")
+		p.Sees("From the old system")
+		p.Sees("asked; by post")
+		p.Field("E-mail").Fill("kim@leavers.example")
+		p.Field("Reason").Fill("Once more")
+		p.Button("Add").Click()
+		p.Sees("was on the list already")
+		p.Open("/admin/suppressions?q=lee@leavers")
+		p.Link("Remove lee@leavers.example").Click()
+		p.Field("Reason").Fill("Came back")
+		p.Button("Remove").Click()
+		p.Sees("lee@leavers.example is no longer on the list.")
+		p.Open("/admin/suppressions?q=lee@leavers")
+		p.Sees("No address matches")
+		empty := filepath.Join(t.TempDir(), "empty.csv")
+		if err := os.WriteFile(empty, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		p.role("CSV file", false, "button", "textbox").Upload(empty)
+		p.Field("Reason for lines without one").Fill("x")
+		p.Button("Import").Click()
+		p.Sees("Choose a file that is not empty.")
+	})
+}
+
+// post sends a form from within the page, with the session that the page has.
+func (p *page) post(a attempt) (status int) {
+	p.t.Helper()
+	p.Evaluate(fmt.Sprintf("fetch(%q, {method: 'POST', body: %q, headers: {'Content-Type': 'application/x-www-form-urlencoded'}, redirect: 'manual'}).then(async (r) => { await r.text().catch(() => {}); return r.status || 303; })", a.path, a.body), &status)
+	return status
+}

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	case name == "stack":
 		quickExit()
 		main()
-	case slices.Contains([]string{"gateway", "auth", "query", "gen"}, name):
+	case slices.Contains([]string{"gateway", "auth", "query", "gen", mailSink}, name):
 		fakeProgram(name)
 	case os.Getenv("FAKE_NAME") != "":
 		fakeService()
@@ -53,7 +53,7 @@ func fakeProgram(name string) {
 		os.Setenv("FAKE_JOURNAL", "journal") // in the repository's root, where programs are run
 	}
 	switch os.Args[1] {
-	case "serve":
+	case "serve", "--smtp": // the sink has no sub-command
 		fakeService()
 	case "apikey":
 		note(name, "issues "+os.Args[4])

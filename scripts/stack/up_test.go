@@ -20,7 +20,7 @@ func TestUpTwice(t *testing.T) {
 		t.Skip("missing servers: ", missing)
 	}
 	c := newCheckout(t)
-	for _, name := range []string{"gateway", "auth", "query", "gen"} {
+	for _, name := range []string{"gateway", "auth", "query", "gen", mailSink} {
 		if err := os.Symlink(os.Args[0], c.bin(name)); err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +60,7 @@ func TestUpTwice(t *testing.T) {
 	}
 
 	first, env := start()
-	for _, name := range []string{"gateway", "auth", "query", "mariadb", "postgres", "redis"} {
+	for _, name := range []string{"gateway", "auth", "query", mailSink, "mariadb", "postgres", "redis"} {
 		if first[name] == 0 {
 			t.Fatalf("%s does not run: %v", name, first)
 		}

@@ -233,6 +233,8 @@ func newCard(d Draft, t TargetView, q targetQuery, may bool) card {
 
 type draftPage struct {
 	Draft Draft
+	// From is whom recipients see the mails come from.
+	From  Address
 	Bars  bars
 	Query targetQuery
 	Cards []card
@@ -295,7 +297,7 @@ func (c *Console) renderDraft(w http.ResponseWriter, r *http.Request, by Reviewe
 	if err != nil {
 		return err
 	}
-	p := draftPage{Draft: d, Bars: barsOf(d.Status, d.Counts), Query: q, Mine: d.Maker.Is(by), Refusal: refused, Filters: filtersOf(d, q),
+	p := draftPage{Draft: d, From: c.service.From(Address{d.SenderName, d.SenderEmail}), Bars: barsOf(d.Status, d.Counts), Query: q, Mine: d.Maker.Is(by), Refusal: refused, Filters: filtersOf(d, q),
 		Cancels: d.Status == Drafted || d.Status == InReview || d.Status == Approved && d.Review != nil && !d.Review.Attempted}
 	p.May = d.Status == InReview && !p.Mine
 	for _, t := range page.Targets {

@@ -101,6 +101,18 @@ func (s *Service) Deliver(ctx context.Context, id ID, index int) (again time.Dur
 	return s.record(ctx, r, t, attempt, begun, sent)
 }
 
+// From is the mailbox that recipients see: the draft's own, or Hub's under the draft's name.
+func (s *Service) From(draft Address) Address {
+	from := s.c.From
+	if draft.Name != "" {
+		from.Name = draft.Name
+	}
+	if draft.Email != "" {
+		from = draft
+	}
+	return from
+}
+
 // message is the mail of a target, if it is the one that was approved.
 func (s *Service) message(ctx context.Context, r Review, t Target) (Message, error) {
 	var mail Mail
@@ -111,13 +123,7 @@ func (s *Service) message(ctx context.Context, r Review, t Target) (Message, err
 	if err != nil {
 		return Message{}, err
 	}
-	from := s.c.From
-	if r.Sender.Name != "" {
-		from.Name = r.Sender.Name
-	}
-	if r.Sender.Email != "" {
-		from = r.Sender
-	}
+	from := s.From(r.Sender)
 	var random [16]byte
 	_, _ = rand.Read(random[:]) // it never fails
 	m := Message{ID: hex.EncodeToString(random[:]) + "@" + EmailDomain(from.Email), Date: s.now(), From: from, To: Address{t.ToName, t.ToEmail}, Sender: s.c.From, Subject: mail.Subject, Text: mail.Body,

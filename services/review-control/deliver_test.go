@@ -548,3 +548,18 @@ func TestNewsAreTold(t *testing.T) {
 		t.Errorf("%+v", row)
 	}
 }
+
+// TestFrom is whom recipients see, and reviewers before them.
+func TestFrom(t *testing.T) {
+	s := reviewcontrol.New(reviewcontrol.Config{From: reviewcontrol.Address{Name: "Hub", Email: "hub@hub.example"}})
+	for _, c := range []struct{ draft, want reviewcontrol.Address }{
+		{reviewcontrol.Address{}, reviewcontrol.Address{Name: "Hub", Email: "hub@hub.example"}},
+		{reviewcontrol.Address{Name: "Kim"}, reviewcontrol.Address{Name: "Kim", Email: "hub@hub.example"}},
+		{reviewcontrol.Address{Email: "kim@shop.example"}, reviewcontrol.Address{Email: "kim@shop.example"}},
+		{reviewcontrol.Address{Name: "Kim", Email: "kim@shop.example"}, reviewcontrol.Address{Name: "Kim", Email: "kim@shop.example"}},
+	} {
+		if got := s.From(c.draft); got != c.want {
+			t.Errorf("%+v: %+v, want %+v", c.draft, got, c.want)
+		}
+	}
+}

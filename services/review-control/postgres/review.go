@@ -215,6 +215,10 @@ func earlier(ctx context.Context, tx pgx.Tx, in reviewcontrol.Intent) (reviewcon
 	if !errors.Is(err, pgx.ErrNoRows) {
 		return reviewcontrol.Intent{}, err
 	}
+	// What kept the intent out may have ended between our two statements.
+	if err := endedOtherwise(ctx, tx, in.Key); err != nil {
+		return reviewcontrol.Intent{}, err
+	}
 	return reviewcontrol.Intent{}, queueing()
 }
 

@@ -54,7 +54,7 @@ func build(t testing.TB) string {
 		if raceEnabled {
 			args = append(args, "-race")
 		}
-		cmd := exec.Command("go", append(args, "./services/gateway/cmd/...", "./services/auth/cmd/...", "./services/authoring/cmd/...", "./services/review-control/cmd/...", "./services/query/cmd/...", "./scripts/gen")...)
+		cmd := exec.Command("go", append(args, "./services/gateway/cmd/...", "./services/auth/cmd/...", "./services/authoring/cmd/...", "./services/review-control/cmd/...", "./services/query/cmd/...", "./scripts/gen", "./scripts/mailsink")...)
 		cmd.Dir = hubtest.Root(t)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			programs.err = fmt.Errorf("%w: %s", err, out)

@@ -1,0 +1,172 @@
+package reviewcontrol
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/web"
+)
+
+// decide takes a decision on one target.
+func (c *Console) decide(w http.ResponseWriter, r *http.Request, by Reviewer, id ID) error {
+	form, err := web.Form(r)
+	if err != nil {
+		return err
+	}
+	shown, err := shownOf(id, form.Get("target"))
+	if err != nil {
+		return err
+	}
+	back, _ := url.ParseQuery(form.Get("back")) // what cannot be read is the whole draft
+	q := queryOf(back)
+	review, err := c.service.Decide(r.Context(), by, id, shown, Choice(form.Get("choice")), form.Get("note"))
+	if err != nil {
+		return c.refuse(w, r, by, id, q, refusal{shown.Index, sentence(err), form.Get("note")}, err)
+	}
+	done := fmt.Sprintf("Target %s is %s.", web.Number(shown.Index+1), Choice(form.Get("choice")))
+	if review.Status != InReview {
+		web.Done(w, r, ended(review))
+		if partial(r) {
+			w.Header().Set("HX-Refresh", "true")
+			return nil
+		}
+		return web.Go(w, r, q.at(id, shown.Index))
+	}
+	if partial(r) {
+		return c.decided(w, r, 0, Draft{ID: id, Status: review.Status, Counts: review.Counts, Review: &review}, q, shown.Index, true, refusal{Index: -1}, done)
+	}
+	web.Done(w, r, done)
+	return web.Go(w, r, q.at(id, shown.Index))
+}
+
+// ended tells what the end of a review means.
+func ended(r Review) string {
+	switch n := r.Counts.Approved; {
+	case r.Status == Rejected:
+		return "That ends the review. Nothing was approved, so nothing is sent."
+	case n == 1:
+		return "That ends the review. 1 mail is on its way."
+	default:
+		return "That ends the review. " + web.Number(n) + " mails are on their way."
+	}
+}
+
+// refuse shows the page again with what stopped the decision, and the note that was typed.
+func (c *Console) refuse(w http.ResponseWriter, r *http.Request, by Reviewer, id ID, q targetQuery, why refusal, err error) error {
+	f := fault.From(err)
+	if !slices.Contains([]fault.Code{fault.Conflict, fault.Scope, fault.Validation}, f.Code) {
+		return err
+	}
+	if partial(r) {
+		d, err := c.service.Draft(r.Context(), id)
+		if err != nil {
+			return err
+		}
+		return c.decided(w, r, f.Status(), d, q, why.Index, d.Status == InReview && !d.Maker.Is(by), why, "")
+	}
+	if q.Alone {
+		return c.renderTarget(w, r, by, id, why.Index, f.Status(), why)
+	}
+	return c.renderDraft(w, r, by, id, q, f.Status(), why)
+}
+
+// decidedPart is a target after a decision, with what else on the page has changed.
+type decidedPart struct {
+	Card    card
+	Page    draftPage
+	Message string
+}
+
+func (c *Console) decided(w http.ResponseWriter, r *http.Request, status int, d Draft, q targetQuery, index int, may bool, why refusal, message string) error {
+	t, err := c.service.Target(r.Context(), d.ID, index)
+	if err != nil {
+		return err
+	}
+	x := card{TargetView: t, Draft: d.ID, Query: q.Encode(), Queued: true, May: may, Refusal: why}
+	return c.site.RenderPart(w, r, "draft", "decided", web.Page{Status: status,
+		Data: decidedPart{x, draftPage{Draft: d, Bars: barsOf(d.Status, d.Counts), Filters: filtersOf(d, q)}, message}})
+}
+
+// shownOf reads what a page showed: index:hash:revision.
+func shownOf(id ID, text string) (Shown, error) {
+	parts := strings.Split(text, ":")
+	if len(parts) != 3 {
+		return Shown{}, fault.New(fault.Validation, "The form does not say which target it is for. Open the page again.")
+	}
+	index, err := pathIndex(id, parts[0])
+	if err != nil {
+		return Shown{}, err
+	}
+	revision, err := strconv.Atoi(parts[2])
+	if err != nil || revision < 0 {
+		return Shown{}, fault.New(fault.Validation, "The form does not say what it showed. Open the page again.")
+	}
+	return Shown{Index: index, Hash: parts[1], Revision: revision}, nil
+}
+
+// sentence is what a person reads of an error.
+func sentence(err error) string {
+	for _, problem := range web.Problems(err) {
+		return problem
+	}
+	return fault.From(err).Message
+}
+
+func (c *Console) approveShown(w http.ResponseWriter, r *http.Request, by Reviewer, id ID) error {
+	form, err := web.Form(r)
+	if err != nil {
+		return err
+	}
+	var shown []Shown
+	for _, text := range form["target"] {
+		x, err := shownOf(id, text)
+		if err != nil {
+			return err
+		}
+		shown = append(shown, x)
+	}
+	back, _ := url.ParseQuery(form.Get("back")) // what cannot be read is the whole draft
+	to := queryOf(back).page(id, -1)
+	if len(shown) == 0 {
+		web.Wrong(w, r, "Nothing on that page was left to approve.")
+		return web.Go(w, r, to)
+	}
+	n, review, err := c.service.ApproveShown(r.Context(), by, id, shown)
+	switch f := fault.From(err); {
+	case err == nil && review.Status != InReview:
+		web.Done(w, r, ended(review))
+	case err == nil && n == 0:
+		web.Done(w, r, "Nothing changed: all of them were decided on already.")
+	case err == nil && n == 1:
+		web.Done(w, r, "1 target is approved.")
+	case err == nil:
+		web.Done(w, r, web.Number(n)+" targets are approved.")
+	case slices.Contains([]fault.Code{fault.Conflict, fault.Scope, fault.Validation}, f.Code):
+		web.Wrong(w, r, sentence(err))
+	default:
+		return err
+	}
+	return web.Go(w, r, to)
+}
+
+func (c *Console) cancel(w http.ResponseWriter, r *http.Request, by Reviewer, id ID) error {
+	form, err := web.Form(r)
+	if err != nil {
+		return err
+	}
+	err = c.service.Cancel(r.Context(), by, id, form.Get("note"))
+	switch f := fault.From(err); {
+	case err == nil:
+		web.Done(w, r, "The draft is cancelled. Nothing of it is sent.")
+	case slices.Contains([]fault.Code{fault.Conflict, fault.Scope, fault.Validation}, f.Code):
+		web.Wrong(w, r, sentence(err))
+	default:
+		return err
+	}
+	return web.Go(w, r, "/drafts/"+id.String())
+}

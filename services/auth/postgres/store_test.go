@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -60,21 +59,8 @@ func sealed(n int) auth.Sealed {
 
 func entry() audit.Entry { return audit.Entry{At: time.Now(), Tool: "test", Outcome: audit.OK} }
 
-func TestMigrateRepeatsAndRunsTwiceAtOnce(t *testing.T) {
-	t.Parallel()
-	db := hubtest.WriteStore(t)
-	var wg sync.WaitGroup
-	for range 3 {
-		wg.Go(func() {
-			if err := postgres.Migrate(t.Context(), db.OwnerURL); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	if err := open(t, db.URL("auth")).Ready(t.Context()); err != nil {
-		t.Error(err)
-	}
+func TestStoreOfTheHouse(t *testing.T) {
+	hubtest.ExerciseStore(t, "auth", postgres.Migrate, postgres.Open)
 }
 
 func TestWhatTheRoleMayNotDo(t *testing.T) {
@@ -203,26 +189,6 @@ func TestNotFound(t *testing.T) {
 	}
 	if _, found, err := s.Find(t.Context(), nil); found || err != nil {
 		t.Errorf("found a key without a hash: %v", err)
-	}
-}
-
-func TestErrorsNameWhatToFix(t *testing.T) {
-	t.Parallel()
-	empty := hubtest.WriteStore(t)
-	if err := open(t, empty.URL("auth")).Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "auth migrate") {
-		t.Errorf("no tables: %v", err)
-	}
-	db := migrated(t)
-	if err := open(t, db.URL("query")).Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "hub_auth") {
-		t.Errorf("another service's role: %v", err)
-	}
-	const password = "not-the-password"
-	wrong := open(t, strings.Replace(db.URL("auth"), "hub_auth-test", password, 1))
-	if err := wrong.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "HUB_WRITE_STORE_URL") || strings.Contains(err.Error(), password) {
-		t.Errorf("wrong password: %v", err)
-	}
-	if _, err := postgres.Open("postgres://u:" + password + "@host:port/db"); err == nil || !strings.Contains(err.Error(), "HUB_WRITE_STORE_URL") || strings.Contains(err.Error(), password) {
-		t.Errorf("bad URL: %v", err)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -87,21 +86,8 @@ func count(t testing.TB, db hubtest.WriteStoreDB, table string) (n int) {
 	return n
 }
 
-func TestMigrateRepeatsAndRunsTwiceAtOnce(t *testing.T) {
-	t.Parallel()
-	db := hubtest.WriteStore(t)
-	var wg sync.WaitGroup
-	for range 3 {
-		wg.Go(func() {
-			if err := postgres.Migrate(t.Context(), db.OwnerURL); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	if err := open(t, db.URL("authoring")).Ready(t.Context()); err != nil {
-		t.Error(err)
-	}
+func TestStoreOfTheHouse(t *testing.T) {
+	hubtest.ExerciseStore(t, "authoring", postgres.Migrate, postgres.Open)
 }
 
 // TestKeysTableIsTheHouses compares the migration with what pkg/postgres says.
@@ -273,22 +259,6 @@ func TestPlans(t *testing.T) {
 				t.Errorf("%s, %s:\n%s", name, mode, plan)
 			}
 		}
-	}
-}
-
-func TestErrorsNameWhatToFix(t *testing.T) {
-	t.Parallel()
-	empty := hubtest.WriteStore(t)
-	if err := open(t, empty.URL("authoring")).Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "authoring migrate") {
-		t.Errorf("no tables: %v", err)
-	}
-	db := migrated(t)
-	if err := open(t, db.URL("query")).Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "hub_authoring") {
-		t.Errorf("another service's role: %v", err)
-	}
-	wrong := open(t, strings.Replace(db.URL("authoring"), "hub_authoring-test", "not-the-password", 1))
-	if err := wrong.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "HUB_WRITE_STORE_URL") || strings.Contains(err.Error(), "not-the-password") {
-		t.Errorf("wrong password: %v", err)
 	}
 }
 

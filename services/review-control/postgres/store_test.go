@@ -9,7 +9,6 @@ import (
 	"os"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -72,21 +71,8 @@ func inReview(t testing.TB, s *postgres.Store, id reviewcontrol.ID, n int) {
 	}
 }
 
-func TestMigrateRepeatsAndRunsTwiceAtOnce(t *testing.T) {
-	t.Parallel()
-	db := hubtest.WriteStore(t)
-	var wg sync.WaitGroup
-	for range 3 {
-		wg.Go(func() {
-			if err := postgres.Migrate(t.Context(), db.OwnerURL); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	if err := open(t, db.URL("review-control")).Ready(t.Context()); err != nil {
-		t.Error(err)
-	}
+func TestStoreOfTheHouse(t *testing.T) {
+	hubtest.ExerciseStore(t, "review-control", postgres.Migrate, func(url string) (*postgres.Store, error) { return postgres.Open(url, 4) })
 }
 
 // TestKeysTableIsTheHouses compares the migration with what pkg/postgres says.
@@ -263,22 +249,6 @@ func TestPlans(t *testing.T) {
 				t.Errorf("%s:\n%s", name, plan)
 			}
 		}
-	}
-}
-
-func TestErrorsNameWhatToFix(t *testing.T) {
-	t.Parallel()
-	empty := hubtest.WriteStore(t)
-	if err := open(t, empty.URL("review-control")).Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "review-control migrate") {
-		t.Errorf("no tables: %v", err)
-	}
-	db := migrated(t)
-	if err := open(t, db.URL("query")).Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "hub_review_control") {
-		t.Errorf("another service's role: %v", err)
-	}
-	wrong := open(t, strings.Replace(db.URL("review-control"), "hub_review_control-test", "not-the-password", 1))
-	if err := wrong.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "HUB_WRITE_STORE_URL") || strings.Contains(err.Error(), "not-the-password") {
-		t.Errorf("wrong password: %v", err)
 	}
 }
 

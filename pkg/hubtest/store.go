@@ -1,0 +1,59 @@
+package hubtest
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+
+	pgstore "hub.internal/pkg/postgres"
+)
+
+// Store is a service's part of the write store, as far as all of them are alike.
+type Store interface {
+	Ready(context.Context) error
+	Close()
+}
+
+// ExerciseStore holds a service's store to what every one promises: its migration repeats and
+// runs at several places at once, and an error of the set-up names what to mend and no
+// secret. service is the discovery name.
+func ExerciseStore[S Store](t *testing.T, service string, migrate func(ctx context.Context, ownerURL string) error, open func(url string) (S, error)) {
+	t.Helper()
+	t.Parallel()
+	ready := func(url string) error {
+		t.Helper()
+		s, err := open(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		return s.Ready(t.Context())
+	}
+	names := func(what string, err error, name, secret string) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), secret) {
+			t.Errorf("%s: %v, which has to name %s", what, err, name)
+		}
+	}
+	db := WriteStore(t)
+	names("no tables", ready(db.URL(service)), service+" migrate", testPassword(pgstore.ServiceRole(service)))
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			if err := migrate(t.Context(), db.OwnerURL); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if err := ready(db.URL(service)); err != nil {
+		t.Error(err)
+	}
+	role := pgstore.ServiceRole(service)
+	names("another service's role", ready(db.URL("query")), role, testPassword(role))
+	const password = "not-the-password"
+	names("a wrong password", ready(strings.Replace(db.URL(service), testPassword(role), password, 1)), "HUB_WRITE_STORE_URL", password)
+	_, err := open("postgres://u:" + password + "@host:port/db")
+	names("no URL", err, "HUB_WRITE_STORE_URL", password)
+}

@@ -24,6 +24,7 @@ const (
 	DraftGetPath        = "/internal/drafts/get"
 	DraftListPath       = "/internal/drafts/list"
 	DraftTargetsPath    = "/internal/drafts/targets"
+	DraftRecipientsPath = "/internal/drafts/recipients"
 	DraftTransitionPath = "/internal/drafts/transition"
 	DraftProgressPath   = "/internal/drafts/progress"
 )
@@ -38,6 +39,7 @@ func Mount(mux *http.ServeMux, s *Service, keys *caller.Keys, logger *slog.Logge
 	tool.Operation(mux, DraftGetPath, 0, keys, logger, s.getDraft, telemetry.Endpoint)
 	tool.Operation(mux, DraftListPath, 0, keys, logger, s.pageDrafts, telemetry.Endpoint)
 	tool.Operation(mux, DraftTargetsPath, 0, keys, logger, s.pageTargets, telemetry.Endpoint)
+	tool.Operation(mux, DraftRecipientsPath, 0, keys, logger, s.pageRecipients, telemetry.Endpoint)
 	tool.Operation(mux, DraftTransitionPath, 0, keys, logger, s.transition, telemetry.Endpoint)
 	tool.Operation(mux, DraftProgressPath, 0, keys, logger, s.progress, telemetry.Endpoint)
 }
@@ -102,8 +104,8 @@ func (s *Service) getDraft(ctx context.Context, in DraftRequest) (DraftDetail, e
 const (
 	defaultPage = 100
 	maxPage     = 500
-	// maxBrief is the largest page of targets without their mails.
-	maxBrief = 5000
+	// maxRecipients is the largest page of recipients.
+	maxRecipients = 5000
 	// maxPageBytes is how much of mails and evidence a page holds; its last target may go beyond.
 	maxPageBytes = 4 << 20
 )
@@ -163,11 +165,8 @@ type DraftTargetsRequest struct {
 	DraftRequest
 	// After is the last index of the page before; absent begins.
 	After *int `json:"after"`
-	// Limit is between 1 and 500, or 5,000 for a brief page; absent is 100.
+	// Limit is between 1 and 500; absent is 100.
 	Limit int `json:"limit"`
-	// Brief asks who the recipients are and no more: nothing is rendered, and subject, body,
-	// context, snapshot and content_hash are empty.
-	Brief bool `json:"brief"`
 	// IDs, when there are any, are the indexes of the targets wanted, in any order.
 	IDs []int `json:"ids"`
 }
@@ -203,14 +202,7 @@ func (s *Service) pageTargets(ctx context.Context, in DraftTargetsRequest) (Draf
 	if err != nil {
 		return DraftTargetsResponse{}, err
 	}
-	most := maxPage
-	if in.Brief {
-		most = maxBrief
-		if len(in.IDs) > 0 {
-			return DraftTargetsResponse{}, fault.New(fault.Validation, "A brief page cannot be asked for by ids.")
-		}
-	}
-	limit, err := pageSize(in.Limit, most)
+	limit, err := pageSize(in.Limit, maxPage)
 	if err != nil {
 		return DraftTargetsResponse{}, err
 	}
@@ -227,9 +219,6 @@ func (s *Service) pageTargets(ctx context.Context, in DraftTargetsRequest) (Draf
 	draft, err := s.c.Store.Draft(ctx, id)
 	if err != nil {
 		return DraftTargetsResponse{}, err
-	}
-	if in.Brief {
-		return s.pageRecipients(ctx, id, after, limit)
 	}
 	templates, err := draft.Templates()
 	if err != nil {
@@ -255,19 +244,57 @@ func (s *Service) pageTargets(ctx context.Context, in DraftTargetsRequest) (Draf
 	return out, err
 }
 
-// pageRecipients is a brief page of targets.
-func (s *Service) pageRecipients(ctx context.Context, id ID, after, limit int) (DraftTargetsResponse, error) {
+// RecipientsRequest asks for a page of a draft's recipients: its targets without their mails.
+type RecipientsRequest struct {
+	DraftRequest
+	// After is the last index of the page before; absent begins.
+	After *int `json:"after"`
+	// Limit is between 1 and 5,000; absent is 100.
+	Limit int `json:"limit"`
+}
+
+// RecipientsResponse is a page of recipients by index. NextAfter is the last index when
+// there are more, else null.
+type RecipientsResponse struct {
+	Recipients []RecipientView `json:"recipients"`
+	NextAfter  *int            `json:"next_after"`
+}
+
+// RecipientView is who a target is.
+type RecipientView struct {
+	Index      int    `json:"index"`
+	ExternalID int64  `json:"external_id"`
+	ToEmail    string `json:"to_email"`
+	ToName     string `json:"to_name"`
+}
+
+func (s *Service) pageRecipients(ctx context.Context, in RecipientsRequest) (RecipientsResponse, error) {
+	id, err := in.id()
+	if err != nil {
+		return RecipientsResponse{}, err
+	}
+	limit, err := pageSize(in.Limit, maxRecipients)
+	if err != nil {
+		return RecipientsResponse{}, err
+	}
+	after := -1
+	if in.After != nil {
+		after = *in.After
+	}
+	if _, err := s.c.Store.Draft(ctx, id); err != nil {
+		return RecipientsResponse{}, err
+	}
 	targets, err := s.c.Store.DraftRecipients(ctx, id, after, limit+1)
 	if err != nil {
-		return DraftTargetsResponse{}, err
+		return RecipientsResponse{}, err
 	}
-	out := DraftTargetsResponse{Targets: make([]TargetView, 0, len(targets))}
+	out := RecipientsResponse{Recipients: make([]RecipientView, 0, len(targets))}
 	for i, t := range targets {
 		if i == limit {
-			out.NextAfter = &out.Targets[limit-1].Index
+			out.NextAfter = &out.Recipients[limit-1].Index
 			break
 		}
-		out.Targets = append(out.Targets, TargetView{Index: t.Index, ExternalID: t.ExternalID, ToEmail: t.ToEmail, ToName: t.ToName})
+		out.Recipients = append(out.Recipients, RecipientView{t.Index, t.ExternalID, t.ToEmail, t.ToName})
 	}
 	return out, nil
 }

@@ -145,15 +145,26 @@ func TestTargetPages(t *testing.T) {
 	if !slices.Equal(indexes, []int{3, 7, 199}) {
 		t.Error(indexes)
 	}
-	p = page(object{"brief": true, "limit": 5000})
-	if len(p.Targets) != 200 || p.NextAfter != nil {
-		t.Errorf("%d targets in a brief page, then %v", len(p.Targets), p.NextAfter)
+	recipients := func(in object) authoring.RecipientsResponse {
+		t.Helper()
+		in["draft_id"] = id
+		return must[authoring.RecipientsResponse](t)(operate[authoring.RecipientsResponse](h, authoring.DraftRecipientsPath, in))
 	}
-	p = page(object{"brief": true, "limit": 2, "after": 4})
-	if got := p.Targets[1]; len(p.Targets) != 2 || *p.NextAfter != 6 || got.Index != 6 || got.ExternalID != 6 || got.ToEmail != "c6@partner.example" || got.ToName != "Contact 6" || got.Body != "" || got.ContentHash != "" {
-		t.Errorf("%+v", p)
+	all := recipients(object{"limit": 5000})
+	if len(all.Recipients) != 200 || all.NextAfter != nil {
+		t.Errorf("%d recipients, then %v", len(all.Recipients), all.NextAfter)
 	}
-	for _, bad := range []object{{"limit": 501}, {"limit": -1}, {"ids": make([]int, 501)}, {"brief": true, "limit": 5001}, {"brief": true, "ids": []int{1}}} {
+	two := recipients(object{"limit": 2, "after": 4})
+	if want := (authoring.RecipientView{Index: 6, ExternalID: 6, ToEmail: "c6@partner.example", ToName: "Contact 6"}); len(two.Recipients) != 2 || *two.NextAfter != 6 || two.Recipients[1] != want {
+		t.Errorf("%+v", two)
+	}
+	for _, bad := range []object{{"limit": 5001}, {"limit": -1}} {
+		bad["draft_id"] = id
+		if _, err := operate[any](h, authoring.DraftRecipientsPath, bad); !fault.Is(err, fault.Validation) {
+			t.Errorf("%v", err)
+		}
+	}
+	for _, bad := range []object{{"limit": 501}, {"limit": -1}, {"ids": make([]int, 501)}} {
 		bad["draft_id"] = id
 		if _, err := operate[any](h, authoring.DraftTargetsPath, bad); !fault.Is(err, fault.Validation) {
 			t.Errorf("%v", err)

@@ -39,6 +39,7 @@ const (
 	draftGetPath        = "/internal/drafts/get"
 	draftListPath       = "/internal/drafts/list"
 	draftTargetsPath    = "/internal/drafts/targets"
+	draftRecipientsPath = "/internal/drafts/recipients"
 	draftTransitionPath = "/internal/drafts/transition"
 	draftProgressPath   = "/internal/drafts/progress"
 )
@@ -92,12 +93,20 @@ type (
 		draftRequest
 		After *int  `json:"after,omitempty"`
 		Limit int   `json:"limit,omitempty"`
-		Brief bool  `json:"brief,omitempty"`
 		IDs   []int `json:"ids,omitempty"`
 	}
 	draftTargetsResponse struct {
 		Targets   []targetResponse `json:"targets"`
 		NextAfter *int             `json:"next_after"`
+	}
+	recipientsRequest struct {
+		draftRequest
+		After *int `json:"after,omitempty"`
+		Limit int  `json:"limit"`
+	}
+	recipientsResponse struct {
+		Recipients []targetResponse `json:"recipients"`
+		NextAfter  *int             `json:"next_after"`
 	}
 	targetResponse struct {
 		Index       int             `json:"index"`
@@ -195,20 +204,20 @@ func (n Neighbour) Drafts(ctx context.Context, status Status, below ID, limit in
 
 const (
 	// The largest pages that authoring gives: of recipients, and of mails.
-	briefPage = 5000
-	mailPage  = 500
+	recipientPage = 5000
+	mailPage      = 500
 )
 
 // Recipients implements Drafts.
 func (n Neighbour) Recipients(ctx context.Context, id ID) ([]Target, error) {
 	var targets []Target
-	in := draftTargetsRequest{draftRequest: draftRequest{id.String()}, Brief: true, Limit: briefPage}
+	in := recipientsRequest{draftRequest: draftRequest{id.String()}, Limit: recipientPage}
 	for {
-		page, err := remote.Call[draftTargetsRequest, draftTargetsResponse](ctx, n.Client, draftTargetsPath, true, in)
+		page, err := remote.Call[recipientsRequest, recipientsResponse](ctx, n.Client, draftRecipientsPath, true, in)
 		if err != nil {
 			return nil, err
 		}
-		for _, t := range page.Targets {
+		for _, t := range page.Recipients {
 			targets = append(targets, t.target())
 		}
 		if page.NextAfter == nil {

@@ -378,6 +378,7 @@ func newAuthoring(t testing.TB, keys *caller.Keys, clock *hubtest.Clock) *author
 	tool.Operation(mux, "/internal/drafts/get", 0, keys, quiet, a.get, telemetry.Endpoint)
 	tool.Operation(mux, "/internal/drafts/list", 0, keys, quiet, a.list, telemetry.Endpoint)
 	tool.Operation(mux, "/internal/drafts/targets", 0, keys, quiet, a.page, telemetry.Endpoint)
+	tool.Operation(mux, "/internal/drafts/recipients", 0, keys, quiet, a.recipients, telemetry.Endpoint)
 	tool.Operation(mux, "/internal/drafts/transition", 0, keys, quiet, a.transit, telemetry.Endpoint)
 	tool.Operation(mux, "/internal/drafts/progress", 0, keys, quiet, a.progress, telemetry.Endpoint)
 	server := httptest.NewServer(mux)
@@ -448,7 +449,6 @@ type draftAsked struct {
 	DraftID string `json:"draft_id"`
 	After   *int   `json:"after"`
 	Limit   int    `json:"limit"`
-	Brief   bool   `json:"brief"`
 	IDs     []int  `json:"ids"`
 }
 
@@ -519,12 +519,18 @@ func (a *authoring) page(_ context.Context, in draftAsked) (page targetPage, err
 			page.NextAfter = new(page.Targets[limit-1].Index)
 			break
 		}
-		if in.Brief {
-			x = targetRow{Index: x.Index, ExternalID: x.ExternalID, ToEmail: x.ToEmail, ToName: x.ToName}
-		}
 		page.Targets = append(page.Targets, x)
 	}
 	return page, nil
+}
+
+// recipients are a page of targets without their mails.
+func (a *authoring) recipients(ctx context.Context, in draftAsked) (map[string]any, error) {
+	page, err := a.page(ctx, in)
+	for i, x := range page.Targets {
+		page.Targets[i] = targetRow{Index: x.Index, ExternalID: x.ExternalID, ToEmail: x.ToEmail, ToName: x.ToName}
+	}
+	return map[string]any{"recipients": page.Targets, "next_after": page.NextAfter}, err
 }
 
 var allowed = map[string][]string{"draft": {"in_review", "cancelled"}, "in_review": {"approved", "rejected", "cancelled"}, "approved": {"sent", "cancelled"}}

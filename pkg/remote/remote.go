@@ -110,10 +110,20 @@ func New(o Options) *Client {
 	}
 	following, stop := context.WithCancel(context.Background())
 	c.stop = stop
-	c.endpointer = sd.NewEndpointer(o.Instancer, func(addr string) (endpoint.Endpoint, io.Closer, error) {
+	c.endpointer = sd.NewEndpointer(settled{o.Instancer}, func(addr string) (endpoint.Endpoint, io.Closer, error) {
 		return c.instance(following, addr)
 	}, quiet{})
 	return c
+}
+
+// settled is an Instancer whose Register returns when the instances of that moment are in
+// use. The follower's channel has no buffer, so a second event is taken only after the
+// first has been worked through; without it the first calls of a client find no instance.
+type settled struct{ sd.Instancer }
+
+func (s settled) Register(ch chan<- sd.Event) {
+	s.Instancer.Register(ch)
+	s.Instancer.Register(ch)
 }
 
 // Close stops following instances and drops idle connections.

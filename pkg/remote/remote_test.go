@@ -143,17 +143,6 @@ func do(ctx context.Context, c *remote.Client, r remote.Request) (string, error)
 	return string(b), err
 }
 
-// known waits until the client has heard of its instances, without a call to them.
-func known(t testing.TB, c *remote.Client) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 0) // cannot be sent
-	defer cancel()
-	hubtest.Eventually(t, "the instances are known", func() bool {
-		_, err := c.Do(ctx, read)
-		return err == nil || !strings.Contains(err.Error(), "no endpoints")
-	})
-}
-
 func TestRetryRule(t *testing.T) {
 	t.Parallel()
 	const all = 3
@@ -183,7 +172,6 @@ func TestRetryRule(t *testing.T) {
 				t.Parallel()
 				i := start(t, "", c.handle)
 				client := newClient(t, 0, i.addr)
-				known(t, client)
 				_, err := do(t.Context(), client, k.request)
 				if !fault.Is(err, c.code) || i.calls.Load() != k.want {
 					t.Errorf("%v after %d calls, want %s after %d", err, i.calls.Load(), c.code, k.want)
@@ -205,7 +193,6 @@ func TestRetriesHaveABudget(t *testing.T) {
 		ok(w, r)
 	})
 	client := newClient(t, 0, i.addr)
-	known(t, client)
 	const calls = 200
 	for range calls {
 		_, _ = do(t.Context(), client, read)
@@ -222,7 +209,6 @@ func TestBreakerOpensAndTheProbeClosesIt(t *testing.T) {
 	well := *i.probe.Load()
 	i.probe.Store(&unwell)
 	client := newClient(t, 0, i.addr)
-	known(t, client)
 	for range 100 {
 		if _, err := do(t.Context(), client, write); !fault.Is(err, fault.DB) {
 			t.Fatal(err)
@@ -248,7 +234,6 @@ func TestSlowCallsDoNotKeepOthersOutOfARecoveredService(t *testing.T) {
 	t.Parallel()
 	i := start(t, "", hangUp)
 	client := newClient(t, 0, i.addr)
-	known(t, client)
 	for range 10 {
 		_, _ = do(t.Context(), client, write)
 	}
@@ -308,7 +293,6 @@ func TestHungInstanceEndsItsCallsAndComesBack(t *testing.T) {
 	i.handle.Store(&hung)
 	i.probe.Store(&hung)
 	client := newClient(t, 0, i.addr)
-	known(t, client)
 	var inFlight sync.WaitGroup
 	for range 5 {
 		inFlight.Go(func() {
@@ -343,7 +327,6 @@ func TestHungInstanceHandsItsReadsOver(t *testing.T) {
 	a.handle.Store(&hung)
 	a.probe.Store(&hung)
 	client := newClient(t, 0, a.addr, b.addr)
-	known(t, client)
 	var calls sync.WaitGroup
 	for range 10 {
 		calls.Go(func() {
@@ -365,7 +348,6 @@ func TestOneOfTwoDownReachesNoCaller(t *testing.T) {
 			t.Parallel()
 			up := start(t, "", ok)
 			client := newClient(t, 0, free(t), up.addr)
-			known(t, client)
 			var callers sync.WaitGroup
 			for range 8 {
 				callers.Go(func() {
@@ -390,7 +372,6 @@ func TestRollingRestartReachesNoReader(t *testing.T) {
 	t.Parallel()
 	a, b := start(t, "", ok), start(t, "", ok)
 	client := newClient(t, 0, a.addr, b.addr)
-	known(t, client)
 	ctx, stop := context.WithCancel(t.Context())
 	var answered atomic.Int64
 	var readers sync.WaitGroup
@@ -438,7 +419,6 @@ func TestConcurrencyLimit(t *testing.T) {
 		_, _ = io.WriteString(w, "done")
 	})
 	client := newClient(t, 2, i.addr)
-	known(t, client)
 	var held []*remote.Response
 	for range 2 {
 		response, err := client.Do(t.Context(), write)
@@ -478,7 +458,6 @@ func TestCallerThatGoesAwayProvesNothing(t *testing.T) {
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { arrived <- struct{}{}; i.hang(w, r) })
 	i.handle.Store(&h)
 	client := newClient(t, 0, i.addr)
-	known(t, client)
 	for range 20 {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { <-arrived; cancel() }()
@@ -506,7 +485,6 @@ func TestDeadlineIsE_DB(t *testing.T) {
 	})
 	i.handle.Store(&h)
 	client := newClient(t, 0, i.addr)
-	known(t, client)
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	if _, err := client.Do(ctx, read); !fault.Is(err, fault.DB) {
@@ -531,7 +509,6 @@ func TestBodyStreamsAfterDoReturned(t *testing.T) {
 		}
 	})
 	client := newClient(t, 0, i.addr)
-	known(t, client)
 	response, err := client.Do(t.Context(), read)
 	if err != nil {
 		t.Fatal(err)
@@ -555,7 +532,6 @@ func TestFaultSurvivesTheHop(t *testing.T) {
 	t.Parallel()
 	sent := fault.New(fault.Suppressed, "Two targets are suppressed.").With(map[string]any{"targets": []int{1, 2}}).After(1500 * time.Millisecond).Because(errors.New("SELECT secret"))
 	client := newClient(t, 0, start(t, "", refuse(sent)).addr)
-	known(t, client)
 	_, err := do(t.Context(), client, keyedWrite)
 	got := fault.From(err)
 	details, _ := json.Marshal(got.Details)
@@ -584,7 +560,6 @@ func TestAnswerAndRequestTravelWhole(t *testing.T) {
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	client := newClient(t, 0, strings.TrimPrefix(server.URL, "http://"))
-	known(t, client)
 	response, err := client.Do(caller.With(t.Context(), who), remote.Request{Path: tool.Path("x"), Body: []byte(`{"a": 1}`), IdempotencyKey: "k 1"})
 	if err != nil {
 		t.Fatal(err)
@@ -601,7 +576,6 @@ func TestCall(t *testing.T) {
 	type out struct{ Said string }
 	i := start(t, "", ok)
 	client := newClient(t, 0, i.addr)
-	known(t, client)
 	if got, err := remote.Call[any, out](t.Context(), client, "/x", true, nil); err != nil || got.Said != "hello" {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -620,6 +594,22 @@ func TestCall(t *testing.T) {
 	i.handle.Store(&h2)
 	if _, err := remote.Call[any, out](ctx, client, "/x", true, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("the caller went away in the middle of the answer: %v", err)
+	}
+}
+
+// TestFirstCallFindsItsInstance: a client that New has returned knows its instances.
+func TestFirstCallFindsItsInstance(t *testing.T) {
+	t.Parallel()
+	i := start(t, "", ok)
+	over, cancel := context.WithTimeout(t.Context(), 0) // cannot be sent
+	defer cancel()
+	for n := range 2000 {
+		c := remote.New(remote.Options{Service: "query", Instancer: sd.FixedInstancer{i.addr}, Keys: keys(t), Logger: slog.New(slog.DiscardHandler)})
+		_, err := c.Do(over, read)
+		c.Close()
+		if err == nil || strings.Contains(err.Error(), "no endpoints") {
+			t.Fatalf("client %d: %v", n, err)
+		}
 	}
 }
 
@@ -651,13 +641,18 @@ func TestInstancesComeAndGo(t *testing.T) {
 // told is an instancer that a test speaks for.
 type told struct {
 	mu    sync.Mutex
-	hears []chan<- sd.Event
+	last  sd.Event
+	hears map[chan<- sd.Event]bool
 }
 
 func (s *told) Register(ch chan<- sd.Event) {
 	s.mu.Lock()
-	s.hears = append(s.hears, ch)
-	s.mu.Unlock()
+	defer s.mu.Unlock()
+	if s.hears == nil {
+		s.hears = map[chan<- sd.Event]bool{}
+	}
+	s.hears[ch] = true
+	ch <- s.last
 }
 func (s *told) Deregister(chan<- sd.Event) {}
 func (s *told) Stop()                      {}
@@ -666,7 +661,8 @@ func (s *told) fail(err error)             { s.event(sd.Event{Err: err}) }
 func (s *told) event(e sd.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, ch := range s.hears {
+	s.last = e
+	for ch := range s.hears {
 		ch <- e
 	}
 }

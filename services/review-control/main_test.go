@@ -99,15 +99,6 @@ func (h *house) another(change ...func(*reviewcontrol.Config)) *reviewcontrol.Se
 func (h *house) remote(service, url string) *remote.Client {
 	c := remote.New(remote.Options{Service: service, Instancer: sd.FixedInstancer{strings.TrimPrefix(url, "http://")}, Keys: h.keys, Logger: slog.New(slog.DiscardHandler)})
 	h.t.Cleanup(c.Close)
-	// A client hears of its first instance a moment after it was made.
-	hubtest.Eventually(h.t, service+" is known", func() bool {
-		response, err := c.Do(h.t.Context(), remote.Request{Path: tool.ManifestPath, Method: http.MethodGet})
-		if err != nil {
-			return !strings.Contains(err.Error(), "no endpoints")
-		}
-		response.Data.Close()
-		return true
-	})
 	return c
 }
 

@@ -49,15 +49,6 @@ func connect(t *testing.T, p *hubtest.Program) *remote.Client {
 	}
 	c := remote.New(remote.Options{Service: "authoring", Instancer: sd.FixedInstancer{p.Addr(t)}, Keys: keys, Logger: slog.New(slog.DiscardHandler)})
 	t.Cleanup(c.Close)
-	// A client hears of its first instance a moment after it was made.
-	hubtest.Eventually(t, "the program is known", func() bool {
-		response, err := c.Do(t.Context(), remote.Request{Path: tool.ManifestPath, Method: http.MethodGet})
-		if err != nil {
-			return !strings.Contains(err.Error(), "no endpoints")
-		}
-		response.Data.Close()
-		return true
-	})
 	return c
 }
 

@@ -283,19 +283,11 @@ func (d Draft) checked(targets DraftTargets) (Draft, error) {
 	t.subject = v.template("/subjectTemplate", d.SubjectTemplate)
 	t.subject.HTML = false
 	t.body = v.template("/bodyTemplate", d.BodyTemplate)
-	first := map[string]int{}
 	for target, err := range targets {
 		if err != nil {
 			return Draft{}, err
 		}
 		i := d.TargetCount
-		// Two mails to one address are a mistake that its reader would notice first.
-		address := strings.ToLower(target.ToEmail)
-		if earlier, twice := first[address]; twice {
-			v.add(at(i, "toEmail"), "uniqueItems", "is the address of target %d too; a draft writes to an address once", earlier)
-		} else {
-			first[address] = i
-		}
 		v.target(i, t, target)
 		d.TargetCount++
 	}

@@ -115,7 +115,7 @@ func saveMessageDraftTool(s *Service) tool.Tool {
 		Name: saveMessageDraft, Position: 14, Category: tool.Author, Scope: scopeAuthor, Write: true, MaxBody: maxWrite,
 		Description: "Save a mail to many as a draft, the third step after create_segment. Nothing is sent: queue_for_review hands the draft to people who decide on each target. " +
 			"Subjects and bodies may hold {{toName}}, {{toEmail}} and {{context.KEY}}, and every target needs a value for each placeholder it gets; a target's own subject or body overrides the template. " +
-			"Each toEmail has to be a verified contact of the partner externalId with an active account (search_partner_contacts lists them), never a B2C member, and be there once.",
+			"Each toEmail has to be a verified contact of the partner externalId with an active account (search_partner_contacts lists them), and never a B2C member. Reviewers see when several mails of a draft go to one address.",
 		Input: schema.Object(
 			schema.Required("segmentId", schema.String("Id of an existing segment: segment_id of create_segment.")),
 			schema.Required("name", schema.String("Name of the draft, for reviewers.", schema.Length(1, maxName))),
@@ -135,7 +135,7 @@ func saveMessageDraftTool(s *Service) tool.Tool {
 		),
 		Output: schema.Of[DraftSaved](),
 		Errors: []tool.ErrorDoc{
-			{Code: fault.Validation, Reason: "The input breaks its schema, a text has control characters, a placeholder has no value or is unknown, an address is there twice (details.violations lists up to 50), " +
+			{Code: fault.Validation, Reason: "The input breaks its schema, a text has control characters, a placeholder has no value or is unknown (details.violations lists up to 50), " +
 				"or recipients may not be written to: details.targets lists each as {index, externalId, toEmail, reason}, reason being unknown_partner, not_a_verified_contact or b2c_member."},
 			{Code: fault.NotFound, Reason: "There is no segment of that id."},
 			{Code: fault.DBTimeout, Reason: "The source database did not answer in time, so the recipients could not be checked; nothing is stored."},

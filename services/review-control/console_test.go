@@ -521,6 +521,23 @@ func TestDraftBeforeItsReview(t *testing.T) {
 	has(t, o.get(page+"/targets/24/preview"), "Dear Contact 24")
 }
 
+// TestSeveralMailsToOneAddress: whether that is meant, a reviewer can only judge who sees it.
+func TestSeveralMailsToOneAddress(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	id := o.authoring.draft(4, func(d *draftRow) { d.targets[0].ToEmail, d.targets[2].ToEmail = "twice@partner.example", "Twice@Partner.example" })
+	if _, err := o.house.send(agent(t.Context()), newKey(), queueing(id)); err != nil {
+		t.Fatal(err)
+	}
+	page := "/drafts/" + id.String()
+	all := o.get(page)
+	if n := strings.Count(all, "2 mails of this draft go to this address"); n != 2 || strings.Count(all, "mails of this draft go") != n {
+		t.Errorf("said of %d targets", n)
+	}
+	has(t, o.get(page+"?q=twice%40partner.example"), `id="t-0"`, `id="t-2"`, `!id="t-1"`)
+	has(t, o.get(page+"/targets/2"), `href="`+page+`?q=Twice%40Partner.example"`)
+}
+
 func TestTargetPage(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)

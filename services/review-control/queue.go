@@ -117,7 +117,7 @@ func (s *Service) QueueForReview(ctx context.Context, in queueForReviewIn) (tool
 	return written(answer), err
 }
 
-// recipients are a draft's targets, none of which is on the suppression list.
+// recipients are a draft's targets, none of which is on the suppression list, with their Mailings.
 func (s *Service) recipients(ctx context.Context, draft Draft) ([]Target, error) {
 	targets, err := s.c.Drafts.Recipients(ctx, draft.ID)
 	if err != nil {
@@ -126,16 +126,18 @@ func (s *Service) recipients(ctx context.Context, draft Draft) ([]Target, error)
 	if len(targets) != draft.TargetCount || len(targets) == 0 {
 		return nil, fmt.Errorf("draft %s has %d targets, and authoring names %d", draft.ID, draft.TargetCount, len(targets))
 	}
-	emails := make([]string, len(targets))
+	emails, mailings := make([]string, len(targets)), map[string]int{}
 	for i, t := range targets {
 		emails[i] = t.ToEmail
+		mailings[EmailKey(t.ToEmail)]++
 	}
 	listed, err := s.c.Store.Suppressed(ctx, emails)
 	if err != nil {
 		return nil, err
 	}
 	refused := []SuppressedTarget{}
-	for _, t := range targets {
+	for i, t := range targets {
+		targets[i].Mailings = mailings[EmailKey(t.ToEmail)]
 		if listed[EmailKey(t.ToEmail)] {
 			refused = append(refused, SuppressedTarget{t.Index, t.ExternalID, t.ToEmail})
 		}

@@ -221,8 +221,10 @@ type Target struct {
 	ExternalID int64
 	ToEmail    string
 	ToName     string
-	Decision   Decision
-	Delivery   Delivery
+	// Mailings is how many targets of the draft have this address.
+	Mailings int
+	Decision Decision
+	Delivery Delivery
 	// Token names the target in the unsubscription link of its mail; nil until it is approved.
 	Token []byte
 }

@@ -24,7 +24,7 @@ const (
 	oneReview   = `SELECT ` + reviewColumns + ` FROM review_control.reviews WHERE draft_id = $1 AND status <> 'draft'`
 	manyReviews = `SELECT ` + reviewColumns + ` FROM review_control.reviews WHERE draft_id = ANY ($1) AND status <> 'draft'`
 
-	targetColumns = `position, external_id, to_email, to_name, choice, revision, decided_by, decided_at, note, content_hash,
+	targetColumns = `position, external_id, to_email, to_name, mailings, choice, revision, decided_by, decided_at, note, content_hash,
 	progress, attempts, delays, since, progress_at, problem, message_id, unsubscribe_token`
 	oneTarget   = `SELECT ` + targetColumns + ` FROM review_control.targets WHERE draft_id = $1 AND position = $2`
 	lockTargets = `SELECT ` + targetColumns + ` FROM review_control.targets WHERE draft_id = $1 AND position = ANY ($2) ORDER BY position FOR NO KEY UPDATE`
@@ -39,7 +39,7 @@ func reviewRow(row pgx.CollectableRow) (r reviewcontrol.Review, err error) {
 
 func targetRow(row pgx.CollectableRow) (t reviewcontrol.Target, err error) {
 	d, p := &t.Decision, &t.Delivery
-	err = row.Scan(&t.Index, &t.ExternalID, &t.ToEmail, &t.ToName, &d.Choice, &d.Revision, &d.By, &d.At, &d.Note, &d.Hash,
+	err = row.Scan(&t.Index, &t.ExternalID, &t.ToEmail, &t.ToName, &t.Mailings, &d.Choice, &d.Revision, &d.By, &d.At, &d.Note, &d.Hash,
 		&p.Progress, &p.Attempts, &p.Delays, &p.Since, &p.At, &p.Problem, &p.MessageID, &t.Token)
 	utc(d.At, p.Since, p.At)
 	return t, err
@@ -163,10 +163,10 @@ func (s *Store) Intend(ctx context.Context, in reviewcontrol.Intent, targets []r
 		if err := endedOtherwise(ctx, tx, in.Key); err != nil {
 			return err
 		}
-		_, err = tx.CopyFrom(ctx, pgx.Identifier{schema, "targets"}, []string{"draft_id", "position", "external_id", "to_email", "to_name"},
+		_, err = tx.CopyFrom(ctx, pgx.Identifier{schema, "targets"}, []string{"draft_id", "position", "external_id", "to_email", "to_name", "mailings"},
 			pgx.CopyFromSlice(len(targets), func(i int) ([]any, error) {
 				t := targets[i]
-				return []any{int64(in.DraftID), int32(t.Index), t.ExternalID, t.ToEmail, t.ToName}, nil
+				return []any{int64(in.DraftID), int32(t.Index), t.ExternalID, t.ToEmail, t.ToName, int32(t.Mailings)}, nil
 			}))
 		if err != nil {
 			return err

@@ -194,8 +194,8 @@ func TestPlans(t *testing.T) {
 	_, err := super.Exec(t.Context(), `
 		INSERT INTO review_control.reviews (draft_id, status, target_count, pending, approved, synced, queued_at, actor, note, created_by, hub_user, external_user, sender_name, sender_email, credential_id, tool, key, fingerprint, caller, input_hash)
 			SELECT n, CASE n % 100 WHEN 0 THEN 'approved' WHEN 1 THEN 'draft' ELSE 'sent' END, 1, 0, 1, CASE n % 100 WHEN 2 THEN 0 ELSE 1 END, now(), '', '', '', '', '', '', '', '', '', n::text, '', '{}', '' FROM generate_series(1, 20000) n;
-		INSERT INTO review_control.targets (draft_id, position, external_id, to_email, to_name, choice, progress, unsubscribe_token)
-			SELECT d, p, p, 'a@b.example', '', CASE p % 100 WHEN 0 THEN 'pending' WHEN 1 THEN 'rejected' ELSE 'approved' END, CASE p % 100 WHEN 2 THEN 'failed' ELSE 'sent' END, uuid_send(gen_random_uuid()) FROM generate_series(1, 4) d, generate_series(0, 9999) p;
+		INSERT INTO review_control.targets (draft_id, position, external_id, to_email, to_name, mailings, choice, progress, unsubscribe_token)
+			SELECT d, p, p, 'a@b.example', '', 10000, CASE p % 100 WHEN 0 THEN 'pending' WHEN 1 THEN 'rejected' ELSE 'approved' END, CASE p % 100 WHEN 2 THEN 'failed' ELSE 'sent' END, uuid_send(gen_random_uuid()) FROM generate_series(1, 4) d, generate_series(0, 9999) p;
 		INSERT INTO review_control.suppressions SELECT 'u' || n || '@d' || n % 1000 || '.example', 'd' || n % 1000 || '.example', '', '', 'import', '', now() FROM generate_series(1, 200000) n;
 		INSERT INTO review_control.decisions SELECT 1, p, 1, 'approved', '', now(), '', '' FROM generate_series(0, 9999) p;
 		INSERT INTO review_control.imports (name, reason, by, at, status, lines, data) SELECT '', '', '', now(), 'done', 1, '' FROM generate_series(1, 5000);

@@ -44,11 +44,16 @@ func (c *Console) decide(w http.ResponseWriter, r *http.Request, by Reviewer, id
 	return web.Go(w, r, q.at(id, shown.Index))
 }
 
-// ended tells what the end of a review means.
+// ended tells what the end of a review means. Who repeats a decision may find a draft that
+// has gone further since.
 func ended(r Review) string {
 	switch n := r.Counts.Approved; {
 	case r.Status == Rejected:
 		return "That ends the review. Nothing was approved, so nothing is sent."
+	case r.Status == Cancelled:
+		return "Nothing changed: the draft is cancelled, and nothing more of it is sent."
+	case r.Status == Sent:
+		return "Nothing changed: the review and the sending are over."
 	case n == 1:
 		return "That ends the review. 1 mail is on its way."
 	default:

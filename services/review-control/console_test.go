@@ -486,6 +486,21 @@ func TestCancelDraft(t *testing.T) {
 	if w.Code != http.StatusSeeOther || !strings.Contains(o.flash(w), "cannot be cancelled") {
 		t.Errorf("again: %d %q", w.Code, o.flash(w))
 	}
+	// A form from before the end changes nothing, and does not say that mails are on their way.
+	late := o.queued(1)
+	page := "/drafts/" + late.String()
+	before := form(t, o.get(page), 0, "approved", "")
+	for _, path := range []string{"/decide", "/cancel"} {
+		o.post(page+path, before)
+	}
+	for _, path := range []string{"/decide", "/approve-shown"} {
+		if w := o.post(page+path, before); w.Code != http.StatusSeeOther || o.flash(w) != "Nothing changed: the draft is cancelled, and nothing more of it is sent." {
+			t.Errorf("%s: %d %q", path, w.Code, o.flash(w))
+		}
+	}
+	if r := o.review(late); r.Status != reviewcontrol.Cancelled || r.Counts.Approved != 1 {
+		t.Errorf("%+v", r)
+	}
 }
 
 func TestDraftsPage(t *testing.T) {

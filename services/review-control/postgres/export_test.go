@@ -10,6 +10,7 @@ const (
 	LockTargets              = lockTargets
 	ListSuppressions         = listSuppressions
 	ListSuppressionsOfDomain = listSuppressionsOfDomain
+	MissingDeliveries        = missingDeliveries
 	MissingIntents           = missingIntents
 	MissingFinishes          = missingFinishes
 	MissingSyncs             = missingSyncs

@@ -252,6 +252,20 @@ func TestPlans(t *testing.T) {
 	}
 }
 
+// TestALongLineIsTended: what misses its job is found by a join, so that many mails that wait
+// for their turn do not make it a search through all jobs for each of them.
+func TestALongLineIsTended(t *testing.T) {
+	t.Parallel()
+	rows, err := connect(t, migrated(t).URL("review-control")).Query(t.Context(), `EXPLAIN `+postgres.MissingDeliveries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if plan := strings.Join(lines, "\n"); err != nil || !strings.Contains(plan, "Anti Join") {
+		t.Errorf("%v\n%s", err, plan)
+	}
+}
+
 // TestRunnerWaitsForTheStore starts the jobs before there is a server, takes it away under
 // them, and stops them.
 func TestRunnerWaitsForTheStore(t *testing.T) {

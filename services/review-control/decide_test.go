@@ -48,8 +48,8 @@ func TestDecide(t *testing.T) {
 	if r, err = decide(ben, h.shown(id, 0), reviewcontrol.Reject, "no"); err != nil || r.Counts != (reviewcontrol.Counts{Pending: 2, Rejected: 1}) {
 		t.Errorf("%+v, %v", r, err)
 	}
-	// Another note on the same choice is kept.
-	if _, err = decide(ben, h.shown(id, 0), reviewcontrol.Reject, "no, and why"); err != nil {
+	// Another note on the same choice is kept, from however old a page.
+	if _, err = decide(ben, fresh, reviewcontrol.Reject, "no, and why"); err != nil {
 		t.Error(err)
 	}
 	history, err := h.service.History(t.Context(), id, 0)
@@ -144,7 +144,11 @@ func TestApproveShown(t *testing.T) {
 	wants(t, err, fault.Validation)
 	_, _, err = h.service.ApproveShown(signedIn(t.Context(), ben), ben, id, nil)
 	wants(t, err, fault.Validation)
-	_, _, err = h.service.ApproveShown(signedIn(t.Context(), ben), ben, id, make([]reviewcontrol.Shown, 101))
+	all := make([]reviewcontrol.Shown, 101)
+	for i := range all {
+		all[i] = h.shown(id, i)
+	}
+	_, _, err = h.service.ApproveShown(signedIn(t.Context(), ben), ben, id, all)
 	wants(t, err, fault.Validation)
 	_, _, err = h.service.ApproveShown(signedIn(t.Context(), ben), ben, id, []reviewcontrol.Shown{h.shown(id, 6), {Index: 7, Hash: "x"}})
 	wants(t, err, fault.Conflict)

@@ -266,7 +266,7 @@ type Maker struct {
 func (m Maker) Is(r Reviewer) bool {
 	named := func(label string) bool {
 		label = strings.TrimSpace(label)
-		return label != "" && slices.ContainsFunc([]string{r.ID, r.Email, r.Name}, func(own string) bool { return own != "" && strings.EqualFold(label, strings.TrimSpace(own)) })
+		return label != "" && slices.ContainsFunc([]string{r.ID, r.Email, r.Name}, func(own string) bool { return strings.EqualFold(label, strings.TrimSpace(own)) })
 	}
 	return named(m.CreatedBy) || named(m.HubUser) || named(m.ExternalUser)
 }

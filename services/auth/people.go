@@ -43,8 +43,9 @@ type UserStore interface {
 	// true the user's sessions end in the same transaction.
 	ChangeUser(ctx context.Context, email string, decide func(User) (User, audit.Entry, error), endSessions bool) error
 
-	// AddSession commits a new session and the end of the one that it replaces, if any.
-	AddSession(ctx context.Context, s Session, h Hash, replaces string, e audit.Entry) error
+	// AddSession commits a new session of u and the end of the one that it replaces, if any; E_AUTH_INVALID
+	// when u has got another password, or was disabled, since it was read.
+	AddSession(ctx context.Context, s Session, h Hash, u User, replaces string, e audit.Entry) error
 	// FindSession returns a session with its user.
 	FindSession(ctx context.Context, h Hash) (s Session, u User, found bool, err error)
 	// SeeSession sets LastSeen, never backwards. It does not wait for a lock.
@@ -156,10 +157,11 @@ func (p *People) SignIn(ctx context.Context, email, password string, b Browser) 
 	if err := p.c.Store.Return(ctx, buckets); err != nil {
 		p.c.Logger.WarnContext(ctx, "log-in throttle not given back", "error", err)
 	}
-	if outdated {
+	s, secret, err := p.open(ctx, u, b, ByPassword)
+	if err == nil && outdated {
 		p.rehash(ctx, u, password)
 	}
-	return p.open(ctx, u, b, ByPassword)
+	return s, secret, err
 }
 
 // rehash replaces a hash that was made under other parameters.
@@ -224,7 +226,10 @@ func (p *People) open(ctx context.Context, u User, b Browser, m Method) (Session
 	s := Session{ID: id, UserID: u.ID, Method: m, Address: bounded(b.Address, maxAgent), Agent: bounded(printableLine(b.Agent), maxAgent),
 		CreatedAt: now, LastSeen: now, ExpiresAt: now.Add(sessionLife)}
 	e := p.loginEntry(ctx, u.Email, b, m, "", map[string]any{"user": u.ID, "session": id, "replaces": b.Session})
-	if err := p.c.Store.AddSession(ctx, s, secret.hash(), b.Session, e); err != nil {
+	if err := p.c.Store.AddSession(ctx, s, secret.hash(), u, b.Session, e); err != nil {
+		if fault.Is(err, fault.AuthInvalid) {
+			p.record(ctx, p.loginEntry(ctx, u.Email, b, m, fault.AuthInvalid, map[string]any{"why": "changed"}))
+		}
 		return Session{}, SessionSecret{}, err
 	}
 	return s, secret, nil

@@ -33,6 +33,7 @@ const (
 // hall is People on a store of their own, with a clock, the pages and everything that was logged.
 type hall struct {
 	*auth.People
+	store auth.UserStore
 	db    hubtest.WriteStoreDB
 	clock *hubtest.Clock
 	log   *hubtest.Buffer
@@ -52,7 +53,7 @@ func newHall(t *testing.T, sso ...auth.SingleSignOn) *hall {
 		t.Fatal(err)
 	}
 	t.Cleanup(store.Close)
-	h := &hall{db: db, clock: hubtest.NewClock(time.Now().UTC().Truncate(time.Millisecond)), log: &hubtest.Buffer{}}
+	h := &hall{store: store, db: db, clock: hubtest.NewClock(time.Now().UTC().Truncate(time.Millisecond)), log: &hubtest.Buffer{}}
 	logger := slog.New(slog.NewTextHandler(h.log, nil))
 	if h.People, err = auth.NewPeople(auth.PeopleConfig{Store: store, Now: h.clock.Now, Logger: logger}); err != nil {
 		t.Fatal(err)
@@ -298,6 +299,61 @@ func TestSessionsAreRevoked(t *testing.T) {
 	if _, err := h.Disable(h.ctx, "nobody@example.com"); !fault.Is(err, fault.NotFound) {
 		t.Error(err)
 	}
+}
+
+// meanwhile is a store in which something happens behind the first look for a user.
+type meanwhile struct {
+	auth.UserStore
+	once sync.Once
+	do   func()
+}
+
+func (m *meanwhile) UserByEmail(ctx context.Context, email string) (auth.User, bool, error) {
+	u, found, err := m.UserStore.UserByEmail(ctx, email)
+	m.once.Do(m.do)
+	return u, found, err
+}
+
+// TestChangedWhileSigningIn: what ends all sessions of a user ends the one that is just being
+// made too.
+func TestChangedWhileSigningIn(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	u := h.add(t, ada, "reviewer")
+	signIn := func(do func()) error {
+		p, err := auth.NewPeople(auth.PeopleConfig{Store: &meanwhile{UserStore: h.store, do: do}, Now: h.clock.Now, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, err = p.SignIn(h.ctx, ada, password, auth.Browser{})
+		return err
+	}
+	for name, change := range map[string]func() error{
+		"another password": func() error {
+			_, err := h.SetPassword(h.ctx, ada, "another good password")
+			return err
+		},
+		"disabled": func() error { _, err := h.Disable(h.ctx, ada); return err },
+	} {
+		err := signIn(func() {
+			if err := change(); err != nil {
+				t.Error(err)
+			}
+		})
+		if list, listErr := h.Sessions(h.ctx, u.ID); !fault.Is(err, fault.AuthInvalid) || listErr != nil || len(list) != 0 {
+			t.Errorf("%s: %v, %d sessions, %v", name, err, len(list), listErr)
+		}
+		if _, err := h.Enable(h.ctx, ada); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.SetPassword(h.ctx, ada, password); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := h.query(t, `SELECT count(*)::text FROM audit.calls WHERE tool = 'session.start' AND outcome = 'E_AUTH_INVALID' AND detail ->> 'why' = 'changed'`); n != "2" {
+		t.Errorf("%s refusals are in the audit log", n)
+	}
+	h.signIn(t, ada)
 }
 
 func TestThrottle(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"hub.internal/pkg/audit"
+	"hub.internal/pkg/fault"
 	"hub.internal/services/auth"
 )
 
@@ -18,9 +19,18 @@ func sessionFields(s *auth.Session) []any {
 	return []any{&s.ID, &s.UserID, &s.Method, &s.Address, &s.Agent, &s.CreatedAt, &s.LastSeen, &s.ExpiresAt, &s.RevokedAt}
 }
 
-// AddSession commits a new session and the end of the one that it replaces, if any.
-func (s *Store) AddSession(ctx context.Context, n auth.Session, h auth.Hash, replaces string, e audit.Entry) error {
+// AddSession commits a new session of u and the end of the one that it replaces, if any.
+func (s *Store) AddSession(ctx context.Context, n auth.Session, h auth.Hash, u auth.User, replaces string, e audit.Entry) error {
 	return s.atomically(ctx, func(tx pgx.Tx) error {
+		// The user's lock settles the race with a change that ends all sessions: it finds this
+		// one, or this one finds the change.
+		tag, err := tx.Exec(ctx, `UPDATE auth.users SET last_login_at = $2 WHERE id = $1 AND password_hash = $3 AND disabled_at IS NULL`, n.UserID, n.CreatedAt, u.PasswordHash)
+		if err != nil {
+			return err
+		}
+		if tag.RowsAffected() == 0 {
+			return fault.New(fault.AuthInvalid, "Your account was changed at this very moment. Sign in again.")
+		}
 		if replaces != "" {
 			if _, err := tx.Exec(ctx, `UPDATE auth.sessions SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL`, replaces, n.CreatedAt); err != nil {
 				return err
@@ -28,9 +38,6 @@ func (s *Store) AddSession(ctx context.Context, n auth.Session, h auth.Hash, rep
 		}
 		if _, err := tx.Exec(ctx, `INSERT INTO auth.sessions (id, hash, user_id, method, address, agent, created_at, last_seen_at, expires_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, n.ID, h[:], n.UserID, n.Method, n.Address, n.Agent, n.CreatedAt, n.LastSeen, n.ExpiresAt); err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, `UPDATE auth.users SET last_login_at = $2 WHERE id = $1`, n.UserID, n.CreatedAt); err != nil {
 			return err
 		}
 		return audit.Append(ctx, tx, e)

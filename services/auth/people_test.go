@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alexedwards/argon2id"
 	"github.com/jackc/pgx/v5"
 
 	"hub.internal/pkg/caller"
@@ -178,12 +179,58 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
+// TestOldHash signs in with a password whose hash was made under other parameters.
+func TestOldHash(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	h.add(t, ada)
+	old, err := argon2id.CreateHash(password, &argon2id.Params{Memory: 8 << 10, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.query(t, `UPDATE auth.users SET password_hash = $1 RETURNING ''`, old)
+	_, secret := h.signIn(t, ada)
+	if hash := h.query(t, `SELECT password_hash FROM auth.users`); hash == old || !strings.HasPrefix(hash, "$argon2id$v=19$m=19456,t=2,p=1$") || h.code(secret) != "" {
+		t.Errorf("%s, %s", hash, h.code(secret))
+	}
+	h.signIn(t, ada)
+}
+
+// TestSignInVerified: the provider's roles hold for who may sign in, and change nobody else.
+func TestSignInVerified(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	h.add(t, ada, "reviewer")
+	signIn := func(email string, roles ...string) error {
+		_, _, err := h.SignInVerified(h.ctx, email, " ", roles, auth.Browser{})
+		return err
+	}
+	if err := signIn(strings.ToLower(ada), "admin"); err != nil || h.query(t, `SELECT roles::text FROM auth.users`) != "{admin}" {
+		t.Error(err)
+	}
+	if _, err := h.Disable(h.ctx, ada); err != nil {
+		t.Fatal(err)
+	}
+	if err := signIn(ada, "reviewer"); !fault.Is(err, fault.AuthInvalid) || h.query(t, `SELECT roles::text FROM auth.users`) != "{admin}" {
+		t.Errorf("disabled: %v", err)
+	}
+	if err := signIn("new@example.com"); !fault.Is(err, fault.AuthInvalid) {
+		t.Errorf("unknown, and Hub's own roles: %v", err)
+	}
+	if err := signIn("new@example.com", "reviewer"); err != nil || h.query(t, `SELECT name || roles::text FROM auth.users WHERE email = 'new@example.com'`) != "new@example.com{reviewer}" {
+		t.Error(err)
+	}
+}
+
 // TestRefusals wants one answer to every failure, and no quick one.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
 	h.add(t, ada)
 	h.add(t, "gone@example.com")
+	if _, err := h.Add(h.ctx, auth.NewUser{Email: "long@example.com", Name: "x"}, strings.Repeat("x", 512)); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := h.Add(h.ctx, auth.NewUser{Email: "sso@example.com", Name: "x"}, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -195,6 +242,7 @@ func TestRefusals(t *testing.T) {
 		"unknown": {"nobody@example.com", password}, "wrong": {ada, "wrong wrong wrong"}, "disabled": {"gone@example.com", password},
 		"no password": {"sso@example.com", ""}, "empty": {ada, ""}, "nobody at all": {"", ""}, "hostile": {"' OR 1=1 --\x00\xff", "\x00\xff"},
 		"huge": {ada, strings.Repeat("x", 1<<16)}, "right and more": {ada, password + strings.Repeat(" ", 600)},
+		"more than the longest": {"long@example.com", strings.Repeat("x", 513)},
 	} {
 		began := time.Now()
 		_, _, err := h.SignIn(h.ctx, c.email, c.password, auth.Browser{Address: name})
@@ -208,7 +256,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s took %v: no password was hashed", name, d)
 		}
 	}
-	if got := h.query(t, `SELECT count(*)::text FROM audit.calls WHERE tool = 'session.start' AND outcome = 'E_AUTH_INVALID'`); got != "9" {
+	if got := h.query(t, `SELECT count(*)::text FROM audit.calls WHERE tool = 'session.start' AND outcome = 'E_AUTH_INVALID'`); got != "10" {
 		t.Errorf("%s refusals are in the audit log", got)
 	}
 }
@@ -216,7 +264,7 @@ func TestRefusals(t *testing.T) {
 func TestSessionEnds(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
-	h.add(t, ada)
+	u := h.add(t, ada)
 	idle := func(use time.Duration, times int) (secret string) {
 		_, secret = h.signIn(t, ada)
 		for range times {
@@ -235,6 +283,9 @@ func TestSessionEnds(t *testing.T) {
 	h.clock.Advance(30 * time.Minute)
 	if code := h.code(secret); code != fault.AuthExpired {
 		t.Errorf("at the idle end: %s", code)
+	}
+	if list, err := h.Sessions(h.ctx, u.ID); err != nil || len(list) != 0 {
+		t.Errorf("%d sessions are listed behind their idle end, %v", len(list), err)
 	}
 	h.clock.Advance(-time.Minute)
 	secret = idle(20*time.Minute, 35)
@@ -288,6 +339,10 @@ func TestSessionsAreRevoked(t *testing.T) {
 	}
 	if _, _, err := h.SignIn(h.ctx, ada, password, auth.Browser{}); !fault.Is(err, fault.AuthInvalid) {
 		t.Errorf("the old password: %v", err)
+	}
+	h.query(t, `UPDATE auth.users SET disabled_at = now() WHERE email = 'bob@example.com' RETURNING ''`)
+	if code := h.code(bobs); code != fault.AuthRevoked {
+		t.Errorf("a disabled user: %s", code)
 	}
 	if _, err := h.Disable(h.ctx, "bob@example.com"); err != nil || h.code(bobs) != fault.AuthRevoked {
 		t.Errorf("disabled: %v", err)
@@ -629,6 +684,14 @@ func TestAccountPage(t *testing.T) {
 	if res, page = change(password, "short"); res.StatusCode != 422 || !strings.Contains(page, `id="new-error"`) {
 		t.Errorf("%d", res.StatusCode)
 	}
+	// Whoever found the browser open cannot try passwords there.
+	for range auth.AccountThrottle.Burst - 1 {
+		_, _ = change("wrong wrong wrong", "a new good password")
+	}
+	if res, page = change(password, "a new good password"); res.StatusCode != 429 || res.Header.Get("Retry-After") == "" || !strings.Contains(page, "Too many failed tries") {
+		t.Errorf("throttled: %d %v", res.StatusCode, res.Header)
+	}
+	h.clock.Advance(2 * auth.AccountThrottle.Every)
 	res, _ = change(password, "a new good password")
 	c := cookie(res, "__Host-hub")
 	if res.StatusCode != 303 || c == nil || h.code(secret) != fault.AuthRevoked || h.code(c.Value) != "" {
@@ -688,6 +751,11 @@ func TestResolveOverTheWire(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &got); err != nil || status != 200 || got.User != u.ID || got.Session != s.ID || got.Email != ada || got.Name != "Ada" ||
 		!slices.Equal(got.Roles, []string{"admin"}) || !got.ExpiresAt.Equal(h.clock.Now().Add(30*time.Minute)) || strings.Contains(body, secret) {
 		t.Errorf("%d %s, %v", status, body, err)
+	}
+	// Asking is using, and the answer says so.
+	h.clock.Advance(20 * time.Minute)
+	if _, body = ask(`{"id":"` + secret + `"}`); json.Unmarshal([]byte(body), &got) != nil || !got.ExpiresAt.Equal(h.clock.Now().Add(30*time.Minute)) {
+		t.Errorf("used: %s", body)
 	}
 	if status, body := ask(`{"id":"` + strings.Repeat("A", 43) + `"}`); status != 401 || strings.Contains(body, "AAAA") {
 		t.Errorf("%d %s", status, body)

@@ -1,6 +1,7 @@
 package reviewcontrol
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -47,6 +48,88 @@ func TestNext(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// TestRecord: what a hand-over's end means depends on what the mail has become since it began.
+func TestRecord(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	pace := Pace{Retry: 30 * time.Second, GiveUp: time.Hour}
+	ended := func(v Verdict) *SendError { return &SendError{Verdict: v, Reason: "the server's words"} }
+	for name, c := range map[string]struct {
+		status  Status
+		was     Progress
+		attempt int
+		reached bool
+		sent    *SendError
+		// tried is how long ago the first try was.
+		tried time.Duration
+		want  Progress
+		wait  time.Duration
+	}{
+		"taken":                        {Approved, Sending, 2, true, nil, time.Minute, Delivered, 0},
+		"refused":                      {Approved, Sending, 2, true, ended(Never), time.Minute, Failed, 0},
+		"in doubt":                     {Approved, Sending, 2, true, ended(Perhaps), time.Minute, Unknown, 0},
+		"put off":                      {Approved, Sending, 2, true, ended(Later), time.Minute, Queued, 30 * time.Second},
+		"put off once more":            {Approved, Sending, 2, true, ended(Later), time.Hour - 1, Queued, 30 * time.Second},
+		"given up":                     {Approved, Sending, 2, true, ended(Later), time.Hour, Failed, 0},
+		"no connection":                {Approved, Queued, 2, false, ended(Later), time.Minute, Queued, 30 * time.Second},
+		"not what was approved":        {Approved, Queued, 2, false, ended(Never), time.Minute, Failed, 0},
+		"taken, as is known late":      {Approved, Unknown, 2, true, nil, time.Minute, Delivered, 0},
+		"refused, as is known late":    {Approved, Unknown, 2, true, ended(Never), time.Minute, Failed, 0},
+		"sent, then taken late":        {Sent, Unknown, 2, true, nil, time.Minute, Delivered, 0},
+		"in doubt, and late":           {Approved, Unknown, 2, true, ended(Perhaps), time.Minute, Unknown, -1},
+		"put off, and late":            {Approved, Unknown, 2, true, ended(Later), time.Minute, Unknown, -1},
+		"the attempt before":           {Approved, Sending, 1, true, ended(Later), time.Minute, Sending, -1},
+		"the attempt before, taken":    {Approved, Sending, 1, true, nil, time.Minute, Sending, -1},
+		"known already":                {Approved, Delivered, 2, true, ended(Never), time.Minute, Delivered, -1},
+		"put off already":              {Approved, Queued, 2, true, ended(Later), time.Minute, Queued, -1},
+		"cancelled before it began":    {Cancelled, Queued, 2, false, ended(Never), time.Minute, Queued, -1},
+		"no connection, begun by then": {Approved, Sending, 2, false, ended(Later), time.Minute, Sending, -1},
+	} {
+		at, since := now.Add(-time.Second), now.Add(-c.tried)
+		r, target := Review{Status: c.status, Counts: Counts{Approved: 2, Sent: 1}}, Target{Delivery: Delivery{Progress: c.was, Attempts: 2, At: &at, Since: &since}}
+		if c.status == Approved {
+			r.Counts.Sent = 0
+		}
+		if counter := r.Counts.outcome(c.was); counter != nil {
+			*counter++
+		}
+		review, before := r, target
+		wait, err := r.record(&target, c.attempt, c.reached, c.sent, now, pace)
+		if got := target.Delivery; err != nil || got.Progress != c.want || wait != max(c.wait, 0) || r.Status != c.status {
+			t.Errorf("%s: %+v, %s, %+v, %v", name, got, wait, r, err)
+		}
+		// What was counted before moves, and is not counted twice.
+		want := review.Counts
+		if counter := want.outcome(c.was); counter != nil {
+			*counter--
+		}
+		if counter := want.outcome(c.want); counter != nil {
+			*counter++
+		}
+		if r.Counts != want {
+			t.Errorf("%s is counted as %+v", name, r.Counts)
+		}
+		if changed := target.Delivery != before.Delivery; changed != (c.wait >= 0) || changed && !target.Delivery.At.Equal(now) {
+			t.Errorf("%s: %+v", name, target.Delivery)
+		}
+	}
+}
+
+// TestSaidNo: what may pass is not taken for a no, which would end an intent.
+func TestSaidNo(t *testing.T) {
+	t.Parallel()
+	for _, no := range []fault.Code{fault.Conflict, fault.NotFound, fault.Idempotency, fault.Scope, fault.Validation} {
+		if !saidNo(fault.New(no, "no")) {
+			t.Errorf("%s is a no", no)
+		}
+	}
+	for _, err := range []error{nil, errors.New("broken"), fault.New(fault.DB, "away"), fault.New(fault.AuthInvalid, "key"), fault.New(fault.Conflict, "in progress").After(time.Second)} {
+		if saidNo(err) {
+			t.Errorf("%v is a no", err)
 		}
 	}
 }

@@ -121,9 +121,9 @@ func TestImport(t *testing.T) {
 	if _, err := h.service.Suppress(ctx, ada, "old@one.example", "before"); err != nil {
 		t.Fatal(err)
 	}
-	file := "\ufeffName,E-Mail,Reason\r\n\"Doe, Jo\",Jo@one.example,bounced\r\n\r\nOld,OLD@one.example,\r\nnobody,,\r\n\"x\"y,z@one.example,\r\nTwo,jo@ONE.example,twice\r\nBad,not an address,\r\nMulti,\"m@one.example\",\"line\nbreak\"\r\n"
+	file := "\ufeffName,E-Mail,Reason\r\n\"Doe, Jo\",Jo@one.example,bounced\r\n\r\nOld,OLD@one.example,\r\nnobody,,\r\n\"x\"y,z@one.example,\r\nTwo,jo@ONE.example,twice\r\nBad,not an address,\r\nMulti,\"m@one.example\",\"line\nbreak\"\r\nThree,three@one.example,\r\n"
 	in, err := h.service.StartImport(ctx, ada, "list\x00.csv", "given reason", []byte(file))
-	if err != nil || in.Status != "waiting" || in.Lines != 7 || in.Name != "list .csv" {
+	if err != nil || in.Status != "waiting" || in.Lines != 8 || in.Name != "list .csv" {
 		t.Fatalf("%+v, %v", in, err)
 	}
 	if err := h.service.RunImport(t.Context(), in.ID); err != nil {
@@ -133,7 +133,7 @@ func TestImport(t *testing.T) {
 		t.Fatal(err)
 	}
 	in, err = h.service.Import(ctx, in.ID)
-	if err != nil || in.Status != "done" || in.Done != 7 || in.Added != 2 || in.Known != 2 || in.Bad != 3 || in.Finished == nil {
+	if err != nil || in.Status != "done" || in.Done != 8 || in.Added != 3 || in.Known != 2 || in.Bad != 3 || in.Finished == nil {
 		t.Errorf("%+v, %v", in, err)
 	}
 	bad, err := h.service.BadLines(ctx, in.ID, 0, 10)
@@ -144,7 +144,7 @@ func TestImport(t *testing.T) {
 	if bad, err = h.service.BadLines(ctx, in.ID, 5, 1); err != nil || len(bad) != 1 || bad[0].Line != 6 {
 		t.Errorf("%v, %v", bad, err)
 	}
-	if got := one[string](h, `SELECT string_agg(email || '|' || reason || '|' || source || '|' || by, ' ' ORDER BY email_key) FROM review_control.suppressions`); got != "Jo@one.example|bounced|import|ada@hub.example m@one.example|line break|import|ada@hub.example old@one.example|before|console|ada@hub.example" {
+	if got := one[string](h, `SELECT string_agg(email || '|' || reason || '|' || source || '|' || by, ' ' ORDER BY email_key) FROM review_control.suppressions`); got != "Jo@one.example|bounced|import|ada@hub.example m@one.example|line break|import|ada@hub.example old@one.example|before|console|ada@hub.example three@one.example|given reason|import|ada@hub.example" {
 		t.Error(got)
 	}
 	if n := one[int](h, `SELECT length(data) FROM review_control.imports`); n != 0 {
@@ -159,6 +159,27 @@ func TestImport(t *testing.T) {
 	wants(t, err, fault.NotFound)
 	if list, err := h.service.Imports(ctx, 0); err != nil || len(list) != 1 || list[0].ID != in.ID {
 		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+// TestImportTakesTheFirst of an address that is in a file many times.
+func TestImportTakesTheFirst(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	file := strings.Builder{}
+	file.WriteString("email,reason\n")
+	for i := range 900 {
+		fmt.Fprintf(&file, "u%d@one.example,reason %d\n", i%3, i)
+	}
+	in, err := h.service.StartImport(signedIn(t.Context(), ada), ada, "list.csv", "", []byte(file.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.service.RunImport(t.Context(), in.ID); err != nil {
+		t.Fatal(err)
+	}
+	if got := one[string](h, `SELECT string_agg(reason, ', ' ORDER BY email_key) FROM review_control.suppressions`); got != "reason 0, reason 1, reason 2" {
+		t.Error(got)
 	}
 }
 

@@ -50,12 +50,13 @@ func (s *Store) Suppressions(ctx context.Context, prefix string, byDomain bool, 
 	}, sql, args...)
 }
 
-// addSuppressions adds those that are not on the list, and what is kept of that for ever.
+// addSuppressions adds those that are not on the list, the first of each address, and what is
+// kept of that for ever.
 const addSuppressions = `WITH given AS (
-	SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS g (email_key, domain, email, reason)
+	SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) WITH ORDINALITY AS g (email_key, domain, email, reason, place)
 ), added AS (
 	INSERT INTO review_control.suppressions (email_key, domain, email, reason, source, by, at)
-	SELECT DISTINCT ON (email_key) email_key, domain, email, reason, $5, $6, $7 FROM given ORDER BY email_key
+	SELECT DISTINCT ON (email_key) email_key, domain, email, reason, $5, $6, $7 FROM given ORDER BY email_key, place
 	ON CONFLICT DO NOTHING RETURNING email_key, source, reason, by, at
 )
 INSERT INTO review_control.suppression_events (email_key, event, source, reason, by, import_id, at)

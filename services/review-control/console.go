@@ -166,8 +166,6 @@ func state(of any) badge {
 		return badge{"info", "Running"}
 	case ImportDone:
 		return badge{"good", "Done"}
-	case ImportFailed:
-		return badge{"bad", "Failed"}
 	}
 	return badge{"", "Unknown"}
 }

@@ -77,8 +77,8 @@ type Store interface {
 	ImportData(ctx context.Context, id ID) ([]byte, error)
 	// ImportBatch stores a batch behind those done before, and nothing when another has been.
 	ImportBatch(ctx context.Context, in Import, b Batch) (Import, error)
-	// EndImport ends an import, with a problem or without.
-	EndImport(ctx context.Context, id ID, at time.Time, problem string) error
+	// EndImport ends an import; its file is needed no more.
+	EndImport(ctx context.Context, id ID, at time.Time) error
 	BadLines(ctx context.Context, id ID, after, limit int) ([]BadLine, error)
 }
 

@@ -134,7 +134,7 @@ type Batch struct {
 // may break off anywhere and go on there.
 func (s *Service) RunImport(ctx context.Context, id ID) error {
 	in, err := s.c.Store.Import(ctx, id)
-	if err != nil || in.Status == ImportDone || in.Status == ImportFailed {
+	if err != nil || in.Status == ImportDone {
 		return err
 	}
 	data, err := s.c.Store.ImportData(ctx, id)
@@ -165,7 +165,7 @@ func (s *Service) RunImport(ctx context.Context, id ID) error {
 			return err
 		}
 	}
-	return s.c.Store.EndImport(ctx, id, s.now(), "")
+	return s.c.Store.EndImport(ctx, id, s.now())
 }
 
 // add reads a row of an import.

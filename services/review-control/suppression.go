@@ -40,8 +40,6 @@ type Import struct {
 	// to the list, Known on it before, or Bad.
 	Lines, Done, Added, Known, Bad int
 	Finished                       *time.Time
-	// Problem is why the import failed; for people.
-	Problem string
 }
 
 // The states of an import.
@@ -49,7 +47,6 @@ const (
 	ImportWaiting = "waiting"
 	ImportRunning = "running"
 	ImportDone    = "done"
-	ImportFailed  = "failed"
 )
 
 const (

@@ -101,10 +101,10 @@ func (s *Store) Unsuppress(ctx context.Context, email, by, reason string, at tim
 	})
 }
 
-const importColumns = `id, name, reason, by, at, status, lines, done, added, known, bad, finished_at, problem`
+const importColumns = `id, name, reason, by, at, status, lines, done, added, known, bad, finished_at`
 
 func importRow(row pgx.CollectableRow) (in reviewcontrol.Import, err error) {
-	err = row.Scan(&in.ID, &in.Name, &in.Reason, &in.By, &in.At, &in.Status, &in.Lines, &in.Done, &in.Added, &in.Known, &in.Bad, &in.Finished, &in.Problem)
+	err = row.Scan(&in.ID, &in.Name, &in.Reason, &in.By, &in.At, &in.Status, &in.Lines, &in.Done, &in.Added, &in.Known, &in.Bad, &in.Finished)
 	utc(&in.At, in.Finished)
 	return in, err
 }
@@ -195,12 +195,8 @@ func (s *Store) ImportBatch(ctx context.Context, in reviewcontrol.Import, b revi
 }
 
 // EndImport ends an import; its file is needed no more.
-func (s *Store) EndImport(ctx context.Context, id reviewcontrol.ID, at time.Time, problem string) error {
-	status := reviewcontrol.ImportDone
-	if problem != "" {
-		status = reviewcontrol.ImportFailed
-	}
-	_, err := s.pool.Exec(ctx, `UPDATE review_control.imports SET status = $2, finished_at = $3, problem = $4, data = '' WHERE id = $1 AND finished_at IS NULL`, int64(id), status, at, problem)
+func (s *Store) EndImport(ctx context.Context, id reviewcontrol.ID, at time.Time) error {
+	_, err := s.pool.Exec(ctx, `UPDATE review_control.imports SET status = $2, finished_at = $3, data = '' WHERE id = $1 AND finished_at IS NULL`, int64(id), reviewcontrol.ImportDone, at)
 	return explain(err)
 }
 

@@ -124,14 +124,13 @@ CREATE TABLE review_control.imports (
   reason      text        NOT NULL,
   by          text        NOT NULL,
   at          timestamptz NOT NULL,
-  status      text        NOT NULL CHECK (status IN ('waiting', 'running', 'done', 'failed')),
+  status      text        NOT NULL CHECK (status IN ('waiting', 'running', 'done')),
   lines       integer     NOT NULL,
   done        integer     NOT NULL DEFAULT 0,
   added       integer     NOT NULL DEFAULT 0,
   known       integer     NOT NULL DEFAULT 0,
   bad         integer     NOT NULL DEFAULT 0,
   finished_at timestamptz,
-  problem     text        NOT NULL DEFAULT '',
   data        bytea       NOT NULL CHECK (length(data) <= 16777216)
 );
 CREATE INDEX imports_open ON review_control.imports (id) WHERE status IN ('waiting', 'running');
@@ -172,7 +171,7 @@ GRANT UPDATE (choice, revision, decided_by, decided_at, note, content_hash, prog
 GRANT SELECT, INSERT ON review_control.decisions, review_control.suppression_events, review_control.import_problems TO hub_review_control;
 GRANT SELECT, INSERT, DELETE ON review_control.suppressions TO hub_review_control;
 GRANT SELECT, INSERT ON review_control.imports TO hub_review_control;
-GRANT UPDATE (status, done, added, known, bad, finished_at, problem, data) ON review_control.imports TO hub_review_control;
+GRANT UPDATE (status, done, added, known, bad, finished_at, data) ON review_control.imports TO hub_review_control;
 GRANT SELECT, UPDATE (next_at) ON review_control.pace TO hub_review_control;
 GRANT SELECT, INSERT, UPDATE, DELETE ON review_control.idempotency_keys TO hub_review_control;
 

@@ -145,6 +145,9 @@ func TestAddUser(t *testing.T) {
 		"no name":            {auth.NewUser{Email: "b@example.com"}, password},
 		"unknown role":       {auth.NewUser{Email: "b@example.com", Name: "x", Roles: []string{"root"}}, password},
 		"short password":     {auth.NewUser{Email: "b@example.com", Name: "x"}, "elevenchars"},
+		"a dot at the end":   {auth.NewUser{Email: "b@localhost.", Name: "x"}, password},
+		"few long letters":   {auth.NewUser{Email: "b@example.com", Name: "x"}, strings.Repeat("ä", 11)},
+		"two lines":          {auth.NewUser{Email: "b@example.com", Name: "x"}, "correct horse\nbattery staple"},
 		"long password":      {auth.NewUser{Email: "b@example.com", Name: "x"}, strings.Repeat("x", 513)},
 		"password = address": {auth.NewUser{Email: "bob@example.com", Name: "x"}, "BOB@example.com"},
 	} {
@@ -290,8 +293,8 @@ func TestSessionEnds(t *testing.T) {
 	h.clock.Advance(-time.Minute)
 	secret = idle(20*time.Minute, 35)
 	h.clock.Advance(20*time.Minute - time.Millisecond)
-	if code := h.code(secret); code != "" {
-		t.Errorf("a moment before twelve hours: %s", code)
+	if r, err := h.Resolve(h.ctx, secret); err != nil || !r.Session.Ends().Equal(h.clock.Now().Add(time.Millisecond)) {
+		t.Errorf("a moment before twelve hours: %+v, %v", r.Session, err)
 	}
 	h.clock.Advance(time.Millisecond)
 	if code := h.code(secret); code != fault.AuthExpired {
@@ -695,6 +698,15 @@ func TestAccountPage(t *testing.T) {
 	res, _ = change(password, "a new good password")
 	c := cookie(res, "__Host-hub")
 	if res.StatusCode != 303 || c == nil || h.code(secret) != fault.AuthRevoked || h.code(c.Value) != "" {
+		t.Errorf("%d %v", res.StatusCode, res.Header)
+	}
+	// Ending the session that one is in is signing out.
+	now, err := h.Resolve(h.ctx, c.Value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	user.CredentialID = now.Session.ID
+	if res, _ = h.visit(t, user, "POST", "/account/sessions/end", url.Values{"session": {now.Session.ID}}); res.Header.Get("Location") != "/login" || cookie(res, "__Host-hub").MaxAge >= 0 || h.code(c.Value) != fault.AuthRevoked {
 		t.Errorf("%d %v", res.StatusCode, res.Header)
 	}
 	for _, path := range []string{"/account/sessions/end", "/account/sessions/password"} {

@@ -16,6 +16,8 @@ const (
 	seenEvery = 5 * time.Second
 	// maxAgent bounds what is kept of a browser's name.
 	maxAgent = 300
+	// sessionSecret is the length of a secret in bytes.
+	sessionSecret = 32
 )
 
 // Session is somebody being signed in with a browser. Its secret is with that browser alone.
@@ -47,11 +49,10 @@ type SessionState string
 
 // The states of a session.
 const (
-	Open          SessionState = "open"
-	Idle          SessionState = "idle"
-	Over          SessionState = "over"
-	SignedOut     SessionState = "signed out"
-	sessionSecret              = 32
+	Open      SessionState = "open"
+	Idle      SessionState = "idle"
+	Over      SessionState = "over"
+	SignedOut SessionState = "signed out"
 )
 
 // State is the state of the session at now. Each end begins at the very moment.

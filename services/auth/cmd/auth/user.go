@@ -22,7 +22,7 @@ import (
 func users(environ []string) *cobra.Command {
 	c := &console{environ: environ}
 	cmd := &cobra.Command{
-		Use: "user", Short: "Manage the users of the console; every command is recorded in the audit log",
+		Use: "user", Short: "Manage the users of the console; every change is recorded in the audit log",
 		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		Long: `Manage the users of the console; every change is recorded in the audit log.
 

@@ -60,15 +60,24 @@ type SMTPOptions struct {
 type SMTP struct {
 	o SMTPOptions
 
-	mu      sync.Mutex
-	server  *smtp.Server
-	stopped chan struct{}
+	mu       sync.Mutex
+	server   *smtp.Server
+	listener net.Listener
+	stopped  chan struct{}
+
+	// keeping is held to keep a message, and to change alive: the server that may.
+	keeping sync.RWMutex
+	alive   *smtp.Server
 }
 
 // StartSMTP starts a server.
 func StartSMTP(o SMTPOptions) (*SMTP, error) {
 	if o.Addr == "" {
-		o.Addr = "127.0.0.1:0"
+		port, err := FreePort()
+		if err != nil {
+			return nil, err
+		}
+		o.Addr = fmt.Sprintf("127.0.0.1:%d", port)
 	}
 	s := &SMTP{o: o}
 	return s, s.Start()
@@ -95,7 +104,8 @@ func (s *SMTP) Start() error {
 	server.ReadTimeout, server.WriteTimeout = time.Minute, time.Minute
 	server.ErrorLog = log.New(io.Discard, "", 0)
 	stopped := make(chan struct{})
-	s.server, s.stopped = server, stopped
+	s.server, s.listener, s.stopped = server, listener, stopped
+	s.revive(server)
 	go func() {
 		defer close(stopped)
 		_ = server.Serve(listener) // ends by Kill or Stop
@@ -103,7 +113,7 @@ func (s *SMTP) Start() error {
 	return nil
 }
 
-// Kill breaks every connection, whatever it is in the middle of.
+// Kill breaks every connection, whatever it is in the middle of. No file changes afterwards.
 func (s *SMTP) Kill() {
 	_ = s.end((*smtp.Server).Close) // what it says is that connections broke
 }
@@ -120,9 +130,18 @@ func (s *SMTP) end(how func(*smtp.Server) error) error {
 		return nil
 	}
 	err := how(s.server)
+	_ = s.listener.Close() // how does so unless the server had not yet begun to serve
 	<-s.stopped
 	s.server = nil
+	s.revive(nil)
 	return err
+}
+
+// revive lets the sessions of that server keep messages, and no others.
+func (s *SMTP) revive(server *smtp.Server) {
+	s.keeping.Lock()
+	defer s.keeping.Unlock()
+	s.alive = server
 }
 
 func (s *SMTP) session(c *smtp.Conn) (smtp.Session, error) {
@@ -209,7 +228,7 @@ func (x *smtpSession) Data(r io.Reader) error {
 	if err := x.hook(x.server.o.Hooks.Read); err != nil {
 		return err
 	}
-	if err := x.server.keep(x.from, x.to, body); err != nil {
+	if err := x.server.keep(x.conn.Server(), x.from, x.to, body); err != nil {
 		return Reply(451, "the message could not be kept: "+err.Error())
 	}
 	return x.hook(x.server.o.Hooks.Kept)
@@ -223,7 +242,12 @@ func (x *smtpSession) Logout() error { return nil }
 
 // keep writes a message with its envelope, as a mailbox does. The name sorts by time; a file
 // has its name when it is whole.
-func (s *SMTP) keep(from string, to []string, body []byte) error {
+func (s *SMTP) keep(by *smtp.Server, from string, to []string, body []byte) error {
+	s.keeping.RLock()
+	defer s.keeping.RUnlock()
+	if s.alive != by {
+		return errors.New("the server was killed")
+	}
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // it never fails
 	f, err := os.CreateTemp(s.o.Dir, ".incoming-*")

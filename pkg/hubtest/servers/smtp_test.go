@@ -110,3 +110,41 @@ func TestSMTPAsksWhoIsThere(t *testing.T) {
 		}
 	}
 }
+
+// TestSMTPEndsAtOnce kills servers that have hardly begun.
+func TestSMTPEndsAtOnce(t *testing.T) {
+	s, err := StartSMTP(SMTPOptions{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 500 {
+		s.Kill()
+		if err := s.Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSMTPKeepsNothingOnceKilled has a message whole when the server is killed.
+func TestSMTPKeepsNothingOnceKilled(t *testing.T) {
+	dir := t.TempDir()
+	there, release := make(chan struct{}), make(chan struct{})
+	s, err := StartSMTP(SMTPOptions{Dir: dir, Hooks: SMTPHooks{Read: func() error { close(there); <-release; return nil }}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := make(chan error)
+	go func() { sent <- deliver(s.Addr(), "kim@partner.example", "x") }()
+	<-there
+	s.Kill()
+	close(release)
+	if err := <-sent; err == nil {
+		t.Error("a killed server took a mail")
+	}
+	if names, err := MailFiles(dir); err != nil || len(names) > 0 {
+		t.Errorf("%v, %v", names, err)
+	}
+}

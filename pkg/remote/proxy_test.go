@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
@@ -112,20 +111,23 @@ func TestProxyDoesNotRepeatWrites(t *testing.T) {
 func TestProxyBreaker(t *testing.T) {
 	t.Parallel()
 	i := start(t, "", hangUp)
+	unwell := http.HandlerFunc(hangUp)
+	well := *i.probe.Load()
+	i.probe.Store(&unwell)
 	url := front(t, newClient(t, 0, i.addr), nil)
 	for range 6 {
 		get(t, url)
 	}
 	before := i.calls.Load()
-	began := time.Now()
 	if code, body := get(t, url); code != http.StatusServiceUnavailable || !strings.Contains(body, "E_DB") {
 		t.Errorf("%d %s", code, body)
 	}
-	if i.calls.Load() != before || time.Since(began) > 250*time.Millisecond {
-		t.Errorf("the breaker is not open: %d calls, %v", i.calls.Load()-before, time.Since(began))
+	if sent := i.calls.Load() - before; sent > 0 {
+		t.Errorf("the breaker is not open: %d calls", sent)
 	}
 	answer := http.HandlerFunc(ok)
 	i.handle.Store(&answer)
+	i.probe.Store(&well)
 	hubtest.Eventually(t, "the probe closes it", func() bool { code, _ := get(t, url); return code == 200 })
 }
 

@@ -171,7 +171,7 @@ func (c *Client) instance(following context.Context, addr string) (endpoint.Endp
 			}
 			return c.send(ctx, addr, probe, request.(Request))
 		})
-		if errors.Is(err, gobreaker.ErrOpenState) {
+		if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
 			return nil, &down{cause: err, passed: true}
 		}
 		return response, err

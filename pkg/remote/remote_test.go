@@ -21,6 +21,7 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/hubtest/servers"
 	"hub.internal/pkg/remote"
 	"hub.internal/pkg/tool"
 )
@@ -35,11 +36,11 @@ type instance struct {
 	quit   chan struct{} // closed when it is killed: what hangs ends
 }
 
-// start runs an instance at addr; "" picks a port.
+// start runs an instance at addr; "" picks a port that stays free for it when it is killed.
 func start(t testing.TB, addr string, h http.HandlerFunc) *instance {
 	t.Helper()
 	if addr == "" {
-		addr = "127.0.0.1:0"
+		addr = free(t)
 	}
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -94,15 +95,14 @@ func refuse(f *fault.Error) http.HandlerFunc {
 	}
 }
 
-// free is an address where nobody listens.
+// free is an address where nobody listens, as long as the test does not.
 func free(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := servers.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	return fmt.Sprintf("127.0.0.1:%d", port)
 }
 
 func keys(t testing.TB) *caller.Keys {
@@ -264,6 +264,10 @@ func TestSlowCallsDoNotKeepOthersOutOfARecoveredService(t *testing.T) {
 	}
 }
 
+// atOnce is far below the ten seconds that a call without a deadline gets, and above what a busy
+// machine makes of a moment.
+const atOnce = 5 * time.Second
+
 func TestAllDownIsKnownAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, addrs := range map[string][]string{"nobody listens": {free(t), free(t), free(t)}, "one": {free(t)}, "none is known": {}} {
@@ -277,7 +281,7 @@ func TestAllDownIsKnownAtOnce(t *testing.T) {
 				if f.Code != fault.DB || !f.Retryable() || f.RetryAfter <= 0 || strings.Contains(f.Message, "127.0.0.1") || !strings.Contains(f.Message, "query") {
 					t.Fatalf("got %+v", f)
 				}
-				if took := time.Since(begin); took > time.Second {
+				if took := time.Since(begin); took > atOnce {
 					t.Errorf("it took %v", took)
 				}
 			}
@@ -310,7 +314,7 @@ func TestHungInstanceEndsItsCallsAndComesBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if took := time.Since(begin); i.calls.Load() != before || took > time.Second {
+	if took := time.Since(begin); i.calls.Load() != before || took > atOnce {
 		t.Errorf("50 calls to a hung instance: %d were sent, in %v", i.calls.Load()-before, took)
 	}
 	h := http.HandlerFunc(ok)
@@ -475,22 +479,40 @@ func TestCallerThatGoesAwayProvesNothing(t *testing.T) {
 	}
 }
 
+// due is a context whose deadline passes when the test says so.
+type due struct {
+	context.Context
+	at     time.Time
+	passed chan struct{}
+}
+
+func (d due) Deadline() (time.Time, bool) { return d.at, true }
+func (d due) Done() <-chan struct{}       { return d.passed }
+func (d due) Err() error {
+	select {
+	case <-d.passed:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
 func TestDeadlineIsE_DB(t *testing.T) {
 	t.Parallel()
 	i := start(t, "", nil)
 	var deadline atomic.Value
+	ctx := due{t.Context(), time.Now().Add(9 * time.Second), make(chan struct{})}
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		deadline.Store(r.Header.Get(tool.DeadlineHeader))
+		close(ctx.passed)
 		i.hang(w, r)
 	})
 	i.handle.Store(&h)
 	client := newClient(t, 0, i.addr)
-	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-	defer cancel()
 	if _, err := client.Do(ctx, read); !fault.Is(err, fault.DB) {
 		t.Errorf("got %v", err)
 	}
-	if ms, _ := deadline.Load().(string); len(ms) == 0 || len(ms) > 3 {
+	if ms, _ := deadline.Load().(string); len(ms) == 0 || len(ms) > 4 {
 		t.Errorf("the neighbour was given %q ms", ms)
 	}
 	if got := i.calls.Load(); got != 1 {

@@ -29,7 +29,12 @@ var services = []string{"gateway", "auth", "query", "authoring", "review-control
 // URL is the connection URL of a service's own role, by the service's discovery name.
 func (w WriteStoreDB) URL(service string) string {
 	role := pgstore.ServiceRole(service)
-	return w.server.URL(role, testPassword(role), w.database)
+	return patientURL(w.server, role, w.database)
+}
+
+// patientURL is a connection URL for a busy machine, where a log-in may take its time.
+func patientURL(server *servers.Postgres, role, database string) string {
+	return server.URL(role, testPassword(role), database) + "&connect_timeout=60"
 }
 
 // testPassword need not be secret: the server accepts connections from this machine alone
@@ -70,7 +75,7 @@ func WriteStoreOn(t testing.TB, server *servers.Postgres) WriteStoreDB {
 	bootstrap.roles[server] = true
 	t.Cleanup(func() { drop(t, server, database) })
 	return WriteStoreDB{
-		OwnerURL:     server.URL(pgstore.Owner, testPassword(pgstore.Owner), database),
+		OwnerURL:     patientURL(server, pgstore.Owner, database),
 		SuperuserURL: server.SuperuserURL(database),
 		server:       server, database: database,
 	}

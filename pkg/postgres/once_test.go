@@ -135,6 +135,12 @@ func TestKeysOfOthersAreIndependent(t *testing.T) {
 	}
 }
 
+// hurried is the context of a caller who has 600 ms, of which Once waits for 100. It does not
+// end by then: a busy machine may take longer to answer.
+type hurried struct{ context.Context }
+
+func (hurried) Deadline() (time.Time, bool) { return time.Now().Add(600 * time.Millisecond), true }
+
 func TestWhoComesWhileItRunsIsTold(t *testing.T) {
 	t.Parallel()
 	s := newThings(t)
@@ -149,9 +155,7 @@ func TestWhoComesWhileItRunsIsTold(t *testing.T) {
 	}()
 	<-running
 	for name, k := range map[string]postgres.OnceKey{"same input": key(t, "k", `{}`), "other input": key(t, "k", `{"a":1}`)} {
-		ctx, cancel := context.WithTimeout(t.Context(), 600*time.Millisecond) // of which it waits for 100
-		_, err := s.once(ctx, k, insert("b"))
-		cancel()
+		_, err := s.once(hurried{t.Context()}, k, insert("b"))
 		f := fault.From(err)
 		details, _ := json.Marshal(f.Details)
 		if f.Code != fault.Conflict || f.RetryAfter != time.Second || !f.Retryable() || string(details) != `{"code":"REQUEST_IN_PROGRESS"}` {
@@ -300,9 +304,7 @@ func TestNothingStaysOfAnEffectThatIsCutOff(t *testing.T) {
 	if answer, err := s.once(t.Context(), key(t, "k", `{}`), insert("a")); err != nil || answer.Replayed || s.effects(t) != 1 {
 		t.Errorf("afterwards: %+v, %v", answer, err)
 	}
-	if n := s.Stat().AcquiredConns(); n != 0 {
-		t.Errorf("%d connections were not given back", n)
-	}
+	hubtest.Eventually(t, "all connections are given back", func() bool { return s.Stat().AcquiredConns() == 0 })
 }
 
 type cancelKey struct{}

@@ -22,7 +22,7 @@ import (
 
 // Config bounds a pool.
 type Config struct {
-	// URL names the service's own role; never the owner.
+	// URL names the service's own role; never the owner. Its connect_timeout counts; 3 s without.
 	URL string
 	// MaxConns bounds the connections of this process; 0 means 10.
 	MaxConns int32
@@ -47,7 +47,9 @@ func Open(c Config) (*pgxpool.Pool, error) {
 		timeout = c.StatementTimeout
 	}
 	pc.MaxConnIdleTime = 5 * time.Minute
-	pc.ConnConfig.ConnectTimeout = 3 * time.Second
+	if pc.ConnConfig.ConnectTimeout == 0 { // connect_timeout in the URL
+		pc.ConnConfig.ConnectTimeout = 3 * time.Second
+	}
 	pc.ConnConfig.RuntimeParams["statement_timeout"] = fmt.Sprint(timeout.Milliseconds())
 	pc.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = "30000"
 	pc.ConnConfig.RuntimeParams["timezone"] = "UTC"

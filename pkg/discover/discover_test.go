@@ -207,7 +207,7 @@ func TestHungConsulKeepsNobodyFromStopping(t *testing.T) {
 	defer func() { _ = agent.Resume() }()
 	begin := time.Now()
 	withdraw()
-	if took := time.Since(begin); took > 8*time.Second {
+	if took := time.Since(begin); took > 20*time.Second {
 		t.Errorf("it took %v", took)
 	}
 }

@@ -170,5 +170,5 @@ func needConsul(t testing.TB) {
 
 // cleanupContext bounds work in a Cleanup, where the test's own context has ended.
 func cleanupContext() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), 30*time.Second)
+	return context.WithTimeout(context.Background(), time.Minute)
 }

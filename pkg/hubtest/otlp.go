@@ -58,10 +58,10 @@ func (c *Collector) Spans() []Span {
 }
 
 // WaitFor waits until the spans received satisfy ready, and returns them. It fails the test
-// after ten seconds and prints what had come.
+// after a minute and prints what had come.
 func (c *Collector) WaitFor(t testing.TB, ready func([]Span) bool) []Span {
 	t.Helper()
-	timeout := time.NewTimer(10 * time.Second)
+	timeout := time.NewTimer(patience)
 	defer timeout.Stop()
 	for {
 		c.mu.Lock()

@@ -122,13 +122,13 @@ func (p *Program) Signal(t testing.TB, s syscall.Signal) {
 }
 
 // Wait waits for the program's end and returns its exit code, -1 when a signal ended it. The
-// test fails after 20 seconds.
+// test fails after a minute.
 func (p *Program) Wait(t testing.TB) int {
 	t.Helper()
 	select {
 	case <-p.Done():
 		return p.ExitCode()
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Fatalf("the program does not end:\n%s", p.Log)
 		return -1
 	}

@@ -150,7 +150,7 @@ func (r running) closed() (what []string) {
 }
 
 func get(url string) (status int, body string) {
-	resp, err := (&http.Client{Timeout: 5 * time.Second}).Get(url)
+	resp, err := (&http.Client{Timeout: 20 * time.Second}).Get(url)
 	if err != nil {
 		return 0, err.Error()
 	}
@@ -167,7 +167,7 @@ func TestCallsInFlightFinishAtSIGTERM(t *testing.T) {
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		t.Run(s.String(), func(t *testing.T) {
 			t.Parallel()
-			r := run(t, "", keys, "HUB_DRAIN_DELAY=500ms")
+			r := run(t, "", keys, "HUB_DRAIN_DELAY=5s") // for us to see it drain, on a busy machine too
 			api := "http://" + r.addr(t, "api")
 			for path, want := range map[string]string{"/healthz": `"ok"`, "/readyz": `"ready"`} {
 				if status, body := get(api + path); status != 200 || !strings.Contains(body, want) {

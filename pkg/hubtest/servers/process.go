@@ -59,7 +59,7 @@ func StartProgram(p Program) (*Process, error) {
 	}
 	// Processes of the program's own that outlive it must not keep Wait waiting for the pipe;
 	// on a busy machine, its last words take their time.
-	c.cmd.WaitDelay = time.Second
+	c.cmd.WaitDelay = 5 * time.Second
 	p.as.apply(c.cmd)
 	dieWithParent(c.cmd, p.LastSignal)
 

@@ -191,7 +191,7 @@ func TestAFailedStartSaysWhy(t *testing.T) {
 
 func stop(t *testing.T, s *servers.Server) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := s.Stop(ctx); err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/remote"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
@@ -89,7 +90,7 @@ func newEdge(t *testing.T, options ...func(*gateway.Gateway)) *edge {
 		return echoOut{Text: in.Text, Limit: in.Limit, Caller: caller.From(ctx), Deadline: deadline}, nil
 	}
 	tools := []tool.Tool{
-		tool.New(tool.Declaration{Name: "search_echo", Category: tool.Query, Description: "Echoes.", Scope: "query", Input: input, Position: 1, Timeout: 2 * time.Second}, echo),
+		tool.New(tool.Declaration{Name: "search_echo", Category: tool.Query, Description: "Echoes.", Scope: "query", Input: input, Position: 1, Timeout: 5 * time.Second}, echo),
 		tool.New(tool.Declaration{Name: "store_echo", Category: tool.Author, Description: "Echoes and writes.", Scope: "author", Write: true, Input: input, Position: 2, MaxBody: 4096}, echo),
 	}
 	services := http.NewServeMux()
@@ -108,7 +109,7 @@ func newEdge(t *testing.T, options ...func(*gateway.Gateway)) *edge {
 		t.Fatal(err)
 	}
 	e.gateway = &gateway.Gateway{
-		Keys: gateway.NewKeyCache(gateway.AskAuth(clients["auth"]), time.Now), Limiter: gateway.NewMemory(time.Now), Catalog: catalog,
+		Keys: gateway.NewKeyCache(gateway.AskAuth(clients["auth"]), time.Now), Limiter: gateway.NewMemory(hubtest.NewClock(time.Time{}).Now), Catalog: catalog,
 		Services: clients, Audit: e, Logger: logger, Failures: gateway.Rate{PerMinute: 1000, Burst: 1000},
 	}
 	for _, o := range options {

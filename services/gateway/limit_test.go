@@ -87,7 +87,7 @@ func TestFallbackLimitsInMemoryUntilTheSharedOneIsBack(t *testing.T) {
 	shared := &flaky{err: errors.New("down")}
 	reports := make(chan bool, 2)
 	f := gateway.NewFallback(shared, gateway.NewMemory(time.Now), func(down bool, _ error) { reports <- down })
-	buckets := user(gateway.Rate{PerMinute: 60, Burst: 2})
+	buckets := user(gateway.Rate{PerMinute: 1, Burst: 2})
 	var refused int
 	for range 5 {
 		if f.Take(t.Context(), buckets).Refused != "" {

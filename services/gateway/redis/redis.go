@@ -34,12 +34,15 @@ var gcra string
 type Redis struct {
 	client *redis.Client
 	script *redis.Script
+	budget time.Duration
 }
 
 var _ gateway.Shared = (*Redis)(nil)
 
 // Open prepares a client; it connects when it is first used.
-func Open(url string) (*Redis, error) {
+func Open(url string) (*Redis, error) { return open(url, budget) }
+
+func open(url string, budget time.Duration) (*Redis, error) {
 	options, err := redis.ParseURL(url)
 	if err != nil {
 		return nil, errors.New("HUB_REDIS_URL is not a redis:// URL")
@@ -49,7 +52,7 @@ func Open(url string) (*Redis, error) {
 	options.ContextTimeoutEnabled = true
 	options.PoolSize = 32
 	logging.Disable()
-	return &Redis{client: redis.NewClient(options), script: redis.NewScript(gcra)}, nil
+	return &Redis{client: redis.NewClient(options), script: redis.NewScript(gcra), budget: budget}, nil
 }
 
 // Close drops the connections.
@@ -60,7 +63,7 @@ func (r *Redis) Ping(ctx context.Context) error { return r.client.Ping(ctx).Err(
 
 // Take charges all buckets of a call in one round trip, by Redis' own clock.
 func (r *Redis) Take(ctx context.Context, buckets []gateway.Bucket) (gateway.Decision, error) {
-	ctx, cancel := context.WithTimeout(ctx, budget)
+	ctx, cancel := context.WithTimeout(ctx, r.budget)
 	defer cancel()
 	keys, args := make([]string, len(buckets)), make([]any, 0, 2*len(buckets))
 	for i, b := range buckets {

@@ -14,9 +14,9 @@ import (
 
 func TestMain(m *testing.M) { hubtest.Main(m) }
 
-func open(t *testing.T, url string) *redis.Redis {
+func open(t *testing.T, url string, how func(string) (*redis.Redis, error)) *redis.Redis {
 	t.Helper()
-	r, err := redis.Open(url)
+	r, err := how(url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,16 +29,16 @@ func buckets(user, service gateway.Rate) []gateway.Bucket {
 }
 
 // TestScriptDecidesAsMemoryDoes sends both limiters through the same calls. The rates
-// are slow enough that the milliseconds between them change no decision.
+// are slow enough that the time between them changes no decision.
 func TestScriptDecidesAsMemoryDoes(t *testing.T) {
 	for name, c := range map[string]struct{ user, service gateway.Rate }{
-		"user refuses":    {gateway.Rate{PerMinute: 6, Burst: 5}, gateway.Rate{PerMinute: 60, Burst: 100}},
-		"service refuses": {gateway.Rate{PerMinute: 60, Burst: 100}, gateway.Rate{PerMinute: 6, Burst: 3}},
-		"both refuse":     {gateway.Rate{PerMinute: 6, Burst: 4}, gateway.Rate{PerMinute: 2, Burst: 4}},
-		"one at a time":   {gateway.Rate{PerMinute: 1, Burst: 1}, gateway.Rate{PerMinute: 60, Burst: 60}},
+		"user refuses":    {gateway.Rate{PerMinute: 2, Burst: 5}, gateway.Rate{PerMinute: 1, Burst: 100}},
+		"service refuses": {gateway.Rate{PerMinute: 1, Burst: 100}, gateway.Rate{PerMinute: 2, Burst: 3}},
+		"both refuse":     {gateway.Rate{PerMinute: 2, Burst: 4}, gateway.Rate{PerMinute: 1, Burst: 4}},
+		"one at a time":   {gateway.Rate{PerMinute: 1, Burst: 1}, gateway.Rate{PerMinute: 2, Burst: 60}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := open(t, hubtest.RedisURL(t))
+			r := open(t, hubtest.RedisURL(t), redis.OpenPatient)
 			m := gateway.NewMemory(time.Now)
 			b := buckets(c.user, c.service)
 			for i := range 12 {
@@ -50,7 +50,7 @@ func TestScriptDecidesAsMemoryDoes(t *testing.T) {
 				if got.Refused != want.Refused || got.States[0].Remaining != want.States[0].Remaining || got.States[1].Remaining != want.States[1].Remaining {
 					t.Errorf("call %d: got %+v, want %+v", i, got, want)
 				}
-				if (got.RetryAfter - want.RetryAfter).Abs() > time.Second {
+				if (got.RetryAfter - want.RetryAfter).Abs() > 10*time.Second {
 					t.Errorf("call %d: wait %s, want %s", i, got.RetryAfter, want.RetryAfter)
 				}
 			}
@@ -66,16 +66,10 @@ func TestReplicasShareOneLimit(t *testing.T) {
 	allowed := 0
 	var wg sync.WaitGroup
 	for range 3 {
-		r := open(t, url)
+		r := open(t, url, redis.OpenPatient)
 		for range 15 {
 			wg.Go(func() {
-				var d gateway.Decision
-				var err error
-				for range 50 { // A cold pool may need more than the budget of one call.
-					if d, err = r.Take(context.Background(), b); err == nil {
-						break
-					}
-				}
+				d, err := r.Take(context.Background(), b)
 				if err != nil {
 					t.Error(err)
 				}
@@ -88,27 +82,23 @@ func TestReplicasShareOneLimit(t *testing.T) {
 		}
 	}
 	wg.Wait()
-	if allowed > 20 {
-		t.Errorf("%d calls allowed, at most 20 may be", allowed)
+	if allowed != 20 {
+		t.Errorf("%d calls allowed, want 20", allowed)
 	}
 }
 
 func TestRedisThatHangsCostsLittle(t *testing.T) {
 	server := hubtest.NewRedis(t)
-	r := open(t, server.URL(0))
-	if err := r.Ping(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	r := open(t, server.URL(0), redis.Open)
+	hubtest.Eventually(t, "Redis answers", func() bool { return r.Ping(t.Context()) == nil })
 	if err := server.Pause(); err != nil {
 		t.Fatal(err)
 	}
-	start := time.Now()
-	if _, err := r.Take(t.Context(), buckets(gateway.Rate{PerMinute: 1, Burst: 1}, gateway.Rate{PerMinute: 1, Burst: 1})); err == nil {
-		t.Error("a hung Redis answered")
-	}
-	if took := time.Since(start); took > time.Second {
-		t.Errorf("a hung Redis cost %s", took)
-	}
+	hubtest.Within(t, time.Second, "a call while Redis hangs", func() {
+		if _, err := r.Take(t.Context(), buckets(gateway.Rate{PerMinute: 1, Burst: 1}, gateway.Rate{PerMinute: 1, Burst: 1})); err == nil {
+			t.Error("a hung Redis answered")
+		}
+	})
 	if err := server.Resume(); err != nil {
 		t.Fatal(err)
 	}
@@ -117,31 +107,38 @@ func TestRedisThatHangsCostsLittle(t *testing.T) {
 
 func TestNotices(t *testing.T) {
 	server := hubtest.NewRedis(t)
-	r := open(t, server.URL(0))
+	r := open(t, server.URL(0), redis.Open)
 	ctx, cancel := context.WithCancel(t.Context())
-	changed, lost, done := make(chan string, 16), make(chan struct{}, 16), make(chan error)
+	changed, lost, done := make(chan string, 100_000), make(chan struct{}, 100), make(chan error)
 	go func() {
 		done <- r.Subscribe(ctx, slog.New(slog.DiscardHandler), func(id string) { changed <- id }, func() { lost <- struct{}{} })
 	}()
 	<-lost
-	publish := func() {
+	// A subscription may break on its own when the machine is busy, so what is said is repeated.
+	hear := func(id string) {
 		t.Helper()
-		if err := server.Do(t.Context(), "PUBLISH "+redis.Notices+" ak_1"); err != nil {
-			t.Fatal(err)
-		}
+		hubtest.Eventually(t, "the notice of "+id+" arrives", func() bool {
+			if err := server.Do(t.Context(), "PUBLISH "+redis.Notices+" "+id); err != nil {
+				t.Fatal(err)
+			}
+			for {
+				select {
+				case heard := <-changed:
+					if heard == id {
+						return true
+					}
+				default:
+					return false
+				}
+			}
+		})
 	}
-	publish()
-	if id := <-changed; id != "ak_1" {
-		t.Errorf("notice of %q", id)
-	}
+	hear("ak_1")
 	if err := server.Do(t.Context(), "CLIENT KILL TYPE pubsub"); err != nil {
 		t.Fatal(err)
 	}
 	<-lost
-	publish()
-	if id := <-changed; id != "ak_1" {
-		t.Errorf("after the subscription broke: notice of %q", id)
-	}
+	hear("ak_2")
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)

@@ -45,7 +45,7 @@ func TestNoticeArrives(t *testing.T) {
 		if took := time.Since(sent); took > 100*time.Millisecond {
 			t.Logf("the notice took %v", took)
 		}
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("no notice")
 	}
 }
@@ -58,13 +58,11 @@ func TestFailuresComeSoon(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, url := range map[string]string{"dead": dead.URL(0), "hung": hung.URL(0)} {
-		start := time.Now()
-		if err := open(t, url).Publish(t.Context(), "ak_1"); err == nil {
-			t.Errorf("%s: no error", name)
-		}
-		if took := time.Since(start); took > 3*time.Second {
-			t.Errorf("%s: took %v", name, took)
-		}
+		hubtest.Within(t, 3*time.Second, "a notice to a Redis that is "+name, func() {
+			if err := open(t, url).Publish(t.Context(), "ak_1"); err == nil {
+				t.Errorf("%s: no error", name)
+			}
+		})
 	}
 }
 

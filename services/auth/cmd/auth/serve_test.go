@@ -96,7 +96,7 @@ func TestServeRegistersInConsul(t *testing.T) {
 	t.Parallel()
 	agent := hubtest.Consul(t)
 	x := newTerminal(t)
-	p := x.serve(t, "HUB_DISCOVERY=consul", "HUB_CONSUL_ADDR="+agent.Addr(), "HUB_DRAIN_DELAY=300ms")
+	p := x.serve(t, "HUB_DISCOVERY=consul", "HUB_CONSUL_ADDR="+agent.Addr(), "HUB_DRAIN_DELAY=5s")
 	p.Ready(t)
 	directory, err := discover.Open(discover.Config{Mode: discover.Consul, ConsulAddr: agent.Addr()}, slog.New(slog.DiscardHandler))
 	if err != nil {

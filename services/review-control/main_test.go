@@ -317,6 +317,8 @@ type authoring struct {
 	down       error
 	// before runs ahead of each transition, unlocked.
 	before func(transition)
+	// asked runs ahead of each answer about a draft ("get") or whom it is for ("recipients"), unlocked.
+	asked func(what string)
 }
 
 type draftRow struct {
@@ -443,7 +445,18 @@ type draftAsked struct {
 	IDs     []int  `json:"ids"`
 }
 
+// listen lets asked, if there is one, run.
+func (a *authoring) listen(what string) {
+	a.mu.Lock()
+	hook := a.asked
+	a.mu.Unlock()
+	if hook != nil {
+		hook(what)
+	}
+}
+
 func (a *authoring) get(_ context.Context, in draftAsked) (draftRow, error) {
+	a.listen("get")
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	d, err := a.find(in.DraftID)
@@ -517,6 +530,7 @@ func (a *authoring) page(_ context.Context, in draftAsked) (page targetPage, err
 
 // recipients are a page of targets without their mails.
 func (a *authoring) recipients(ctx context.Context, in draftAsked) (map[string]any, error) {
+	a.listen("recipients")
 	page, err := a.page(ctx, in)
 	for i, x := range page.Targets {
 		page.Targets[i] = targetRow{Index: x.Index, ExternalID: x.ExternalID, ToEmail: x.ToEmail, ToName: x.ToName}

@@ -96,25 +96,51 @@ func (s *Service) QueueForReview(ctx context.Context, in queueForReviewIn) (tool
 		return tool.Written{}, KeyReused()
 	}
 	if !found || kept.Key != key {
-		draft, err := s.c.Drafts.Draft(ctx, id)
-		if err != nil {
-			return tool.Written{}, err
+		intent := Intent{DraftID: id, QueuedAt: s.now(), Actor: in.Actor, Note: in.Note, Key: key, Caller: c, InputHash: audit.HashInput(sent.Input)}
+		if kept, err = s.intend(ctx, intent); fault.Is(err, fault.Conflict) {
+			return s.ahead(ctx, id, key, err)
 		}
-		if _, err := Next(draft.Status, Queue, Counts{}, false); err != nil {
-			return tool.Written{}, err
-		}
-		targets, err := s.recipients(ctx, draft)
-		if err != nil {
-			return tool.Written{}, err
-		}
-		kept, err = s.c.Store.Intend(ctx, Intent{DraftID: id, TargetCount: len(targets), Maker: draft.Maker, Sender: Address{draft.SenderName, draft.SenderEmail},
-			QueuedAt: s.now(), Actor: in.Actor, Note: in.Note, Key: key, Caller: c, InputHash: audit.HashInput(sent.Input)}, targets)
 		if err != nil {
 			return tool.Written{}, err
 		}
 	}
 	answer, err := s.complete(ctx, kept)
 	return written(answer), err
+}
+
+// intend judges the draft and keeps the intent to queue it.
+func (s *Service) intend(ctx context.Context, in Intent) (Intent, error) {
+	draft, err := s.c.Drafts.Draft(ctx, in.DraftID)
+	if err != nil {
+		return Intent{}, err
+	}
+	if _, err := Next(draft.Status, Queue, Counts{}, false); err != nil {
+		return Intent{}, err
+	}
+	targets, err := s.recipients(ctx, draft)
+	if err != nil {
+		return Intent{}, err
+	}
+	in.TargetCount, in.Maker, in.Sender = len(targets), draft.Maker, Address{draft.SenderName, draft.SenderEmail}
+	return s.c.Store.Intend(ctx, in, targets)
+}
+
+// ahead answers a call that found its draft taken. The same call, sent twice at once, may be
+// what took it: then both have one answer. An intent becomes an answer in one transaction,
+// so whoever looks for them in this order misses neither.
+func (s *Service) ahead(ctx context.Context, id ID, key postgres.OnceKey, refused error) (tool.Written, error) {
+	kept, found, err := s.c.Store.Intent(ctx, id)
+	if err == nil && found && kept.Key == key {
+		answer, err := s.complete(ctx, kept)
+		return written(answer), err
+	}
+	if err != nil {
+		return tool.Written{}, err
+	}
+	if earlier, found, err := s.c.Store.Answered(ctx, key); err != nil || found {
+		return written(earlier), err
+	}
+	return tool.Written{}, refused
 }
 
 // recipients are a draft's targets, none of which is on the suppression list, with their Mailings.

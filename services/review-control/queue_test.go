@@ -270,11 +270,57 @@ func TestQueueRaces(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if wins := outcomes[""]; outcomes[""]+outcomes[fault.Conflict] != 11 || len(answers) != 1 || sameKey && wins < 1 || !sameKey && wins != 1 {
+		if wins := outcomes[""]; wins+outcomes[fault.Conflict] != 11 || len(answers) != 1 || sameKey && wins != 11 || !sameKey && wins != 1 {
 			t.Errorf("same key %v: %v, %v", sameKey, outcomes, answers)
 		}
 		if r := h.review(id); r.Counts.Pending != 20 || r.Status != reviewcontrol.InReview || h.authoring.row(id).Status != "in_review" {
 			t.Errorf("%+v", r)
+		}
+	}
+}
+
+// TestQueueSentTwiceAtOnce has the same call come in between: both have its answer, though
+// the later one finds the draft taken.
+func TestQueueSentTwiceAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, moment := range []string{"get", "recipients"} {
+		for _, brokenOff := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, broken off %v", moment, brokenOff), func(t *testing.T) {
+				t.Parallel()
+				h := newHouse(t)
+				id, key := h.authoring.draft(2), newKey()
+				var other reply
+				var otherErr error
+				h.authoring.asked = func(what string) {
+					if what != moment {
+						return
+					}
+					h.authoring.mu.Lock()
+					h.authoring.asked = nil
+					h.authoring.mu.Unlock()
+					if brokenOff {
+						h.exec(`ALTER TABLE review_control.idempotency_keys ADD CONSTRAINT never CHECK (false) NOT VALID`)
+						defer h.exec(`ALTER TABLE review_control.idempotency_keys DROP CONSTRAINT never`)
+					}
+					other, otherErr = h.send(agent(context.Background()), key, queueing(id))
+				}
+				a, err := h.send(agent(t.Context()), key, queueing(id))
+				if err != nil || a.count != 2 || a.replayed == brokenOff || (otherErr != nil) != brokenOff || !brokenOff && a.data != other.data {
+					t.Errorf("%+v, %v; the other %+v, %v", a, err, other, otherErr)
+				}
+				// The key used for something else is told so at the same place.
+				id, key = h.authoring.draft(2), newKey()
+				h.authoring.asked = func(string) {
+					h.authoring.mu.Lock()
+					h.authoring.asked = nil
+					h.authoring.mu.Unlock()
+					if _, err := h.send(agent(context.Background()), key, queueing(id)); err != nil {
+						t.Error(err)
+					}
+				}
+				_, err = h.send(agent(t.Context()), key, fmt.Sprintf(`{"draftId":"%s","note":"x"}`, id))
+				wants(t, err, fault.Idempotency)
+			})
 		}
 	}
 }

@@ -189,3 +189,9 @@ func prose(name, text string, needed bool) (string, error) {
 func control(r rune) bool {
 	return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0
 }
+
+// unprintable tells characters that no label of one line holds: controls, other ends of a
+// line, and marks that turn the direction of what follows them.
+func unprintable(r rune) bool {
+	return control(r) || r == '\n' || r == '\t' || r == '\u2028' || r == '\u2029' || r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069'
+}

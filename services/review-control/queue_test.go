@@ -60,12 +60,12 @@ func TestQueue(t *testing.T) {
 		_, err = h.send(agent(t.Context()), newKey(), fmt.Sprintf(`{"draftId":"%s"}`, unknown))
 		wants(t, err, fault.NotFound)
 	}
-	for _, bad := range []string{`{"draftId":"1","actor":"a\nb"}`, `{"draftId":"1","note":"a\u0000b"}`, `{"draftId":"1","note":"a\u0085b"}`} {
+	for _, bad := range []string{`{"draftId":"1","actor":"a\nb"}`, `{"draftId":"1","actor":"a\u2028b"}`, `{"draftId":"1","actor":"a\u202eb"}`, `{"draftId":"1","note":"a\u0000b"}`, `{"draftId":"1","note":"a\u0085b"}`} {
 		_, err = h.send(agent(t.Context()), newKey(), bad)
 		wants(t, err, fault.Validation)
 	}
 	hubtest.Eventually(t, "refusals are recorded", func() bool {
-		return one[int](h, `SELECT count(*) FROM audit.calls WHERE tool = 'queue_for_review' AND outcome <> 'ok'`) == 9
+		return one[int](h, `SELECT count(*) FROM audit.calls WHERE tool = 'queue_for_review' AND outcome <> 'ok'`) == 11
 	})
 }
 

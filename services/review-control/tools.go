@@ -40,7 +40,7 @@ type queueForReviewIn struct {
 // check judges the texts, which people read.
 func (in queueForReviewIn) check() error {
 	var v []schema.Violation
-	if strings.ContainsFunc(in.Actor, func(r rune) bool { return control(r) || r == '\n' || r == '\t' }) {
+	if strings.ContainsFunc(in.Actor, unprintable) {
 		v = append(v, schema.Violation{Path: "/actor", Rule: "controlCharacters", Message: "must be one line without control characters"})
 	}
 	if strings.ContainsFunc(strings.ReplaceAll(in.Note, "\r\n", "\n"), control) {

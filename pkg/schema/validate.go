@@ -271,7 +271,7 @@ func kindName(k jsontext.Kind) string {
 	case '"':
 		return "a string"
 	case '0':
-		return "a number that is not whole"
+		return "a number"
 	case '{':
 		return "an object"
 	default:

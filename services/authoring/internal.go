@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/go-kit/kit/endpoint"
@@ -190,8 +191,8 @@ type TargetView struct {
 	HTML bool `json:"html"`
 	// Context is what the agent wants the reviewer to see; null without one.
 	Context json.RawMessage `json:"context"`
-	// Snapshot is the evidence of the segment's target with the same externalId, when the
-	// segment is one of partners; else null.
+	// Snapshot is the segment's evidence of the same partner: a snapshot as it was sent, a list
+	// of several (at most ten) when the segment has brands or campaigns, null without any.
 	Snapshot json.RawMessage `json:"snapshot"`
 	// ContentHash is what an approval is bound to, in hexadecimal.
 	ContentHash string `json:"content_hash"`
@@ -235,13 +236,23 @@ func (s *Service) pageTargets(ctx context.Context, in DraftTargetsRequest) (Draf
 		if err != nil {
 			return false, fmt.Errorf("draft %s, target %d: %w", id, t.Index, err)
 		}
-		hash := mail.ContentHash()
+		hash, snapshot := mail.ContentHash(), evidence(t.Snapshots)
 		out.Targets = append(out.Targets, TargetView{Index: t.Index, ExternalID: t.ExternalID, ToEmail: mail.ToEmail, ToName: mail.ToName, Subject: mail.Subject, Body: mail.Body, HTML: mail.HTML,
-			Context: t.Context, Snapshot: t.Snapshot, ContentHash: hex.EncodeToString(hash[:])})
-		size += len(mail.Body) + len(t.Context) + len(t.Snapshot)
+			Context: t.Context, Snapshot: snapshot, ContentHash: hex.EncodeToString(hash[:])})
+		size += len(mail.Body) + len(t.Context) + len(snapshot)
 		return true, nil
 	})
 	return out, err
+}
+
+func evidence(snapshots []string) json.RawMessage {
+	switch len(snapshots) {
+	case 0:
+		return nil
+	case 1:
+		return json.RawMessage(snapshots[0])
+	}
+	return json.RawMessage("[" + strings.Join(snapshots, ",") + "]")
 }
 
 // RecipientsRequest asks for a page of a draft's recipients: its targets without their mails.

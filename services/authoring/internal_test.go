@@ -170,11 +170,34 @@ func TestTargetPages(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
-	// A segment of another kind holds no evidence about partners.
-	other := ok[object](h, "create_segment", with(segment(member(0, `{"x":1}`)), "kind", "brand"))["segment_id"].(string)
-	id = h.draftOf(other, 1)
-	if got := page(object{}); string(got.Targets[0].Snapshot) != "null" || string(got.Targets[0].Context) != "null" {
-		t.Errorf("%+v", got)
+}
+
+// TestEvidenceOfBrandsAndCampaigns has snapshots of what belongs to partners: search tools
+// name the partner in each row.
+func TestEvidenceOfBrandsAndCampaigns(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"brand", "campaign"} {
+		for _, more := range []int{0, 200} { // few targets are stored in another way than many
+			h := newHouse(t)
+			members := []any{member(0, `{"x":1}`), member(1, `{"brand_id":1, "partner_id":2}`), member(2, `{"partner_id":"3","a":1.50}`), member(3, `{"partner_id": 3}`),
+				member(4, `{"partner_id":null}`), member(5, `{"partner_id":{"partner_id":0}}`), member(6, `{"partner_id":1.5}`), member(7, `{"nested":{"partner_id":1}}`)}
+			for i := range 11 {
+				members = append(members, member(100+i, fmt.Sprintf(`{"partner_id":4,"n":%d}`, 11-i)))
+			}
+			for i := range more {
+				members = append(members, member(1000+i, `{"partner_id":999}`))
+			}
+			s := ok[object](h, "create_segment", with(segment(members...), "kind", kind))["segment_id"].(string)
+			p := must[authoring.DraftTargetsResponse](t)(operate[authoring.DraftTargetsResponse](h, authoring.DraftTargetsPath, object{"draft_id": h.draftOf(s, 5)}))
+			for i, want := range []string{`null`, `null`, `{"brand_id":1,"partner_id":2}`, `[{"partner_id":"3","a":1.50},{"partner_id":3}]`} {
+				if got := string(p.Targets[i].Snapshot); got != want {
+					t.Errorf("%s, partner %d: %s, want %s", kind, i, got, want)
+				}
+			}
+			if got := string(p.Targets[4].Snapshot); strings.Count(got, "partner_id") != 10 || !strings.HasPrefix(got, `[{"partner_id":4,"n":11},`) {
+				t.Errorf("%s, a partner with eleven: %s", kind, got)
+			}
+		}
 	}
 }
 

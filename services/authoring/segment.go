@@ -48,6 +48,16 @@ type SegmentTarget struct {
 	Snapshot   []byte
 }
 
+// Partner is the partner that the target of a segment of brands or campaigns belongs to, as
+// the snapshot has it: search tools name it partner_id. It is nil where the snapshot has
+// none, and in a segment of partners, where ExternalID is the partner.
+func (t SegmentTarget) Partner(kind Kind) *int64 {
+	if kind == Partner {
+		return nil
+	}
+	return partnerOf(t.Snapshot)
+}
+
 // SegmentTargets are read one by one, and more than once: a body of 32 MiB is not held in
 // another form. An error ends them.
 type SegmentTargets = iter.Seq2[SegmentTarget, error]

@@ -52,12 +52,13 @@ type Store interface {
 // Record makes the stored answer and the audit row of what got the id.
 type Record func(id ID) (postgres.Answer, audit.Entry, error)
 
-// StoredTarget is a draft's target with its place, and the snapshot that a partner
-// segment holds for the same partner.
+// StoredTarget is a draft's target with its place, and the snapshots that the segment holds
+// of the same partner in the order of the segment, ten at most: of a segment of partners it
+// is one, and of brands or campaigns there may be more.
 type StoredTarget struct {
 	DraftTarget
-	Index    int
-	Snapshot []byte
+	Index     int
+	Snapshots []string
 }
 
 // Transitioned is the outcome of a transition.

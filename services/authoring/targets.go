@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -95,6 +96,32 @@ func members[T any](dec *jsontext.Decoder, element *T, set func(*T, string, json
 	}
 	_, err := dec.ReadToken()
 	return err
+}
+
+// partnerOf reads the member partner_id of a snapshot, which may be anything; source ids
+// beyond 2^53 are texts.
+func partnerOf(snapshot []byte) *int64 {
+	dec := jsontext.NewDecoder(bytes.NewBuffer(snapshot), jsontext.AllowDuplicateNames(true)) // refused before
+	if _, err := dec.ReadToken(); err != nil {
+		return nil
+	}
+	for dec.PeekKind() == '"' {
+		name, err := dec.ReadValue()
+		found := string(name) == `"partner_id"`
+		value, valueErr := dec.ReadValue()
+		if err != nil || valueErr != nil {
+			return nil
+		}
+		if !found {
+			continue
+		}
+		id, err := strconv.ParseInt(string(bytes.Trim(value, `"`)), 10, 64)
+		if err != nil {
+			return nil
+		}
+		return &id
+	}
+	return nil
 }
 
 func whole(value jsontext.Value, to *int64) error {

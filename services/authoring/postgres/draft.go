@@ -96,12 +96,16 @@ func (s *Store) Drafts(ctx context.Context, statuses []authoring.Status, below a
 	return list, explain(err)
 }
 
-// The primary key of segment_targets finds the snapshot.
-const selectTargets = `SELECT t.position, t.external_id, t.to_email, t.to_name, t.subject, t.body, t.context, e.snapshot
+// Each kind of segment has an index of its own that finds a partner's snapshots. A partner may
+// have thousands of campaigns: the first ten will do.
+const selectTargets = `SELECT t.position, t.external_id, t.to_email, t.to_name, t.subject, t.body, t.context, e.snapshots
 FROM authoring.draft_targets t
 JOIN authoring.drafts d ON d.id = t.draft_id
 JOIN authoring.segments s ON s.id = d.segment_id
-LEFT JOIN authoring.segment_targets e ON s.kind = 'partner' AND e.segment_id = s.id AND e.external_id = t.external_id
+CROSS JOIN LATERAL (SELECT array_agg(x.snapshot::text ORDER BY x.position) FROM (
+	SELECT position, snapshot FROM authoring.segment_targets WHERE s.kind = 'partner' AND segment_id = s.id AND external_id = t.external_id
+	UNION ALL
+	(SELECT position, snapshot FROM authoring.segment_targets WHERE s.kind <> 'partner' AND segment_id = s.id AND partner_id = t.external_id ORDER BY position LIMIT 10)) x) e (snapshots)
 WHERE t.draft_id = $1 AND t.position > $2`
 
 // Rows are fetched a few at a time: a page ends by its size, and one row may have megabytes.
@@ -126,7 +130,7 @@ func (s *Store) DraftTargets(ctx context.Context, id authoring.ID, after int, in
 		read := 0
 		for rows.Next() {
 			var t authoring.StoredTarget
-			if err = rows.Scan(&t.Index, &t.ExternalID, &t.ToEmail, &t.ToName, &t.Subject, &t.Body, &t.Context, &t.Snapshot); err != nil {
+			if err = rows.Scan(&t.Index, &t.ExternalID, &t.ToEmail, &t.ToName, &t.Subject, &t.Body, &t.Context, &t.Snapshots); err != nil {
 				break
 			}
 			var more bool

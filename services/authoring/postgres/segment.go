@@ -19,8 +19,8 @@ const insertSegment = `INSERT INTO authoring.segments (name, kind, description, 
 	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING id`
 
 const insertSmallSegment = `WITH s AS (` + insertSegment + `),
-	t AS (INSERT INTO authoring.segment_targets (segment_id, position, external_id, snapshot)
-		SELECT s.id, u.position - 1, u.external_id, u.snapshot::json FROM s, unnest($11::bigint[], $12::text[]) WITH ORDINALITY AS u (external_id, snapshot, position))
+	t AS (INSERT INTO authoring.segment_targets (segment_id, position, external_id, snapshot, partner_id)
+		SELECT s.id, u.position - 1, u.external_id, u.snapshot::json, u.partner_id FROM s, unnest($11::bigint[], $12::text[], $13::bigint[]) WITH ORDINALITY AS u (external_id, snapshot, partner_id, position))
 	SELECT id FROM s`
 
 // AddSegment stores a segment once for the key.
@@ -29,21 +29,21 @@ func (s *Store) AddSegment(ctx context.Context, key postgres.OnceKey, segment au
 		statement, args := insertSegment, []any{segment.Name, string(segment.Kind), segment.Description, segment.CreatedBy, segment.CreatedAt, segment.TargetCount,
 			segment.Origin.Service, segment.Origin.ExternalUserID, segment.Origin.CredentialID, segment.Origin.HubUser}
 		if segment.TargetCount <= few {
-			ids, snapshots := make([]int64, 0, few), make([]string, 0, few)
+			ids, snapshots, partners := make([]int64, 0, few), make([]string, 0, few), make([]*int64, 0, few)
 			for t, err := range targets {
 				if err != nil {
 					return 0, err
 				}
-				ids, snapshots = append(ids, t.ExternalID), append(snapshots, string(t.Snapshot))
+				ids, snapshots, partners = append(ids, t.ExternalID), append(snapshots, string(t.Snapshot)), append(partners, t.Partner(segment.Kind))
 			}
-			statement, args = insertSmallSegment, append(args, ids, snapshots)
+			statement, args = insertSmallSegment, append(args, ids, snapshots, partners)
 		}
 		if err := tx.QueryRow(ctx, statement, args...).Scan(&id); err != nil || segment.TargetCount <= few {
 			return id, err
 		}
-		return id, copyRows(ctx, tx, "segment_targets", []string{"segment_id", "position", "external_id", "snapshot"}, targets,
+		return id, copyRows(ctx, tx, "segment_targets", []string{"segment_id", "position", "external_id", "snapshot", "partner_id"}, targets,
 			func(row []any, position int, t authoring.SegmentTarget) []any {
-				return append(row, int64(id), int32(position), t.ExternalID, t.Snapshot)
+				return append(row, int64(id), int32(position), t.ExternalID, t.Snapshot, t.Partner(segment.Kind))
 			})
 	})
 }

@@ -223,7 +223,7 @@ func TestPlans(t *testing.T) {
 	_, err := super.Exec(t.Context(), `
 		INSERT INTO authoring.segments (name, kind, created_at, target_count, service, external_user_id, credential_id, hub_user)
 			SELECT 'n', CASE n % 50 WHEN 0 THEN 'campaign' ELSE 'partner' END, now(), 1, '', '', '', '' FROM generate_series(1, 20000) n;
-		INSERT INTO authoring.segment_targets SELECT n, 0, n, '{}' FROM generate_series(1, 20000) n;
+		INSERT INTO authoring.segment_targets SELECT n, 0, n, '{}', CASE n % 50 WHEN 0 THEN n END FROM generate_series(1, 20000) n;
 		INSERT INTO authoring.drafts (name, status, segment_id, subject_template, body_template, created_at, target_count, pending, service, external_user_id, credential_id, hub_user)
 			SELECT 'n', CASE n % 50 WHEN 0 THEN 'in_review' WHEN 1 THEN 'draft' ELSE 'sent' END, n, 's', 'b', now(), 3, 3, '', '', '', '' FROM generate_series(1, 20000) n;
 		INSERT INTO authoring.draft_targets SELECT n, p, n, 'a@b.example', '', '', '', '{}' FROM generate_series(1, 20000) n, generate_series(0, 2) p;
@@ -244,7 +244,8 @@ func TestPlans(t *testing.T) {
 			"drafts": {postgres.ListDrafts, []any{15000, 20}}, "drafts of a status": {postgres.ListDraftsOfStatus, []any{nil, 20, "in_review"}},
 			"drafts of statuses": {postgres.ListDraftsOfStatuses, []any{nil, 20, []string{"in_review", "draft"}}},
 			"a draft":            {postgres.OneDraft, []any{777}}, "targets": {postgres.SelectTargets + ` ORDER BY t.position LIMIT $3`, []any{777, -1, 64}},
-			"named targets": {postgres.SelectTargets + ` AND t.position = ANY ($4) ORDER BY t.position LIMIT $3`, []any{777, -1, 64, []int64{1, 2}}},
+			"targets of a segment of campaigns": {postgres.SelectTargets + ` ORDER BY t.position LIMIT $3`, []any{800, -1, 64}},
+			"named targets":                     {postgres.SelectTargets + ` AND t.position = ANY ($4) ORDER BY t.position LIMIT $3`, []any{777, -1, 64, []int64{1, 2}}},
 		} {
 			rows, err := role.Query(t.Context(), `EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) `+c.sql, c.args...)
 			if err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -260,6 +261,46 @@ func TestPlans(t *testing.T) {
 				t.Errorf("%s, %s:\n%s", name, mode, plan)
 			}
 		}
+	}
+}
+
+// TestPlanOfNews asks for the plan of a page of a draft that is just there, with a segment that
+// is: until the server has looked at them, it knows nothing of either.
+func TestPlanOfNews(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"partner", "brand"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			db := migrated(t)
+			_, err := connect(t, db.SuperuserURL).Exec(t.Context(), `
+				ALTER TABLE authoring.segment_targets SET (autovacuum_enabled = false);
+				ALTER TABLE authoring.draft_targets SET (autovacuum_enabled = false);
+				INSERT INTO authoring.segments (name, kind, created_at, target_count, service, external_user_id, credential_id, hub_user) VALUES ('n', '`+kind+`', now(), 10000, '', '', '', '');
+				INSERT INTO authoring.segment_targets SELECT s.id, n, n, '{}', CASE s.kind WHEN 'brand' THEN n END FROM authoring.segments s, generate_series(0, 9999) n;
+				INSERT INTO authoring.drafts (name, status, segment_id, subject_template, body_template, created_at, target_count, pending, service, external_user_id, credential_id, hub_user)
+					SELECT 'n', 'in_review', s.id, 's', 'b', now(), 10000, 10000, '', '', '', '' FROM authoring.segments s;
+				INSERT INTO authoring.draft_targets SELECT d.id, n, n, 'a@b.example', '', '', '', '{}' FROM authoring.drafts d, generate_series(0, 9999) n`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var page []int64
+			for i := range int64(20) {
+				page = append(page, 9980+i)
+			}
+			rows, err := connect(t, db.URL("authoring")).Query(t.Context(), `EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) `+postgres.SelectTargets+` AND t.position = ANY ($4) ORDER BY t.position LIMIT $3`, 1, -1, 64, page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Each of the 20 targets finds its snapshot, and reads no other.
+			plan := strings.Join(lines, "\n")
+			if !regexp.MustCompile(`segment_targets.* \(actual rows=1 loops=20\)`).MatchString(plan) {
+				t.Errorf("the plan is\n%s", plan)
+			}
+		})
 	}
 }
 

@@ -2,12 +2,13 @@ package smtp
 
 import (
 	"bytes"
-	"errors"
+	"encoding/base64"
 	"fmt"
 	netmail "net/mail"
 	"net/url"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	gomail "github.com/wneessen/go-mail"
 
@@ -35,13 +36,11 @@ func compose(m reviewcontrol.Message) (mail, error) {
 	out := gomail.NewMsg(gomail.WithNoDefaultUserAgent(), gomail.WithEncoding(encodingOf(m.Subject+m.Text+m.HTML)))
 	out.SetMessageIDWithValue(m.ID)
 	out.SetDateWithValue(m.Date)
-	// Folded at a run of spaces, a header could get a line of nothing but spaces.
-	out.Subject(strings.Join(strings.FieldsFunc(m.Subject, func(r rune) bool { return r == ' ' || r == '\t' }), " "))
-	if err := errors.Join(out.From(header(m.From)), out.To(header(m.To))); err != nil {
-		return mail{}, err
-	}
+	out.SetGenHeader(gomail.HeaderSubject, words(m.Subject))
+	out.SetGenHeader("From", mailbox(m.From))
+	out.SetGenHeader("To", mailbox(m.To))
 	if !strings.EqualFold(envelope.Email, m.From.Email) {
-		out.SetGenHeaderPreformatted("Sender", header(envelope))
+		out.SetGenHeader("Sender", mailbox(envelope))
 	}
 	if m.Unsubscribe != "" {
 		out.SetGenHeaderPreformatted(gomail.HeaderListUnsubscribe, "<"+m.Unsubscribe+">")
@@ -101,7 +100,47 @@ func encodingOf(text string) gomail.Encoding {
 	return gomail.EncodingQP
 }
 
-// header is an address as a header has it.
-func header(a reviewcontrol.Address) string {
-	return (&netmail.Address{Name: a.Name, Address: a.Email}).String()
+// mailbox is an address as a header has it.
+func mailbox(a reviewcontrol.Address) string {
+	if a.Name == "" || isPlain(a.Name) {
+		return (&netmail.Address{Name: a.Name, Address: a.Email}).String()
+	}
+	return words(a.Name) + " <" + a.Email + ">"
+}
+
+const (
+	// longestWord leaves room for the name of any header of ours in front of it: a header that
+	// is folded before its first word has a space too many for some readers.
+	longestWord = 60
+	// inWord is how many bytes an encoded word of that length holds.
+	inWord = (longestWord - len("=?UTF-8?b??=")) / 4 * 3
+)
+
+// words is text as a header has it: as it is if it comes back the same from folding and
+// from any reader, else as encoded words (RFC 2047).
+func words(text string) string {
+	if isPlain(text) {
+		return text
+	}
+	var encoded []string
+	for len(text) > 0 {
+		end := min(inWord, len(text))
+		for end < len(text) && !utf8.RuneStart(text[end]) {
+			end--
+		}
+		encoded = append(encoded, "=?UTF-8?b?"+base64.StdEncoding.EncodeToString([]byte(text[:end]))+"?=")
+		text = text[end:]
+	}
+	return strings.Join(encoded, " ")
+}
+
+// isPlain tells text of printable ASCII, with single spaces between words that fit into a
+// line, none of which looks encoded: readers decode it even where the standard says not to.
+func isPlain(text string) bool {
+	for word := range strings.SplitSeq(text, " ") {
+		if word == "" || len(word) > longestWord || strings.Contains(word, "=?") || strings.ContainsFunc(word, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+			return false
+		}
+	}
+	return true
 }

@@ -103,21 +103,40 @@ func TestAlternativesAndForeignLetters(t *testing.T) {
 	}
 }
 
-// A subject of many spaces must not end the header where it is folded.
-func TestSubjects(t *testing.T) {
-	for _, subject := range []string{
-		strings.Repeat("x", 74) + "  " + strings.Repeat("y", 80) + "   Bcc: z", strings.Repeat("word ", 60), "a\tb", "", "Ünï  cödé", "{{x}} & <b>",
+// Subjects and names arrive as they were approved, and the begin of each stands behind its
+// header's name, where every reader finds it.
+func TestSubjectsAndNames(t *testing.T) {
+	for _, text := range []string{
+		strings.Repeat("x", 74) + "  " + strings.Repeat("y", 80) + "   Bcc: z", strings.Repeat("word ", 60), "a\tb", "", "Ünï  cödé", "{{x}} & <b>", " in front", "behind ",
+		strings.Repeat("x", 998), strings.Repeat("x", longestWord) + " y", strings.Repeat("한", 998), strings.Repeat("😀 ", 400), "=?utf-8?q?x?=", "=?utf-8?b?eA==?= and more", "가나다라마바사아자차카타", `Kim, Lee "Q" \ x`,
 	} {
 		m := message()
-		m.Subject = subject
+		m.Subject, m.From.Name, m.To.Name, m.Sender.Name = text, text, text, text
 		got, raw := read(t, m)
 		plain, err := new(mime.WordDecoder).DecodeHeader(got.Header.Get("Subject"))
-		if want := strings.Join(strings.Fields(subject), " "); err != nil || plain != want {
-			t.Errorf("%q came as %q, %v", subject, plain, err)
+		if err != nil || plain != text {
+			t.Errorf("%q came as %q, %v", text, plain, err)
 		}
-		if got.Header.Get("Bcc") != "" || strings.Contains(raw, "\r\n \r\n") || got.Text == "" {
-			t.Errorf("%q:\n%s", subject, raw)
+		for _, name := range []string{"From", "To", "Sender"} {
+			if list, err := got.Header.AddressList(name); err != nil || len(list) != 1 || list[0].Name != text {
+				t.Errorf("%s %q came as %q, %v", name, text, got.Header.Get(name), err)
+			}
 		}
+		head, _, _ := strings.Cut(raw, "\r\n\r\n")
+		if strings.Contains(head, ":\r\n") || strings.Contains(head, "\r\n \r\n") || got.Header.Get("Bcc") != "" || got.Text == "" {
+			t.Errorf("%q:\n%s", text, raw)
+		}
+		for line := range strings.Lines(head) {
+			if len(line) > 100 {
+				t.Errorf("%q: line %q", text, line)
+			}
+		}
+		if strings.Contains(text, "=?") && strings.Contains(head, text) {
+			t.Errorf("%q looks encoded, and readers would decode it", text)
+		}
+	}
+	if raw := mailbox(reviewcontrol.Address{Name: "가나다라마바사아자차카타", Email: "lee@partner.example"}); strings.Count(raw, "=?") != 1 {
+		t.Errorf("a name of a usual length is in pieces: %s", raw)
 	}
 }
 

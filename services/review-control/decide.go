@@ -160,6 +160,14 @@ func (s *Service) Cancel(ctx context.Context, by Reviewer, id ID, note string) e
 // cancelDrafted cancels a draft that is not in review: its status is authoring's alone, and
 // authoring settles a race with queue_for_review.
 func (s *Service) cancelDrafted(ctx context.Context, id ID, detail map[string]any) error {
+	d, err := s.c.Drafts.Draft(ctx, id)
+	if err != nil {
+		return err
+	}
+	// authoring would answer the operation of an earlier cancellation as before.
+	if _, err := Next(d.Status, Cancel, Counts{}, false); err != nil {
+		return err
+	}
 	if err := s.c.Drafts.Transition(ctx, id, []Status{Drafted}, Cancelled, nil, "review:"+id.String()+":cancelled"); err != nil {
 		if _, queueing, lookErr := s.c.Store.Intent(ctx, id); lookErr == nil && queueing && fault.Is(err, fault.Conflict) {
 			return fault.New(fault.Conflict, "The draft is being queued for review right now. Try again in a moment.").After(QueueTakes).Because(err)

@@ -176,8 +176,9 @@ func (c *Client) failure(v reviewcontrol.Verdict, what string, cause error) *rev
 	case errors.As(cause, &timeout) && timeout.Timeout():
 		text = "it did not answer in time"
 	}
-	if c.c.Password != "" {
-		text = strings.ReplaceAll(text, c.c.Password, "…") // whatever the server says
+	if c.c.Password != "" && strings.Contains(text, c.c.Password) { // a server may repeat what it was sent
+		text = strings.ReplaceAll(text, c.c.Password, "…")
+		cause = errors.New(text) // for the log
 	}
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

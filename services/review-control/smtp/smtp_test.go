@@ -502,6 +502,9 @@ func TestAnEchoedPasswordIsNotTold(t *testing.T) {
 	})
 	_, err := send(t.Context(), client(t, Config{Addr: addr, TLS: TLS, RootCAs: pool, User: "hub", Password: "hunter2-hunter2"}), message())
 	expect(t, err, reviewcontrol.Later, "535 no, … is wrong")
+	if cause := errors.Unwrap(err); cause == nil || strings.Contains(cause.Error(), "hunter2") {
+		t.Errorf("the log would have %v", cause)
+	}
 }
 
 func TestNewNamesTheSetting(t *testing.T) {

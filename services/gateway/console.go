@@ -336,9 +336,16 @@ func (k *Console) pass(ctx context.Context, g *Gateway, v *visit) error {
 		if resp.Header.Get(tool.FaultHeader) != "" {
 			return remote.ReadFault(resp)
 		}
-		// What ServeMux says of a path that its service does not have.
-		if resp.StatusCode == http.StatusNotFound && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/plain") && !web.Below(v.route.Prefix, "/assets") {
-			return fault.New(fault.NotFound, "There is nothing at %s.", printable(v.r.URL.Path))
+		// What ServeMux says of a path or a method that its service does not have.
+		if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/plain") && !web.Below(v.route.Prefix, "/assets") {
+			switch resp.StatusCode {
+			case http.StatusNotFound:
+				return fault.New(fault.NotFound, "There is nothing at %s.", printable(v.r.URL.Path))
+			case http.StatusMethodNotAllowed:
+				allow := resp.Header.Get("Allow")
+				v.w.Header().Set("Allow", allow)
+				return notAllowed(v.r.Method, allow)
+			}
 		}
 		for _, c := range resp.Cookies() {
 			if c.Name == web.CookieName(web.SessionCookie, k.PlainCookies) && v.secret != "" {
@@ -392,6 +399,9 @@ func (k *Console) fail(g *Gateway, v *visit, err error) {
 	if signIn {
 		status = http.StatusUnauthorized // whatever has become of the session: sign in again
 		f = fault.New(f.Code, "Sign in to go on: there is no session, or it has ended.").Because(f)
+	}
+	if errors.Is(err, errMethod) {
+		status = http.StatusMethodNotAllowed
 	}
 	if f.Status() >= 500 {
 		g.Logger.ErrorContext(v.r.Context(), "page failed", "request_id", v.RequestID, "path", v.r.URL.Path, "error", err)

@@ -146,6 +146,7 @@ func newHouse(t *testing.T, options ...func(*gateway.Gateway)) *house {
 		_, _ = io.WriteString(w, "<p>a page of "+r.URL.Path)
 		return nil
 	}
+	site.Handle(mux, "GET /connect", page)
 	for _, prefix := range []string{"/drafts", "/admin/keys", "/login", "/logout", "/unsubscribe", "/account/x"} {
 		site.Handle(mux, prefix, page)
 		site.Handle(mux, prefix+"/", page)
@@ -173,7 +174,7 @@ func newHouse(t *testing.T, options ...func(*gateway.Gateway)) *house {
 				tool.Route{Prefix: "/drafts", Role: "reviewer", Tab: "System", Title: "Drafts", Position: 1},
 				tool.Route{Prefix: "/admin/keys", Role: "admin", Tab: "Admin", Title: "API keys", Position: 2},
 				tool.Route{Prefix: "/account/x", Tab: "System", Title: "You", Position: 9},
-				tool.Route{Prefix: "/login", Public: true}, tool.Route{Prefix: "/logout", Public: true}, tool.Route{Prefix: "/unsubscribe", Public: true})},
+				tool.Route{Prefix: "/login", Public: true}, tool.Route{Prefix: "/logout", Public: true}, tool.Route{Prefix: "/unsubscribe", Public: true}, tool.Route{Prefix: "/connect", Public: true})},
 			{Service: "gone", Console: []tool.Route{{Prefix: "/admin", Role: "admin", Tab: "Admin", Title: "Overview", Position: 1}}},
 		} {
 			if err := g.Catalog.Update(m); err != nil {
@@ -284,6 +285,12 @@ func TestConsoleAccess(t *testing.T) {
 	}
 	if r := h.visit(t, "GET", "/drafts", "", with(session(endedSession), asPerson, []string{"HX-Request", "true"})...); r.status != 401 || r.header.Get("HX-Redirect") != "/login" {
 		t.Errorf("htmx: %d %v", r.status, r.header)
+	}
+	for _, headers := range [][]string{nil, asPerson} {
+		r := h.visit(t, "PUT", "/connect", "", headers...)
+		if r.status != 405 || r.header.Get("Allow") != "GET, HEAD" || !strings.Contains(r.body, "The method PUT is not allowed here; use GET, HEAD.") || (headers == nil) != (r.code() == "E_VALIDATION") {
+			t.Errorf("wrong method: %d %q %s", r.status, r.header.Get("Allow"), r.body)
+		}
 	}
 	r := h.visit(t, "GET", "/admin/keys", "", with(session(reviewerSession), asPerson)...)
 	if r.status != 403 || !strings.Contains(r.body, "You may not see this page") || !strings.Contains(r.body, r.header.Get("X-Request-Id")) || !strings.Contains(r.body, `href="/drafts"`) || strings.Contains(r.body, `href="/admin/keys"`) {

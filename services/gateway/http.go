@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"mime"
 	"net"
 	"net/http"
@@ -53,7 +54,15 @@ func (g *Gateway) nothing(w http.ResponseWriter, r *http.Request) {
 	g.newCall(r).writeFailure(w, fault.New(fault.NotFound, "There is nothing at %s. GET /api/tools lists the tools.", printable(r.URL.Path)), 0)
 }
 
-// wrongMethod answers 405 with Allow. Spec: the code is not shown; the request is at fault, so E_VALIDATION.
+// errMethod is what a fault that is answered as 405 follows from.
+var errMethod = errors.New("wrong method")
+
+// notAllowed is the fault of a wrong method. Spec: the code is not shown; the request is at fault, so E_VALIDATION.
+func notAllowed(method, allow string) *fault.Error {
+	return fault.New(fault.Validation, "The method %s is not allowed here; use %s.", printable(method), allow).Because(errMethod)
+}
+
+// wrongMethod answers 405 with Allow.
 func (g *Gateway) wrongMethod(methods map[string]http.Handler) http.Handler {
 	var allowed []string
 	for m := range methods {
@@ -66,7 +75,7 @@ func (g *Gateway) wrongMethod(methods map[string]http.Handler) http.Handler {
 	allow := strings.Join(allowed, ", ")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", allow)
-		g.newCall(r).writeFailure(w, fault.New(fault.Validation, "The method %s is not allowed here; use %s.", printable(r.Method), allow), http.StatusMethodNotAllowed)
+		g.newCall(r).writeFailure(w, notAllowed(r.Method, allow), http.StatusMethodNotAllowed)
 	})
 }
 

@@ -18,7 +18,8 @@ type View struct {
 	Text string
 	// Links are the addresses that the body can lead to, in order, each once.
 	Links []Link
-	// Hidden is text that a recipient is not, or may not be, shown.
+	// Hidden is text that a recipient is not, or may not be, shown, or is shown where Safe does
+	// not show it.
 	Hidden []Hidden
 	// Remote is the number of resources elsewhere (pictures, fonts, style sheets) that showing
 	// the body would fetch.
@@ -38,7 +39,7 @@ type Link struct {
 	Misleading bool
 }
 
-// Hidden is text and why it is not seen.
+// Hidden is text and why it is not seen. Without a text it is a reason to doubt all of it.
 type Hidden struct{ Text, Reason string }
 
 // Read reads a body. It takes any text: what is not valid HTML is read as browsers read it.
@@ -58,6 +59,13 @@ func Read(text string, isHTML bool) View {
 		r.hide("", "nested too deep, or with too much markup, to be laid out as a mail program does: what is seen there may differ from what is told here")
 	}
 	r.sheet, r.view.Remote = readSheets(root)
+	for _, what := range r.sheet.unread {
+		r.note(what + " is not followed here: it may hide text, or show other")
+	}
+	for _, g := range r.sheet.generated {
+		r.hide(r.findMarks(g.Text), g.Reason)
+		r.running = false
+	}
 	r.base = baseOf(root)
 	var p prose
 	r.walk(root, canvas(), &p)

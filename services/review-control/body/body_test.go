@@ -120,6 +120,22 @@ func TestLinksOfPlainText(t *testing.T) {
 	}
 }
 
+// TestWhatIsNotSeenIsTold holds the ways to hide text that are known, and the usual ones of
+// mails, which hide nothing.
+func TestWhatIsNotSeenIsTold(t *testing.T) {
+	for name, body := range corpus(t, "hidden.tsv") {
+		told := func(h Hidden) bool { return h.Text == "" || strings.Contains(h.Text, "unseen words") }
+		if got := Read(body, true).Hidden; !slices.ContainsFunc(got, told) {
+			t.Errorf("%s: nothing is told of %s: %q", name, body, got)
+		}
+	}
+	for name, body := range corpus(t, "seen.tsv") {
+		if got := Read(body, true).Hidden; len(got) > 0 {
+			t.Errorf("%s: %q is told of %s", name, got, body)
+		}
+	}
+}
+
 func TestHidden(t *testing.T) {
 	for name, c := range map[string]struct{ body, text, reason string }{
 		"display":              {`<div style="DISPLAY : none !important">x <b>y</b></div>`, "x y", "display:none"},

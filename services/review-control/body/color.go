@@ -41,6 +41,9 @@ func parseColor(text string) (color, bool) {
 	if n, ok := namedColors[text]; ok {
 		return color{float64(n >> 16), float64(n >> 8 & 255), float64(n & 255), 1}, true
 	}
+	if c, ok := systemColors[text]; ok {
+		return c, true
+	}
 	if hex, ok := strings.CutPrefix(text, "#"); ok {
 		return parseHex(hex)
 	}
@@ -98,12 +101,91 @@ func parseHex(hex string) (color, bool) {
 	return color{float64(n >> 24), float64(n >> 16 & 255), float64(n >> 8 & 255), float64(n&255) / 255}, true
 }
 
-// parseHexAttribute reads bgcolor=ffffff.
+// parseHexAttribute reads color:ffffff, as browsers do in mails without a doctype.
 func parseHexAttribute(text string) (color, bool) {
-	if len(text) != 6 {
+	if len(text) != 6 && len(text) != 3 {
 		return color{}, false
 	}
 	return parseHex(text)
+}
+
+// attributeColor reads a color of an HTML attribute: any text is one there.
+func attributeColor(text string) (color, bool) {
+	text = strings.ToLower(strings.TrimSpace(text))
+	if text == "" || text == "transparent" {
+		return color{}, false
+	}
+	if c, ok := systemColors[text]; ok {
+		return c, true
+	}
+	if n, ok := namedColors[text]; ok {
+		return color{float64(n >> 16), float64(n >> 8 & 255), float64(n & 255), 1}, true
+	}
+	if len(text) == 4 && text[0] == '#' {
+		if c, ok := parseHex(text[1:]); ok {
+			return c, true
+		}
+	}
+	// Each part is a third of it; of long parts the first digits count.
+	digits := []byte(strings.TrimPrefix(text, "#"))
+	digits = digits[:min(len(digits), 128)]
+	for i, c := range digits {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			digits[i] = '0'
+		}
+	}
+	for len(digits) == 0 || len(digits)%3 != 0 {
+		digits = append(digits, '0')
+	}
+	n := len(digits) / 3
+	parts := []string{string(digits[:n]), string(digits[n : 2*n]), string(digits[2*n:])}
+	for i := range parts {
+		parts[i] = parts[i][max(0, n-8):]
+	}
+	for len(parts[0]) > 2 && parts[0][0] == '0' && parts[1][0] == '0' && parts[2][0] == '0' {
+		for i := range parts {
+			parts[i] = parts[i][1:]
+		}
+	}
+	var values [3]float64
+	for i, part := range parts {
+		v, err := strconv.ParseUint(part[:min(2, len(part))], 16, 8)
+		if err != nil {
+			return color{}, false
+		}
+		values[i] = float64(v)
+	}
+	return color{values[0], values[1], values[2], 1}, true
+}
+
+// plainGradient is the color of a gradient of which all colors are about the same.
+func plainGradient(text string) (first color, ok bool) {
+	name, inner, found := strings.Cut(strings.TrimSuffix(text, ")"), "(")
+	if !found || !strings.HasSuffix(name, "gradient") {
+		return color{}, false
+	}
+	for stop := range pieces(inner, ',') {
+		for word := range pieces(strings.TrimSpace(stop), ' ') {
+			c, is := parseColor(word)
+			switch {
+			case !is:
+			case !ok:
+				first, ok = c, true
+			case !c.over(white).near(first.over(white)):
+				return color{}, false
+			}
+			break
+		}
+	}
+	return first, ok
+}
+
+// systemColors are those of CSS on a light screen, as far as mails name them.
+var systemColors = map[string]color{
+	"canvas": white, "window": white, "field": white, "menu": white, "highlighttext": white, "background": white, "infobackground": white,
+	"buttonface": {239, 239, 239, 1}, "threedface": {239, 239, 239, 1}, "buttonhighlight": {239, 239, 239, 1}, "threedhighlight": {239, 239, 239, 1},
+	"canvastext": black, "windowtext": black, "fieldtext": black, "menutext": black, "buttontext": black, "captiontext": black, "infotext": black,
+	"linktext": blue,
 }
 
 // fromHSL takes a hue in degrees, and saturation and lightness from 0 to 1.

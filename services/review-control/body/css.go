@@ -17,6 +17,8 @@ type rule struct {
 	selectors    []string
 	declarations []declaration
 	condition    string
+	// unread is what of it is not followed here, if anything.
+	unread string
 }
 
 // declarations reads what stands in a style attribute or between the braces of a rule.
@@ -132,14 +134,21 @@ func readRules(css, condition string, depth int, take func(rule)) {
 		}
 		head := until(css, '{', ';')
 		if head == len(css) {
+			if prelude := plainCSS(css); strings.HasPrefix(prelude, "@import") {
+				take(rule{unread: fold(prelude)})
+			}
 			return
 		}
 		prelude := strings.TrimSpace(plainCSS(css[:head]))
 		if css[head] == ';' && strings.HasPrefix(prelude, "@") {
+			if strings.HasPrefix(prelude, "@import") {
+				take(rule{unread: fold(prelude)})
+			}
 			css = css[head+1:]
 			continue
 		}
 		// A semicolon in a selector makes it invalid, and does not end it.
+		valid := css[head] != ';'
 		for head < len(css) && css[head] == ';' {
 			head += 1 + until(css[head+1:], '{', ';')
 		}
@@ -151,13 +160,18 @@ func readRules(css, condition string, depth int, take func(rule)) {
 		css = css[min(end+1, len(css)):]
 		switch {
 		case strings.HasPrefix(prelude, "@media"), strings.HasPrefix(prelude, "@supports"),
-			strings.HasPrefix(prelude, "@layer"), strings.HasPrefix(prelude, "@container"):
+			strings.HasPrefix(prelude, "@layer"), strings.HasPrefix(prelude, "@container"), strings.HasPrefix(prelude, "@scope"):
 			if depth < maxAtDepth {
 				readRules(block, both(condition, conditionOf(prelude)), depth+1, take)
 			}
+		case strings.HasPrefix(prelude, "@font-face") && strings.Contains(plainCSS(block), "data:"):
+			take(rule{unread: "a font that the mail brings itself"})
 		case strings.HasPrefix(prelude, "@"):
 		default:
 			r := rule{declarations: declarations(block), condition: condition}
+			if valid && until(block, '{', 0) < len(block) {
+				r.unread = "rules inside of the rule " + fold(prelude)
+			}
 			for selector := range pieces(prelude, ',') {
 				r.selectors = append(r.selectors, strings.TrimSpace(selector))
 			}
@@ -238,15 +252,15 @@ func length(text string, base float64) (px float64, ok bool) {
 		return n * 96 / 25.4, true
 	case "q":
 		return n * 96 / 101.6, true
-	case "em":
+	case "em", "ic", "cap", "lh":
 		return n * base, true
 	case "ex", "ch":
 		return n * base / 2, true
 	case "%":
 		return n * base / 100, true
-	case "rem":
+	case "rem", "ric", "rcap", "rch", "rex", "rlh":
 		return n * 16, true
-	case "vw", "vh", "vmin", "vmax", "svh", "lvh", "dvh", "svw", "lvw", "dvw", "vi", "vb":
+	case "cqw", "cqh", "cqi", "cqb", "cqmin", "cqmax", "vw", "vh", "vmin", "vmax", "svh", "lvh", "dvh", "svw", "lvw", "dvw", "vi", "vb":
 		return n * 8, true
 	}
 	return 0, false

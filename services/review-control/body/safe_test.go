@@ -11,9 +11,12 @@ import (
 )
 
 // vectors reads the hostile bodies; the head of the file tells its form.
-func vectors(t testing.TB) map[string]string {
+func vectors(t testing.TB) map[string]string { return corpus(t, "xss.tsv") }
+
+// corpus reads bodies by their names.
+func corpus(t testing.TB, name string) map[string]string {
 	t.Helper()
-	file, err := os.ReadFile("testdata/xss.tsv")
+	file, err := os.ReadFile("testdata/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
@@ -15,6 +16,9 @@ type sheet struct {
 	any                  []*styled
 	// budget is how many comparisons are left: many rules for many elements are too many.
 	budget int
+	// generated is text that rules put in, unread what of the style is not followed here.
+	generated []Hidden
+	unread    []string
 }
 
 const matchBudget = 5_000_000
@@ -55,12 +59,19 @@ func readSheets(root *html.Node) (s sheet, remote int) {
 			continue
 		}
 		remote += remoteOf(n)
+		if n.DataAtom == atom.Link && slices.Contains(strings.Fields(strings.ToLower(value(n, "rel"))), "stylesheet") {
+			s.unread = append(s.unread, "the style sheet "+fold(value(n, "href")))
+		}
 		if n.DataAtom != atom.Style {
 			continue
 		}
 		css := textIn(n)
 		remote += remoteInCSS(css)
 		readRules(css, mediaCondition(value(n, "media")), 0, func(r rule) {
+			if r.unread != "" {
+				s.unread = append(s.unread, r.unread)
+			}
+			s.generate(r)
 			r.declarations = slices.DeleteFunc(r.declarations, func(d declaration) bool { return !tells(d.property) })
 			if len(r.declarations) == 0 {
 				return
@@ -75,6 +86,22 @@ func readSheets(root *html.Node) (s sheet, remote int) {
 	}
 	return s, remote
 }
+
+// generate notes the text that a rule puts before or after an element.
+func (s *sheet) generate(r rule) {
+	for _, d := range r.declarations {
+		if d.property != "content" && d.property != "quotes" || strings.IndexFunc(d.value, readable) < 0 || !strings.ContainsAny(d.value, `"'`) && !strings.Contains(d.value, "attr(") {
+			continue
+		}
+		for _, selector := range r.selectors {
+			if d.property == "quotes" || strings.Contains(selector, ":") {
+				s.generated = append(s.generated, Hidden{d.value, "put in by the style rule " + selector + ": mail programs that follow it show this, the preview does not"})
+			}
+		}
+	}
+}
+
+func readable(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 func (s *sheet) add(one *styled) {
 	first := one.selector.compounds[0]
@@ -121,6 +148,9 @@ func parseSelector(text string) (sel selector, ok bool) {
 		case '*':
 			something = true
 			i++
+		case '|': // behind a namespace
+			now.tag = ""
+			i++
 		case '#', '.':
 			name := identifier(text[i+1:])
 			if name == "" {
@@ -138,10 +168,13 @@ func parseSelector(text string) (sel selector, ok bool) {
 			i += 1 + until(text[i+1:], ']', 0)
 			i = min(i+1, len(text))
 		case ':':
-			name := identifier(strings.TrimPrefix(text[i+1:], ":"))
+			if strings.HasPrefix(text[i+1:], ":") { // a pseudo-element
+				i++
+			}
+			name := identifier(text[i+1:])
 			switch name {
 			case "hover", "active", "focus", "focus-within", "focus-visible", "target", "visited",
-				"before", "after", "first-line", "first-letter", "placeholder", "selection", "marker", "backdrop":
+				"before", "after", "placeholder", "selection", "marker", "backdrop":
 				return sel, false
 			case "root":
 				now.tag = "html"
@@ -153,9 +186,6 @@ func parseSelector(text string) (sel selector, ok bool) {
 			something = true
 			sel.specificity += 100
 			i += 1 + len(name)
-			if i < len(text) && text[i] == ':' { // the second colon of a pseudo-element
-				i++
-			}
 			if i < len(text) && text[i] == '(' {
 				i = min(i+1+until(text[i+1:], ')', 0)+1, len(text))
 			}

@@ -41,6 +41,12 @@ func (r *reader) hide(text, reason string) {
 	r.hidden, r.running = append(r.hidden, c), true
 }
 
+// note tells of something that may hide any text.
+func (r *reader) note(reason string) {
+	r.hidden = append(r.hidden, &concealed{reason: reason})
+	r.running = false
+}
+
 // report lists the hidden texts, each once.
 func (r *reader) report() {
 	seen := map[Hidden]bool{}
@@ -135,6 +141,12 @@ func (r *reader) element(n *html.Node, l look, p *prose) {
 		}
 	case atom.A:
 		r.anchor(n, l, p)
+	case atom.Input:
+		for _, name := range []string{"value", "placeholder"} {
+			if text := r.findMarks(value(n, name)); !blank(text) && !strings.EqualFold(value(n, "type"), "hidden") {
+				r.hide(text, "in a field of a form, which the preview leaves out")
+			}
+		}
 	case atom.Ul, atom.Ol, atom.Menu, atom.Dir:
 		r.list(n, l, p)
 	case atom.Li: // outside of a list

@@ -61,6 +61,8 @@ type UserStore interface {
 	Take(ctx context.Context, now time.Time, buckets []Bucket) (wait time.Duration, err error)
 	// Return gives the tokens back.
 	Return(ctx context.Context, buckets []Bucket) error
+	// Refill makes a bucket full.
+	Refill(ctx context.Context, b Bucket) error
 	// Record commits an audit entry alone.
 	Record(ctx context.Context, e audit.Entry) error
 }
@@ -317,7 +319,7 @@ func (p *People) Add(ctx context.Context, in NewUser, password string) (User, er
 // Users lists all users by address.
 func (p *People) Users(ctx context.Context) ([]User, error) { return p.c.Store.Users(ctx) }
 
-// SetPassword gives a user a password and ends their sessions.
+// SetPassword gives a user a password, ends their sessions and forgets their failed log-ins.
 func (p *People) SetPassword(ctx context.Context, email, password string) (User, error) {
 	if err := goodPassword(password, email); err != nil {
 		return User{}, err
@@ -326,10 +328,17 @@ func (p *People) SetPassword(ctx context.Context, email, password string) (User,
 	if err != nil {
 		return User{}, err
 	}
-	return p.change(ctx, email, "user.passwd", true, func(u *User) error {
+	u, err := p.change(ctx, email, "user.passwd", true, func(u *User) error {
 		u.PasswordHash = hash
 		return nil
 	})
+	if err != nil {
+		return User{}, err
+	}
+	if err := p.c.Store.Refill(ctx, accountBucket(email)); err != nil {
+		p.c.Logger.WarnContext(ctx, "failed log-ins not forgotten", "user", u.ID, "error", err)
+	}
+	return u, nil
 }
 
 // ChangePassword is SetPassword by a user who knows the old one. Failures count as those of log-in.
@@ -434,12 +443,15 @@ func (p *People) entry(ctx context.Context, operation string, detail map[string]
 
 // loginEntry is the audit entry of a try to sign in; code is empty for one that worked.
 func (p *People) loginEntry(ctx context.Context, email string, b Browser, m Method, code fault.Code, detail map[string]any) audit.Entry {
-	all := map[string]any{"email": bounded(email, maxEmail), "address": b.Address, "method": m}
+	if len(emailAddress(email)) > 0 {
+		email = "(no address)" // what was typed may be a password in the wrong field
+	}
+	all := map[string]any{"email": email, "address": b.Address, "method": m}
 	for name, value := range detail {
 		all[name] = value
 	}
 	e := p.entry(ctx, "session.start", all)
-	e.Caller.Service, e.Caller.ExternalUserID = "console", bounded(email, maxEmail)
+	e.Caller.Service, e.Caller.ExternalUserID = "console", email
 	if code != "" {
 		e.Outcome, e.Count = string(code), 0
 	}

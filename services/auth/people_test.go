@@ -245,7 +245,7 @@ func TestRefusals(t *testing.T) {
 		"unknown": {"nobody@example.com", password}, "wrong": {ada, "wrong wrong wrong"}, "disabled": {"gone@example.com", password},
 		"no password": {"sso@example.com", ""}, "empty": {ada, ""}, "nobody at all": {"", ""}, "hostile": {"' OR 1=1 --\x00\xff", "\x00\xff"},
 		"huge": {ada, strings.Repeat("x", 1<<16)}, "right and more": {ada, password + strings.Repeat(" ", 600)},
-		"more than the longest": {"long@example.com", strings.Repeat("x", 513)},
+		"more than the longest": {"long@example.com", strings.Repeat("x", 513)}, "wrong field": {password, ""},
 	} {
 		began := time.Now()
 		_, _, err := h.SignIn(h.ctx, c.email, c.password, auth.Browser{Address: name})
@@ -259,8 +259,11 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s took %v: no password was hashed", name, d)
 		}
 	}
-	if got := h.query(t, `SELECT count(*)::text FROM audit.calls WHERE tool = 'session.start' AND outcome = 'E_AUTH_INVALID'`); got != "10" {
+	if got := h.query(t, `SELECT count(*)::text FROM audit.calls WHERE tool = 'session.start' AND outcome = 'E_AUTH_INVALID'`); got != "11" {
 		t.Errorf("%s refusals are in the audit log", got)
+	}
+	if got := h.query(t, `SELECT string_agg(c::text, ' ') FROM audit.calls c`); strings.Contains(got, password) || !strings.Contains(got, "nobody@example.com") {
+		t.Errorf("the audit log: %s", got)
 	}
 }
 
@@ -450,6 +453,18 @@ func TestThrottle(t *testing.T) {
 	h.clock.Advance(auth.AccountThrottle.Every)
 	if code := try(ada, password, "d"); code != "" {
 		t.Errorf("after a minute: %s", code)
+	}
+	for i := range auth.AccountThrottle.Burst {
+		try(ada, "wrong", fmt.Sprint("e", i))
+	}
+	if code := try(ada, password, "f"); code != fault.RateLimit {
+		t.Errorf("the right password, throttled again: %s", code)
+	}
+	if _, err := h.SetPassword(h.ctx, strings.ToUpper(ada), "another good password"); err != nil {
+		t.Fatal(err)
+	}
+	if code := try(ada, "another good password", "f"); code != "" {
+		t.Errorf("with the password that an administrator has just given: %s", code)
 	}
 }
 

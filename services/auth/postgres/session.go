@@ -155,6 +155,12 @@ func (s *Store) Return(ctx context.Context, buckets []auth.Bucket) error {
 	})
 }
 
+// Refill makes a bucket full.
+func (s *Store) Refill(ctx context.Context, b auth.Bucket) error {
+	_, err := s.pool.Exec(ctx, `DELETE FROM auth.throttles WHERE bucket = $1`, b.Name)
+	return explain(err)
+}
+
 // Record commits an audit entry alone.
 func (s *Store) Record(ctx context.Context, e audit.Entry) error {
 	return explain(audit.Append(ctx, s.pool, e))

@@ -175,12 +175,13 @@ func (v *visit) html() bool { return strings.Contains(v.r.Header.Get("Accept"), 
 func (k *Console) serve(g *Gateway, w http.ResponseWriter, r *http.Request) bool {
 	v := &visit{Call: g.newCall(r), w: w, r: r, tls: r.TLS != nil || g.TrustedHops > 0 && r.Header.Get("X-Forwarded-Proto") == "https"}
 	ours := g.Catalog.consoleRoute("/login") != nil
+	_, signedIn := r.Cookie(web.CookieName(web.SessionCookie, k.PlainCookies))
 	// ServeMux cleans what is written plainly; "%2e%2e" is left to us, and means nothing here.
 	if tidy(r.URL.Path) {
 		v.route = g.Catalog.consoleRoute(r.URL.Path)
 	}
 	switch {
-	case r.URL.Path == "/" && v.html() && ours && (r.Method == http.MethodGet || r.Method == http.MethodHead):
+	case r.URL.Path == "/" && (v.html() || signedIn == nil) && ours && (r.Method == http.MethodGet || r.Method == http.MethodHead):
 	case v.route == nil && web.Below(r.URL.Path, "/assets/gateway"):
 		k.Pages.Assets().ServeHTTP(w, r)
 		return true

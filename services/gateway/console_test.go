@@ -263,6 +263,7 @@ func TestConsoleAccess(t *testing.T) {
 		"start, reviewer":        {"GET", "/", with(session(reviewerSession), asPerson), 303, "/drafts", ""},
 		"start, admin":           {"GET", "/", with(session(adminSession), asPerson), 303, "/account/x", ""},
 		"start, program":         {"GET", "/", nil, 404, "", "E_NOT_FOUND"},
+		"start, signed-in one":   {"GET", "/", session(reviewerSession), 303, "/drafts", ""},
 		"owner away":             {"GET", "/admin", session(adminSession), 503, "", "E_DB"},
 		"owner's refusal":        {"GET", "/drafts/refuses", session(reviewerSession), 409, "", ""},
 		"owner's failure":        {"GET", "/drafts/fails", session(reviewerSession), 500, "", ""},

@@ -1,6 +1,7 @@
 package reviewcontrol
 
 import (
+	"net/mail"
 	"slices"
 	"strings"
 	"time"
@@ -265,6 +266,10 @@ type Maker struct {
 // on their own draft.
 func (m Maker) Is(r Reviewer) bool {
 	named := func(label string) bool {
+		// Ada <ada@example.com> is who the address says.
+		if box, err := mail.ParseAddress(label); err == nil {
+			label = box.Address
+		}
 		label = strings.TrimSpace(label)
 		return label != "" && slices.ContainsFunc([]string{r.ID, r.Email, r.Name}, func(own string) bool { return strings.EqualFold(label, strings.TrimSpace(own)) })
 	}

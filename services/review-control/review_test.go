@@ -150,12 +150,12 @@ func TestWait(t *testing.T) {
 func TestMaker(t *testing.T) {
 	t.Parallel()
 	ada := Reviewer{ID: "usr_1", Email: "ada@hub.example", Name: "Ada"}
-	for _, m := range []Maker{{CreatedBy: "ADA@hub.example"}, {CreatedBy: " ada "}, {HubUser: "usr_1"}, {ExternalUser: "ada@hub.example"}} {
+	for _, m := range []Maker{{CreatedBy: "ADA@hub.example"}, {CreatedBy: " ada "}, {CreatedBy: "Somebody <ADA@hub.example>"}, {HubUser: "usr_1"}, {ExternalUser: "ada@hub.example"}} {
 		if !m.Is(ada) {
 			t.Errorf("%+v is not Ada", m)
 		}
 	}
-	for _, m := range []Maker{{}, {CreatedBy: "Adam"}, {HubUser: "usr_2"}, {CreatedBy: " "}} {
+	for _, m := range []Maker{{}, {CreatedBy: "Adam"}, {CreatedBy: "ada@hub.example <bob@hub.example>"}, {HubUser: "usr_2"}, {CreatedBy: " "}} {
 		if m.Is(ada) || m.Is(Reviewer{}) {
 			t.Errorf("%+v is Ada", m)
 		}

@@ -269,12 +269,11 @@ const (
 		AND draft_id NOT IN (SELECT (args ->> 'draft_id')::bigint FROM review_control.river_job WHERE kind = 'sync_draft' AND finalized_at IS NULL)`
 	missingImports = `SELECT id FROM review_control.imports WHERE status IN ('waiting', 'running') AND at < now() - make_interval(secs => $1)
 		AND id NOT IN (SELECT (args ->> 'import_id')::bigint FROM review_control.river_job WHERE kind = 'read_import' AND finalized_at IS NULL)`
-	// NOT EXISTS, because there may be hundreds of thousands: NOT IN looks through all jobs for
-	// each mail once they no longer fit into a hash table in memory.
+	// EXCEPT, because there may be hundreds of thousands: whatever the planner knows of them it
+	// reads each side once, where NOT IN and NOT EXISTS may look through all jobs for each mail.
 	missingDeliveries = `SELECT t.draft_id, t.position FROM review_control.reviews r JOIN review_control.targets t USING (draft_id)
 		WHERE r.status = 'approved' AND t.progress IN ('queued', 'sending')
-		AND NOT EXISTS (SELECT FROM review_control.river_job j WHERE j.kind = 'deliver' AND j.finalized_at IS NULL
-			AND (j.args ->> 'draft_id')::bigint = t.draft_id AND (j.args ->> 'index')::int = t.position)`
+		EXCEPT SELECT (args ->> 'draft_id')::bigint, (args ->> 'index')::int FROM review_control.river_job WHERE kind = 'deliver' AND finalized_at IS NULL`
 )
 
 // Tend adds the jobs that are missing: those that failed too often, or were lost with

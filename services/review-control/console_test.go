@@ -486,6 +486,11 @@ func TestCancelDraft(t *testing.T) {
 	if w.Code != http.StatusSeeOther || !strings.Contains(o.flash(w), "cannot be cancelled") {
 		t.Errorf("again: %d %q", w.Code, o.flash(w))
 	}
+	// Once a mail was on its way it is too late.
+	attempted := o.approved(2)
+	has(t, o.get("/drafts/"+attempted.String()), ">Cancel draft</button>")
+	o.deliver(attempted, 0)
+	has(t, o.get("/drafts/"+attempted.String()), "!>Cancel draft</button>")
 	// A form from before the end changes nothing, and does not say that mails are on their way.
 	late := o.queued(1)
 	page := "/drafts/" + late.String()
@@ -521,6 +526,10 @@ func TestDraftsPage(t *testing.T) {
 	has(t, o.get("/drafts?below=4"), `href="/drafts/3"`, `href="/drafts/1"`, "!href=\"/drafts/4\"", "Newest")
 	has(t, o.get("/drafts?status=in_review"), "second wave", "!Not queued", `aria-current="true">In review`)
 	has(t, o.get("/drafts?status=sent"), "No draft has this status")
+	// What authoring has not heard of yet holds here already.
+	ended := o.queued(1)
+	o.decide(ended, 0, reviewcontrol.Approve)
+	has(t, o.get("/drafts?status=in_review"), "second wave", `!href="/drafts/`+ended.String()+`"`)
 	has(t, o.get("/drafts?status=%3Cb%3E&below=x"), "second wave")
 	has(t, o.get("/drafts?below=1"), "There are no older drafts")
 }

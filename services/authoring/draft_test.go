@@ -128,7 +128,7 @@ func TestPlaceholders(t *testing.T) {
 		}
 		return p.Targets[0]
 	}
-	context := json.RawMessage(`{"a":"A&B <i>","n":1.50,"big":9007199254740993,"yes":true,"empty":"","null":null,"list":[1],"obj":{},"a.b":"dotted","한":"글","brace":"{{toName}}"}`)
+	context := json.RawMessage(`{"a":"A&B <i>","n":1.50,"big":9007199254740993,"yes":true,"empty":"","null":null,"list":[1],"obj":{},"a.b":"dotted","한":"글","brace":"{{toName}}","amps":"` + strings.Repeat("&", 20) + `"}`)
 	for name, c := range map[string]struct {
 		subject, body         string
 		own                   object
@@ -144,6 +144,9 @@ func TestPlaceholders(t *testing.T) {
 		"html is":              {"{{context.a}}", "<p>{{context.a}}</p>", nil, "A&B <i>", "<p>A&amp;B &lt;i&gt;</p>", true},
 		"a value is no html":   {"s", "a < b {{context.a}}", nil, "s", "a < b A&B <i>", false},
 		"lone braces":          {"s }} {", "@media{a{b:c}}", nil, "s }} {", "@media{a{b:c}}", false},
+		"no subject is html":   {"<b>{{context.a}}</b>", "b", nil, "<b>A&B <i></b>", "b", false},
+		"nor is an own one":    {"s", "b", object{"subject": "<b>{{context.a}}</b>"}, "<b>A&B <i></b>", "b", false},
+		"the longest subject":  {"<b>" + strings.Repeat("é", 975) + "{{context.amps}}", "b", nil, "<b>" + strings.Repeat("é", 975) + strings.Repeat("&", 20), "b", false},
 		"own subject":          {"{{context.missing}}", "b", object{"subject": "Own {{toName}}"}, "Own Contact 1", "b", false},
 		"own body":             {"s", "<p>{{context.missing}}</p>", object{"body": "plain {{context.a}}"}, "s", "plain A&B <i>", false},
 		"empty overrides none": {"s", "b", object{"subject": "", "body": ""}, "s", "b", false},
@@ -169,6 +172,7 @@ func TestPlaceholders(t *testing.T) {
 		"no context":       {"s", "{{context.a}}", object{"context": nil}, "/targets/1", "{{context.a}}"},
 		"case":             {"{{toname}}", "b", nil, "/subjectTemplate", "{{toname}}"},
 		"blanks":           {"s", "{{ toName }}", nil, "/bodyTemplate", "without blanks"},
+		"a line break":     {"s", "{{context.a\nb}}", nil, "/bodyTemplate", "without blanks"},
 		"unknown":          {"s", "{{password}}", nil, "/bodyTemplate", "{{password}}"},
 		"no such member":   {"s", "{{context}}", nil, "/bodyTemplate", "{{context}}"},
 		"no key at all":    {"s", "{{context.}}", nil, "/bodyTemplate", "{{context.}}"},

@@ -7,7 +7,8 @@ LINT     := $(TOOLS)/golangci-lint-2.15.0
 CONSUL   := $(TOOLS)/consul-1.14.11
 STACK    := go run ./scripts/stack
 # One test binary a core: each starts servers of its own.
-TESTFLAGS ?= -race -timeout 10m -p 2
+# The time-out only ends a hang.
+TESTFLAGS ?= -race -timeout 30m -p 2
 
 .DEFAULT_GOAL := help
 .PHONY: help up down reset status logs servers browser test check lint bench fuzz tidy catalog image consul

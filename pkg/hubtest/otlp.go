@@ -61,7 +61,7 @@ func (c *Collector) Spans() []Span {
 // after a minute and prints what had come.
 func (c *Collector) WaitFor(t testing.TB, ready func([]Span) bool) []Span {
 	t.Helper()
-	timeout := time.NewTimer(patience)
+	timeout := time.NewTimer(Patience)
 	defer timeout.Stop()
 	for {
 		c.mu.Lock()

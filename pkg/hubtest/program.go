@@ -128,7 +128,7 @@ func (p *Program) Wait(t testing.TB) int {
 	select {
 	case <-p.Done():
 		return p.ExitCode()
-	case <-time.After(patience):
+	case <-time.After(Patience):
 		t.Fatalf("the program does not end:\n%s", p.Log)
 		return -1
 	}

@@ -10,8 +10,7 @@ import (
 )
 
 const (
-	probeEvery   = 250 * time.Millisecond
-	probeTimeout = time.Second
+	probeEvery = 250 * time.Millisecond
 	// probeMisses is how many probes in a row have to fail.
 	probeMisses = 2
 )
@@ -31,8 +30,8 @@ type probe struct {
 	calls  map[*context.CancelCauseFunc]struct{}
 }
 
-func newProbe(transport http.RoundTripper, addr string, stop context.CancelFunc) *probe {
-	return &probe{url: "http://" + addr + "/healthz", client: &http.Client{Transport: transport, Timeout: probeTimeout},
+func newProbe(transport http.RoundTripper, addr string, patience time.Duration, stop context.CancelFunc) *probe {
+	return &probe{url: "http://" + addr + "/healthz", client: &http.Client{Transport: transport, Timeout: patience},
 		stop: stop, calls: map[*context.CancelCauseFunc]struct{}{}}
 }
 

@@ -52,6 +52,9 @@ type Options struct {
 	Logger    *slog.Logger
 	// Concurrency bounds the calls in flight to the service; 0 means 256.
 	Concurrency int
+	// Patience is how long an instance may take to accept a connection, and to say that it is
+	// well; 0 means 1 s.
+	Patience time.Duration
 }
 
 // Client calls one service.
@@ -94,12 +97,15 @@ func New(o Options) *Client {
 	if o.Concurrency == 0 {
 		o.Concurrency = 256
 	}
+	if o.Patience == 0 {
+		o.Patience = time.Second
+	}
 	c := &Client{
 		service: o.Service, keys: o.Keys, slots: make(chan struct{}, o.Concurrency), budget: newBudget(),
 		tracer: otel.Tracer("hub.internal/pkg/remote"),
 		// net/http keeps two idle connections a host by default, which costs a handshake for almost every concurrent call.
 		transport: &http.Transport{
-			DialContext:         (&net.Dialer{Timeout: time.Second, KeepAlive: 15 * time.Second}).DialContext,
+			DialContext:         (&net.Dialer{Timeout: o.Patience, KeepAlive: 15 * time.Second}).DialContext,
 			MaxIdleConns:        o.Concurrency,
 			MaxIdleConnsPerHost: o.Concurrency,
 			IdleConnTimeout:     60 * time.Second,
@@ -111,7 +117,7 @@ func New(o Options) *Client {
 	following, stop := context.WithCancel(context.Background())
 	c.stop = stop
 	c.endpointer = sd.NewEndpointer(settled{o.Instancer}, func(addr string) (endpoint.Endpoint, io.Closer, error) {
-		return c.instance(following, addr)
+		return c.instance(following, addr, o.Patience)
 	}, quiet{})
 	return c
 }
@@ -139,7 +145,7 @@ func (c *Client) Close() {
 // instance makes the endpoint of one instance, with a breaker and a health probe of its
 // own. An open breaker is closed by the probe and not by a trial call: a call may take
 // half a minute, and whoever made it would have to wait for an instance that is down.
-func (c *Client) instance(following context.Context, addr string) (endpoint.Endpoint, io.Closer, error) {
+func (c *Client) instance(following context.Context, addr string, patience time.Duration) (endpoint.Endpoint, io.Closer, error) {
 	c.following.Lock()
 	defer c.following.Unlock()
 	if following.Err() != nil {
@@ -153,7 +159,7 @@ func (c *Client) instance(following context.Context, addr string) (endpoint.Endp
 		IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) && !Unanswered(err) },
 	})
 	asking, stop := context.WithCancel(following)
-	probe := newProbe(c.transport, addr, stop)
+	probe := newProbe(c.transport, addr, patience, stop)
 	c.probes.Go(func() {
 		probe.run(asking, func(err error) {
 			if breaker.State() == gobreaker.StateHalfOpen {

@@ -15,6 +15,7 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/remote"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/auth"
@@ -61,7 +62,7 @@ func TestVerifyOverTheWire(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	url, keys := d.serve(t)
-	client := remote.New(remote.Options{Service: "auth", Instancer: sd.FixedInstancer{strings.TrimPrefix(url, "http://")}, Keys: keys, Logger: slog.New(slog.DiscardHandler)})
+	client := remote.New(remote.Options{Service: "auth", Instancer: sd.FixedInstancer{strings.TrimPrefix(url, "http://")}, Keys: keys, Logger: slog.New(slog.DiscardHandler), Patience: hubtest.Patience})
 	t.Cleanup(client.Close)
 	type answer struct {
 		ID, Service, Status string

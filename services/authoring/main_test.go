@@ -147,7 +147,7 @@ func newHouseOn(t testing.TB, db hubtest.WriteStoreDB, policy ...authoring.Polic
 }
 
 func (h *house) remote(service, url string) *remote.Client {
-	c := remote.New(remote.Options{Service: service, Instancer: sd.FixedInstancer{strings.TrimPrefix(url, "http://")}, Keys: h.keys, Logger: slog.New(slog.DiscardHandler)})
+	c := remote.New(remote.Options{Service: service, Instancer: sd.FixedInstancer{strings.TrimPrefix(url, "http://")}, Keys: h.keys, Logger: slog.New(slog.DiscardHandler), Patience: hubtest.Patience})
 	h.t.Cleanup(c.Close)
 	return c
 }
@@ -165,7 +165,7 @@ type answer struct {
 
 // send calls a tool as an agent. It is patient: what is tested is not the machine's load.
 func (h *house) send(ctx context.Context, name, key, input string) (answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 5*hubtest.Patience)
 	defer cancel()
 	response, err := h.client.Do(ctx, remote.Request{Path: tool.Path(name), Body: []byte(input), IdempotencyKey: key})
 	if err != nil {
@@ -237,7 +237,8 @@ func read(t testing.TB, f *fault.Error) (d details) {
 
 // operate calls an internal operation as a neighbour.
 func operate[Out any](h *house, path string, in any) (Out, error) {
-	ctx := caller.With(h.t.Context(), caller.Caller{Kind: caller.User, HubUser: "ada"})
+	ctx, cancel := context.WithTimeout(caller.With(h.t.Context(), caller.Caller{Kind: caller.User, HubUser: "ada"}), 5*hubtest.Patience)
+	defer cancel()
 	return remote.Call[any, Out](ctx, h.client, path, false, in)
 }
 

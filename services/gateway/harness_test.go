@@ -101,7 +101,7 @@ func newEdge(t *testing.T, options ...func(*gateway.Gateway)) *edge {
 	t.Cleanup(server.Close)
 	clients := gateway.Clients{}
 	for _, name := range []string{"auth", "echo"} {
-		clients[name] = remote.New(remote.Options{Service: name, Instancer: sd.FixedInstancer{strings.TrimPrefix(server.URL, "http://")}, Keys: keys, Logger: logger})
+		clients[name] = remote.New(remote.Options{Service: name, Instancer: sd.FixedInstancer{strings.TrimPrefix(server.URL, "http://")}, Keys: keys, Logger: logger, Patience: hubtest.Patience})
 	}
 	t.Cleanup(clients.Close)
 	catalog := gateway.NewCatalog(logger)

@@ -14,6 +14,7 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/remote"
 	"hub.internal/services/query"
 )
@@ -45,7 +46,7 @@ func TestRecipients(t *testing.T) {
 	query.NewRecipients(x.source).Mount(mux, keys, slog.New(slog.DiscardHandler))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
-	client := remote.New(remote.Options{Service: "query", Instancer: sd.FixedInstancer{strings.TrimPrefix(server.URL, "http://")}, Keys: keys, Logger: slog.New(slog.DiscardHandler)})
+	client := remote.New(remote.Options{Service: "query", Instancer: sd.FixedInstancer{strings.TrimPrefix(server.URL, "http://")}, Keys: keys, Logger: slog.New(slog.DiscardHandler), Patience: hubtest.Patience})
 	t.Cleanup(client.Close)
 	check := func(targets ...query.Recipient) (query.RecipientsResponse, error) {
 		return remote.Call[query.RecipientsRequest, query.RecipientsResponse](t.Context(), client, query.RecipientsPath, true, query.RecipientsRequest{Targets: targets})

@@ -97,7 +97,7 @@ func (h *house) another(change ...func(*reviewcontrol.Config)) *reviewcontrol.Se
 }
 
 func (h *house) remote(service, url string) *remote.Client {
-	c := remote.New(remote.Options{Service: service, Instancer: sd.FixedInstancer{strings.TrimPrefix(url, "http://")}, Keys: h.keys, Logger: slog.New(slog.DiscardHandler)})
+	c := remote.New(remote.Options{Service: service, Instancer: sd.FixedInstancer{strings.TrimPrefix(url, "http://")}, Keys: h.keys, Logger: slog.New(slog.DiscardHandler), Patience: hubtest.Patience})
 	h.t.Cleanup(c.Close)
 	return c
 }
@@ -159,7 +159,7 @@ type reply struct {
 
 // send calls queue_for_review as an agent.
 func (h *house) send(ctx context.Context, key, input string) (reply, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 5*hubtest.Patience)
 	defer cancel()
 	response, err := h.client.Do(ctx, remote.Request{Path: tool.Path("queue_for_review"), Body: []byte(input), IdempotencyKey: key})
 	if err != nil {
@@ -268,12 +268,7 @@ func (h *house) run(s *reviewcontrol.Service, what string, done func() bool) {
 	h.t.Helper()
 	stop := h.start(s)
 	defer stop()
-	for deadline := time.Now().Add(30 * time.Second); !done(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			h.t.Errorf("it never came to pass: %s", what)
-			return
-		}
-	}
+	hubtest.Eventually(h.t, what, done)
 }
 
 func code(err error) fault.Code {

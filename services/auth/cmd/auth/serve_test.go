@@ -45,7 +45,7 @@ func TestServe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := remote.New(remote.Options{Service: "auth", Instancer: sd.FixedInstancer{p.Addr(t)}, Keys: keys, Logger: slog.New(slog.DiscardHandler)})
+	client := remote.New(remote.Options{Service: "auth", Instancer: sd.FixedInstancer{p.Addr(t)}, Keys: keys, Logger: slog.New(slog.DiscardHandler), Patience: hubtest.Patience})
 	defer client.Close()
 	type answer struct{ ID, Status string }
 	ask := func(key string) (answer, error) {

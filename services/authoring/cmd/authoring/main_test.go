@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -47,13 +48,14 @@ func connect(t *testing.T, p *hubtest.Program) *remote.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := remote.New(remote.Options{Service: "authoring", Instancer: sd.FixedInstancer{p.Addr(t)}, Keys: keys, Logger: slog.New(slog.DiscardHandler)})
+	c := remote.New(remote.Options{Service: "authoring", Instancer: sd.FixedInstancer{p.Addr(t)}, Keys: keys, Logger: slog.New(slog.DiscardHandler), Patience: hubtest.Patience})
 	t.Cleanup(c.Close)
 	return c
 }
 
 func call(t *testing.T, c *remote.Client, name, key string, input []byte) (string, error) {
-	ctx := caller.With(t.Context(), caller.Caller{Kind: caller.Key, CredentialID: "ak_1"})
+	ctx, cancel := context.WithTimeout(caller.With(t.Context(), caller.Caller{Kind: caller.Key, CredentialID: "ak_1"}), hubtest.Patience)
+	defer cancel()
 	response, err := c.Do(ctx, remote.Request{Path: tool.Path(name), Body: input, IdempotencyKey: key})
 	if err != nil {
 		return "", err

@@ -293,14 +293,10 @@ func TestRunnerWaitsForTheStore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-			if in, err = s.Import(t.Context(), in.ID); err == nil && in.Status == reviewcontrol.ImportDone {
-				return
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("%+v, %v", in, err)
-			}
-		}
+		hubtest.Eventually(t, "the file is read", func() bool {
+			now, err := s.Import(t.Context(), in.ID)
+			return err == nil && now.Status == reviewcontrol.ImportDone
+		})
 	}
 	imported()
 	server.Kill()

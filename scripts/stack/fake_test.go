@@ -132,7 +132,7 @@ func (c checkout) fake(name string, layer int, env ...string) serviceSpec {
 		"FAKE_NAME=" + name, "FAKE_JOURNAL=" + c.path("journal"),
 		noExitSleep,
 	}
-	return serviceSpec{Name: name, Path: os.Args[0], Layer: layer, Grace: 5 * time.Second, Env: append(own, env...)}
+	return serviceSpec{Name: name, Path: os.Args[0], Layer: layer, Grace: 20 * time.Second, Env: append(own, env...)}
 }
 
 func (c checkout) journal() []string {
@@ -149,16 +149,6 @@ func (c checkout) pidFile() map[string]int {
 		c.t.Fatal(err)
 	}
 	return pids
-}
-
-// eventually polls till the condition holds, and says what was waited for when it does not.
-func eventually(t *testing.T, limit time.Duration, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(limit); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s", limit, what)
-		}
-	}
 }
 
 func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }

@@ -90,7 +90,7 @@ func (a attempt) make(t testing.TB, origin string, c credential) *http.Response 
 
 func (a attempt) send(t testing.TB, origin string, c credential) *http.Response {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), hubtest.Patience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, a.method, origin, strings.NewReader(a.body))
 	if err != nil {

@@ -36,7 +36,7 @@ import (
 )
 
 // patience bounds what a page may take to become what a test waits for.
-const patience = 20 * time.Second
+const patience = hubtest.Patience
 
 // chromium is the browser of the test binary. It starts with the first page, and each page
 // is a window with cookies of its own.
@@ -68,6 +68,7 @@ func (b *theBrowser) start(t testing.TB) context.Context {
 		}
 		options := append(chromedp.DefaultExecAllocatorOptions[:],
 			chromedp.ExecPath(program),
+			chromedp.WSURLReadTimeout(patience),
 			chromedp.Flag("host-resolver-rules", strings.Join(append(vendor, "MAP * "+b.outside.Addr().String(), "EXCLUDE 127.0.0.1"), ", ")),
 			// A sandboxed frame in a process of its own would be another target, with events of its own.
 			chromedp.Flag("disable-features", "Translate,IsolateSandboxedIframes,OptimizationHints,MediaRouter,AutofillServerCommunication"),
@@ -147,7 +148,7 @@ func (b *theBrowser) close() error {
 	if b.ctx == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(b.ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
 	err := chromedp.Cancel(ctx)
 	b.end()

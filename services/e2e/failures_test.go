@@ -12,14 +12,13 @@ import (
 
 // TestFailureTable goes through the specification's error table, row by row.
 func TestFailureTable(t *testing.T) {
-	s := start(t, options{env: []string{"MCP_QUERY_TIMEOUT_MS=400"}})
+	s := start(t, options{env: []string{"MCP_QUERY_TIMEOUT_MS=4000"}})
 	readonly := s.issue("--scopes", "explore,query").Key
 	limited := s.issue("--scopes", "query", "--user-per-minute", "1", "--user-burst", "1").Key
 	gone := s.issue("--scopes", "query")
 	s.run("auth", s.env["auth"], "apikey", "revoke", gone.ID, "--reason", "test")
 	lapsed := s.issue("--scopes", "query")
 	s.run("auth", s.env["auth"], "apikey", "rotate", lapsed.ID, "--overlap", "0s")
-	s.call("list_categories", "{}", "Authorization", "Bearer "+limited)
 
 	draft := s.queued(t, s.draft(t, draftOptions{targets: 2}))
 	leaver := s.draft(t, draftOptions{targets: 1})
@@ -60,6 +59,9 @@ func TestFailureTable(t *testing.T) {
 		{"slow without an error of the server", "execute_read_sql", `{"sql":"SELECT BENCHMARK(1000000000, MD5(1))"}`, nil, "E_DB_TIMEOUT", 504, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if c.code == "E_RATE_LIMIT" {
+				s.call(c.tool, c.input, c.headers...) // the one of this minute, if it was not used yet
+			}
 			r := s.call(c.tool, c.input, c.headers...)
 			if r.OK || r.Error.Code != c.code || r.status != c.status || r.Error.Retryable != c.retryable || r.Error.Message == "" {
 				t.Errorf("status %d: %s; want %d %s", r.status, r.raw, c.status, c.code)
@@ -113,10 +115,11 @@ func TestReadSQLIsAuditedBeforeItAnswers(t *testing.T) {
 
 func TestExternalTimeIsBounded(t *testing.T) {
 	s := start(t, options{env: []string{"MCP_QUERY_TIMEOUT_MS=300"}})
-	r := s.call("execute_read_sql", `{"sql":"SELECT COUNT(*) FROM member a, member b, member c"}`)
-	if r.Error.Code != "E_DB_TIMEOUT" || r.took > 3*time.Second {
-		t.Errorf("after %s: %s", r.took, r.raw)
-	}
+	hubtest.Within(t, 3*time.Second, "a statement without an end", func() {
+		if r := s.call("execute_read_sql", `{"sql":"SELECT COUNT(*) FROM member a, member b, member c"}`); r.Error.Code != "E_DB_TIMEOUT" {
+			t.Errorf("after %s: %s", r.took, r.raw)
+		}
+	})
 }
 
 // TestPassThrough: what the service wrote is what the agent reads, byte for byte, also the

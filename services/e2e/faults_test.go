@@ -14,8 +14,8 @@ import (
 	"hub.internal/pkg/hubtest/servers"
 )
 
-// TestNothingIsLostAndNothingIsSentTwice kills what sends mails while it does, 20 times at
-// random: each approved mail arrives once, or is told of as unknown.
+// TestNothingIsLostAndNothingIsSentTwice kills what sends mails while it does, up to 20 times
+// at random: each approved mail arrives once, or is told of as unknown.
 func TestNothingIsLostAndNothingIsSentTwice(t *testing.T) {
 	const (
 		kills    = 20
@@ -58,7 +58,10 @@ func TestNothingIsLostAndNothingIsSentTwice(t *testing.T) {
 	names := []string{"review-control", "review-control", "postgres", "smtp", "authoring"}
 	killed := map[string]int{}
 	at := time.Now()
-	for range kills {
+	arrived := func() int { return len(s.smtp.Mails()) }
+	hubtest.Eventually(t, "mails arrive", func() bool { return arrived() > 0 })
+	done := 0
+	for ; done < kills && arrived() < approved-40; done++ { // on a slow machine, more arrive between two
 		time.Sleep(time.Duration(random.IntN(900)) * time.Millisecond)
 		name := names[random.IntN(len(names))]
 		killed[name]++
@@ -66,10 +69,9 @@ func TestNothingIsLostAndNothingIsSentTwice(t *testing.T) {
 		time.Sleep(time.Duration(random.IntN(200)) * time.Millisecond)
 		victims[name].start()
 	}
-	arrived := len(s.smtp.Mails())
-	t.Logf("killed %v in %s; %d mails had arrived by then", killed, time.Since(at).Round(time.Second), arrived)
-	if arrived < 5 || arrived == approved {
-		t.Errorf("%d of %d mails had arrived when the killing ended: it was not in the middle of it", arrived, approved)
+	t.Logf("killed %v in %s; %d mails had arrived by then", killed, time.Since(at).Round(time.Second), arrived())
+	if n := arrived(); n == approved || done < kills/4 {
+		t.Errorf("%d of %d mails had arrived when the killing ended, after %d times: it was not in the middle of it", n, approved, done)
 	}
 
 	// What a dead process was working on is taken up again after a while. The other tests run meanwhile.
@@ -84,7 +86,7 @@ func TestNothingIsLostAndNothingIsSentTwice(t *testing.T) {
 	status := func() string {
 		return query[string](t, s, `SELECT status FROM authoring.drafts WHERE id = $1::bigint`, id)[0]
 	}
-	for deadline := time.Now().Add(4 * time.Minute); status() != "sent"; time.Sleep(500 * time.Millisecond) {
+	for deadline := time.Now().Add(8 * time.Minute); status() != "sent"; time.Sleep(500 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the draft is %s: %v", status(), states())
 		}
@@ -109,7 +111,7 @@ func TestNothingIsLostAndNothingIsSentTwice(t *testing.T) {
 		}
 	}
 	// Authoring has its part before a mail is handed over.
-	if most := workers * (kills - killed["authoring"]); unknown > most {
+	if most := workers * (done - killed["authoring"]); unknown > most {
 		t.Errorf("%d mails are unknown; %v explain %d", unknown, killed, most)
 	}
 	p = s.signedIn(t, ada, "/drafts/"+id)
@@ -155,7 +157,7 @@ func (s *suite) auditedTools(t testing.TB) []string {
 // query asks the write store as its administrator.
 func query[T any](t testing.TB, s *suite, sql string, args ...any) []T {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), hubtest.Patience)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, s.store.SuperuserURL)
 	if err != nil {

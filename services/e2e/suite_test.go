@@ -146,7 +146,7 @@ func start(t testing.TB, o options) *suite {
 	}
 	common := append([]string{
 		"HUB_INTERNAL_KEYS=" + internalKey, "HUB_STATIC=" + strings.Join(static, ","), "HUB_PUBLIC_URL=" + s.url,
-		"HUB_SMTP_ADDR=" + s.smtp.Addr(), "HUB_SMTP_TLS=none", "HUB_MAIL_FROM=" + mailFrom, "HUB_SEND_PER_MINUTE=60000", "HUB_SEND_RETRY=1s", "HUB_SEND_TIMEOUT=3s",
+		"HUB_SMTP_ADDR=" + s.smtp.Addr(), "HUB_SMTP_TLS=none", "HUB_MAIL_FROM=" + mailFrom, "HUB_SEND_PER_MINUTE=60000", "HUB_SEND_RETRY=1s", "HUB_SEND_TIMEOUT=20s",
 		"HUB_REDIS_URL=" + s.redis.URL(0), "HUB_KEY_PEPPER=" + pepper, "HUB_MIGRATE_URL=" + s.store.OwnerURL,
 		"HUB_SOURCE_DSN=" + readonly, "HUB_CATALOG=" + filepath.Join(hubtest.Root(t), "deploy/catalog.json"), "PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), atOnce,
 	}, o.env...)
@@ -278,7 +278,7 @@ func (s *suite) call(tool string, input any, headers ...string) reply {
 
 // send speaks for the suite's key unless a header says otherwise.
 func (s *suite) send(ctx context.Context, url, method, path, body string, headers ...string) (reply, error) {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, hubtest.Patience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, url+path, strings.NewReader(body))
 	if err != nil {

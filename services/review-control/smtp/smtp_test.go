@@ -40,7 +40,7 @@ func client(t *testing.T, c Config) *Client {
 		c.TLS = None
 	}
 	if c.Timeout == 0 {
-		c.Timeout = 20 * time.Second
+		c.Timeout = hubtest.Patience
 	}
 	made, err := New(c)
 	if err != nil {
@@ -142,7 +142,7 @@ func script(t *testing.T, serve func(conn net.Conn, read func(prefix string))) s
 			}
 			running.Go(func() {
 				defer conn.Close()
-				_ = conn.SetDeadline(time.Now().Add(time.Minute))
+				_ = conn.SetDeadline(time.Now().Add(2 * hubtest.Patience))
 				_ = conn.(*net.TCPConn).SetReadBuffer(1 << 16) // a large mail does not fit
 				lines := bufio.NewReader(conn)
 				serve(conn, func(prefix string) {

@@ -216,7 +216,7 @@ func jitter(wait time.Duration) time.Duration {
 // Finish is the job of an approved draft: its approved targets wait for their delivery.
 func (s *Service) Finish(ctx context.Context, id ID) error { return s.c.Store.Finish(ctx, id) }
 
-// Sync is the job that tells authoring what became of a review: its status, then its counts.
+// Sync is the job that tells authoring what became of a review: its counts, then its status.
 // What it tells is what holds when it runs, so it may run at any time, and twice.
 func (s *Service) Sync(ctx context.Context, id ID) error {
 	ctx = itself(ctx)
@@ -242,12 +242,16 @@ var steps = map[Status][]struct {
 	Cancelled: {{[]Status{InReview, Approved}, Cancelled}},
 }
 
+// tell tells the counts first: whoever reads a status there finds the counts that go with it.
 func (s *Service) tell(ctx context.Context, r Review) error {
+	if err := s.c.Drafts.Progress(ctx, r); err != nil {
+		return err
+	}
 	for _, step := range steps[r.Status] {
 		err := s.c.Drafts.Transition(ctx, r.DraftID, step.from, step.to, nil, "review:"+r.DraftID.String()+":"+string(step.to))
 		if err != nil && (!fault.Is(err, fault.Conflict) || Elsewhere(err) != step.to) {
 			return err
 		}
 	}
-	return s.c.Drafts.Progress(ctx, r)
+	return nil
 }

@@ -509,6 +509,24 @@ func TestSyncFindsItDone(t *testing.T) {
 	}
 }
 
+// TestCountsComeBeforeTheStatus looks at a draft in the moment in which authoring changes its
+// status.
+func TestCountsComeBeforeTheStatus(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	id := h.approved(2)
+	h.deliver(id, 0)
+	h.deliver(id, 1)
+	h.authoring.before = func(x transition) {
+		if row := h.authoring.row(id); row.Delivery["sent"] != 2 || row.Decisions["approved"] != 2 {
+			t.Errorf("before it is %s: %+v", x.To, row)
+		}
+	}
+	if err := h.service.Sync(t.Context(), id); err != nil || h.authoring.row(id).Status != "sent" {
+		t.Errorf("%v, %s", err, h.authoring.row(id).Status)
+	}
+}
+
 // TestNewsAreTold counts the jobs that a review with many changes makes.
 func TestNewsAreTold(t *testing.T) {
 	t.Parallel()

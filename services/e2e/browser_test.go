@@ -716,7 +716,15 @@ func (e element) DoubleClick() {
 	e.p.Settle()
 }
 
-func (e element) clicks(times int) {
+// DoubleClickAround clicks twice at one place, as a hand does that is slower than the server:
+// what the first click brings about happens in between.
+func (e element) DoubleClickAround(between func()) {
+	e.p.t.Helper()
+	e.clicks(2, between)
+	e.p.Settle()
+}
+
+func (e element) clicks(times int, between ...func()) {
 	e.p.t.Helper()
 	var x, y float64
 	var err error
@@ -731,6 +739,11 @@ func (e element) clicks(times int) {
 	at := input.DispatchMouseEventParams{X: x, Y: y, Button: input.MouseButtonLeft}
 	for i := range times {
 		at.ClickCount = int64(i + 1)
+		if i > 0 {
+			for _, f := range between {
+				f()
+			}
+		}
 		for _, at.Type = range []input.DispatchMouseEventType{input.DispatchMouseEventTypeMousePressed, input.DispatchMouseEventTypeMouseReleased} {
 			do(e.p, input.DispatchMouseEvent, at)
 		}

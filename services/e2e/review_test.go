@@ -50,6 +50,17 @@ func TestReview(t *testing.T) {
 		hubtest.Eventually(t, "it is sent", func() bool { return s.listed(t, id).Status == "sent" })
 	})
 
+	t.Run("slow double click", func(t *testing.T) {
+		p, id := open(t, ada, draftOptions{targets: 5})
+		// The next target comes to where the decided one was, and so does its button.
+		p.Press("j")
+		p.Button("Approve").In(p.Target(1)).DoubleClickAround(func() {
+			p.Target(1).Shows("Approved")
+			p.Settle()
+		})
+		counts(t, id, "in_review", 4, 1, 0)
+	})
+
 	t.Run("two reviewers at once", func(t *testing.T) {
 		first, id := open(t, ada, draftOptions{})
 		second := s.signedIn(t, bob, "/drafts/"+id)

@@ -82,7 +82,16 @@
     if (item && item !== current()) mark(item);
   });
 
-  // A second click must not send a form twice.
+  // The second click of a double click means what the first one pressed. By then something else
+  // may lie below the pointer, and must not be pressed unread.
+  document.addEventListener("click", (e) => {
+    if (e.detail > 1 && e.target.closest?.("form[method=post] button")) {
+      e.preventDefault();
+      e.stopImmediatePropagation();
+    }
+  }, true);
+
+  // A form must not be sent twice.
   document.addEventListener("submit", (e) => {
     const form = e.target;
     if (e.defaultPrevented || form.method === "dialog") return;

@@ -117,15 +117,24 @@ func (p *page) Inspect(name string) {
 					p.t.Errorf("%s: %s (%s): %.300s: %s", at, v.ID, v.Help, n.HTML, strings.ReplaceAll(n.FailureSummary, "\n", " "))
 				}
 			}
-			var over int
-			p.Evaluate("Math.max(0, document.documentElement.scrollWidth - innerWidth)", &over)
-			if over > 0 {
-				p.t.Errorf("%s: the page is %d px wider than the window", at, over)
-			}
+			p.fits(at)
 			if os.Getenv("HUB_SCREENS") != "" {
 				p.Screenshot(filepath.Join(hubtest.Root(p.t), ".hub", "e2e", "screens", at+".png"))
 			}
 		}
 	}
+	// Half of the wide window is what stays of it at 200 %.
+	p.Look("light", 640)
+	p.fits(name + "-zoomed")
 	p.Look("light", 1280)
+}
+
+// fits wants nothing to be scrolled sideways.
+func (p *page) fits(at string) {
+	p.t.Helper()
+	var over int
+	p.Evaluate("Math.max(0, document.documentElement.scrollWidth - innerWidth)", &over)
+	if over > 0 {
+		p.t.Errorf("%s: the page is %d px wider than the window", at, over)
+	}
 }

@@ -281,7 +281,13 @@ func (p draftPage) Closed() *Review {
 	return p.Draft.Review
 }
 
-var reviewKeys = []web.Key{{Press: "j", Does: "Next target"}, {Press: "k", Does: "Target before"}, {Press: "a", Does: "Approve the current target"}, {Press: "r", Does: "Reject the current target"}}
+// keysOf are a page's keys: those to move by, and those to decide with for whoever may.
+func keysOf(may bool, move ...web.Key) []web.Key {
+	if !may {
+		return move
+	}
+	return append(move, web.Key{Press: "a", Does: "Approve the current target"}, web.Key{Press: "r", Does: "Reject the current target"})
+}
 
 func (c *Console) draft(w http.ResponseWriter, r *http.Request, by Reviewer, id ID) error {
 	return c.renderDraft(w, r, by, id, queryOf(r.URL.Query()), 0, refusal{Index: -1})
@@ -330,14 +336,8 @@ func (c *Console) renderDraft(w http.ResponseWriter, r *http.Request, by Reviewe
 	if d.TargetCount == 1 {
 		lead = "1 mail to "
 	}
-	return c.site.Render(w, r, "draft", web.Page{Title: d.Name, Lead: lead + d.SegmentName, Crumbs: []web.Link{{Text: "Drafts", Href: "/drafts"}}, Status: status, Data: p, Keys: keysOf(p.May)})
-}
-
-func keysOf(may bool) []web.Key {
-	if may {
-		return reviewKeys
-	}
-	return reviewKeys[:2]
+	return c.site.Render(w, r, "draft", web.Page{Title: d.Name, Lead: lead + d.SegmentName, Crumbs: []web.Link{{Text: "Drafts", Href: "/drafts"}}, Status: status, Data: p,
+		Keys: keysOf(p.May, web.Key{Press: "j", Does: "Next target"}, web.Key{Press: "k", Does: "Target before"}, web.Key{Press: "n", Does: "Next page"})})
 }
 
 func deliveryOption(p Progress) string { return state(p).Text }
@@ -417,7 +417,7 @@ func (c *Console) renderTarget(w http.ResponseWriter, r *http.Request, by Review
 		p.After = fmt.Sprintf("/drafts/%s/targets/%d", id, index+1)
 	}
 	return c.site.Render(w, r, "target", web.Page{Title: nameOf(t.Target), Lead: fmt.Sprintf("Target %s of %s", web.Number(index+1), web.Number(d.TargetCount)),
-		Crumbs: []web.Link{{Text: "Drafts", Href: "/drafts"}, {Text: d.Name, Href: "/drafts/" + id.String()}}, Status: status, Data: p, Keys: keysOf(p.Card.May)[min(2, len(keysOf(p.Card.May))):]})
+		Crumbs: []web.Link{{Text: "Drafts", Href: "/drafts"}, {Text: d.Name, Href: "/drafts/" + id.String()}}, Status: status, Data: p, Keys: keysOf(p.Card.May, web.Key{Press: "n", Does: "Next target"})})
 }
 
 func nameOf(t Target) string {

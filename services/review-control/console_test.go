@@ -423,7 +423,7 @@ func TestApproveShownOnAPage(t *testing.T) {
 	page := "/drafts/" + id.String()
 	o.decide(id, 1, reviewcontrol.Reject)
 	first := o.get(page)
-	has(t, first, "This is too long to show in full here", "16 targets", "3 mails are too long for it", "!END", "?after=19")
+	has(t, first, "This is too long to show in full here", "16 targets", "3 mails are too long for it", "!END", "?after=19", `<details class="card summary" open>`)
 	has(t, o.get(page+"/targets/4"), "!too long", "END")
 	shown := func(page string) []string {
 		_, f, _ := strings.Cut(page, `class="shownform"`)
@@ -459,6 +459,9 @@ func TestApproveShownOnAPage(t *testing.T) {
 	last := o.get(page + "?after=19")
 	has(t, last, `href="`+page+`">First page</a>`, "id=\"t-22\"")
 	o.post(page+"/approve-shown", url.Values{"target": shown(last)})
+	// A page on which nothing is left says where there is.
+	has(t, o.get(page+"?after=19"), `<a class="button" href="`+page+`?decision=pending">Show what is left to decide</a>`, "!Approve shown", `<details class="card summary">`)
+	has(t, o.get(page+"?decision=approved&after=22"), "No more targets match", "!Try another search", `href="`+page+`?decision=approved">`)
 	for _, i := range []int{4, 5, 6} {
 		w = o.post(page+"/decide", form(t, o.get(fmt.Sprintf("%s/targets/%d", page, i)), i, "rejected", ""))
 	}

@@ -35,7 +35,7 @@
   if (first) mark(first);
 
   // When the current item's work is done, the next one with work becomes current: the first
-  // below it, or else above.
+  // below it, or else above. When none is left here, the way on is the next page.
   const working = new Set();
   const itemOf = (e) => e.target.closest?.("[data-item]");
   document.addEventListener("htmx:before:request", (e) => {
@@ -49,7 +49,10 @@
     if (item.querySelector("[role=alert]")) return item.focus({ preventScroll: true });
     const all = items();
     const at = all.indexOf(item);
-    choose([...all.slice(at + 1), ...all.slice(0, at)].find(todo) ?? item);
+    const next = [...all.slice(at + 1), ...all.slice(0, at)].find(todo);
+    const onward = document.querySelector("main a[rel=next]");
+    if (next || !onward) choose(next ?? item);
+    else onward.focus();
   });
 
   // A key must not press what nobody sees: it brings that into view first.

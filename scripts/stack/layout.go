@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 )
@@ -35,6 +36,12 @@ func (l layout) status() string { return l.path(".hub", "state", "status.json") 
 // supervisorLock is held by the supervisor while it lives, upLock by a running `up`.
 func (l layout) supervisorLock() string { return l.path(".hub", "state", "supervisor.lock") }
 func (l layout) upLock() string         { return l.path(".hub", "state", "up.lock") }
+
+// startLock is held by an `up` of any checkout of this user while it chooses ports and starts
+// what listens on them.
+func startLock() string {
+	return filepath.Join(os.TempDir(), fmt.Sprintf("hub-start-%d.lock", os.Getuid()))
+}
 
 // make creates the directories. Servers may run as other users, so the way to their data
 // is open; what is secret lies in state and log, which are closed.

@@ -34,7 +34,7 @@ func up(ctx context.Context, l layout, o upOptions, p progress) error {
 	if err := l.make(); err != nil {
 		return err
 	}
-	lock, err := waitForLock(ctx, l.upLock(), p)
+	lock, err := waitForLock(ctx, l.upLock(), "waiting for another `make up`", p)
 	if err != nil {
 		return err
 	}
@@ -45,6 +45,13 @@ func up(ctx context.Context, l layout, o upOptions, p progress) error {
 	if err := p.step("building programs", func() error { return build(ctx, l) }); err != nil {
 		return err
 	}
+	// A port is free until somebody listens on it, so that two stacks that start at the same
+	// moment would choose the same ones.
+	turn, err := waitForLock(ctx, startLock(), "waiting for another stack on this machine to start", p)
+	if err != nil {
+		return err
+	}
+	defer turn.Close()
 	st, err := loadState(l)
 	if err != nil {
 		return err
@@ -77,12 +84,12 @@ func bringUp(ctx context.Context, e environment, p progress) error {
 	return writeFile(e.layout.env(), shellFile(devEnv(e)), 0o600)
 }
 
-func waitForLock(ctx context.Context, path string, p progress) (*os.File, error) {
+func waitForLock(ctx context.Context, path, waiting string, p progress) (*os.File, error) {
 	lock, err := lockFile(path)
 	if !errors.Is(err, errLocked) {
 		return lock, err
 	}
-	err = p.step("waiting for another `make up`", func() error {
+	err = p.step(waiting, func() error {
 		return poll(ctx, nil, func() (bool, error) {
 			lock, err = lockFile(path)
 			if errors.Is(err, errLocked) {

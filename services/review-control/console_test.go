@@ -553,7 +553,9 @@ func TestDraftBeforeItsReview(t *testing.T) {
 func TestSeveralMailsToOneAddress(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	id := o.authoring.draft(4, func(d *draftRow) { d.targets[0].ToEmail, d.targets[2].ToEmail = "twice@partner.example", "Twice@Partner.example" })
+	id := o.authoring.draft(4, func(d *draftRow) {
+		d.targets[0].ToEmail, d.targets[2].ToEmail = "twice@partner.example", "Twice@Partner.example"
+	})
 	if _, err := o.house.send(agent(t.Context()), newKey(), queueing(id)); err != nil {
 		t.Fatal(err)
 	}

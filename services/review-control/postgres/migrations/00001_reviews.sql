@@ -55,7 +55,6 @@ CREATE TABLE review_control.targets (
   external_id   bigint      NOT NULL,
   to_email      text        NOT NULL,
   to_name       text        NOT NULL,
-  mailings      integer     NOT NULL,
   choice        text        NOT NULL DEFAULT 'pending' CHECK (choice IN ('pending', 'approved', 'rejected')),
   revision      integer     NOT NULL DEFAULT 0,
   decided_by    text        NOT NULL DEFAULT '',

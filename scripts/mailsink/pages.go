@@ -89,6 +89,9 @@ func (p pages) list(w http.ResponseWriter, r *http.Request) error {
 	lines := make([]line, 0, len(names))
 	for _, name := range names {
 		m, err := p.open(name)
+		if fault.Is(err, fault.NotFound) {
+			continue // taken away just now
+		}
 		if err != nil {
 			return err
 		}

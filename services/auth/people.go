@@ -119,19 +119,36 @@ type Browser struct {
 // wrong are one answer, and take the same time. E_RATE_LIMIT says that there were too many
 // failures.
 func (p *People) SignIn(ctx context.Context, email, password string, b Browser) (Session, SessionSecret, error) {
-	buckets := []Bucket{accountBucket(email), bucket("address", b.Address, AddressThrottle)}
-	now := p.now()
-	wait, err := p.c.Store.Take(ctx, now, buckets)
+	u, outdated, err := p.authenticate(ctx, email, password, b, "log-in", bucket("address", b.Address, AddressThrottle))
 	if err != nil {
 		return Session{}, SessionSecret{}, err
 	}
+	s, secret, err := p.open(ctx, u, b, ByPassword)
+	if err == nil && outdated {
+		p.rehash(ctx, u, password)
+	}
+	return s, secret, err
+}
+
+// authenticate returns the user whose password this is; outdated tells that it has to be
+// hashed anew. A failure counts against the account and the other buckets. What could not be
+// judged does not.
+func (p *People) authenticate(ctx context.Context, email, password string, b Browser, purpose string, others ...Bucket) (u User, outdated bool, err error) {
+	buckets := append([]Bucket{accountBucket(email)}, others...)
+	wait, err := p.c.Store.Take(ctx, p.now(), buckets)
+	if err != nil {
+		return User{}, false, err
+	}
+	record := func(code fault.Code, why string) {
+		p.record(ctx, p.loginEntry(ctx, email, b, ByPassword, code, map[string]any{"why": why, "for": purpose}))
+	}
 	if wait > 0 {
-		p.record(ctx, p.loginEntry(ctx, email, b, ByPassword, fault.RateLimit, nil))
-		return Session{}, SessionSecret{}, fault.New(fault.RateLimit, "Too many failed tries. Wait a moment, then try again.").After(wait)
+		record(fault.RateLimit, "throttled")
+		return User{}, false, fault.New(fault.RateLimit, "Too many failed tries. Wait a moment, then try again.").After(wait)
 	}
 	u, found, err := p.c.Store.UserByEmail(ctx, email)
 	if err != nil {
-		return Session{}, SessionSecret{}, errors.Join(err, p.c.Store.Return(ctx, buckets))
+		return User{}, false, errors.Join(err, p.c.Store.Return(ctx, buckets))
 	}
 	hash := ""
 	if found {
@@ -143,7 +160,7 @@ func (p *People) SignIn(ctx context.Context, email, password string, b Browser) 
 	}
 	ok, outdated, err := p.passwords.check(ctx, password, hash)
 	if err != nil {
-		return Session{}, SessionSecret{}, errors.Join(err, p.c.Store.Return(context.WithoutCancel(ctx), buckets))
+		return User{}, false, errors.Join(err, p.c.Store.Return(context.WithoutCancel(ctx), buckets))
 	}
 	if !ok || u.DisabledAt != nil {
 		why := "unknown"
@@ -153,17 +170,13 @@ func (p *People) SignIn(ctx context.Context, email, password string, b Browser) 
 		case found:
 			why = "password"
 		}
-		p.record(ctx, p.loginEntry(ctx, email, b, ByPassword, fault.AuthInvalid, map[string]any{"why": why}))
-		return Session{}, SessionSecret{}, refused()
+		record(fault.AuthInvalid, why)
+		return User{}, false, refused()
 	}
 	if err := p.c.Store.Return(ctx, buckets); err != nil {
 		p.c.Logger.WarnContext(ctx, "log-in throttle not given back", "error", err)
 	}
-	s, secret, err := p.open(ctx, u, b, ByPassword)
-	if err == nil && outdated {
-		p.rehash(ctx, u, password)
-	}
-	return s, secret, err
+	return u, outdated, nil
 }
 
 // rehash replaces a hash that was made under other parameters.
@@ -346,30 +359,10 @@ func (p *People) ChangePassword(ctx context.Context, email, old, password string
 	if err := goodPassword(password, email); err != nil {
 		return err
 	}
-	buckets := []Bucket{accountBucket(email)}
-	wait, err := p.c.Store.Take(ctx, p.now(), buckets)
-	if err != nil {
+	if _, _, err := p.authenticate(ctx, email, old, b, "passwd"); err != nil {
 		return err
 	}
-	if wait > 0 {
-		return fault.New(fault.RateLimit, "Too many failed tries. Wait a moment, then try again.").After(wait)
-	}
-	u, found, err := p.c.Store.UserByEmail(ctx, email)
-	if err != nil {
-		return err
-	}
-	ok, _, err := p.passwords.check(ctx, bounded(old, maxPassword), u.PasswordHash)
-	if err != nil {
-		return err
-	}
-	if !ok || !found {
-		p.record(ctx, p.loginEntry(ctx, email, b, ByPassword, fault.AuthInvalid, map[string]any{"why": "password", "for": "passwd"}))
-		return refused()
-	}
-	if err := p.c.Store.Return(ctx, buckets); err != nil {
-		return err
-	}
-	_, err = p.SetPassword(ctx, email, password)
+	_, err := p.SetPassword(ctx, email, password)
 	return err
 }
 

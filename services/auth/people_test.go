@@ -506,6 +506,14 @@ func TestThrottleAtOnce(t *testing.T) {
 	if taken != auth.AddressThrottle.Burst || refused != 60-taken {
 		t.Errorf("%d taken, %d refused", taken, refused)
 	}
+	// Whoever is refused leaves nothing behind, whatever they typed.
+	stranger := []auth.Bucket{{Name: "account of a stranger", Throttle: auth.AccountThrottle}, {Name: "address", Throttle: auth.AddressThrottle}}
+	if wait, err := h.store.Take(h.ctx, h.clock.Now(), stranger); wait <= 0 || err != nil {
+		t.Errorf("%v, %v", wait, err)
+	}
+	if n := h.query(t, `SELECT count(*)::text FROM auth.throttles`); n != "3" {
+		t.Errorf("%s buckets are kept", n)
+	}
 }
 
 func TestReap(t *testing.T) {

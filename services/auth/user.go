@@ -61,7 +61,10 @@ func newUser(id string, in NewUser, by string, now time.Time) (User, error) {
 // chosenRoles returns the roles once each, in the order of Roles.
 func chosenRoles(asked []string) (roles, wrong []string) {
 	known := Roles()
-	for _, r := range asked {
+	asked = slices.Clone(asked)
+	for i, r := range asked {
+		r = strings.TrimSpace(r)
+		asked[i] = r
 		if !slices.Contains(known, r) {
 			wrong = append(wrong, fmt.Sprintf("unknown role %q; the roles are %s", r, strings.Join(known, ", ")))
 		}

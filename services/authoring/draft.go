@@ -335,7 +335,7 @@ func (v *Violations) target(i int, t Templates, target DraftTarget) {
 			v.add(at(i), "controlCharacters", "puts a value with %s into the subject, which must be one line without control characters", describe(piece[j:]))
 		}
 		subject += utf8.RuneCountInString(piece)
-		blank = blank && strings.TrimSpace(piece) == ""
+		blank = blank && !strings.ContainsFunc(piece, visible)
 	}, report)
 	if subjectErr == nil && blank && len(missing) == 0 && len(own.subject.parts) > 0 {
 		v.add(at(i), "minLength", "gets a subject without a visible character")

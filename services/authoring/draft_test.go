@@ -183,6 +183,7 @@ func TestPlaceholders(t *testing.T) {
 		"in an own body":   {"s", "b", object{"body": "{{x}}"}, "/targets/1/body", "{{x}}"},
 		"in an own title":  {"s", "b", object{"subject": "{{"}, "/targets/1/subject", "without }}"},
 		"a blank subject":  {"{{context.empty}} ", "b", nil, "/targets/1", "visible"},
+		"an unseen one":    {"\u200b{{context.empty}}\ufeff", "b", nil, "/targets/1", "visible"},
 		"a longer subject": {"{{context.long}}", "b", nil, "/targets/1", "998"},
 	} {
 		// Target 0 has a value for everything: the other one is at fault.

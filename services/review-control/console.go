@@ -57,6 +57,10 @@ func (c *Console) Mount(mux *http.ServeMux) {
 	c.site.Handle(mux, "GET /admin/suppressions/remove", by(admin, c.removal))
 	c.site.Handle(mux, "POST /admin/suppressions/remove", by(admin, c.unsuppress))
 	c.site.HandleUpTo(mux, "POST /admin/suppressions/imports", MaxImport+formOverhead, by(admin, c.startImport))
+	// Where a refused import leaves the browser, for whoever opens that address again.
+	c.site.Handle(mux, "GET /admin/suppressions/imports", by(admin, func(w http.ResponseWriter, r *http.Request, _ Reviewer) error {
+		return web.Go(w, r, "/admin/suppressions")
+	}))
 	c.site.Handle(mux, "GET /admin/suppressions/imports/{id}", by(admin, c.importPage))
 	c.site.Handle(mux, "GET /unsubscribe/{token}", c.unsubscribePage)
 	c.site.Handle(mux, "POST /unsubscribe/{token}", c.unsubscribe)

@@ -66,7 +66,7 @@ func queueForReviewTool(s *Service) tool.Tool {
 		Errors: []tool.ErrorDoc{
 			{Code: fault.Validation, Reason: "The input breaks its schema, or a text has control characters; details.violations lists every violation."},
 			{Code: fault.NotFound, Reason: "There is no draft of that id."},
-			{Code: fault.Conflict, Reason: "The draft is not in status draft: details.from is where it is, details.to is in_review. Or another call is queueing it."},
+			{Code: fault.Conflict, Reason: "The draft is not in status draft: details.from is where it is, details.to is in_review. Or another call is queueing it, with this Idempotency-Key (details.code is REQUEST_IN_PROGRESS) or another."},
 			{Code: fault.Suppressed, Reason: "Targets are on the suppression list: details.targets lists each as {index, externalId, toEmail}. The draft is unchanged; save it again without them."},
 			{Code: fault.DB, Reason: "The write store, or the authoring service, cannot be reached right now. Try again in a moment, with the same Idempotency-Key."},
 		},

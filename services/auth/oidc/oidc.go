@@ -10,11 +10,12 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
+	"golang.org/x/sync/singleflight"
 
 	"hub.internal/pkg/fault"
 	"hub.internal/services/auth"
@@ -39,8 +40,8 @@ type Provider struct {
 	c      Config
 	client *http.Client
 
-	mu    sync.Mutex
-	found *discovered
+	found     atomic.Pointer[discovered]
+	searching singleflight.Group
 }
 
 type discovered struct {
@@ -70,24 +71,35 @@ func New(c Config) (*Provider, error) {
 	return &Provider{c: c, client: &http.Client{Timeout: timeout}}, nil
 }
 
+// discover asks for the provider's addresses once. Whoever comes meanwhile waits for the same
+// answer: while the provider is down they must not wait one after the other.
 func (p *Provider) discover(ctx context.Context) (*discovered, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.found != nil {
-		return p.found, nil
+	if found := p.found.Load(); found != nil {
+		return found, nil
 	}
+	select {
+	case answer := <-p.searching.DoChan("", func() (any, error) { return p.search(ctx) }):
+		found, _ := answer.Val.(*discovered)
+		return found, answer.Err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (p *Provider) search(ctx context.Context) (*discovered, error) {
 	// Not the request's context: the provider keeps it, to fetch keys later.
 	provider, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), p.client), p.c.Issuer)
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	p.found = &discovered{
+	found := &discovered{
 		oauth: oauth2.Config{ClientID: p.c.ClientID, ClientSecret: p.c.ClientSecret, Endpoint: provider.Endpoint(),
 			RedirectURL: strings.TrimRight(p.c.PublicURL, "/") + "/login/oidc/callback", Scopes: []string{oidc.ScopeOpenID, "email", "profile"}},
 		verifier: provider.Verifier(&oidc.Config{ClientID: p.c.ClientID}),
 		provider: provider,
 	}
-	return p.found, nil
+	p.found.Store(found)
+	return found, nil
 }
 
 // Begin implements auth.SingleSignOn.

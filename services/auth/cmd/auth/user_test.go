@@ -39,7 +39,7 @@ func (x *terminal) userJSON(t *testing.T, args ...string) userRecord {
 func TestUserCommands(t *testing.T) {
 	t.Parallel()
 	x := newTerminal(t).with("HUB_KEY_PEPPER=") // no command on users needs it
-	u := x.userJSON(t, "user", "add", "ada@example.com", "--name", "Ada Lovelace", "--roles", "admin,reviewer")
+	u := x.userJSON(t, "user", "add", "ada@example.com", "--name", "Ada Lovelace", "--roles", "admin, reviewer")
 	if !strings.HasPrefix(u.ID, "usr_") || strings.Join(u.Roles, ",") != "reviewer,admin" || len(u.Password) != 24 || !u.HasPassword || u.Status != "active" {
 		t.Fatalf("%+v", u)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"runtime"
 	"slices"
 	"unicode/utf16"
 
@@ -18,7 +19,7 @@ import (
 // reads numbers as doubles, it keeps the digits of integers: beyond 2^53 two ids must
 // not become one.
 //
-// The elements of the lists in the root object are made canonical one by one, so that
+// The elements of the lists in the root object are made canonical a few at a time, so that
 // a large body is not held twice.
 func Fingerprint(input []byte) ([sha256.Size]byte, error) {
 	f := fingerprint{sum: sha256.New()}
@@ -93,6 +94,10 @@ func (f *fingerprint) root(input []byte) error {
 	return nil
 }
 
+// batchSize is how much of a list is made canonical at a time, beside other batches: that is
+// most of the work, and a large body should not wait for one processor.
+const batchSize = 64 << 10
+
 func (f *fingerprint) member(value jsontext.Value) error {
 	if value.Kind() != '[' {
 		return f.canonical(value)
@@ -101,32 +106,85 @@ func (f *fingerprint) member(value jsontext.Value) error {
 	if _, err := dec.ReadToken(); err != nil {
 		return err
 	}
-	separator := "["
-	for dec.PeekKind() != ']' {
-		_, _ = io.WriteString(f.sum, separator)
-		separator = ","
+	_, _ = io.WriteString(f.sum, "[")
+	var (
+		batch    []jsontext.Value
+		size     int
+		first    = true
+		batches  []chan canonicalBatch // in the order of the list
+		wrong    error
+		together = runtime.GOMAXPROCS(0)
+	)
+	start := func() {
+		done, elements, room := make(chan canonicalBatch, 1), batch, size+len(batch)
+		go func() { done <- canonicalList(elements, room) }()
+		batches, batch, size = append(batches, done), nil, 0
+	}
+	await := func(left int) {
+		for ; len(batches) > left; batches = batches[1:] {
+			b := <-batches[0]
+			wrong = errors.Join(wrong, b.err)
+			if !first {
+				_, _ = io.WriteString(f.sum, ",")
+			}
+			first = false
+			_, _ = f.sum.Write(b.text)
+		}
+	}
+	for dec.PeekKind() != ']' && wrong == nil {
 		element, err := dec.ReadValue()
 		if err != nil {
-			return err
+			wrong = err
+			break
 		}
-		if err := f.canonical(element); err != nil {
-			return err
+		batch, size = append(batch, element), size+len(element)
+		if size >= batchSize {
+			start()
+			await(together)
 		}
 	}
-	if separator == "[" {
-		_, _ = io.WriteString(f.sum, separator)
+	if len(batch) > 0 {
+		start()
 	}
+	await(0)
 	_, _ = io.WriteString(f.sum, "]")
-	return nil
+	return wrong
 }
 
-func (f *fingerprint) canonical(value jsontext.Value) error {
-	f.scratch = append(f.scratch[:0], value...)
-	if err := f.scratch.Canonicalize(jsontext.CanonicalizeRawInts(false)); err != nil {
-		return err
+type canonicalBatch struct {
+	text []byte
+	err  error
+}
+
+// canonicalList joins canonical elements by commas; room is how many bytes that takes, or a
+// few less.
+func canonicalList(elements []jsontext.Value, room int) (b canonicalBatch) {
+	var scratch jsontext.Value
+	b.text = make([]byte, 0, room)
+	for i, element := range elements {
+		if scratch, b.err = canonical(scratch, element); b.err != nil {
+			return b
+		}
+		if i > 0 {
+			b.text = append(b.text, ',')
+		}
+		b.text = append(b.text, scratch...)
 	}
-	_, _ = f.sum.Write(f.scratch)
-	return nil
+	return b
+}
+
+func (f *fingerprint) canonical(value jsontext.Value) (err error) {
+	if f.scratch, err = canonical(f.scratch, value); err == nil {
+		_, _ = f.sum.Write(f.scratch)
+	}
+	return err
+}
+
+// canonical makes value canonical in the room of scratch.
+func canonical(scratch, value jsontext.Value) (jsontext.Value, error) {
+	scratch = append(scratch[:0], value...)
+	err := scratch.Canonicalize(jsontext.CanonicalizeRawInts(false))
+	return scratch, err
 }
 
 func end(dec *jsontext.Decoder) error {

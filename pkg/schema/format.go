@@ -2,8 +2,6 @@ package schema
 
 import (
 	"fmt"
-	"net/mail"
-	"regexp"
 	"strings"
 	"time"
 )
@@ -24,27 +22,37 @@ var formats = map[string]struct {
 	ISODate: {func(s string) bool { _, err := ParseISODate(s); return err == nil }, "must be a date YYYY-MM-DD or an RFC 3339 time"},
 }
 
-// dotted is a host name of at least two LDH labels (RFC 1123), the last of which
-// begins with a letter (RFC 3696): no address of four numbers.
-var dotted = regexp.MustCompile(`^(?i:(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?)$`)
-
-// IsEmail tells whether s is one bare address. It is stricter than RFC 5322: the parsed address has to be the input, so
-// that no display name, comment, quoted local part or folded header slips through.
+// IsEmail tells whether s is one bare address: a dot-atom (RFC 5322, 3.2.3), @, and a host name of
+// at least two labels; no display name, comment, quoted local part or folded header.
 func IsEmail(s string) bool {
-	if len(s) > 254 || strings.ContainsAny(s, "\r\n\t \"(),:;<>[]\\") {
-		return false
-	}
-	for i := range len(s) {
-		if s[i] < 0x21 || s[i] > 0x7e {
+	local, host, found := strings.Cut(s, "@")
+	return found && len(s) <= 254 && len(local) <= 64 && isDotAtom(local) && isHost(host)
+}
+
+func isDotAtom(s string) bool {
+	for atom := range strings.SplitSeq(s, ".") {
+		if atom == "" || strings.ContainsFunc(atom, func(r rune) bool { return !isAlnum(r) && !strings.ContainsRune("!#$%&'*+-/=?^_`{|}~", r) }) {
 			return false
 		}
 	}
-	a, err := mail.ParseAddress(s)
-	if err != nil || a.Address != s || a.Name != "" {
-		return false
+	return true
+}
+
+// isHost is true for a host name of at least two LDH labels (RFC 1123), the last of which
+// begins with a letter (RFC 3696): no address of four numbers.
+func isHost(s string) bool {
+	labels, last := 0, ""
+	for last = range strings.SplitSeq(s, ".") {
+		labels++
+		if last == "" || len(last) > 63 || last[0] == '-' || last[len(last)-1] == '-' || strings.ContainsFunc(last, func(r rune) bool { return !isAlnum(r) && r != '-' }) {
+			return false
+		}
 	}
-	at := strings.LastIndexByte(s, '@')
-	return at <= 64 && dotted.MatchString(s[at+1:])
+	return labels > 1 && (last[0] < '0' || last[0] > '9')
+}
+
+func isAlnum(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
 }
 
 // ParseISODate reads YYYY-MM-DD as midnight UTC, or an RFC 3339 time.

@@ -1,9 +1,13 @@
 package schema_test
 
 import (
+	"net/mail"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"hub.internal/pkg/schema"
 )
@@ -68,4 +72,28 @@ func TestParseISODate(t *testing.T) {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}
 	}
+}
+
+// dotted is a host name as RFC 1123 and RFC 3696 have it.
+var dotted = regexp.MustCompile(`^(?i:(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?)$`)
+
+// TestEmailAgreesWithTheLibrary holds IsEmail to net/mail: an address that is nothing but itself,
+// in ASCII, without a quoted part, at a host with a dot.
+func TestEmailAgreesWithTheLibrary(t *testing.T) {
+	t.Parallel()
+	part := rapid.OneOf(
+		rapid.StringMatching(`[a-z0-9._%+-]{0,66}`),
+		rapid.StringOfN(rapid.RuneFrom([]rune("aZ09.-_!#$%&'*+/=?^`{|}~@\"()<>[]:;,\\ \t\r\n\x00\x7f한é")), 0, 12, -1),
+		rapid.StringMatching(`[a-z0-9-]{1,64}(\.[a-z0-9-]{1,64}){0,4}\.?`),
+	)
+	rapid.Check(t, func(t *rapid.T) {
+		s := part.Draw(t, "local") + rapid.SampledFrom([]string{"@", "@", "@", "", "@@"}).Draw(t, "at") + part.Draw(t, "host")
+		a, err := mail.ParseAddress(s)
+		at := strings.LastIndexByte(s, '@')
+		want := err == nil && a.Address == s && a.Name == "" && len(s) <= 254 && at <= 64 && !strings.Contains(s, `"`) &&
+			!strings.ContainsFunc(s, func(r rune) bool { return r > '~' || r <= ' ' }) && dotted.MatchString(s[at+1:])
+		if got := schema.IsEmail(s); got != want {
+			t.Fatalf("%q: %v, want %v", s, got, want)
+		}
+	})
 }

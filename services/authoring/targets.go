@@ -50,8 +50,7 @@ func draftTargets(raw json.RawMessage) DraftTargets {
 // elements yields the objects of a list, each made member by member.
 func elements[T any](raw json.RawMessage, set func(*T, string, jsontext.Value) error) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		// Over a bytes.Buffer the decoder reads raw itself, so that a value stays valid.
-		dec := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true)) // refused before
+		dec := decoder(raw)
 		fail := func(err error) {
 			var none T
 			yield(none, fmt.Errorf("targets: %w", err))
@@ -74,6 +73,12 @@ func elements[T any](raw json.RawMessage, set func(*T, string, jsontext.Value) e
 			fail(err)
 		}
 	}
+}
+
+// decoder reads JSON that was validated, so that nothing has to be refused again. Over a
+// bytes.Buffer it reads the text itself, and its values stay valid.
+func decoder(text []byte) *jsontext.Decoder {
+	return jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true))
 }
 
 func members[T any](dec *jsontext.Decoder, element *T, set func(*T, string, jsontext.Value) error) error {
@@ -101,7 +106,7 @@ func members[T any](dec *jsontext.Decoder, element *T, set func(*T, string, json
 // partnerOf reads the member partner_id of a snapshot, which may be anything; source ids
 // beyond 2^53 are texts.
 func partnerOf(snapshot []byte) *int64 {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(snapshot), jsontext.AllowDuplicateNames(true)) // refused before
+	dec := decoder(snapshot)
 	if _, err := dec.ReadToken(); err != nil {
 		return nil
 	}

@@ -1,11 +1,12 @@
 package authoring
 
 import (
-	"encoding/json"
 	"fmt"
 	"html"
 	"regexp"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Template is a text with placeholders: {{toName}}, {{toEmail}} and {{context.KEY}}, written
@@ -68,7 +69,7 @@ type values struct {
 	toName, toEmail string
 	context         []byte
 
-	members map[string]json.RawMessage // of context, read at the first need
+	members map[string]jsontext.Value // of context, read at the first need
 }
 
 // of returns a placeholder's value; the error says why it has none.
@@ -83,9 +84,13 @@ func (v *values) of(placeholder string) (string, error) {
 		return v.toName, nil
 	}
 	if v.members == nil {
-		v.members = map[string]json.RawMessage{}
+		v.members = map[string]jsontext.Value{}
 		if v.context != nil {
-			if err := json.Unmarshal(v.context, &v.members); err != nil {
+			err := members(decoder(v.context), v, func(v *values, name string, value jsontext.Value) error {
+				v.members[name] = value
+				return nil
+			})
+			if err != nil {
 				return "", fmt.Errorf("has a context that cannot be read")
 			}
 		}
@@ -99,11 +104,11 @@ func (v *values) of(placeholder string) (string, error) {
 	case raw[0] != '"':
 		return string(raw), nil // as it is written: 1.50 stays 1.50
 	}
-	var text string
-	if err := json.Unmarshal(raw, &text); err != nil {
+	var s string
+	if err := text(raw, &s); err != nil {
 		return "", fmt.Errorf("has a value for %s that cannot be read", shown(placeholder))
 	}
-	return text, nil
+	return s, nil
 }
 
 // pieces calls yield with each piece of the text that the template becomes for v, and

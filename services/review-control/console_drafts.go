@@ -202,6 +202,28 @@ func (c card) Shown() string {
 	return fmt.Sprintf("%d:%s:%d", c.Index, c.Mail.Hash, c.Decision.Revision)
 }
 
+// Brief tells that the mail's text needs few lines. A frame of a sandbox cannot have the height
+// of what is in it, and whoever decides on hundreds of short mails should not scroll past white.
+func (c card) Brief() bool {
+	const width, lines, tags, longest = 60, 9, 20, 4 << 10
+	n := 0
+	if len(c.Mail.Body) > longest {
+		return false
+	}
+	if c.Mail.HTML {
+		source := strings.ToLower(c.Mail.Body)
+		if n = strings.Count(source, "<br"); strings.Count(source, "<") > tags || strings.Contains(source, "<img") {
+			return false
+		}
+	}
+	for line := range strings.SplitSeq(c.View.Text, "\n") {
+		if n += 1 + len(line)/width; n > lines {
+			return false
+		}
+	}
+	return true
+}
+
 // Misleading are the links that name another host than they lead to.
 func (c card) Misleading() int {
 	n := 0

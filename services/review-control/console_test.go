@@ -549,6 +549,24 @@ func TestDraftBeforeItsReview(t *testing.T) {
 	has(t, o.get(page+"/targets/24/preview"), "Dear Contact 24")
 }
 
+// TestFramesOfShortMailsAreLow: a reviewer of hundreds does not scroll past white.
+func TestFramesOfShortMailsAreLow(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	id := o.authoring.draft(4, func(d *draftRow) {
+		d.targets[1].Body, d.targets[2].Body = strings.Repeat("word ", 120), strings.Repeat("line\n", 12)
+		d.targets[3].Body, d.targets[3].HTML = "<p>a</p>"+strings.Repeat("<br>", 12)+"<p>b</p>", true
+	})
+	page := o.get("/drafts/" + id.String())
+	for i, low := range []bool{true, false, false, false} {
+		_, card, _ := strings.Cut(page, fmt.Sprintf(`id="t-%d"`, i))
+		_, frame, _ := strings.Cut(card, `<iframe class="`)
+		if class, _, _ := strings.Cut(frame, `"`); strings.Contains(class, "brief") != low {
+			t.Errorf("target %d has a frame of class %q", i, class)
+		}
+	}
+}
+
 // TestSeveralMailsToOneAddress: whether that is meant, a reviewer can only judge who sees it.
 func TestSeveralMailsToOneAddress(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
 	pgstore "hub.internal/pkg/postgres"
 )
 
@@ -56,4 +58,19 @@ func ExerciseStore[S Store](t *testing.T, service string, migrate func(ctx conte
 	names("a wrong password", ready(strings.Replace(db.URL(service), testPassword(role), password, 1)), "HUB_WRITE_STORE_URL", password)
 	_, err := open("postgres://u:" + password + "@host:port/db")
 	names("no URL", err, "HUB_WRITE_STORE_URL", password)
+}
+
+// Plan runs a statement on PostgreSQL and returns how it was done: which indexes served, and
+// how many rows each step read.
+func Plan(t testing.TB, conn pgstore.Querier, sql string, args ...any) string {
+	t.Helper()
+	rows, err := conn.Query(t.Context(), `EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) `+sql, args...)
+	if err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	return strings.Join(lines, "\n")
 }

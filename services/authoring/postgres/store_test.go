@@ -248,15 +248,7 @@ func TestPlans(t *testing.T) {
 			"targets of a segment of campaigns": {postgres.SelectTargets + ` ORDER BY t.position LIMIT $3`, []any{800, -1, 64}},
 			"named targets":                     {postgres.SelectTargets + ` AND t.position = ANY ($4) ORDER BY t.position LIMIT $3`, []any{777, -1, 64, []int64{1, 2}}},
 		} {
-			rows, err := role.Query(t.Context(), `EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) `+c.sql, c.args...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-			if err != nil {
-				t.Fatal(err)
-			}
-			plan := strings.Join(lines, "\n")
+			plan := hubtest.Plan(t, role, c.sql, c.args...)
 			if strings.Contains(plan, "Seq Scan") || strings.Contains(plan, "rows=20000") {
 				t.Errorf("%s, %s:\n%s", name, mode, plan)
 			}
@@ -287,16 +279,8 @@ func TestPlanOfNews(t *testing.T) {
 			for i := range int64(20) {
 				page = append(page, 9980+i)
 			}
-			rows, err := connect(t, db.URL("authoring")).Query(t.Context(), `EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) `+postgres.SelectTargets+` AND t.position = ANY ($4) ORDER BY t.position LIMIT $3`, 1, -1, 64, page)
-			if err != nil {
-				t.Fatal(err)
-			}
-			lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-			if err != nil {
-				t.Fatal(err)
-			}
+			plan := hubtest.Plan(t, connect(t, db.URL("authoring")), postgres.SelectTargets+` AND t.position = ANY ($4) ORDER BY t.position LIMIT $3`, 1, -1, 64, page)
 			// Each of the 20 targets finds its snapshot, and reads no other.
-			plan := strings.Join(lines, "\n")
 			if !regexp.MustCompile(`segment_targets.* \(actual rows=1 loops=20\)`).MatchString(plan) {
 				t.Errorf("the plan is\n%s", plan)
 			}

@@ -235,15 +235,7 @@ func TestPlans(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, c := range statements {
-			rows, err := role.Query(t.Context(), `EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) `+c.sql, c.args...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			plan := strings.Join(lines, "\n")
+			plan := hubtest.Plan(t, role, c.sql, c.args...)
 			unread := regexp.MustCompile(`Seq Scan on (river_job|targets t \(never executed\))`)
 			if strings.Contains(unread.ReplaceAllString(plan, ""), "Seq Scan") || strings.Contains(plan, "rows=10000") || strings.Contains(plan, "rows=20000") || strings.Contains(plan, "Removed by Filter: 9") {
 				t.Errorf("%s:\n%s", name, plan)

@@ -45,13 +45,6 @@ func up(ctx context.Context, l layout, o upOptions, p progress) error {
 	if err := p.step("building programs", func() error { return build(ctx, l) }); err != nil {
 		return err
 	}
-	// A port is free until somebody listens on it, so that two stacks that start at the same
-	// moment would choose the same ones.
-	turn, err := waitForLock(ctx, startLock(), "waiting for another stack on this machine to start", p)
-	if err != nil {
-		return err
-	}
-	defer turn.Close()
 	st, err := loadState(l)
 	if err != nil {
 		return err
@@ -66,6 +59,13 @@ func up(ctx context.Context, l layout, o upOptions, p progress) error {
 
 // bringUp is up once the programs are built.
 func bringUp(ctx context.Context, e environment, p progress) error {
+	// A port is free until somebody listens on it, so that two stacks that start at the same
+	// moment would choose the same ones.
+	turn, err := waitForLock(ctx, startLock(), "waiting for another stack on this machine to start", p)
+	if err != nil {
+		return err
+	}
+	defer turn.Close()
 	c := control{e.layout}
 	if err := settle(ctx, c, e, p); err != nil {
 		return err

@@ -44,8 +44,8 @@ func TestImportRules(t *testing.T) {
 		driver, reason string
 		homes          []string
 	}{
-		{"github.com/jackc/pgx/...", "SQL for PostgreSQL lives in a postgres package, beside its migrations", []string{"pkg/postgres", "pkg/audit", "services/*/postgres", "pkg/hubtest/...", "scripts/..."}},
-		{"github.com/riverqueue/...", "jobs are added in the transactions of a store, and run beside it", []string{"services/*/postgres"}},
+		{"github.com/jackc/pgx/...", "SQL for PostgreSQL lives in a postgres package, beside its migrations", []string{"pkg/postgres", "pkg/audit", "pkg/write", "pkg/jobs", "services/*/postgres", "pkg/hubtest/...", "scripts/..."}},
+		{"github.com/riverqueue/...", "jobs are added and run through pkg/jobs", []string{"pkg/jobs"}},
 		{"github.com/pressly/goose/...", "migrations run through pkg/postgres", []string{"pkg/postgres"}},
 		{"github.com/go-sql-driver/...", "only the query service talks to the source database", []string{"services/query/mysql", "pkg/hubtest/...", "scripts/..."}},
 		{"github.com/redis/...", "Redis is behind the gateway's and auth's redis package", []string{"services/gateway/redis", "services/auth/redis", "scripts/..."}},

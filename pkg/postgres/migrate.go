@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +18,24 @@ import (
 // migrations are goose files (expand first, contract in a later release); the
 // version table lives in that schema. Two runs at once wait for one another.
 func Migrate(ctx context.Context, ownerURL, schema string, migrations fs.FS) error {
+	return migrate(ctx, ownerURL, schema, "migrations", migrations)
+}
+
+// MigratePart does the same for what a package adds to the schema of a service: each step is SQL
+// that runs in a transaction of its own, once and in order. Steps are only ever appended. The
+// versions are in a table of the part's own, {part}_migrations.
+func MigratePart(ctx context.Context, ownerURL, schema, part string, steps ...string) error {
+	migrations := make([]*goose.Migration, len(steps))
+	for i, step := range steps {
+		migrations[i] = goose.NewGoMigration(int64(i+1), &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx, step)
+			return err
+		}}, nil)
+	}
+	return migrate(ctx, ownerURL, schema, part+"_migrations", nil, goose.WithGoMigrations(migrations...))
+}
+
+func migrate(ctx context.Context, ownerURL, schema, versions string, migrations fs.FS, options ...goose.ProviderOption) error {
 	config, err := pgx.ParseConfig(ownerURL)
 	if err != nil {
 		return errors.New("HUB_MIGRATE_URL is not a PostgreSQL URL")
@@ -26,7 +45,7 @@ func Migrate(ctx context.Context, ownerURL, schema string, migrations fs.FS) err
 	if _, err := db.ExecContext(ctx, "CREATE SCHEMA IF NOT EXISTS "+pgx.Identifier{schema}.Sanitize()); err != nil && !alreadyThere(err) {
 		return fmt.Errorf("migrate %s: %w", schema, err)
 	}
-	store, err := database.NewStore(database.DialectPostgres, schema+".migrations")
+	store, err := database.NewStore(database.DialectPostgres, schema+"."+versions)
 	if err != nil {
 		return fmt.Errorf("migrate %s: %w", schema, err)
 	}
@@ -34,7 +53,8 @@ func Migrate(ctx context.Context, ownerURL, schema string, migrations fs.FS) err
 	if err != nil {
 		return fmt.Errorf("migrate %s: %w", schema, err)
 	}
-	provider, err := goose.NewProvider("", db, migrations, goose.WithStore(store), goose.WithSessionLocker(locker))
+	options = append(options, goose.WithStore(store), goose.WithSessionLocker(locker), goose.WithDisableGlobalRegistry(true))
+	provider, err := goose.NewProvider("", db, migrations, options...)
 	if err != nil {
 		return fmt.Errorf("migrate %s: %w", schema, err)
 	}

@@ -1,7 +1,6 @@
 // Package postgres is how services reach the write store: a pool with bounds and
-// traces, migrations embedded per service, transactions, and the idempotency row
-// ("Once"). It refuses to know tables of a service: their SQL lives beside the
-// methods that run it.
+// traces, migrations embedded per service, readiness. It refuses to know tables of a service:
+// their SQL lives beside the methods that run it.
 package postgres
 
 import (
@@ -13,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/exaring/otelpgx"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -53,7 +53,9 @@ func Open(c Config) (*pgxpool.Pool, error) {
 	pc.ConnConfig.RuntimeParams["statement_timeout"] = fmt.Sprint(timeout.Milliseconds())
 	pc.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = "30000"
 	pc.ConnConfig.RuntimeParams["timezone"] = "UTC"
-	pc.ConnConfig.Tracer = tracer{}
+	// Statements, batches and COPY are spans below a recorded one. A statement is our own text with
+	// placeholders, so it holds no data.
+	pc.ConnConfig.Tracer = otelpgx.NewTracer(otelpgx.WithDisableConnectionDetailsInAttributes(), otelpgx.WithDisableAcquireTracer())
 	return pgxpool.NewWithConfig(context.Background(), pc)
 }
 

@@ -86,10 +86,9 @@ type Request struct {
 
 // Response is an answer whose data has not been read yet; the caller closes Data.
 type Response struct {
-	Data     io.ReadCloser
-	Length   int64
-	Count    int
-	Replayed bool
+	tool.Head
+	Data   io.ReadCloser
+	Length int64
 }
 
 // New prepares a client; Close releases it.
@@ -306,8 +305,8 @@ func (c *Client) send(ctx context.Context, addr string, probe *probe, r Request)
 		return nil, readFault(resp)
 	}
 	count, _ := strconv.Atoi(resp.Header.Get(tool.CountHeader))
-	return &Response{Data: &releasing{resp.Body, release}, Length: resp.ContentLength, Count: count,
-		Replayed: resp.Header.Get(tool.ReplayedHeader) == "true"}, nil
+	return &Response{Head: tool.Head{Status: resp.StatusCode, Count: count, Replayed: resp.Header.Get(tool.ReplayedHeader) == "true"},
+		Data: &releasing{resp.Body, release}, Length: resp.ContentLength}, nil
 }
 
 func (c *Client) request(ctx context.Context, addr string, r Request) (*http.Request, error) {

@@ -577,7 +577,7 @@ func TestAnswerAndRequestTravelWhole(t *testing.T) {
 		if got := caller.From(ctx); got.CredentialID != "ak_1" || got.RequestID != "req_1" || !got.Holds("query") {
 			return nil, fmt.Errorf("caller %+v", got)
 		}
-		return &tool.Result{Data: fmt.Appendf(nil, `{"key":%q,"input":%s}`, call.IdempotencyKey, call.Input), Count: 7, Replayed: true}, nil
+		return &tool.Result{Head: tool.Head{Count: 7, Replayed: true}, Data: fmt.Appendf(nil, `{"key":%q,"input":%s}`, call.IdempotencyKey, call.Input)}, nil
 	}, "x", 1<<20, k, slog.New(slog.DiscardHandler)))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)

@@ -15,17 +15,24 @@ import (
 	"hub.internal/pkg/fault"
 )
 
-// Endpoint gives the endpoint called name a span and its RED metrics: one
+// Endpoint gives the endpoint called name a server's span and its RED metrics: one
 // histogram hub.call.duration (seconds), whose count is the rate and whose outcome
 // attribute holds "ok" or the error's code.
-func Endpoint(name string) endpoint.Middleware {
-	return EndpointBy(name, func(any) string { return name })
+func Endpoint(name string) endpoint.Middleware { return EndpointOf(trace.SpanKindServer, name) }
+
+// EndpointOf is Endpoint with a span of another kind: a job's is a consumer's.
+func EndpointOf(kind trace.SpanKind, name string) endpoint.Middleware {
+	return endpointBy(kind, name, func(any) string { return name })
 }
 
 // EndpointBy is Endpoint for an endpoint that serves several names: the span begins
 // as initial, and name says after the call what the request turned out to be. It
 // must answer from a bounded set: each name is a metric series.
 func EndpointBy(initial string, name func(request any) string) endpoint.Middleware {
+	return endpointBy(trace.SpanKindServer, initial, name)
+}
+
+func endpointBy(kind trace.SpanKind, initial string, name func(request any) string) endpoint.Middleware {
 	tracer := otel.Tracer("hub.internal/pkg/telemetry")
 	duration, err := otel.Meter("hub.internal/pkg/telemetry").Float64Histogram("hub.call.duration", metric.WithUnit("s"),
 		metric.WithDescription("Time to answer a call, by name and outcome."),
@@ -37,7 +44,7 @@ func EndpointBy(initial string, name func(request any) string) endpoint.Middlewa
 	return func(next endpoint.Endpoint) endpoint.Endpoint {
 		return func(ctx context.Context, request any) (any, error) {
 			start := time.Now()
-			ctx, span := tracer.Start(ctx, initial, trace.WithSpanKind(trace.SpanKindServer))
+			ctx, span := tracer.Start(ctx, initial, trace.WithSpanKind(kind))
 			defer span.End()
 			response, err := next(ctx, request)
 			called, outcome := name(request), "ok"

@@ -41,7 +41,7 @@ func Operation[In, Out any](mux *http.ServeMux, path string, maxBody int64, keys
 		if err := encoder.Encode(out); err != nil {
 			return nil, fmt.Errorf("encode answer of %s: %w", name, err)
 		}
-		return &Result{Data: bytes.TrimSuffix(b.Bytes(), []byte("\n")), Count: 1}, nil
+		return &Result{Head: Head{Count: 1}, Data: bytes.TrimSuffix(b.Bytes(), []byte("\n"))}, nil
 	})
 	for i := len(mw) - 1; i >= 0; i-- {
 		e = mw[i](name)(e)

@@ -84,18 +84,25 @@ type Call struct {
 	IdempotencyKey string
 }
 
-// Result is the erased response: data as it goes to the caller, untouched from here on.
-type Result struct {
-	Data     []byte
-	Count    int
+// Head is what an answer says beside its data, on every hop from its owner to the caller.
+type Head struct {
+	// Status is that of a success on a transport that has statuses; 0 means 200.
+	Status int
+	// Count is the primary row count.
+	Count int
+	// Replayed tells that the write happened in an earlier call.
 	Replayed bool
+}
+
+// Result is the erased response: data as it goes to the caller, untouched from here on. A write
+// tool answers it by itself, byte for byte the same each time; its declaration says its Output.
+type Result struct {
+	Head
+	Data []byte
 }
 
 // Counter is an output that knows its primary row count; others count 1.
 type Counter interface{ Count() int }
-
-// Replayer is an output that knows whether it answers an earlier call's write.
-type Replayer interface{ Replayed() bool }
 
 // Raw is an output that has written its own JSON.
 type Raw interface{ JSON() []byte }
@@ -195,12 +202,12 @@ func encode(s *jsonschema.Schema) json.RawMessage {
 }
 
 func result(out any) (*Result, error) {
-	r := &Result{Count: 1}
+	if r, ok := out.(Result); ok {
+		return &r, nil
+	}
+	r := &Result{Head: Head{Count: 1}}
 	if c, ok := out.(Counter); ok {
 		r.Count = c.Count()
-	}
-	if again, ok := out.(Replayer); ok {
-		r.Replayed = again.Replayed()
 	}
 	if raw, ok := out.(Raw); ok {
 		r.Data = raw.JSON()

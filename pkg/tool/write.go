@@ -36,23 +36,3 @@ func keyed(ctx context.Context, call *Call) (keyed context.Context, end func(), 
 	held := &Idempotency{Key: call.IdempotencyKey, Input: call.Input}
 	return context.WithValue(ctx, idempotency{}, held), func() { *held = Idempotency{} }, nil
 }
-
-// Written is the answer of a write tool as its store keeps it, the first time and on a
-// replay. A declaration that answers it has to say its Output.
-type Written struct {
-	// Data is the answer, byte for byte the same each time.
-	Data []byte
-	// Rows is the primary row count.
-	Rows int
-	// Again tells that the write happened in an earlier call.
-	Again bool
-}
-
-// JSON implements Raw.
-func (w Written) JSON() []byte { return w.Data }
-
-// Count implements Counter.
-func (w Written) Count() int { return w.Rows }
-
-// Replayed implements Replayer.
-func (w Written) Replayed() bool { return w.Again }

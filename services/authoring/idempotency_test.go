@@ -10,8 +10,6 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hubtest"
-	pgstore "hub.internal/pkg/postgres"
 )
 
 // TestFiftyAtOnce sends one call fifty times at the same moment, to three replicas.
@@ -142,42 +140,4 @@ func TestSessionsAreKilled(t *testing.T) {
 		h.count(`SELECT count(*) FROM audit.calls WHERE outcome = 'ok' AND tool = 'create_segment'`)); got != "12 24000 12 12" {
 		t.Errorf("segments, targets, keys, audit rows: %s", got)
 	}
-}
-
-func TestOldKeysAreReaped(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	for range 3 {
-		h.segmentOf()
-	}
-	if _, err := h.super.Exec(t.Context(), `UPDATE authoring.idempotency_keys SET created_at = now() - interval '72 hours 1 minute' WHERE ctid IN (SELECT ctid FROM authoring.idempotency_keys LIMIT 1);
-		INSERT INTO authoring.idempotency_keys SELECT 'c', 't', n::text, '\x00', 0, '', now() - interval '4 days' FROM generate_series(1, 2500) n`); err != nil {
-		t.Fatal(err)
-	}
-	n, err := h.store.Reap(t.Context(), pgstore.OnceKept)
-	if left := h.count(`SELECT count(*) FROM authoring.idempotency_keys`); err != nil || n != 2501 || left != 2 {
-		t.Errorf("%d reaped, %d left, %v", n, left, err)
-	}
-}
-
-// TestReplicaReaps runs two reapers at once.
-func TestReplicaReaps(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t)
-	if _, err := h.super.Exec(t.Context(), `INSERT INTO authoring.idempotency_keys SELECT 'c', 't', n::text, '\x00', 0, '', now() - interval '4 days' FROM generate_series(1, 5000) n`); err != nil {
-		t.Fatal(err)
-	}
-	var wg sync.WaitGroup
-	for range 3 {
-		wg.Go(func() {
-			if _, err := h.store.Reap(t.Context(), pgstore.OnceKept); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	hubtest.Eventually(t, "all keys are reaped", func() bool {
-		_, err := h.store.Reap(t.Context(), pgstore.OnceKept)
-		return err == nil && h.count(`SELECT count(*) FROM authoring.idempotency_keys`) == 0
-	})
 }

@@ -8,7 +8,6 @@ package authoring
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -16,19 +15,19 @@ import (
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/postgres"
 	"hub.internal/pkg/tool"
+	"hub.internal/pkg/write"
 )
 
 // Store keeps segments and drafts. Its errors are faults; E_NOT_FOUND for an id that it
 // does not have.
 type Store interface {
 	// Answered returns the answer of an earlier call with the key, if there is one.
-	Answered(ctx context.Context, key postgres.OnceKey) (postgres.Answer, bool, error)
+	Answered(ctx context.Context, key write.Key) (tool.Result, bool, error)
 	// AddSegment stores a segment once for the key, together with what record makes of its id.
-	AddSegment(ctx context.Context, key postgres.OnceKey, s Segment, targets SegmentTargets, record Record) (postgres.Answer, error)
+	AddSegment(ctx context.Context, key write.Key, s Segment, targets SegmentTargets, record Record) (tool.Result, error)
 	// AddDraft does the same for a draft.
-	AddDraft(ctx context.Context, key postgres.OnceKey, d Draft, targets DraftTargets, record Record) (postgres.Answer, error)
+	AddDraft(ctx context.Context, key write.Key, d Draft, targets DraftTargets, record Record) (tool.Result, error)
 
 	Segment(ctx context.Context, id ID) (Segment, error)
 	// Segments returns the newest segments below an id; 0 begins, kind "" is any.
@@ -50,7 +49,7 @@ type Store interface {
 }
 
 // Record makes the stored answer and the audit row of what got the id.
-type Record func(id ID) (postgres.Answer, audit.Entry, error)
+type Record func(id ID) (tool.Result, audit.Entry, error)
 
 // StoredTarget is a draft's target with its place, and the snapshots that the segment holds
 // of the same partner in the order of the segment, ten at most: of a segment of partners it
@@ -137,21 +136,20 @@ type SegmentCreated struct {
 }
 
 // CreateSegment stores a segment once for the call's Idempotency-Key.
-func (s *Service) CreateSegment(ctx context.Context, in createSegmentIn) (tool.Written, error) {
-	w, err := s.begin(ctx, createSegment)
+func (s *Service) CreateSegment(ctx context.Context, in createSegmentIn) (tool.Result, error) {
+	w, err := write.Begin(ctx, createSegment, s.c.Now())
 	if err != nil {
-		return tool.Written{}, err
+		return tool.Result{}, err
 	}
 	targets := segmentTargets(in.Targets)
-	segment, err := Segment{Name: in.Name, Kind: Kind(in.Kind), Description: in.Description, CreatedBy: in.CreatedBy, Origin: w.origin, CreatedAt: w.at}.checked(targets)
+	segment, err := Segment{Name: in.Name, Kind: Kind(in.Kind), Description: in.Description, CreatedBy: in.CreatedBy, Origin: origin(w.Caller), CreatedAt: w.At}.checked(targets)
 	if err != nil {
-		return tool.Written{}, err
+		return tool.Result{}, err
 	}
-	stored, err := s.c.Store.AddSegment(ctx, w.key, segment, targets, w.record(segment.TargetCount, func(id ID) (answer, detail any) {
+	return s.c.Store.AddSegment(ctx, w.Key, segment, targets, recording(w, segment.TargetCount, func(id ID) (answer, detail any) {
 		return SegmentCreated{SegmentID: id.String(), Name: segment.Name, Kind: segment.Kind, TargetCount: segment.TargetCount, CreatedAt: stamp(segment.CreatedAt)},
 			map[string]any{"segment_id": id.String(), "name": segment.Name, "kind": segment.Kind, "targets": segment.TargetCount}
 	}))
-	return written(stored), err
 }
 
 // DraftSaved is the answer of save_message_draft.
@@ -165,37 +163,36 @@ type DraftSaved struct {
 
 // SaveMessageDraft stores a draft once for the call's Idempotency-Key. An earlier answer
 // is given again before anybody is asked: contacts may have changed since.
-func (s *Service) SaveMessageDraft(ctx context.Context, in saveMessageDraftIn) (tool.Written, error) {
-	w, err := s.begin(ctx, saveMessageDraft)
+func (s *Service) SaveMessageDraft(ctx context.Context, in saveMessageDraftIn) (tool.Result, error) {
+	w, err := write.Begin(ctx, saveMessageDraft, s.c.Now())
 	if err != nil {
-		return tool.Written{}, err
+		return tool.Result{}, err
 	}
-	if earlier, found, err := s.c.Store.Answered(ctx, w.key); err != nil || found {
-		return written(earlier), err
+	if earlier, found, err := s.c.Store.Answered(ctx, w.Key); err != nil || found {
+		return earlier, err
 	}
 	targets := draftTargets(in.Targets)
 	draft, err := Draft{Name: in.Name, Status: Drafted, SubjectTemplate: in.SubjectTemplate, BodyTemplate: in.BodyTemplate,
-		SenderName: in.SenderName, SenderEmail: in.SenderEmail, CreatedBy: in.CreatedBy, Origin: w.origin, CreatedAt: w.at}.checked(targets)
+		SenderName: in.SenderName, SenderEmail: in.SenderEmail, CreatedBy: in.CreatedBy, Origin: origin(w.Caller), CreatedAt: w.At}.checked(targets)
 	if err != nil {
-		return tool.Written{}, err
+		return tool.Result{}, err
 	}
 	id, ok := ParseID(in.SegmentID)
 	if !ok {
-		return tool.Written{}, missing("segment", in.SegmentID)
+		return tool.Result{}, missing("segment", in.SegmentID)
 	}
 	segment, err := s.c.Store.Segment(ctx, id)
 	if err != nil {
-		return tool.Written{}, err
+		return tool.Result{}, err
 	}
 	draft.SegmentID = segment.ID
 	if err := s.checkRecipients(ctx, targets, draft.TargetCount); err != nil {
-		return tool.Written{}, err
+		return tool.Result{}, err
 	}
-	stored, err := s.c.Store.AddDraft(ctx, w.key, draft, targets, w.record(draft.TargetCount, func(id ID) (answer, detail any) {
+	return s.c.Store.AddDraft(ctx, w.Key, draft, targets, recording(w, draft.TargetCount, func(id ID) (answer, detail any) {
 		return DraftSaved{DraftID: id.String(), Status: draft.Status, SegmentID: draft.SegmentID.String(), TargetCount: draft.TargetCount, CreatedAt: stamp(draft.CreatedAt)},
 			map[string]any{"draft_id": id.String(), "segment_id": draft.SegmentID.String(), "name": draft.Name, "targets": draft.TargetCount}
 	}))
-	return written(stored), err
 }
 
 // RefusedTarget is a target that may not be written to.
@@ -331,37 +328,13 @@ func (d Draft) info() DraftInfo {
 		Decisions: d.Progress.Decisions, Delivery: d.Progress.Delivery, CreatedBy: d.CreatedBy, CreatedAt: stamp(d.CreatedAt), QueuedAt: stamped(d.QueuedAt)}
 }
 
-// write is a call of a write tool on its way to the store.
-type write struct {
-	key    postgres.OnceKey
-	origin Origin
-	caller caller.Caller
-	input  []byte
-	start  time.Time
-	// at is the time that is stored: what is answered is what can be read back.
-	at time.Time
-}
-
-// begin makes the key of the call.
-func (s *Service) begin(ctx context.Context, name string) (write, error) {
-	sent, c, now := tool.IdempotencyFrom(ctx), caller.From(ctx), s.c.Now()
-	fingerprint, err := postgres.Fingerprint(sent.Input)
-	return write{origin: origin(c), caller: c, input: sent.Input, start: time.Now(), at: now.UTC().Truncate(time.Millisecond),
-		key: postgres.OnceKey{Credential: c.CredentialID, Tool: name, Key: sent.Key, Fingerprint: fingerprint}}, err
-}
-
-// record makes what is stored beside the effect.
-func (w write) record(count int, of func(ID) (answer, detail any)) Record {
-	return func(id ID) (postgres.Answer, audit.Entry, error) {
-		answer, detail := of(id)
-		data, err := json.Marshal(answer)
-		return postgres.Answer{Data: data, Count: count}, audit.Entry{At: w.at, Caller: w.caller, Tool: w.key.Tool, Outcome: audit.OK, Count: count,
-			Took: time.Since(w.start), InputHash: audit.HashInput(w.input), Detail: detail}, err
+// recording makes what is stored beside the effect of a call.
+func recording(w write.Call, count int, of func(ID) (answer, detail any)) Record {
+	return func(id ID) (tool.Result, audit.Entry, error) {
+		data, detail := of(id)
+		answer, err := write.Answer(data, count)
+		return answer, w.Entry(count, detail), err
 	}
-}
-
-func written(a postgres.Answer) tool.Written {
-	return tool.Written{Data: a.Data, Rows: a.Count, Again: a.Replayed}
 }
 
 func origin(c caller.Caller) Origin {

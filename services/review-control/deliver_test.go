@@ -376,7 +376,7 @@ func TestLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.exec(`DELETE FROM review_control.river_job`)
-	if err := h.store.Tend(t.Context()); err != nil {
+	if err := h.store.AddMissingJobs(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if n := h.jobs("deliver"); n != 3 { // the rest is not overdue
@@ -385,7 +385,7 @@ func TestLost(t *testing.T) {
 	h.exec(`UPDATE review_control.reviews SET changed_at = now() - interval '2 min'`)
 	h.exec(`UPDATE review_control.imports SET at = now() - interval '2 min'`)
 	for range 2 {
-		if err := h.store.Tend(t.Context()); err != nil {
+		if err := h.store.AddMissingJobs(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -28,6 +28,7 @@ import (
 	"hub.internal/pkg/telemetry"
 	"hub.internal/pkg/tool"
 	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/jobs"
 	"hub.internal/services/review-control/postgres"
 )
 
@@ -250,7 +251,9 @@ func (h *house) start(s *reviewcontrol.Service) (stop func() time.Duration) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- postgres.Runner{Store: h.store, Service: s, Workers: 4, Instance: instance, Logger: slog.New(slog.DiscardHandler)}.Run(ctx)
+		runner := jobs.Configure(h.store.Runner(slog.New(slog.DiscardHandler)), s, h.store, 4)
+		runner.Instance = instance
+		ended <- runner.Run(ctx)
 	}()
 	return func() time.Duration {
 		h.t.Helper()

@@ -4,15 +4,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"time"
 
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/postgres"
 	"hub.internal/pkg/tool"
+	"hub.internal/pkg/write"
 )
 
 // QueueTakes is when a call of queue_for_review should long have ended.
@@ -27,26 +26,15 @@ type Intent struct {
 	Sender      Address
 	QueuedAt    time.Time
 	Actor, Note string
-	Key         postgres.OnceKey
+	Key         write.Key
 	Caller      caller.Caller
 	InputHash   []byte
 }
 
 // operation names the transition at authoring: a repeated call has the same.
 func (in Intent) operation() string {
-	sum := sha256.Sum256([]byte(in.DraftID.String() + "\x00" + in.Key.Credential + "\x00" + in.Key.Tool + "\x00" + in.Key.Key))
+	sum := sha256.Sum256([]byte(in.DraftID.String() + "\x00" + in.Key.Principal + "\x00" + in.Key.Operation + "\x00" + in.Key.Key))
 	return "queue:" + hex.EncodeToString(sum[:])
-}
-
-// SameKey tells whether the intent is of a call with this key, whatever its input.
-func (in Intent) SameKey(key postgres.OnceKey) bool {
-	key.Fingerprint = in.Key.Fingerprint
-	return in.Key == key
-}
-
-// KeyReused is E_IDEMPOTENCY for a key whose first call has not ended.
-func KeyReused() error {
-	return fault.New(fault.Idempotency, "This Idempotency-Key was used before with another input. Send a new key for a new call.")
 }
 
 // ReviewQueued is the answer of queue_for_review.
@@ -71,41 +59,39 @@ type SuppressedTarget struct {
 // So the intent is kept first; then authoring is asked, which is what decides; then the
 // review, the audit row and the answer are committed. Wherever that breaks off, the same call
 // or the intent's own job goes on from there.
-func (s *Service) QueueForReview(ctx context.Context, in queueForReviewIn) (tool.Written, error) {
-	sent, c := tool.IdempotencyFrom(ctx), caller.From(ctx)
-	fingerprint, err := postgres.Fingerprint(sent.Input)
+func (s *Service) QueueForReview(ctx context.Context, in queueForReviewIn) (tool.Result, error) {
+	w, err := write.Begin(ctx, queueForReview, s.c.Now())
 	if err != nil {
-		return tool.Written{}, err
+		return tool.Result{}, err
 	}
-	key := postgres.OnceKey{Credential: c.CredentialID, Tool: queueForReview, Key: sent.Key, Fingerprint: fingerprint}
+	key := w.Key
 	if earlier, found, err := s.c.Store.Answered(ctx, key); err != nil || found {
-		return written(earlier), err
+		return earlier, err
 	}
 	if err := in.check(); err != nil {
-		return tool.Written{}, err
+		return tool.Result{}, err
 	}
 	id, ok := ParseID(in.DraftID)
 	if !ok {
-		return tool.Written{}, Missing("draft", in.DraftID)
+		return tool.Result{}, Missing("draft", in.DraftID)
 	}
 	kept, found, err := s.c.Store.Intent(ctx, id)
 	if err != nil {
-		return tool.Written{}, err
+		return tool.Result{}, err
 	}
-	if found && kept.SameKey(key) && kept.Key != key {
-		return tool.Written{}, KeyReused()
+	if found && kept.Key.Same(key) && kept.Key != key {
+		return tool.Result{}, write.Reused()
 	}
 	if !found || kept.Key != key {
-		intent := Intent{DraftID: id, QueuedAt: s.now(), Actor: in.Actor, Note: in.Note, Key: key, Caller: c, InputHash: audit.HashInput(sent.Input)}
+		intent := Intent{DraftID: id, QueuedAt: w.At, Actor: in.Actor, Note: in.Note, Key: key, Caller: w.Caller, InputHash: w.InputHash}
 		if kept, err = s.intend(ctx, intent); fault.Is(err, fault.Conflict) {
 			return s.ahead(ctx, id, key, err)
 		}
 		if err != nil {
-			return tool.Written{}, err
+			return tool.Result{}, err
 		}
 	}
-	answer, err := s.complete(ctx, kept)
-	return written(answer), err
+	return s.complete(ctx, kept)
 }
 
 // intend judges the draft and keeps the intent to queue it.
@@ -128,19 +114,18 @@ func (s *Service) intend(ctx context.Context, in Intent) (Intent, error) {
 // ahead answers a call that found its draft taken. The same call, sent twice at once, may be
 // what took it: then both have one answer. An intent becomes an answer in one transaction,
 // so whoever looks for them in this order misses neither.
-func (s *Service) ahead(ctx context.Context, id ID, key postgres.OnceKey, refused error) (tool.Written, error) {
+func (s *Service) ahead(ctx context.Context, id ID, key write.Key, refused error) (tool.Result, error) {
 	kept, found, err := s.c.Store.Intent(ctx, id)
 	if err == nil && found && kept.Key == key {
-		answer, err := s.complete(ctx, kept)
-		return written(answer), err
+		return s.complete(ctx, kept)
 	}
 	if err != nil {
-		return tool.Written{}, err
+		return tool.Result{}, err
 	}
 	if earlier, found, err := s.c.Store.Answered(ctx, key); err != nil || found {
-		return written(earlier), err
+		return earlier, err
 	}
-	return tool.Written{}, refused
+	return tool.Result{}, refused
 }
 
 // recipients are a draft's targets, none of which is on the suppression list, with their Mailings.
@@ -176,22 +161,22 @@ func (s *Service) recipients(ctx context.Context, draft Draft) ([]Target, error)
 }
 
 // complete brings an intent to its end.
-func (s *Service) complete(ctx context.Context, in Intent) (postgres.Answer, error) {
+func (s *Service) complete(ctx context.Context, in Intent) (tool.Result, error) {
 	err := s.c.Drafts.Transition(caller.With(ctx, in.Caller), in.DraftID, []Status{Drafted}, InReview, &in.QueuedAt, in.operation())
 	if saidNo(err) {
 		if err := s.c.Store.Withdraw(ctx, in); err != nil {
-			return postgres.Answer{}, err
+			return tool.Result{}, err
 		}
 	}
 	if err != nil {
-		return postgres.Answer{}, err
+		return tool.Result{}, err
 	}
-	data, err := json.Marshal(ReviewQueued{DraftID: in.DraftID.String(), Status: InReview, QueuedAt: stamp(in.QueuedAt), TargetCount: in.TargetCount,
-		ReviewURL: s.c.PublicURL + "/drafts/" + in.DraftID.String()})
+	answer, err := write.Answer(ReviewQueued{DraftID: in.DraftID.String(), Status: InReview, QueuedAt: stamp(in.QueuedAt), TargetCount: in.TargetCount,
+		ReviewURL: s.c.PublicURL + "/drafts/" + in.DraftID.String()}, in.TargetCount)
 	if err != nil {
-		return postgres.Answer{}, err
+		return tool.Result{}, err
 	}
-	return s.c.Store.Enqueue(ctx, in, postgres.Answer{Data: data, Count: in.TargetCount}, audit.Entry{At: in.QueuedAt, Caller: in.Caller, Tool: queueForReview, Outcome: audit.OK,
+	return s.c.Store.Enqueue(ctx, in, answer, audit.Entry{At: in.QueuedAt, Caller: in.Caller, Tool: queueForReview, Outcome: audit.OK,
 		Count: in.TargetCount, InputHash: in.InputHash, Took: max(s.now().Sub(in.QueuedAt), 0),
 		Detail: map[string]any{"draft_id": in.DraftID.String(), "targets": in.TargetCount, "actor": in.Actor, "note": in.Note}})
 }
@@ -218,8 +203,4 @@ func saidNo(err error) bool {
 	default:
 		return f.Code == fault.Conflict || f.Code == fault.NotFound || f.Code == fault.Idempotency || f.Code == fault.Scope || f.Code == fault.Validation
 	}
-}
-
-func written(a postgres.Answer) tool.Written {
-	return tool.Written{Data: a.Data, Rows: a.Count, Again: a.Replayed}
 }

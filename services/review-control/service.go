@@ -16,14 +16,15 @@ import (
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/postgres"
+	"hub.internal/pkg/tool"
+	"hub.internal/pkg/write"
 )
 
 // Store keeps reviews, decisions, deliveries and the suppression list, and the jobs that
 // follow from them. Its errors are faults; E_NOT_FOUND for what it does not have.
 type Store interface {
 	// Answered returns the answer of an earlier call with the key, if there is one.
-	Answered(ctx context.Context, key postgres.OnceKey) (postgres.Answer, bool, error)
+	Answered(ctx context.Context, key write.Key) (tool.Result, bool, error)
 	// Intend keeps that a draft is about to be queued, with a job that ends it should nobody
 	// else; it returns what was kept before under the same key, E_CONFLICT when another
 	// call has the draft, and E_IDEMPOTENCY when the key has another draft.
@@ -31,7 +32,7 @@ type Store interface {
 	// Intent returns what is kept of a draft about to be queued, if it is.
 	Intent(ctx context.Context, id ID) (Intent, bool, error)
 	// Enqueue makes the intent a review, once for its key.
-	Enqueue(ctx context.Context, in Intent, answer postgres.Answer, entry audit.Entry) (postgres.Answer, error)
+	Enqueue(ctx context.Context, in Intent, answer tool.Result, entry audit.Entry) (tool.Result, error)
 	// Withdraw forgets an intent whose draft cannot be queued.
 	Withdraw(ctx context.Context, in Intent) error
 

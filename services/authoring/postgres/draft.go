@@ -10,11 +10,13 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/postgres"
+	"hub.internal/pkg/tool"
+	"hub.internal/pkg/write"
 	"hub.internal/services/authoring"
 )
 
 // AddDraft stores a draft once for the key; its targets go by COPY.
-func (s *Store) AddDraft(ctx context.Context, key postgres.OnceKey, d authoring.Draft, targets authoring.DraftTargets, record authoring.Record) (postgres.Answer, error) {
+func (s *Store) AddDraft(ctx context.Context, key write.Key, d authoring.Draft, targets authoring.DraftTargets, record authoring.Record) (tool.Result, error) {
 	return s.once(ctx, key, record, func(ctx context.Context, tx pgx.Tx) (id authoring.ID, err error) {
 		err = tx.QueryRow(ctx, `INSERT INTO authoring.drafts (name, status, segment_id, subject_template, body_template, sender_name, sender_email,
 				created_by, created_at, target_count, pending, service, external_user_id, credential_id, hub_user)

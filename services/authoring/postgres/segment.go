@@ -7,7 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"hub.internal/pkg/postgres"
+	"hub.internal/pkg/tool"
+	"hub.internal/pkg/write"
 	"hub.internal/services/authoring"
 )
 
@@ -24,7 +25,7 @@ const insertSmallSegment = `WITH s AS (` + insertSegment + `),
 	SELECT id FROM s`
 
 // AddSegment stores a segment once for the key.
-func (s *Store) AddSegment(ctx context.Context, key postgres.OnceKey, segment authoring.Segment, targets authoring.SegmentTargets, record authoring.Record) (postgres.Answer, error) {
+func (s *Store) AddSegment(ctx context.Context, key write.Key, segment authoring.Segment, targets authoring.SegmentTargets, record authoring.Record) (tool.Result, error) {
 	return s.once(ctx, key, record, func(ctx context.Context, tx pgx.Tx) (id authoring.ID, err error) {
 		statement, args := insertSegment, []any{segment.Name, string(segment.Kind), segment.Description, segment.CreatedBy, segment.CreatedAt, segment.TargetCount,
 			segment.Origin.Service, segment.Origin.ExternalUserID, segment.Origin.CredentialID, segment.Origin.HubUser}

@@ -14,6 +14,8 @@ import (
 
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/postgres"
+	"hub.internal/pkg/tool"
+	"hub.internal/pkg/write"
 	"hub.internal/services/authoring"
 )
 
@@ -32,12 +34,16 @@ func Migrate(ctx context.Context, ownerURL string) error {
 	if err := audit.Migrate(ctx, ownerURL); err != nil {
 		return err
 	}
-	return postgres.Migrate(ctx, ownerURL, schema, files)
+	if err := postgres.Migrate(ctx, ownerURL, schema, files); err != nil {
+		return err
+	}
+	return write.Migrate(ctx, ownerURL, schema, postgres.ServiceRole("authoring"))
 }
 
 // Store is authoring's part of the write store.
 type Store struct {
 	pool  *pgxpool.Pool
+	keys  *write.Keys
 	ready postgres.Readiness
 }
 
@@ -49,7 +55,7 @@ func Open(url string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{pool: pool}, nil
+	return &Store{pool: pool, keys: write.New(pool, write.Options{Schema: schema})}, nil
 }
 
 // Close returns the connections.
@@ -60,12 +66,7 @@ func (s *Store) AuditLog(logger *slog.Logger) *audit.Log { return audit.NewLog(s
 
 // Reaper deletes old idempotency keys until its context ends.
 func (s *Store) Reaper(logger *slog.Logger) func(context.Context) error {
-	return postgres.Reaper(s.pool, schema, postgres.OnceKept, logger)
-}
-
-// Reap deletes the idempotency keys older than kept, now.
-func (s *Store) Reap(ctx context.Context, kept time.Duration) (int64, error) {
-	return postgres.Reap(ctx, s.pool, schema, kept)
+	return s.keys.Reaper(logger)
 }
 
 // Ready tells whether the store can be reached and authoring's tables are there.
@@ -77,23 +78,19 @@ func (s *Store) Ready(ctx context.Context) error {
 }
 
 // Answered returns the answer of an earlier call with the key, if there is one.
-func (s *Store) Answered(ctx context.Context, key postgres.OnceKey) (postgres.Answer, bool, error) {
-	answer, found, err := postgres.Stored(ctx, s.pool, schema, key)
+func (s *Store) Answered(ctx context.Context, key write.Key) (tool.Result, bool, error) {
+	answer, found, err := s.keys.Stored(ctx, key)
 	return answer, found, explain(err)
 }
 
 // once runs effect and stores what record makes of the id that it returns.
-func (s *Store) once(ctx context.Context, key postgres.OnceKey, record authoring.Record, effect func(context.Context, pgx.Tx) (authoring.ID, error)) (postgres.Answer, error) {
-	answer, err := postgres.Once(ctx, s.pool, schema, key, func(ctx context.Context, tx pgx.Tx) (postgres.Answer, error) {
+func (s *Store) once(ctx context.Context, key write.Key, record authoring.Record, effect func(context.Context, pgx.Tx) (authoring.ID, error)) (tool.Result, error) {
+	answer, err := s.keys.Once(ctx, key, func(ctx context.Context, tx pgx.Tx) (tool.Result, audit.Entry, error) {
 		id, err := effect(ctx, tx)
 		if err != nil {
-			return postgres.Answer{}, err
+			return tool.Result{}, audit.Entry{}, err
 		}
-		answer, entry, err := record(id)
-		if err != nil {
-			return postgres.Answer{}, err
-		}
-		return answer, audit.Append(ctx, tx, entry)
+		return record(id)
 	})
 	return answer, explain(err)
 }

@@ -5,8 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -19,6 +17,8 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
 	pgstore "hub.internal/pkg/postgres"
+	"hub.internal/pkg/tool"
+	"hub.internal/pkg/write"
 	"hub.internal/services/authoring"
 	"hub.internal/services/authoring/postgres"
 )
@@ -54,12 +54,12 @@ func connect(t testing.TB, url string) *pgx.Conn {
 	return conn
 }
 
-func key(name string) pgstore.OnceKey {
-	return pgstore.OnceKey{Credential: "ak_1", Tool: "create_segment", Key: name, Fingerprint: sha256.Sum256([]byte(name))}
+func key(name string) write.Key {
+	return write.Key{Principal: "ak_1", Operation: "create_segment", Key: name, Fingerprint: sha256.Sum256([]byte(name))}
 }
 
-func record(id authoring.ID) (pgstore.Answer, audit.Entry, error) {
-	return pgstore.Answer{Data: []byte(`{"id":"` + id.String() + `"}`), Count: 1}, audit.Entry{At: time.Now(), Tool: "create_segment", Outcome: audit.OK}, nil
+func record(id authoring.ID) (tool.Result, audit.Entry, error) {
+	return tool.Result{Head: tool.Head{Count: 1}, Data: []byte(`{"id":"` + id.String() + `"}`)}, audit.Entry{At: time.Now(), Tool: "create_segment", Outcome: audit.OK}, nil
 }
 
 func numbered(n int, then error) authoring.SegmentTargets {
@@ -89,27 +89,6 @@ func count(t testing.TB, db hubtest.WriteStoreDB, table string) (n int) {
 
 func TestStoreOfTheHouse(t *testing.T) {
 	hubtest.ExerciseStore(t, "authoring", postgres.Migrate, postgres.Open)
-}
-
-// TestKeysTableIsTheHouses compares the migration with what pkg/postgres says.
-func TestKeysTableIsTheHouses(t *testing.T) {
-	t.Parallel()
-	files, err := fs.Glob(os.DirFS("migrations"), "*.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all strings.Builder
-	for _, name := range files {
-		b, err := os.ReadFile("migrations/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all.Write(b)
-	}
-	flat := func(s string) string { return strings.Join(strings.Fields(strings.ReplaceAll(s, `"`, "")), " ") }
-	if !strings.Contains(flat(all.String()), flat(pgstore.OnceTable("authoring"))) {
-		t.Errorf("no migration holds %s", pgstore.OnceTable("authoring"))
-	}
 }
 
 func TestWhatTheRoleMayNotDo(t *testing.T) {
@@ -170,8 +149,8 @@ func TestBrokenSequenceLeavesNothing(t *testing.T) {
 	if _, err := s.AddSegment(t.Context(), key("k"), segment(20), twice, record); !pgstore.IsUnique(err, "segment_targets_pkey") {
 		t.Errorf("a target twice: %v", err)
 	}
-	failing := func(authoring.ID) (pgstore.Answer, audit.Entry, error) {
-		return pgstore.Answer{}, audit.Entry{}, broken
+	failing := func(authoring.ID) (tool.Result, audit.Entry, error) {
+		return tool.Result{}, audit.Entry{}, broken
 	}
 	if _, err := s.AddSegment(t.Context(), key("k"), segment(3), numbered(3, nil), failing); !errors.Is(err, broken) {
 		t.Errorf("an answer that fails: %v", err)

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/riverqueue/river"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/jobs"
 	reviewcontrol "hub.internal/services/review-control"
 )
 
@@ -30,12 +30,11 @@ func (s *Store) Finish(ctx context.Context, id reviewcontrol.ID) error {
 }
 
 func (s *Store) addDeliveries(ctx context.Context, tx pgx.Tx, id reviewcontrol.ID, indexes []int) error {
-	jobs := make([]river.InsertManyParams, len(indexes))
+	list := make([]jobs.Job, len(indexes))
 	for i, index := range indexes {
-		jobs[i] = river.InsertManyParams{Args: deliver{id, index}}
+		list[i] = Deliver{id, index}
 	}
-	_, err := s.jobs.InsertManyFastTx(ctx, tx, jobs)
-	return err
+	return s.jobs.Add(ctx, tx, list...)
 }
 
 // missed is how late a place in the line may be taken; then another is drawn.

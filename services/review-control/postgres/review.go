@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/riverqueue/river"
 
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/postgres"
+	"hub.internal/pkg/tool"
+	"hub.internal/pkg/write"
 	reviewcontrol "hub.internal/services/review-control"
 )
 
@@ -151,16 +152,16 @@ func (s *Store) Intend(ctx context.Context, in reviewcontrol.Intent, targets []r
 				sender_name, sender_email, credential_id, tool, key, fingerprint, caller, input_hash)
 			VALUES ($1, 'draft', $2, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) ON CONFLICT DO NOTHING`,
 			int64(in.DraftID), in.TargetCount, in.QueuedAt, in.Actor, in.Note, in.Maker.CreatedBy, in.Maker.HubUser, in.Maker.ExternalUser,
-			in.Sender.Name, in.Sender.Email, in.Key.Credential, in.Key.Tool, in.Key.Key, in.Key.Fingerprint[:], string(caller), in.InputHash)
+			in.Sender.Name, in.Sender.Email, in.Key.Principal, in.Key.Operation, in.Key.Key, in.Key.Fingerprint[:], string(caller), in.InputHash)
 		if err != nil {
 			return err
 		}
 		if tag.RowsAffected() == 0 {
-			kept, err = earlier(ctx, tx, in)
+			kept, err = s.earlier(ctx, tx, in)
 			return err
 		}
 		// Another call with this key may have ended while we waited for its row.
-		if err := endedOtherwise(ctx, tx, in.Key); err != nil {
+		if _, _, err := s.keys.StoredIn(ctx, tx, in.Key); err != nil {
 			return err
 		}
 		_, err = tx.CopyFrom(ctx, pgx.Identifier{schema, "targets"}, []string{"draft_id", "position", "external_id", "to_email", "to_name", "mailings"},
@@ -171,8 +172,7 @@ func (s *Store) Intend(ctx context.Context, in reviewcontrol.Intent, targets []r
 		if err != nil {
 			return err
 		}
-		_, err = s.jobs.InsertTx(ctx, tx, completeQueue{in.DraftID}, &river.InsertOpts{ScheduledAt: time.Now().Add(reviewcontrol.QueueTakes)})
-		return err
+		return s.jobs.AddAt(ctx, tx, time.Now().Add(reviewcontrol.QueueTakes), CompleteQueue{in.DraftID})
 	})
 	if err != nil {
 		return reviewcontrol.Intent{}, err
@@ -180,43 +180,30 @@ func (s *Store) Intend(ctx context.Context, in reviewcontrol.Intent, targets []r
 	return kept, nil
 }
 
-// endedOtherwise is E_IDEMPOTENCY when a call with the key has ended that had another input.
-func endedOtherwise(ctx context.Context, tx pgx.Tx, key postgres.OnceKey) error {
-	var fingerprint []byte
-	err := tx.QueryRow(ctx, `SELECT fingerprint FROM review_control.idempotency_keys WHERE credential_id = $1 AND tool = $2 AND key = $3`, key.Credential, key.Tool, key.Key).Scan(&fingerprint)
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return nil
-	case err == nil && string(fingerprint) != string(key.Fingerprint[:]):
-		return reviewcontrol.KeyReused()
-	}
-	return err
-}
-
 // earlier is what kept an intent out: the same call's own, or another.
-func earlier(ctx context.Context, tx pgx.Tx, in reviewcontrol.Intent) (reviewcontrol.Intent, error) {
+func (s *Store) earlier(ctx context.Context, tx pgx.Tx, in reviewcontrol.Intent) (reviewcontrol.Intent, error) {
 	kept, found, err := intent(ctx, tx, in.DraftID)
 	switch {
 	case err != nil:
 		return reviewcontrol.Intent{}, err
 	case found && kept.Key == in.Key:
 		return kept, nil
-	case found && kept.SameKey(in.Key):
-		return reviewcontrol.Intent{}, reviewcontrol.KeyReused()
+	case found && kept.Key.Same(in.Key):
+		return reviewcontrol.Intent{}, write.Reused()
 	case found:
 		return reviewcontrol.Intent{}, queueing()
 	}
 	var draft int64
 	err = tx.QueryRow(ctx, `SELECT draft_id FROM review_control.reviews WHERE credential_id = $1 AND tool = $2 AND key = $3 AND status = 'draft'`,
-		in.Key.Credential, in.Key.Tool, in.Key.Key).Scan(&draft)
+		in.Key.Principal, in.Key.Operation, in.Key.Key).Scan(&draft)
 	if err == nil {
-		return reviewcontrol.Intent{}, reviewcontrol.KeyReused() // for another draft, and that call has not ended
+		return reviewcontrol.Intent{}, write.Reused() // for another draft, and that call has not ended
 	}
 	if !errors.Is(err, pgx.ErrNoRows) {
 		return reviewcontrol.Intent{}, err
 	}
 	// What kept the intent out may have ended between our two statements.
-	if err := endedOtherwise(ctx, tx, in.Key); err != nil {
+	if _, _, err := s.keys.StoredIn(ctx, tx, in.Key); err != nil {
 		return reviewcontrol.Intent{}, err
 	}
 	return reviewcontrol.Intent{}, queueing()
@@ -233,7 +220,7 @@ func intent(ctx context.Context, q postgres.Querier, id reviewcontrol.ID) (in re
 	err = q.QueryRow(ctx, `SELECT target_count, queued_at, actor, note, created_by, hub_user, external_user, sender_name, sender_email, credential_id, tool, key, fingerprint, caller, input_hash
 		FROM review_control.reviews WHERE draft_id = $1 AND status = 'draft'`, int64(id)).
 		Scan(&in.TargetCount, &in.QueuedAt, &in.Actor, &in.Note, &in.Maker.CreatedBy, &in.Maker.HubUser, &in.Maker.ExternalUser, &in.Sender.Name, &in.Sender.Email,
-			&in.Key.Credential, &in.Key.Tool, &in.Key.Key, &fingerprint, &caller, &in.InputHash)
+			&in.Key.Principal, &in.Key.Operation, &in.Key.Key, &fingerprint, &caller, &in.InputHash)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return reviewcontrol.Intent{}, false, nil
 	}
@@ -254,17 +241,17 @@ func (s *Store) Intent(ctx context.Context, id reviewcontrol.ID) (reviewcontrol.
 const sameIntent = ` WHERE draft_id = $1 AND status = 'draft' AND credential_id = $2 AND tool = $3 AND key = $4`
 
 // Enqueue makes the intent a review, once for its key.
-func (s *Store) Enqueue(ctx context.Context, in reviewcontrol.Intent, answer postgres.Answer, entry audit.Entry) (postgres.Answer, error) {
-	answer, err := postgres.Once(ctx, s.pool, schema, in.Key, func(ctx context.Context, tx pgx.Tx) (postgres.Answer, error) {
+func (s *Store) Enqueue(ctx context.Context, in reviewcontrol.Intent, answer tool.Result, entry audit.Entry) (tool.Result, error) {
+	answer, err := s.keys.Once(ctx, in.Key, func(ctx context.Context, tx pgx.Tx) (tool.Result, audit.Entry, error) {
 		tag, err := tx.Exec(ctx, `UPDATE review_control.reviews SET status = 'in_review', synced = version, changed_at = now()`+sameIntent,
-			int64(in.DraftID), in.Key.Credential, in.Key.Tool, in.Key.Key)
+			int64(in.DraftID), in.Key.Principal, in.Key.Operation, in.Key.Key)
 		if err != nil {
-			return postgres.Answer{}, err
+			return tool.Result{}, audit.Entry{}, err
 		}
 		if tag.RowsAffected() == 0 {
-			return postgres.Answer{}, queueing()
+			return tool.Result{}, audit.Entry{}, queueing()
 		}
-		return answer, audit.Append(ctx, tx, entry)
+		return answer, entry, nil
 	})
 	return answer, explain(err)
 }
@@ -273,7 +260,7 @@ func (s *Store) Enqueue(ctx context.Context, in reviewcontrol.Intent, answer pos
 func (s *Store) Withdraw(ctx context.Context, in reviewcontrol.Intent) error {
 	return s.atomically(ctx, func(tx pgx.Tx) error {
 		var id int64
-		err := tx.QueryRow(ctx, `SELECT draft_id FROM review_control.reviews`+sameIntent+` FOR UPDATE`, int64(in.DraftID), in.Key.Credential, in.Key.Tool, in.Key.Key).Scan(&id)
+		err := tx.QueryRow(ctx, `SELECT draft_id FROM review_control.reviews`+sameIntent+` FOR UPDATE`, int64(in.DraftID), in.Key.Principal, in.Key.Operation, in.Key.Key).Scan(&id)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
@@ -382,12 +369,15 @@ func (s *Store) store(ctx context.Context, tx pgx.Tx, before reviewcontrol.Revie
 		return nil
 	}
 	if r.Status == reviewcontrol.Approved && before.Status != r.Status {
-		if _, err := s.jobs.InsertTx(ctx, tx, finishReview{before.DraftID}, nil); err != nil {
+		if err := s.jobs.Add(ctx, tx, FinishReview{before.DraftID}); err != nil {
 			return err
 		}
 	}
 	return s.askSync(ctx, tx, before, r)
 }
+
+// syncAfter is how long deliveries are counted before authoring is told.
+const syncAfter = time.Second
 
 // askSync adds the job that tells authoring, unless one is on its way already. A new status
 // is told at once, and mails are counted for a moment.
@@ -396,16 +386,15 @@ func (s *Store) askSync(ctx context.Context, tx pgx.Tx, before reviewcontrol.Rev
 	if err != nil {
 		return err
 	}
-	opts := &river.InsertOpts{}
+	var at time.Time
 	switch {
 	case after.Status != before.Status:
 	case tag.RowsAffected() == 0:
 		return nil
 	case after.Counts.Decided() == before.Counts.Decided():
-		opts.ScheduledAt = time.Now().Add(syncAfter)
+		at = time.Now().Add(syncAfter)
 	}
-	_, err = s.jobs.InsertTx(ctx, tx, syncDraft{before.DraftID}, opts)
-	return err
+	return s.jobs.AddAt(ctx, tx, at, SyncDraft{before.DraftID})
 }
 
 // TakeSync returns a review whose changes authoring may not have heard of.

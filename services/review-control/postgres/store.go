@@ -1,24 +1,22 @@
-// Package postgres keeps review-control's tables and runs its jobs: the SQL beside the method
-// that runs it, the migrations, and River. It refuses to judge: rules are the domain's.
+// Package postgres keeps review-control's tables: the SQL beside the method that runs it, and
+// the migrations. It refuses to judge: rules are the domain's.
 package postgres
 
 import (
 	"context"
 	"embed"
-	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/riverdriver/riverpgxv5"
-	"github.com/riverqueue/river/rivermigrate"
 
 	"hub.internal/pkg/audit"
+	"hub.internal/pkg/jobs"
 	"hub.internal/pkg/postgres"
+	"hub.internal/pkg/tool"
+	"hub.internal/pkg/write"
 	reviewcontrol "hub.internal/services/review-control"
 )
 
@@ -41,57 +39,19 @@ func Migrate(ctx context.Context, ownerURL string) error {
 	if err := postgres.Migrate(ctx, ownerURL, schema, files); err != nil {
 		return err
 	}
-	if err := migrateJobs(ctx, ownerURL); err != nil {
-		return fmt.Errorf("migrate jobs: %w", err)
-	}
-	return nil
-}
-
-// What River's client does to its tables as the service's role.
-const grantJobs = `
-GRANT SELECT, INSERT, UPDATE, DELETE ON review_control.river_job, review_control.river_leader, review_control.river_queue, review_control.river_notification TO hub_review_control;
-GRANT USAGE ON SEQUENCE review_control.river_job_id_seq, review_control.river_notification_id_seq TO hub_review_control`
-
-// migrateJobs does for River's tables what postgres.Migrate does for ours.
-func migrateJobs(ctx context.Context, ownerURL string) error {
-	config, err := pgxpool.ParseConfig(ownerURL)
-	if err != nil {
-		return errors.New("HUB_MIGRATE_URL is not a PostgreSQL URL")
-	}
-	config.MaxConns = 2
-	pool, err := pgxpool.NewWithConfig(ctx, config)
-	if err != nil {
+	role := postgres.ServiceRole("review-control")
+	if err := write.Migrate(ctx, ownerURL, schema, role); err != nil {
 		return err
 	}
-	defer pool.Close()
-	// River's migrations do not wait for one another; the lock ends with the connection.
-	lock, err := pool.Acquire(ctx)
-	if err != nil {
-		return err
-	}
-	defer lock.Release()
-	if _, err := lock.Exec(ctx, `SELECT pg_advisory_lock(hashtext('review_control jobs'))`); err != nil {
-		return err
-	}
-	defer func() {
-		_, _ = lock.Exec(context.WithoutCancel(ctx), `SELECT pg_advisory_unlock(hashtext('review_control jobs'))`)
-	}()
-	migrator, err := rivermigrate.New(riverpgxv5.New(pool), &rivermigrate.Config{Schema: schema, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		return err
-	}
-	if _, err := migrator.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
-		return err
-	}
-	_, err = pool.Exec(ctx, grantJobs)
-	return err
+	return jobs.Migrate(ctx, ownerURL, schema, role)
 }
 
 // Store is review-control's part of the write store.
 type Store struct {
 	pool *pgxpool.Pool
+	keys *write.Keys
 	// jobs adds jobs in the transactions of what they follow from.
-	jobs  *river.Client[pgx.Tx]
+	jobs  *jobs.Adder
 	ready postgres.Readiness
 }
 
@@ -107,12 +67,12 @@ func Open(url string, workers int) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	jobs, err := river.NewClient(riverpgxv5.New(pool), &river.Config{Schema: schema, Logger: slog.New(slog.DiscardHandler)})
+	adder, err := jobs.NewAdder(pool, schema)
 	if err != nil {
 		pool.Close()
 		return nil, err
 	}
-	return &Store{pool: pool, jobs: jobs}, nil
+	return &Store{pool: pool, keys: write.New(pool, write.Options{Schema: schema}), jobs: adder}, nil
 }
 
 // Close returns the connections.
@@ -123,7 +83,7 @@ func (s *Store) AuditLog(logger *slog.Logger) *audit.Log { return audit.NewLog(s
 
 // Reaper deletes old idempotency keys until its context ends.
 func (s *Store) Reaper(logger *slog.Logger) func(context.Context) error {
-	return postgres.Reaper(s.pool, schema, postgres.OnceKept, logger)
+	return s.keys.Reaper(logger)
 }
 
 // Ready tells whether the store can be reached and review-control's tables are there.
@@ -135,9 +95,14 @@ func (s *Store) Ready(ctx context.Context) error {
 }
 
 // Answered returns the answer of an earlier call with the key, if there is one.
-func (s *Store) Answered(ctx context.Context, key postgres.OnceKey) (postgres.Answer, bool, error) {
-	answer, found, err := postgres.Stored(ctx, s.pool, schema, key)
+func (s *Store) Answered(ctx context.Context, key write.Key) (tool.Result, bool, error) {
+	answer, found, err := s.keys.Stored(ctx, key)
 	return answer, found, explain(err)
+}
+
+// Runner returns a runner of the store's jobs, without kinds.
+func (s *Store) Runner(logger *slog.Logger) jobs.Runner {
+	return jobs.Runner{Pool: s.pool, Service: "review-control", Schema: schema, Logger: logger}
 }
 
 // Record keeps an audit row of what was done elsewhere.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -18,8 +17,10 @@ import (
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
-	pgstore "hub.internal/pkg/postgres"
+	"hub.internal/pkg/tool"
+	"hub.internal/pkg/write"
 	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/jobs"
 	"hub.internal/services/review-control/postgres"
 )
 
@@ -62,30 +63,17 @@ func inReview(t testing.TB, s *postgres.Store, id reviewcontrol.ID, n int) {
 		targets[i] = reviewcontrol.Target{Index: i, ExternalID: int64(i), ToEmail: fmt.Sprintf("c%d@partner.example", i), ToName: "Contact"}
 	}
 	name := fmt.Sprint("key of ", id)
-	in := reviewcontrol.Intent{DraftID: id, TargetCount: n, QueuedAt: time.Now(), InputHash: []byte{1}, Key: pgstore.OnceKey{Credential: "ak_1", Tool: "queue_for_review", Key: name, Fingerprint: sha256.Sum256([]byte(name))}}
+	in := reviewcontrol.Intent{DraftID: id, TargetCount: n, QueuedAt: time.Now(), InputHash: []byte{1}, Key: write.Key{Principal: "ak_1", Operation: "queue_for_review", Key: name, Fingerprint: sha256.Sum256([]byte(name))}}
 	if _, err := s.Intend(t.Context(), in, targets); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Enqueue(t.Context(), in, pgstore.Answer{Data: []byte("{}")}, audit.Entry{At: time.Now(), Tool: "queue_for_review", Outcome: audit.OK}); err != nil {
+	if _, err := s.Enqueue(t.Context(), in, tool.Result{Data: []byte("{}")}, audit.Entry{At: time.Now(), Tool: "queue_for_review", Outcome: audit.OK}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func TestStoreOfTheHouse(t *testing.T) {
 	hubtest.ExerciseStore(t, "review-control", postgres.Migrate, func(url string) (*postgres.Store, error) { return postgres.Open(url, 4) })
-}
-
-// TestKeysTableIsTheHouses compares the migration with what pkg/postgres says.
-func TestKeysTableIsTheHouses(t *testing.T) {
-	t.Parallel()
-	b, err := os.ReadFile("migrations/00001_reviews.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	flat := func(s string) string { return strings.Join(strings.Fields(strings.ReplaceAll(s, `"`, "")), " ") }
-	if !strings.Contains(flat(string(b)), flat(pgstore.OnceTable("review_control"))) {
-		t.Errorf("no migration holds %s", pgstore.OnceTable("review_control"))
-	}
 }
 
 func TestWhatTheRoleMayNotDo(t *testing.T) {
@@ -173,7 +161,7 @@ func TestLargest(t *testing.T) {
 	if _, err := super.Exec(ctx, `DELETE FROM review_control.river_job WHERE (args ->> 'index')::int % 2 = 0`); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Tend(ctx); err != nil {
+	if err := s.AddMissingJobs(ctx); err != nil {
 		t.Fatal(err)
 	}
 	lap("tend")
@@ -273,7 +261,7 @@ func TestRunnerWaitsForTheStore(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- postgres.Runner{Store: s, Service: service, Workers: 1, Logger: slog.New(slog.DiscardHandler)}.Run(ctx)
+		ended <- jobs.Configure(s.Runner(slog.New(slog.DiscardHandler)), service, s, 1).Run(ctx)
 	}()
 	imported := func() {
 		t.Helper()

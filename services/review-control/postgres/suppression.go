@@ -123,8 +123,7 @@ func (s *Store) AddImport(ctx context.Context, in reviewcontrol.Import, data []b
 		if err := audit.Append(ctx, tx, entry); err != nil {
 			return err
 		}
-		_, err = s.jobs.InsertTx(ctx, tx, readImport{in.ID}, nil)
-		return err
+		return s.jobs.Add(ctx, tx, ReadImport{in.ID})
 	})
 	return in, err
 }

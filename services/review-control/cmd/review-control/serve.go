@@ -17,6 +17,7 @@ import (
 	"hub.internal/pkg/remote"
 	"hub.internal/pkg/schema"
 	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/jobs"
 	"hub.internal/services/review-control/postgres"
 	"hub.internal/services/review-control/smtp"
 )
@@ -72,14 +73,10 @@ func (s settings) check() error {
 func instance(addr net.Addr) string {
 	host, err := os.Hostname()
 	if err != nil {
-		return "" // River finds a name of its own
+		return "" // takes over nothing
 	}
-	name := host + " " + addr.String()
-	return name[:min(len(name), maxInstance)]
+	return host + " " + addr.String()
 }
-
-// maxInstance is the longest name that River takes.
-const maxInstance = 100
 
 func serve(ctx context.Context, environ []string) error {
 	s, err := config.Load[settings](environ)
@@ -136,7 +133,9 @@ func serve(ctx context.Context, environ []string) error {
 		return err
 	}
 	background := p.Background()
+	runner := jobs.Configure(store.Runner(p.Logger), service, store, s.Workers)
+	runner.Instance = instance(addr)
 	p.Go(background, "reaper", store.Reaper(p.Logger))
-	p.Go(background, "jobs", postgres.Runner{Store: store, Service: service, Workers: s.Workers, Instance: instance(addr), Logger: p.Logger}.Run)
+	p.Go(background, "jobs", runner.Run)
 	return p.Run(ctx)
 }

@@ -1,4 +1,4 @@
-package postgres
+package write
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package postgres_test
+package write_test
 
 import (
 	"crypto/sha256"
@@ -8,12 +8,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"pgregory.net/rapid"
 
-	"hub.internal/pkg/postgres"
+	"hub.internal/pkg/write"
 )
 
 func fingerprintOf(t testing.TB, input string) [sha256.Size]byte {
 	t.Helper()
-	sum, err := postgres.Fingerprint([]byte(input))
+	sum, err := write.Fingerprint([]byte(input))
 	if err != nil {
 		t.Fatalf("%s: %v", input, err)
 	}
@@ -43,7 +43,7 @@ func TestFingerprintTellsInputsApart(t *testing.T) {
 		}
 	}
 	for _, broken := range []string{``, `{`, `{"a":1}x`, `{"a":1,"a":2}`, `{"a":[1,]}`, "\"\xff\""} {
-		if _, err := postgres.Fingerprint([]byte(broken)); err == nil {
+		if _, err := write.Fingerprint([]byte(broken)); err == nil {
 			t.Errorf("%q has a fingerprint", broken)
 		}
 	}
@@ -71,7 +71,7 @@ func TestFingerprintIsRFC8785(t *testing.T) {
 		if err := canonical.Canonicalize(); err != nil {
 			t.Fatal(err)
 		}
-		got, err := postgres.Fingerprint(b)
+		got, err := write.Fingerprint(b)
 		if err != nil || got != sha256.Sum256(canonical) {
 			t.Fatalf("%s: %v; canonical %s", b, err, canonical)
 		}

@@ -1,4 +1,4 @@
-package postgres_test
+package write_test
 
 import (
 	"context"
@@ -17,9 +17,12 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"pgregory.net/rapid"
 
+	"hub.internal/pkg/audit"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/postgres"
+	"hub.internal/pkg/tool"
+	"hub.internal/pkg/write"
 )
 
 // things is a service's store with the idempotency table and a table of effects.
@@ -31,10 +34,16 @@ type things struct {
 func newThings(t testing.TB) things {
 	t.Helper()
 	store := hubtest.WriteStore(t)
-	if err := postgres.Migrate(t.Context(), store.OwnerURL, "things", fstest.MapFS{"00001_things.sql": {Data: []byte("-- +goose Up\n" + postgres.OnceTable("things") + `
+	if err := postgres.Migrate(t.Context(), store.OwnerURL, "things", fstest.MapFS{"00001_things.sql": {Data: []byte(`-- +goose Up
 CREATE TABLE things.effects (name text NOT NULL);
 GRANT USAGE ON SCHEMA things TO hub_service;
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA things TO hub_service;`)}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := write.Migrate(t.Context(), store.OwnerURL, "things", postgres.ServiceRole("authoring")); err != nil {
+		t.Fatal(err)
+	}
+	if err := audit.Migrate(t.Context(), store.OwnerURL); err != nil {
 		t.Fatal(err)
 	}
 	return things{open(t, postgres.Config{URL: store.URL("authoring")}), store}
@@ -54,25 +63,29 @@ func (s things) keys(t interface{ Fatal(...any) }) (n int) {
 	return n
 }
 
-func (s things) once(ctx context.Context, key postgres.OnceKey, effect func(context.Context, pgx.Tx) (postgres.Answer, error)) (postgres.Answer, error) {
-	return postgres.Once(ctx, s.Pool, "things", key, effect)
+func (s things) once(ctx context.Context, key write.Key, effect write.Effect) (tool.Result, error) {
+	return write.New(s.Pool, write.Options{Schema: "things"}).Once(ctx, key, effect)
 }
 
 type fataler interface{ Fatal(...any) }
 
-func key(t fataler, name, input string) postgres.OnceKey {
-	print, err := postgres.Fingerprint([]byte(input))
+func key(t fataler, name, input string) write.Key {
+	print, err := write.Fingerprint([]byte(input))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return postgres.OnceKey{Credential: "ak_1", Tool: "create_segment", Key: name, Fingerprint: print}
+	return write.Key{Principal: "ak_1", Operation: "create_segment", Key: name, Fingerprint: print}
+}
+
+func entry() audit.Entry {
+	return audit.Entry{At: time.Now(), Tool: "create_segment", Outcome: audit.OK}
 }
 
 // insert is an effect that leaves one row and answers its name.
-func insert(name string) func(context.Context, pgx.Tx) (postgres.Answer, error) {
-	return func(ctx context.Context, tx pgx.Tx) (postgres.Answer, error) {
+func insert(name string) write.Effect {
+	return func(ctx context.Context, tx pgx.Tx) (tool.Result, audit.Entry, error) {
 		_, err := tx.Exec(ctx, "INSERT INTO things.effects VALUES ($1)", name)
-		return postgres.Answer{Data: []byte(`{"name": "` + name + `"}`), Count: 3}, err
+		return tool.Result{Head: tool.Head{Count: 3}, Data: []byte(`{"name": "` + name + `"}`)}, entry(), err
 	}
 }
 
@@ -122,9 +135,9 @@ func TestKeysOfOthersAreIndependent(t *testing.T) {
 	t.Parallel()
 	s := newThings(t)
 	k := key(t, "k", `{}`)
-	other, tool, name := k, k, k
-	other.Credential, tool.Tool, name.Key = "ak_2", "save_message_draft", "K"
-	for i, k := range []postgres.OnceKey{k, other, tool, name} {
+	other, operation, name := k, k, k
+	other.Principal, operation.Operation, name.Key = "ak_2", "save_message_draft", "K"
+	for i, k := range []write.Key{k, other, operation, name} {
 		answer, err := s.once(t.Context(), k, insert(fmt.Sprint(i)))
 		if err != nil || answer.Replayed {
 			t.Errorf("%d: %+v, %v", i, answer, err)
@@ -146,7 +159,7 @@ func TestWhoComesWhileItRunsIsTold(t *testing.T) {
 	s := newThings(t)
 	running, finish, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
-		_, err := s.once(t.Context(), key(t, "k", `{}`), func(ctx context.Context, tx pgx.Tx) (postgres.Answer, error) {
+		_, err := s.once(t.Context(), key(t, "k", `{}`), func(ctx context.Context, tx pgx.Tx) (tool.Result, audit.Entry, error) {
 			close(running)
 			<-finish
 			return insert("a")(ctx, tx)
@@ -154,7 +167,7 @@ func TestWhoComesWhileItRunsIsTold(t *testing.T) {
 		done <- err
 	}()
 	<-running
-	for name, k := range map[string]postgres.OnceKey{"same input": key(t, "k", `{}`), "other input": key(t, "k", `{"a":1}`)} {
+	for name, k := range map[string]write.Key{"same input": key(t, "k", `{}`), "other input": key(t, "k", `{"a":1}`)} {
 		_, err := s.once(hurried{t.Context()}, k, insert("b"))
 		f := fault.From(err)
 		details, _ := json.Marshal(f.Details)
@@ -162,7 +175,7 @@ func TestWhoComesWhileItRunsIsTold(t *testing.T) {
 			t.Errorf("%s: %+v, details %s", name, f, details)
 		}
 	}
-	waits := make(chan postgres.Answer, 1)
+	waits := make(chan tool.Result, 1)
 	go func() {
 		answer, err := s.once(t.Context(), key(t, "k", `{}`), insert("c"))
 		if err != nil {
@@ -186,21 +199,21 @@ func TestRefusalFreesTheKey(t *testing.T) {
 	t.Parallel()
 	s := newThings(t)
 	refused := fault.New(fault.NotFound, "no such segment").With(map[string]string{"segmentId": "x"})
-	for name, fail := range map[string]func(context.Context, pgx.Tx) (postgres.Answer, error){
-		"fault": func(ctx context.Context, tx pgx.Tx) (postgres.Answer, error) {
-			answer, err := insert("half")(ctx, tx)
-			return answer, errors.Join(err, refused)
+	for name, fail := range map[string]write.Effect{
+		"fault": func(ctx context.Context, tx pgx.Tx) (tool.Result, audit.Entry, error) {
+			answer, e, err := insert("half")(ctx, tx)
+			return answer, e, errors.Join(err, refused)
 		},
-		"broken statement": func(ctx context.Context, tx pgx.Tx) (postgres.Answer, error) {
-			if _, err := insert("half")(ctx, tx); err != nil {
-				return postgres.Answer{}, err
+		"broken statement": func(ctx context.Context, tx pgx.Tx) (tool.Result, audit.Entry, error) {
+			if _, _, err := insert("half")(ctx, tx); err != nil {
+				return tool.Result{}, audit.Entry{}, err
 			}
 			_, err := tx.Exec(ctx, "SELECT nonsense")
-			return postgres.Answer{}, err
+			return tool.Result{}, audit.Entry{}, err
 		},
-		"swallowed broken statement": func(ctx context.Context, tx pgx.Tx) (postgres.Answer, error) {
+		"swallowed broken statement": func(ctx context.Context, tx pgx.Tx) (tool.Result, audit.Entry, error) {
 			_, _ = tx.Exec(ctx, "SELECT nonsense")
-			return postgres.Answer{Data: []byte("{}")}, nil
+			return tool.Result{Data: []byte("{}")}, entry(), nil
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -229,11 +242,11 @@ func TestWhoWaitedRunsWhenTheFirstIsRefused(t *testing.T) {
 	t.Parallel()
 	s := newThings(t)
 	var runs atomic.Int64
-	answers := make([]postgres.Answer, 10)
+	answers := make([]tool.Result, 10)
 	_ = together(10, func(i int) (err error) {
-		answers[i], err = s.once(t.Context(), key(t, "k", `{}`), func(ctx context.Context, tx pgx.Tx) (postgres.Answer, error) {
+		answers[i], err = s.once(t.Context(), key(t, "k", `{}`), func(ctx context.Context, tx pgx.Tx) (tool.Result, audit.Entry, error) {
 			if runs.Add(1) <= 3 {
-				return postgres.Answer{}, fault.New(fault.Conflict, "not yet")
+				return tool.Result{}, audit.Entry{}, fault.New(fault.Conflict, "not yet")
 			}
 			return insert("a")(ctx, tx)
 		})
@@ -262,12 +275,12 @@ func TestNothingStaysOfAnEffectThatIsCutOff(t *testing.T) {
 		}()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		_, err = s.once(ctx, key(t, "k", `{}`), func(_ context.Context, tx pgx.Tx) (postgres.Answer, error) {
-			answer, err := insert("half")(ctx, tx)
+		_, err = s.once(ctx, key(t, "k", `{}`), func(_ context.Context, tx pgx.Tx) (tool.Result, audit.Entry, error) {
+			answer, e, err := insert("half")(ctx, tx)
 			if err == nil {
 				err = how(context.WithValue(ctx, cancelKey{}, cancel), tx)
 			}
-			return answer, err
+			return answer, e, err
 		})
 		return err
 	}
@@ -312,7 +325,7 @@ type cancelKey struct{}
 func TestOnceWithoutAStoreIsE_DB(t *testing.T) {
 	t.Parallel()
 	pool := open(t, postgres.Config{URL: "postgres://hub@127.0.0.1:1/hub?sslmode=disable"})
-	if _, err := postgres.Once(t.Context(), pool, "things", key(t, "k", `{}`), insert("a")); !fault.Is(err, fault.DB) {
+	if _, err := write.New(pool, write.Options{Schema: "things"}).Once(t.Context(), key(t, "k", `{}`), insert("a")); !fault.Is(err, fault.DB) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -320,7 +333,7 @@ func TestOnceWithoutAStoreIsE_DB(t *testing.T) {
 // TestFingerprintIsOfCanonicalJSON takes the example of RFC 8785, 3.2.
 func TestFingerprintIsOfCanonicalJSON(t *testing.T) {
 	t.Parallel()
-	got, err := postgres.Fingerprint([]byte(`{
+	got, err := write.Fingerprint([]byte(`{
   "numbers": [333333333.33333329, 1E30, 4.50, 2e-3, 0.000000000000000000000000001],
   "string": "\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/",
   "literals": [null, true, false], "\ud83d\ude00": 1, "\ufb33": 2
@@ -355,12 +368,12 @@ func TestOnceBehavesAsItsModel(t *testing.T) {
 				name, input, refuse := names.Draw(t, "key"), inputs.Draw(t, "input"), rapid.IntRange(0, 3).Draw(t, "refuse") == 0
 				calls++
 				said := fmt.Sprintf(`{"name": "%d"}`, calls)
-				answer, err := s.once(context.Background(), key(t, name, input), func(ctx context.Context, tx pgx.Tx) (postgres.Answer, error) {
-					answer, err := insert(fmt.Sprint(calls))(ctx, tx)
+				answer, err := s.once(context.Background(), key(t, name, input), func(ctx context.Context, tx pgx.Tx) (tool.Result, audit.Entry, error) {
+					answer, e, err := insert(fmt.Sprint(calls))(ctx, tx)
 					if refuse && err == nil {
 						err = fault.New(fault.Suppressed, "no")
 					}
-					return answer, err
+					return answer, e, err
 				})
 				before, known := model[name]
 				switch {
@@ -413,7 +426,7 @@ func BenchmarkFingerprint(b *testing.B) {
 	input := []byte(body.String())
 	b.SetBytes(int64(len(input)))
 	for b.Loop() {
-		if _, err := postgres.Fingerprint(input); err != nil {
+		if _, err := write.Fingerprint(input); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -430,4 +443,89 @@ func BenchmarkOnce(b *testing.B) {
 			}
 		}
 	})
+}
+
+func TestOldKeysAreReaped(t *testing.T) {
+	t.Parallel()
+	s := newThings(t)
+	for i := range 3 {
+		if _, err := s.once(t.Context(), key(t, fmt.Sprint(i), `{}`), insert("a")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Exec(t.Context(), `UPDATE things.idempotency_keys SET created_at = now() - interval '72 hours 1 minute' WHERE ctid IN (SELECT ctid FROM things.idempotency_keys LIMIT 1);
+		INSERT INTO things.idempotency_keys SELECT 'c', 't', n::text, '\x00', 0, '', now() - interval '4 days' FROM generate_series(1, 2500) n`); err != nil {
+		t.Fatal(err)
+	}
+	n, err := write.New(s.Pool, write.Options{Schema: "things"}).Reap(t.Context())
+	if left := s.keys(t); err != nil || n != 2501 || left != 2 {
+		t.Errorf("%d reaped, %d left, %v", n, left, err)
+	}
+}
+
+// TestReplicasReapTogether runs two reapers at once.
+func TestReplicasReapTogether(t *testing.T) {
+	t.Parallel()
+	s := newThings(t)
+	if _, err := s.Exec(t.Context(), `INSERT INTO things.idempotency_keys SELECT 'c', 't', n::text, '\x00', 0, '', now() - interval '4 days' FROM generate_series(1, 5000) n`); err != nil {
+		t.Fatal(err)
+	}
+	var reaped atomic.Int64
+	if err := together(2, func(int) error {
+		n, err := write.New(s.Pool, write.Options{Schema: "things"}).Reap(t.Context())
+		reaped.Add(n)
+		return err
+	}); err != nil || reaped.Load() != 5000 || s.keys(t) != 0 {
+		t.Errorf("%d reaped, %d left, %v", reaped.Load(), s.keys(t), err)
+	}
+}
+
+// TestScopeAndRetentionAreTheCallers: without an operation a key is one for the principal, the answer keeps its status,
+// and its reuse is refused in the caller's own words.
+func TestScopeAndRetentionAreTheCallers(t *testing.T) {
+	t.Parallel()
+	s := newThings(t)
+	mine := errors.New("mine")
+	keys := write.New(s.Pool, write.Options{Schema: "things", Kept: 30 * 24 * time.Hour, Reused: func() error { return mine }})
+	k := write.Key{Principal: "app:shop", Key: "k", Fingerprint: [32]byte{1}}
+	created := func(context.Context, pgx.Tx) (tool.Result, audit.Entry, error) {
+		return tool.Result{Head: tool.Head{Status: 201, Count: 1}, Data: []byte("{}")}, entry(), nil
+	}
+	for _, replayed := range []bool{false, true} {
+		if r, err := keys.Once(t.Context(), k, created); err != nil || r.Status != 201 || r.Replayed != replayed {
+			t.Errorf("%+v, %v", r, err)
+		}
+	}
+	other := k
+	other.Fingerprint = [32]byte{2}
+	if _, err := keys.Once(t.Context(), other, created); !errors.Is(err, mine) {
+		t.Errorf("reused: %v", err)
+	}
+	if _, err := s.Exec(t.Context(), `UPDATE things.idempotency_keys SET created_at = now() - interval '29 days'`); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := keys.Reap(t.Context()); err != nil || n != 0 {
+		t.Errorf("%d reaped, %v", n, err)
+	}
+}
+
+// TestServicesOwnTableStays: the table that a service made by itself, with rows, gets what is new.
+func TestServicesOwnTableStays(t *testing.T) {
+	t.Parallel()
+	store := hubtest.WriteStore(t)
+	if err := postgres.Migrate(t.Context(), store.OwnerURL, "things", fstest.MapFS{"00001_things.sql": {Data: []byte(`-- +goose Up
+CREATE TABLE things.idempotency_keys (credential_id text NOT NULL, tool text NOT NULL, key text NOT NULL, fingerprint bytea NOT NULL, count integer NOT NULL DEFAULT 0,
+  data bytea, created_at timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (credential_id, tool, key));
+INSERT INTO things.idempotency_keys VALUES ('ak_1', 'create_segment', 'k', sha256('{}'), 3, '{}');`)}}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := write.Migrate(t.Context(), store.OwnerURL, "things", postgres.ServiceRole("authoring")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pool := open(t, postgres.Config{URL: store.URL("authoring")})
+	if r, found, err := write.New(pool, write.Options{Schema: "things"}).Stored(t.Context(), key(t, "k", `{}`)); err != nil || !found || r.Status != 200 || r.Count != 3 {
+		t.Errorf("%+v, %v, %v", r, found, err)
+	}
 }

@@ -1,0 +1,62 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivermigrate"
+)
+
+// grants are what River's client does to its tables as the service's role.
+const grants = `
+GRANT USAGE ON SCHEMA %[1]s TO %[2]s;
+GRANT SELECT, INSERT, UPDATE, DELETE ON %[1]s.river_job, %[1]s.river_leader, %[1]s.river_queue, %[1]s.river_notification TO %[2]s;
+GRANT USAGE ON SEQUENCE %[1]s.river_job_id_seq, %[1]s.river_notification_id_seq TO %[2]s`
+
+// Migrate brings River's tables in a service's schema up to date, as the owner, after the
+// service's own migrations. role is the service's.
+func Migrate(ctx context.Context, ownerURL, schema, role string) error {
+	config, err := pgxpool.ParseConfig(ownerURL)
+	if err != nil {
+		return errors.New("HUB_MIGRATE_URL is not a PostgreSQL URL")
+	}
+	config.MaxConns = 2
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return fmt.Errorf("migrate jobs of %s: %w", schema, err)
+	}
+	defer pool.Close()
+	if err := migrate(ctx, pool, schema, role); err != nil {
+		return fmt.Errorf("migrate jobs of %s: %w", schema, err)
+	}
+	return nil
+}
+
+func migrate(ctx context.Context, pool *pgxpool.Pool, schema, role string) error {
+	// River's migrations do not wait for one another; the lock ends with the connection.
+	lock, err := pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	if _, err := lock.Exec(ctx, `SELECT pg_advisory_lock(hashtext($1))`, schema+" jobs"); err != nil {
+		return err
+	}
+	defer func() {
+		_, _ = lock.Exec(context.WithoutCancel(ctx), `SELECT pg_advisory_unlock(hashtext($1))`, schema+" jobs")
+	}()
+	migrator, err := rivermigrate.New(riverpgxv5.New(pool), &rivermigrate.Config{Schema: schema, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return err
+	}
+	if _, err := migrator.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
+		return err
+	}
+	_, err = pool.Exec(ctx, fmt.Sprintf(grants, pgx.Identifier{schema}.Sanitize(), pgx.Identifier{role}.Sanitize()))
+	return err
+}

@@ -1,0 +1,35 @@
+package write
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"hub.internal/pkg/postgres"
+)
+
+// table is the first step. Services made the table by themselves before, without a status;
+// rows are reaped by age.
+const table = `
+CREATE TABLE IF NOT EXISTS %[1]s.idempotency_keys (
+  credential_id text        NOT NULL,
+  tool          text        NOT NULL,
+  key           text        NOT NULL,
+  fingerprint   bytea       NOT NULL,
+  count         integer     NOT NULL DEFAULT 0,
+  data          bytea,
+  created_at    timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (credential_id, tool, key)
+);
+ALTER TABLE %[1]s.idempotency_keys ADD COLUMN IF NOT EXISTS status smallint NOT NULL DEFAULT 200;
+CREATE INDEX IF NOT EXISTS idempotency_keys_created_at ON %[1]s.idempotency_keys (created_at);
+GRANT USAGE ON SCHEMA %[1]s TO %[2]s;
+GRANT SELECT, INSERT, UPDATE, DELETE ON %[1]s.idempotency_keys TO %[2]s`
+
+// Migrate brings the table of keys in a service's schema up to date, as the owner, after the
+// service's own migrations. role is the service's.
+func Migrate(ctx context.Context, ownerURL, schema, role string) error {
+	return postgres.MigratePart(ctx, ownerURL, schema, "write",
+		fmt.Sprintf(table, pgx.Identifier{schema}.Sanitize(), pgx.Identifier{role}.Sanitize()))
+}

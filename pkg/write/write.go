@@ -1,0 +1,182 @@
+// Package write does a keyed write once: the row of its Idempotency-Key, the effect, the audit
+// row and the stored answer commit in one transaction of the owner's PostgreSQL, so that no
+// crash loses or doubles a write (contract 1.7; draft-ietf-httpapi-idempotency-key-header).
+// It owns the table of keys in each service's schema. It refuses leases and second systems,
+// and to store a refusal: that frees the key.
+package write
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"hub.internal/pkg/audit"
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/postgres"
+	"hub.internal/pkg/tool"
+)
+
+const (
+	// Wait is how long a second caller with the same key waits for the first.
+	Wait = 5 * time.Second
+	// rest is what a second caller keeps of its own deadline, to be told why.
+	rest = 500 * time.Millisecond
+	// keptByDefault is how long a tool's key is kept.
+	keptByDefault = 72 * time.Hour
+)
+
+// Key is the scope of an Idempotency-Key, and what it was first used for.
+type Key struct {
+	// Principal is whose key it is, such as the id of a credential.
+	Principal string
+	// Operation is part of the scope where it is not empty; a key is then another one for
+	// each operation.
+	Operation string
+	// Key is what the caller sent.
+	Key string
+	// Fingerprint stands for the input: the same key with another one is refused.
+	Fingerprint [sha256.Size]byte
+}
+
+// Same tells whether both are one key, whatever it was used for.
+func (k Key) Same(other Key) bool {
+	other.Fingerprint = k.Fingerprint
+	return k == other
+}
+
+// Reused is the refusal of a tool's key that was used before for another input.
+func Reused() error {
+	return fault.New(fault.Idempotency, "This Idempotency-Key was used before with another input. Send a new key for a new call.")
+}
+
+// Options say how a service keeps its keys.
+type Options struct {
+	// Schema is the service's own.
+	Schema string
+	// Kept is how long a key is kept; 0 means 72 hours.
+	Kept time.Duration
+	// Reused makes the refusal of a key that was used for another input; nil is Reused.
+	Reused func() error
+}
+
+// Keys are the keys of a service.
+type Keys struct {
+	pool    *pgxpool.Pool
+	options Options
+	table   string
+}
+
+// New prepares the keys of the service whose pool it is; it touches no database.
+func New(pool *pgxpool.Pool, o Options) *Keys {
+	if o.Kept == 0 {
+		o.Kept = keptByDefault
+	}
+	if o.Reused == nil {
+		o.Reused = Reused
+	}
+	return &Keys{pool, o, pgx.Identifier{o.Schema, "idempotency_keys"}.Sanitize()}
+}
+
+// Effect changes the service's tables within the key's transaction, and returns the answer that
+// is stored with the row of the audit log.
+type Effect func(context.Context, pgx.Tx) (tool.Result, audit.Entry, error)
+
+// Once runs effect at most once for a key: the key's row, the effect, the audit row and the stored
+// answer commit together. A second caller waits on the unique index, at most Wait and not until its
+// own deadline, and gets the stored answer, marked as replayed. An error of effect rolls everything
+// back and frees the key.
+//
+// Besides effect's own errors it returns E_IDEMPOTENCY (or what Options.Reused makes) when the key
+// was used for another input, E_CONFLICT with details.code REQUEST_IN_PROGRESS when the first
+// call still runs, and E_DB when the store cannot be reached.
+func (k *Keys) Once(ctx context.Context, key Key, effect Effect) (tool.Result, error) {
+	var answer tool.Result
+	// One round trip begins the transaction and bounds its waits.
+	begin := pgx.TxOptions{BeginQuery: fmt.Sprintf("BEGIN; SET LOCAL lock_timeout = %d", wait(ctx).Milliseconds())}
+	err := pgx.BeginTxFunc(ctx, k.pool, begin, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, `INSERT INTO `+k.table+` (credential_id, tool, key, fingerprint) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
+			key.Principal, key.Operation, key.Key, key.Fingerprint[:])
+		if err != nil {
+			return claimError(err)
+		}
+		if tag.RowsAffected() == 0 {
+			answer, err = k.replay(ctx, tx, key)
+			return err
+		}
+		var entry audit.Entry
+		if answer, entry, err = effect(ctx, tx); err != nil {
+			return err
+		}
+		if err := audit.Append(ctx, tx, entry); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `UPDATE `+k.table+` SET data = $4, count = $5, status = $6 WHERE credential_id = $1 AND tool = $2 AND key = $3`,
+			key.Principal, key.Operation, key.Key, answer.Data, answer.Count, max(answer.Status, http.StatusOK))
+		return err
+	})
+	if err != nil {
+		return tool.Result{}, postgres.Fault(err)
+	}
+	return answer, nil
+}
+
+func wait(ctx context.Context) time.Duration {
+	deadline, bounded := ctx.Deadline()
+	if !bounded {
+		return Wait
+	}
+	return max(min(Wait, time.Until(deadline)-rest), time.Millisecond) // 0 would wait for ever
+}
+
+// Stored returns the answer of an earlier call with the key, if one was stored: a look
+// before the checks that a replay must not fail on, such as asking a neighbour. The
+// decision stays with Once. It returns E_IDEMPOTENCY as Once does.
+func (k *Keys) Stored(ctx context.Context, key Key) (answer tool.Result, found bool, err error) {
+	return k.StoredIn(ctx, k.pool, key)
+}
+
+// StoredIn is Stored within a transaction.
+func (k *Keys) StoredIn(ctx context.Context, q postgres.Querier, key Key) (answer tool.Result, found bool, err error) {
+	answer, err = k.replay(ctx, q, key)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return tool.Result{}, false, nil
+	}
+	return answer, err == nil, postgres.Fault(err)
+}
+
+func (k *Keys) replay(ctx context.Context, q postgres.Querier, key Key) (tool.Result, error) {
+	answer := tool.Result{Head: tool.Head{Replayed: true}}
+	var fingerprint []byte
+	err := q.QueryRow(ctx, `SELECT fingerprint, data, count, status FROM `+k.table+` WHERE credential_id = $1 AND tool = $2 AND key = $3`,
+		key.Principal, key.Operation, key.Key).Scan(&fingerprint, &answer.Data, &answer.Count, &answer.Status)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		// The first call was refused, or the row was reaped, between our two statements.
+		return tool.Result{}, inProgress(err)
+	case err != nil:
+		return tool.Result{}, err
+	case string(fingerprint) != string(key.Fingerprint[:]):
+		return tool.Result{}, k.options.Reused()
+	}
+	return answer, nil
+}
+
+func claimError(err error) error {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) && pg.Code == "55P03" { // lock_not_available
+		return inProgress(err)
+	}
+	return err
+}
+
+func inProgress(cause error) error {
+	return fault.New(fault.Conflict, "A call with this Idempotency-Key is still running. Send it again in a second.").
+		With(map[string]string{"code": "REQUEST_IN_PROGRESS"}).After(time.Second).Because(cause)
+}

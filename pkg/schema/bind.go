@@ -72,7 +72,7 @@ func (b *Binding[In]) Decode(input []byte) (In, *fault.Error) {
 
 func (b *Binding[In]) decode(input []byte, in *In) *fault.Error {
 	if err := jsonv2.Unmarshal(input, in, b.options); err != nil {
-		return Invalid(Violation{Rule: "type", Message: "cannot be read: a value does not fit its type"}).Because(err)
+		return Invalid("", "type", "cannot be read: a value does not fit its type").Because(err)
 	}
 	return nil
 }

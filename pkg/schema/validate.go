@@ -18,37 +18,6 @@ import (
 	"hub.internal/pkg/fault"
 )
 
-// MaxViolations is how many violations an answer lists.
-const MaxViolations = 50
-
-// Violation is one way in which an input breaks its schema.
-type Violation struct {
-	// Path is a JSON pointer (RFC 6901) to the offending value.
-	Path string `json:"path"`
-	// Rule is the schema keyword, or "json" for text that is not strict JSON.
-	Rule    string `json:"rule"`
-	Message string `json:"message"`
-}
-
-// Invalid returns an E_VALIDATION fault that lists the violations, at most MaxViolations.
-func Invalid(violations ...Violation) *fault.Error {
-	return invalid(violations[:min(len(violations), MaxViolations)], len(violations))
-}
-
-// invalid lists what was kept of count violations.
-func invalid(violations []Violation, count int) *fault.Error {
-	first := violations[0]
-	at := first.Path
-	if at == "" {
-		at = "the input"
-	}
-	message := fmt.Sprintf("%s %s.", at, first.Message)
-	if count > 1 {
-		message = fmt.Sprintf("%s (%d more: see details.violations)", message, count-1)
-	}
-	return fault.New(fault.Validation, "%s", message).With(map[string]any{"violations": violations})
-}
-
 // Validator judges the bytes of one JSON value.
 type Validator struct{ root *node }
 
@@ -188,12 +157,10 @@ func (v *Validator) Validate(input []byte) *fault.Error {
 		}
 	}
 	if err != nil {
-		return Invalid(notJSON(err, len(input)))
+		v := notJSON(err, len(input))
+		return Invalid(v.Path, v.Rule, "%s", v.Message)
 	}
-	if p.count > 0 {
-		return invalid(p.found, p.count)
-	}
-	return nil
+	return p.found.fault()
 }
 
 func notJSON(err error, length int) Violation {
@@ -215,8 +182,7 @@ func notJSON(err error, length int) Violation {
 // counts the others: a body of 32 MiB can hold millions.
 type pass struct {
 	dec   *jsontext.Decoder
-	found []Violation
-	count int
+	found Violations
 }
 
 // report is about the value that was read last.
@@ -224,14 +190,15 @@ func (p *pass) report(rule, format string, args ...any) { p.reportMember("", rul
 
 // reportMember is about a member of that value; "" is the value itself.
 func (p *pass) reportMember(name, rule, format string, args ...any) {
-	if p.count++; p.count > MaxViolations {
+	if p.found.Full() {
+		p.found.count++ // without a path made for it
 		return
 	}
 	path := p.dec.StackPointer()
 	if name != "" {
 		path = path.AppendToken(name)
 	}
-	p.found = append(p.found, Violation{Path: string(path), Rule: rule, Message: fmt.Sprintf(format, args...)})
+	p.found.Add(string(path), rule, format, args...)
 }
 
 func (p *pass) value(n *node) error {

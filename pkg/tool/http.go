@@ -123,7 +123,7 @@ func ReadBody(body io.Reader, length, limit int64) ([]byte, error) {
 		case err == io.EOF:
 			return buf, nil
 		case err != nil:
-			return nil, schema.Invalid(schema.Violation{Rule: "json", Message: "could not be read to its end"}).Because(err)
+			return nil, schema.Invalid("", "json", "could not be read to its end").Because(err)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"html/template"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/schema"
 )
 
 // Field is a labelled input with its error beside it: {{template "field" .Data.Email}}.
@@ -64,19 +64,15 @@ func Form(r *http.Request) (url.Values, error) {
 // Problems are the messages of an E_VALIDATION for the fields of a form, as sentences; those of
 // no field are under "". They are nil for any other error.
 func Problems(err error) map[string]string {
-	f := fault.From(err)
-	if err == nil || f.Code != fault.Validation {
+	violations := schema.ViolationsOf(err)
+	if len(violations) == 0 {
+		if fault.Is(err, fault.Validation) {
+			return map[string]string{"": fault.From(err).Message}
+		}
 		return nil
 	}
-	var details struct {
-		Violations []struct{ Path, Message string }
-	}
-	b, jsonErr := json.Marshal(f.Details)
-	if jsonErr != nil || json.Unmarshal(b, &details) != nil || len(details.Violations) == 0 {
-		return map[string]string{"": f.Message}
-	}
 	problems := map[string]string{}
-	for _, v := range details.Violations {
+	for _, v := range violations {
 		name := strings.TrimPrefix(v.Path, "/")
 		if _, known := problems[name]; !known {
 			problems[name] = "This " + strings.TrimSuffix(v.Message, ".") + "."

@@ -255,13 +255,16 @@ func TestUpload(t *testing.T) {
 }
 
 func TestProblems(t *testing.T) {
-	two := schema.Invalid(schema.Violation{Path: "/email", Message: "must be an address"}, schema.Violation{Path: "/email", Message: "is long"}, schema.Violation{Path: "/note", Message: "is required."})
+	var two schema.Violations
+	two.Add("/email", "format", "must be an address")
+	two.Add("/email", "maxLength", "is long")
+	two.Add("/note", "required", "is required.")
 	wire := fault.New(fault.Validation, "x").With(json.RawMessage(`{"violations":[{"path":"/email","rule":"x","message":"is wrong"}]}`))
 	for name, c := range map[string]struct {
 		err  error
 		want map[string]string
 	}{
-		"fields":   {two, map[string]string{"email": "This must be an address.", "note": "This is required."}},
+		"fields":   {two.Err(), map[string]string{"email": "This must be an address.", "note": "This is required."}},
 		"far":      {wire, map[string]string{"email": "This is wrong."}},
 		"no field": {fault.New(fault.Validation, "All of it."), map[string]string{"": "All of it."}},
 		"others":   {fault.New(fault.Conflict, "x"), nil}, "none": {nil, nil}, "foreign": {errors.New("x"), nil},

@@ -1,7 +1,6 @@
 package auth
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/schema"
 )
 
 // Status says what a key is good for at a moment.
@@ -107,18 +107,19 @@ func newKey(id string, in Issue, secret Secret, pepperID, by string, now time.Ti
 	if in.Limits == (Limits{}) {
 		in.Limits = DefaultLimits()
 	}
-	scopes, wrong := chosen(in.Scopes)
-	wrong = append(wrong, line("name", in.Name, maxName)...)
-	wrong = append(wrong, line("actor", by, maxActor)...)
+	var v schema.Violations
+	scopes := chosen(&v, in.Scopes)
+	line(&v, "name", in.Name, maxName)
+	line(&v, "actor", by, maxActor)
 	if !servicePattern.MatchString(in.Service) {
-		wrong = append(wrong, "service must be 1 to 100 of A-Z a-z 0-9 . _ : - and begin with a letter or a digit")
+		v.Add("/service", "pattern", "must be 1 to 100 of A-Z a-z 0-9 . _ : - and begin with a letter or a digit")
 	}
 	if in.Lifetime != 0 && (in.Lifetime < minLifetime || in.Lifetime > maxLifetime) {
-		wrong = append(wrong, "expires must be between a minute and ten years")
+		v.Add("/expires", "range", "must be between a minute and ten years")
 	}
-	wrong = append(wrong, in.Limits.wrong()...)
-	if len(wrong) > 0 {
-		return Key{}, refuse(wrong)
+	in.Limits.check(&v)
+	if err := v.Err(); err != nil {
+		return Key{}, err
 	}
 	k := Key{ID: id, Name: in.Name, Service: in.Service, Head: secret.Head(), Tail: secret.Tail(), PepperID: pepperID,
 		Scopes: scopes, Limits: in.Limits, CreatedBy: by, CreatedAt: now}
@@ -130,8 +131,9 @@ func newKey(id string, in Issue, secret Secret, pepperID, by string, now time.Ti
 
 // revoke ends the key for good. A key that is revoked already keeps its first reason.
 func (k Key) revoke(reason string, now time.Time) (Key, error) {
-	if wrong := line("reason", reason, maxReason); len(wrong) > 0 {
-		return Key{}, refuse(wrong)
+	var v schema.Violations
+	if line(&v, "reason", reason, maxReason); v.Err() != nil {
+		return Key{}, v.Err()
 	}
 	if k.RevokedAt == nil {
 		k.RevokedAt, k.RevokeReason = &now, reason
@@ -143,7 +145,7 @@ func (k Key) revoke(reason string, now time.Time) (Key, error) {
 // the key expire after overlap, or earlier if it was about to.
 func (k Key) rotate(id string, secret Secret, pepperID, by string, overlap time.Duration, now time.Time) (old, successor Key, err error) {
 	if overlap < 0 || overlap > maxOverlap {
-		return Key{}, Key{}, refuse([]string{"overlap must be between 0 and 30 days"})
+		return Key{}, Key{}, schema.Invalid("/overlap", "range", "must be between 0 and 30 days")
 	}
 	if status := k.Status(now); status != Active {
 		return Key{}, Key{}, fault.New(fault.Conflict, "The key %s is %s, so it cannot be rotated. Issue a new key.", k.ID, status)
@@ -167,9 +169,10 @@ func (k Key) rotate(id string, secret Secret, pepperID, by string, overlap time.
 
 // rescope gives the key other scopes.
 func (k Key) rescope(scopes []string, now time.Time) (Key, error) {
-	list, wrong := chosen(scopes)
-	if len(wrong) > 0 {
-		return Key{}, refuse(wrong)
+	var v schema.Violations
+	list := chosen(&v, scopes)
+	if err := v.Err(); err != nil {
+		return Key{}, err
 	}
 	if status := k.Status(now); status != Active {
 		return Key{}, fault.New(fault.Conflict, "The key %s is %s, so its scopes cannot change. Issue a new key.", k.ID, status)
@@ -179,40 +182,34 @@ func (k Key) rescope(scopes []string, now time.Time) (Key, error) {
 }
 
 // chosen returns the scopes once each, in the order of Scopes.
-func chosen(asked []string) (scopes, wrong []string) {
+func chosen(v *schema.Violations, asked []string) []string {
 	known := Scopes()
 	for _, s := range asked {
 		if !slices.Contains(known, s) {
-			wrong = append(wrong, fmt.Sprintf("unknown scope %q; the scopes are %s", s, strings.Join(known, ", ")))
+			v.Add("/scopes", "enum", "has the unknown scope %q; the scopes are %s", s, strings.Join(known, ", "))
 		}
 	}
 	if len(asked) == 0 {
-		wrong = append(wrong, "at least one scope is needed; the scopes are "+strings.Join(known, ", "))
+		v.Add("/scopes", "minItems", "must have at least one scope; the scopes are %s", strings.Join(known, ", "))
 	}
-	return slices.DeleteFunc(known, func(s string) bool { return !slices.Contains(asked, s) }), wrong
+	return slices.DeleteFunc(known, func(s string) bool { return !slices.Contains(asked, s) })
 }
 
-func (l Limits) wrong() (wrong []string) {
-	for _, v := range []struct {
+func (l Limits) check(v *schema.Violations) {
+	for _, limit := range []struct {
 		name  string
 		value int
 	}{{"user-per-minute", l.UserPerMinute}, {"user-burst", l.UserBurst}, {"service-per-minute", l.ServicePerMinute}, {"service-burst", l.ServiceBurst}} {
-		if v.value < 1 || v.value > maxRate {
-			wrong = append(wrong, fmt.Sprintf("%s must be between 1 and %d", v.name, maxRate))
+		if limit.value < 1 || limit.value > maxRate {
+			v.Add("/"+limit.name, "range", "must be between 1 and %d", maxRate)
 		}
 	}
-	return wrong
 }
 
 // line judges text that people read on a terminal later.
-func line(name, value string, longest int) []string {
+func line(v *schema.Violations, name, value string, longest int) {
 	printable := utf8.ValidString(value) && strings.IndexFunc(value, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 	if n := utf8.RuneCountInString(value); strings.TrimSpace(value) == "" || n > longest || !printable {
-		return []string{fmt.Sprintf("%s must be 1 to %d printable characters", name, longest)}
+		v.Add("/"+name, "line", "must be 1 to %d printable characters", longest)
 	}
-	return nil
-}
-
-func refuse(wrong []string) error {
-	return fault.New(fault.Validation, "%s", strings.Join(wrong, "; "))
 }

@@ -307,7 +307,7 @@ func (c *Console) changePassword(w http.ResponseWriter, r *http.Request) error {
 	case errors.As(err, &f) && f.Code == fault.AuthInvalid:
 		return c.renderAccount(w, r, http.StatusUnprocessableEntity, "This is not your current password.", "")
 	case errors.As(err, &f) && f.Code == fault.Validation:
-		return c.renderAccount(w, r, http.StatusUnprocessableEntity, "", sentence(f.Message))
+		return c.renderAccount(w, r, http.StatusUnprocessableEntity, "", web.Problems(err)["password"])
 	case errors.As(err, &f) && f.Code == fault.RateLimit:
 		w.Header().Set("Retry-After", seconds(f.RetryAfter))
 		return c.renderAccount(w, r, http.StatusTooManyRequests, f.Message, "")
@@ -323,8 +323,6 @@ func (c *Console) changePassword(w http.ResponseWriter, r *http.Request) error {
 	web.Done(w, r, "Your password is changed. Other browsers are signed out.")
 	return web.Go(w, r, "/account/sessions")
 }
-
-func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
 
 func browser(r *http.Request) Browser {
 	u, _ := web.UserOf(r.Context())

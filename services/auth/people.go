@@ -16,6 +16,7 @@ import (
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/schema"
 )
 
 // Throttle says how often something may fail: Burst times at once, and once in Every after that.
@@ -211,7 +212,7 @@ func (p *People) SignInVerified(ctx context.Context, email, name string, roles [
 				return Session{}, SessionSecret{}, err
 			}
 			found = true
-		} else if chosen, _ := chosenRoles(roles); strings.Join(chosen, ",") != strings.Join(u.Roles, ",") && u.DisabledAt == nil {
+		} else if chosen := chosenRoles(&schema.Violations{}, roles); strings.Join(chosen, ",") != strings.Join(u.Roles, ",") && u.DisabledAt == nil {
 			if u, err = p.SetRoles(caller.With(ctx, actorOIDC(ctx)), email, roles); err != nil {
 				return Session{}, SessionSecret{}, err
 			}
@@ -368,9 +369,10 @@ func (p *People) ChangePassword(ctx context.Context, email, old, password string
 
 // SetRoles gives a user other roles; sessions have them within two seconds.
 func (p *People) SetRoles(ctx context.Context, email string, roles []string) (User, error) {
-	chosen, wrong := chosenRoles(roles)
-	if len(wrong) > 0 {
-		return User{}, refuse(wrong)
+	var v schema.Violations
+	chosen := chosenRoles(&v, roles)
+	if err := v.Err(); err != nil {
+		return User{}, err
 	}
 	return p.change(ctx, email, "user.roles", false, func(u *User) error {
 		u.Roles = chosen
@@ -436,7 +438,7 @@ func (p *People) entry(ctx context.Context, operation string, detail map[string]
 
 // loginEntry is the audit entry of a try to sign in; code is empty for one that worked.
 func (p *People) loginEntry(ctx context.Context, email string, b Browser, m Method, code fault.Code, detail map[string]any) audit.Entry {
-	if len(emailAddress(email)) > 0 {
+	if !isAddress(email) {
 		email = "(no address)" // what was typed may be a password in the wrong field
 	}
 	all := map[string]any{"email": email, "address": b.Address, "method": m}

@@ -20,6 +20,7 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/schema"
 	"hub.internal/services/auth"
 	"hub.internal/services/auth/postgres"
 )
@@ -215,9 +216,9 @@ func TestIssueRefuses(t *testing.T) {
 		t.Errorf("nobody issued a key: %v", err)
 	}
 	_, _, err := d.Issue(d.ctx, auth.Issue{Service: "!"})
-	for _, part := range []string{"name", "service", "scope"} {
-		if err == nil || !strings.Contains(err.Error(), part) {
-			t.Errorf("%v does not speak of the %s", err, part)
+	for _, path := range []string{"/name", "/service", "/scopes"} {
+		if !slices.ContainsFunc(schema.ViolationsOf(err), func(v schema.Violation) bool { return v.Path == path }) {
+			t.Errorf("%v does not speak of %s", err, path)
 		}
 	}
 	if page, _, err := d.List(d.ctx, ""); err != nil || len(page) != 0 {

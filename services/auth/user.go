@@ -1,12 +1,13 @@
 package auth
 
 import (
-	"fmt"
 	"net/mail"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"hub.internal/pkg/schema"
 )
 
 // User is a person who may sign in to the console.
@@ -49,39 +50,40 @@ type NewUser struct {
 
 // newUser makes a user as asked, or tells all that is wrong with the wish.
 func newUser(id string, in NewUser, by string, now time.Time) (User, error) {
-	roles, wrong := chosenRoles(in.Roles)
-	wrong = append(wrong, emailAddress(in.Email)...)
-	wrong = append(wrong, line("name", in.Name, maxName)...)
-	if len(wrong) > 0 {
-		return User{}, refuse(wrong)
+	var v schema.Violations
+	roles := chosenRoles(&v, in.Roles)
+	if !isAddress(in.Email) {
+		v.Add("/e-mail", "format", "must be one plain address at a host with a dot, such as ada@example.com")
+	}
+	line(&v, "name", in.Name, maxName)
+	if err := v.Err(); err != nil {
+		return User{}, err
 	}
 	return User{ID: id, Email: in.Email, Name: in.Name, Roles: roles, CreatedBy: by, CreatedAt: now}, nil
 }
 
 // chosenRoles returns the roles once each, in the order of Roles.
-func chosenRoles(asked []string) (roles, wrong []string) {
+func chosenRoles(v *schema.Violations, asked []string) []string {
 	known := Roles()
 	asked = slices.Clone(asked)
 	for i, r := range asked {
 		r = strings.TrimSpace(r)
 		asked[i] = r
 		if !slices.Contains(known, r) {
-			wrong = append(wrong, fmt.Sprintf("unknown role %q; the roles are %s", r, strings.Join(known, ", ")))
+			v.Add("/roles", "enum", "has the unknown role %q; the roles are %s", r, strings.Join(known, ", "))
 		}
 	}
-	return slices.DeleteFunc(known, func(r string) bool { return !slices.Contains(asked, r) }), wrong
+	return slices.DeleteFunc(known, func(r string) bool { return !slices.Contains(asked, r) })
 }
 
-// emailAddress judges an address: exactly one, as it is written, at a host with a dot, in ASCII.
-func emailAddress(text string) []string {
+// isAddress judges an address: exactly one, as it is written, at a host with a dot, in ASCII.
+func isAddress(text string) bool {
 	a, err := mail.ParseAddress(text)
-	if err != nil || a.Address != text || a.Name != "" || len(text) > maxEmail || !ascii(text) {
-		return []string{"e-mail must be one plain address, such as ada@example.com"}
+	if err != nil || a.Address != text || a.Name != "" || len(text) > maxEmail || !ascii(text) || strings.ContainsAny(text, "\"[]() ") {
+		return false
 	}
-	if _, host, _ := strings.Cut(text, "@"); !strings.Contains(strings.Trim(host, "."), ".") || strings.ContainsAny(text, "\"[]() ") {
-		return []string{"e-mail must be one plain address at a host with a dot, such as ada@example.com"}
-	}
-	return nil
+	_, host, _ := strings.Cut(text, "@")
+	return strings.Contains(strings.Trim(host, "."), ".")
 }
 
 func ascii(s string) bool {
@@ -92,13 +94,13 @@ func ascii(s string) bool {
 func goodPassword(password, email string) error {
 	switch {
 	case utf8.RuneCountInString(password) < minPassword:
-		return refuse([]string{fmt.Sprintf("the password must have at least %d characters", minPassword)})
+		return schema.Invalid("/password", "minLength", "must have at least %d characters", minPassword)
 	case len(password) > maxPassword:
-		return refuse([]string{fmt.Sprintf("the password must have at most %d bytes", maxPassword)})
+		return schema.Invalid("/password", "maxBytes", "must have at most %d bytes", maxPassword)
 	case !utf8.ValidString(password) || strings.ContainsAny(password, "\x00\r\n"):
-		return refuse([]string{"the password must be one line of text"})
+		return schema.Invalid("/password", "line", "must be one line of text")
 	case strings.EqualFold(password, email):
-		return refuse([]string{"the password must not be the e-mail address"})
+		return schema.Invalid("/password", "isEmail", "must not be the e-mail address")
 	}
 	return nil
 }

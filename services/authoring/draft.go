@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/schema"
 )
 
 // Status is where a draft is on its way to its recipients.
@@ -66,26 +67,26 @@ type Transition struct {
 const MaxOperation = 200
 
 func (t Transition) check() error {
-	var v Violations
+	var v schema.Violations
 	if t.Operation == "" {
-		v.add("/operation_id", "required", "is required")
+		v.Add("/operation_id", "required", "is required")
 	}
-	v.line("/operation_id", t.Operation, MaxOperation)
+	v.Line("/operation_id", t.Operation, MaxOperation)
 	if len(t.From) == 0 {
-		v.add("/from", "minItems", "must name at least one status")
+		v.Add("/from", "minItems", "must name at least one status")
 	}
 	for i, s := range append(slices.Clone(t.From), t.To) {
 		if path := fmt.Sprintf("/from/%d", i); !slices.Contains(Statuses(), string(s)) {
 			if i == len(t.From) {
 				path = "/to"
 			}
-			v.add(path, "enum", "must be one of %s", strings.Join(Statuses(), ", "))
+			v.Add(path, "enum", "must be one of %s", strings.Join(Statuses(), ", "))
 		}
 	}
 	if t.QueuedAt != nil && t.To != InReview {
-		v.add("/queued_at", "queuedAt", "is set by the transition to in_review alone")
+		v.Add("/queued_at", "queuedAt", "is set by the transition to in_review alone")
 	}
-	return v.err()
+	return v.Err()
 }
 
 // allowed judges the transition of a draft whose status is now.
@@ -271,88 +272,88 @@ func Render(t Templates, target DraftTarget) (Mail, error) {
 // checked judges a draft that is about to be stored, all but what the source has to say
 // of its recipients, and counts its targets.
 func (d Draft) checked(targets DraftTargets) (Draft, error) {
-	var v Violations
-	v.line("/name", d.Name, maxName)
-	v.label("/createdBy", d.CreatedBy)
+	var v schema.Violations
+	v.Line("/name", d.Name, maxName)
+	checkLabel(&v, "/createdBy", d.CreatedBy)
 	if d.SenderName != nil {
-		v.line("/senderName", *d.SenderName, maxSenderName)
+		v.Line("/senderName", *d.SenderName, maxSenderName)
 	}
-	v.line("/subjectTemplate", d.SubjectTemplate, maxSubject)
-	v.prose("/bodyTemplate", d.BodyTemplate)
+	v.Line("/subjectTemplate", d.SubjectTemplate, maxSubject)
+	v.Prose("/bodyTemplate", d.BodyTemplate)
 	t := Templates{}
-	t.subject = v.template("/subjectTemplate", d.SubjectTemplate)
+	t.subject = parseTemplate(&v, "/subjectTemplate", d.SubjectTemplate)
 	t.subject.HTML = false
-	t.body = v.template("/bodyTemplate", d.BodyTemplate)
+	t.body = parseTemplate(&v, "/bodyTemplate", d.BodyTemplate)
 	for target, err := range targets {
 		if err != nil {
 			return Draft{}, err
 		}
 		i := d.TargetCount
-		v.target(i, t, target)
+		checkTarget(&v, i, t, target)
 		d.TargetCount++
 	}
 	d.Progress.Decisions.Pending = int64(d.TargetCount)
-	return d, v.err()
+	return d, v.Err()
 }
 
-func (v *Violations) template(path, text string) Template {
+func parseTemplate(v *schema.Violations, path, text string) Template {
 	t, err := ParseTemplate(text)
 	if err != nil {
-		v.add(path, "placeholder", "%s", err)
+		v.Add(path, "placeholder", "%s", err)
 	}
 	return t
 }
 
-// target judges one target's texts and what the templates become for it.
-func (v *Violations) target(i int, t Templates, target DraftTarget) {
+// checkTarget judges one target's texts and what the templates become for it.
+func checkTarget(v *schema.Violations, i int, t Templates, target DraftTarget) {
 	if !lineHolds(target.ToName, maxToName) {
-		v.line(at(i, "toName"), target.ToName, maxToName)
+		v.Line(at(i, "toName"), target.ToName, maxToName)
 	}
 	if !lineHolds(target.Subject, maxSubject) {
-		v.line(at(i, "subject"), target.Subject, maxSubject)
+		v.Line(at(i, "subject"), target.Subject, maxSubject)
 	}
 	if target.Body != "" {
-		v.prose(at(i, "body"), target.Body)
+		v.Prose(at(i, "body"), target.Body)
 	}
 	own, subjectErr, bodyErr := t.of(target)
 	if subjectErr != nil {
-		v.add(at(i, "subject"), "placeholder", "%s", subjectErr)
+		v.Add(at(i, "subject"), "placeholder", "%s", subjectErr)
 	}
 	if bodyErr != nil {
-		v.add(at(i, "body"), "placeholder", "%s", bodyErr)
+		v.Add(at(i, "body"), "placeholder", "%s", bodyErr)
 	}
 	values := target.values()
 	var missing []string // each once: a placeholder may be there many times
 	report := func(err error) {
 		if !slices.Contains(missing, err.Error()) {
 			missing = append(missing, err.Error())
-			v.add(at(i), "placeholder", "%s", err)
+			v.Add(at(i), "placeholder", "%s", err)
 		}
 	}
 	subject, blank := 0, true
 	own.subject.pieces(values, func(piece string, isValue bool) {
-		if j := strings.IndexFunc(piece, unprintable); j >= 0 && isValue {
-			v.add(at(i), "controlCharacters", "puts a value with %s into the subject, which must be one line without control characters", describe(piece[j:]))
+		if j := strings.IndexFunc(piece, schema.Unprintable); j >= 0 && isValue {
+			v.Add(at(i), "controlCharacters", "puts a value with %s into the subject, which must be one line without control characters", schema.CodePoint(piece[j:]))
 		}
 		subject += utf8.RuneCountInString(piece)
-		blank = blank && !strings.ContainsFunc(piece, visible)
+		blank = blank && !strings.ContainsFunc(piece, schema.Visible)
 	}, report)
 	if subjectErr == nil && blank && len(missing) == 0 && len(own.subject.parts) > 0 {
-		v.add(at(i), "minLength", "gets a subject without a visible character")
+		v.Add(at(i), "minLength", "gets a subject without a visible character")
 	}
 	if subject > maxSubject {
-		v.add(at(i), "maxLength", "gets a subject of %d characters; at most %d are allowed", subject, maxSubject)
+		v.Add(at(i), "maxLength", "gets a subject of %d characters; at most %d are allowed", subject, maxSubject)
 	}
 	body := 0
 	own.body.pieces(values, func(piece string, isValue bool) {
 		if isValue {
-			if j := strings.IndexFunc(piece, unprose); j >= 0 {
-				v.add(at(i), "controlCharacters", "puts a value with %s into the body", describe(piece[j:]))
+			if j := strings.IndexFunc(piece, schema.Control); j >= 0 {
+				v.Add(at(i), "controlCharacters", "puts a value with %s into the body", schema.CodePoint(piece[j:]))
 			}
 		}
 		body += len(piece)
 	}, report)
 	if body > MaxBody {
-		v.add(at(i), "maxBytes", "gets a body of %d bytes; at most %d are allowed", body, MaxBody)
+		v.Add(at(i), "maxBytes", "gets a body of %d bytes; at most %d are allowed", body, MaxBody)
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/remote"
+	"hub.internal/pkg/schema"
 	"hub.internal/pkg/telemetry"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/authoring"
@@ -219,7 +220,7 @@ func (h *house) refused(name string, input any, code fault.Code) *fault.Error {
 }
 
 type details struct {
-	Violations []authoring.Violation     `json:"violations"`
+	Violations []schema.Violation        `json:"violations"`
 	Targets    []authoring.RefusedTarget `json:"targets"`
 	From, To   string
 	Code       string

@@ -3,6 +3,8 @@ package authoring
 import (
 	"iter"
 	"time"
+
+	"hub.internal/pkg/schema"
 )
 
 // Kind is what the externalIds of a segment are ids of.
@@ -64,34 +66,34 @@ type SegmentTargets = iter.Seq2[SegmentTarget, error]
 
 // checked judges a segment that is about to be stored and counts its targets.
 func (s Segment) checked(targets SegmentTargets) (Segment, error) {
-	var v Violations
-	v.line("/name", s.Name, maxName)
-	v.note("/description", s.Description)
-	v.label("/createdBy", s.CreatedBy)
+	var v schema.Violations
+	v.Line("/name", s.Name, maxName)
+	checkNote(&v, "/description", s.Description)
+	checkLabel(&v, "/createdBy", s.CreatedBy)
 	first := map[int64]int{}
 	for t, err := range targets {
 		if err != nil {
 			return Segment{}, err
 		}
 		if earlier, twice := first[t.ExternalID]; twice {
-			v.add(at(s.TargetCount, "externalId"), "uniqueItems", "is %d, as is that of target %d; name each target once", t.ExternalID, earlier)
+			v.Add(at(s.TargetCount, "externalId"), "uniqueItems", "is %d, as is that of target %d; name each target once", t.ExternalID, earlier)
 		} else {
 			first[t.ExternalID] = s.TargetCount
 		}
 		s.TargetCount++
 	}
-	return s, v.err()
+	return s, v.Err()
 }
 
-func (v *Violations) label(path string, text *string) {
+func checkLabel(v *schema.Violations, path string, text *string) {
 	if text != nil {
-		v.line(path, *text, maxCreatedBy)
+		v.Line(path, *text, maxCreatedBy)
 	}
 }
 
-func (v *Violations) note(path string, text *string) {
+func checkNote(v *schema.Violations, path string, text *string) {
 	if text != nil {
-		v.prose(path, *text)
-		v.length(path, *text, maxDescription)
+		v.Prose(path, *text)
+		v.Length(path, *text, maxDescription)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/tool/tooltest"
 	"hub.internal/services/authoring"
@@ -23,7 +24,7 @@ func TestBounds(t *testing.T) {
 	for _, declared := range authoring.Tools(authoring.New(authoring.Config{})) {
 		for _, c := range tooltest.Bounds(t, declared.Spec) {
 			a, err := h.send(agent(t.Context()), declared.Spec.Name, newKey(), string(c.Input))
-			var listed []authoring.Violation
+			var listed []schema.Violation
 			if err != nil {
 				f := fault.From(err)
 				if f.Code != fault.Validation {

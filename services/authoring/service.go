@@ -15,6 +15,7 @@ import (
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/write"
 )
@@ -217,14 +218,14 @@ func (s *Service) checkRecipients(ctx context.Context, targets DraftTargets, cou
 	if err != nil {
 		return err
 	}
-	var v Violations
+	var v schema.Violations
 	refused := []RefusedTarget{}
 	for i, t := range asked {
 		for _, reason := range reasons[i] {
 			if s.c.Policy == NotB2C && reason != b2cMember {
 				continue
 			}
-			v.add(at(i, pointed(reason)), reason, "%s", explained(reason, t))
+			v.Add(at(i, pointed(reason)), reason, "%s", explained(reason, t))
 			refused = append(refused, RefusedTarget{i, t.PartnerID, t.Email, reason})
 			break
 		}
@@ -232,8 +233,8 @@ func (s *Service) checkRecipients(ctx context.Context, targets DraftTargets, cou
 	if len(refused) == 0 {
 		return nil
 	}
-	return fault.New(fault.Validation, "%d of %d targets may not be written to, the first of them target %d: %s.", len(refused), count, refused[0].Index, v.list[0].Message).
-		With(map[string]any{"violations": v.list, "targets": refused})
+	return fault.New(fault.Validation, "%d of %d targets may not be written to, the first of them target %d: %s.", len(refused), count, refused[0].Index, v.List()[0].Message).
+		With(map[string]any{"violations": v.List(), "targets": refused})
 }
 
 // pointed is the member of a target that a reason is about.

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"hub.internal/pkg/schema"
 )
 
 // Template is a text with placeholders: {{toName}}, {{toEmail}} and {{context.KEY}}, written
@@ -47,7 +49,7 @@ func ParseTemplate(text string) (Template, error) {
 			return Template{}, fmt.Errorf("has a {{ without }}")
 		}
 		key, isContext := strings.CutPrefix(name, contextPrefix)
-		if name != toName && name != toEmail && (!isContext || key == "" || strings.ContainsAny(key, "{}") || strings.ContainsFunc(key, unprintable)) {
+		if name != toName && name != toEmail && (!isContext || key == "" || strings.ContainsAny(key, "{}") || strings.ContainsFunc(key, schema.Unprintable)) {
 			return Template{}, fmt.Errorf("has the placeholder %s; there are {{toName}}, {{toEmail}} and {{context.KEY}}, without blanks", shown(name))
 		}
 		t.parts = append(t.parts, part{placeholder: name})

@@ -162,7 +162,7 @@ func jsonContent(header string) error {
 	if err == nil && (kind == "application/json" || kind == "application/x-www-form-urlencoded" || strings.HasSuffix(kind, "+json")) {
 		return nil
 	}
-	return schema.Invalid(schema.Violation{Rule: "contentType", Message: "must be sent as Content-Type: application/json"})
+	return schema.Invalid("", "contentType", "must be sent as Content-Type: application/json")
 }
 
 // writeError is where a failed call is answered, and logged when the failure is ours.

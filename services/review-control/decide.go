@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
@@ -181,25 +180,11 @@ func (s *Service) cancelDrafted(ctx context.Context, id ID, detail map[string]an
 // prose is a note or a reason, trimmed; needed refuses an empty one.
 func prose(name, text string, needed bool) (string, error) {
 	text = strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
-	path := "/" + name
-	switch {
-	case text == "" && needed:
-		return "", schema.Invalid(schema.Violation{Path: path, Rule: "required", Message: "is required"})
-	case utf8.RuneCountInString(text) > maxNote:
-		return "", schema.Invalid(schema.Violation{Path: path, Rule: "maxLength", Message: "must have at most 2000 characters"})
-	case !utf8.ValidString(text) || strings.ContainsFunc(text, control):
-		return "", schema.Invalid(schema.Violation{Path: path, Rule: "controlCharacters", Message: "must not have control characters"})
+	var v schema.Violations
+	if text == "" && needed {
+		v.Add("/"+name, "required", "is required")
 	}
-	return text, nil
-}
-
-// control tells characters that no text of ours holds; line breaks and tabs are none.
-func control(r rune) bool {
-	return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0
-}
-
-// unprintable tells characters that no label of one line holds: controls, other ends of a
-// line, and marks that turn the direction of what follows them.
-func unprintable(r rune) bool {
-	return control(r) || r == '\n' || r == '\t' || r == '\u2028' || r == '\u2029' || r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069'
+	v.Prose("/"+name, text)
+	v.Length("/"+name, text, maxNote)
+	return text, v.Err()
 }

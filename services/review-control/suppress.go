@@ -16,7 +16,7 @@ import (
 func address(text string) (string, error) {
 	text = strings.TrimSpace(text)
 	if !schema.IsEmail(text) {
-		return "", schema.Invalid(schema.Violation{Path: "/email", Rule: "format", Message: "must be one bare e-mail address such as name@example.com"})
+		return "", schema.Invalid("/email", "format", "must be one bare e-mail address such as name@example.com")
 	}
 	return text, nil
 }
@@ -27,7 +27,7 @@ func address(text string) (string, error) {
 func (s *Service) Suppressions(ctx context.Context, search, after string, limit int) (list []Suppression, next string, err error) {
 	limit = pageSize(limit)
 	prefix, byDomain := strings.CutPrefix(EmailKey(strings.TrimSpace(search)), "@")
-	if !utf8.ValidString(prefix+after) || strings.ContainsFunc(prefix+after, control) {
+	if !utf8.ValidString(prefix+after) || strings.ContainsFunc(prefix+after, schema.Unprintable) {
 		return nil, "", nil // no address has those
 	}
 	list, err = s.c.Store.Suppressions(ctx, prefix, byDomain, EmailKey(after), limit+1)
@@ -85,7 +85,7 @@ func (s *Service) StartImport(ctx context.Context, by Reviewer, name, reason str
 		return Import{}, err
 	}
 	refuse := func(rule, message string) (Import, error) {
-		return Import{}, schema.Invalid(schema.Violation{Path: "/file", Rule: rule, Message: message})
+		return Import{}, schema.Invalid("/file", rule, "%s", message)
 	}
 	switch {
 	case len(data) > MaxImport:

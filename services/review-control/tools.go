@@ -2,7 +2,6 @@ package reviewcontrol
 
 import (
 	"embed"
-	"strings"
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
@@ -39,17 +38,10 @@ type queueForReviewIn struct {
 
 // check judges the texts, which people read.
 func (in queueForReviewIn) check() error {
-	var v []schema.Violation
-	if strings.ContainsFunc(in.Actor, unprintable) {
-		v = append(v, schema.Violation{Path: "/actor", Rule: "controlCharacters", Message: "must be one line without control characters"})
-	}
-	if strings.ContainsFunc(strings.ReplaceAll(in.Note, "\r\n", "\n"), control) {
-		v = append(v, schema.Violation{Path: "/note", Rule: "controlCharacters", Message: "must not have control characters"})
-	}
-	if len(v) > 0 {
-		return schema.Invalid(v...)
-	}
-	return nil
+	var v schema.Violations
+	v.Line("/actor", in.Actor, maxActor)
+	v.Prose("/note", in.Note)
+	return v.Err()
 }
 
 func queueForReviewTool(s *Service) tool.Tool {

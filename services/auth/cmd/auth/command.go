@@ -10,6 +10,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/process"
+	"hub.internal/pkg/schema"
 	"hub.internal/services/auth"
 	"hub.internal/services/auth/postgres"
 )
@@ -80,6 +81,13 @@ func explain(err error) string {
 		return err.Error()
 	case f.Code == fault.DB:
 		return "the store that HUB_WRITE_STORE_URL names cannot be used: " + fmt.Sprint(errors.Unwrap(f))
+	}
+	if violations := schema.ViolationsOf(err); len(violations) > 0 {
+		lines := make([]string, len(violations))
+		for i, v := range violations {
+			lines[i] = strings.TrimPrefix(v.Path, "/") + " " + v.Message
+		}
+		return strings.Join(lines, "; ")
 	}
 	return f.Message
 }

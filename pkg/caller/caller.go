@@ -1,7 +1,9 @@
 // Package caller says who is calling: the principal that the gateway has
 // authenticated, carried in a context inside a process and in a signed internal
-// token between processes. It refuses to authenticate anybody from outside:
-// keys, ServiceJWTs and sessions are the gateway's and auth's.
+// token between processes. Each process signs with a key of its own, what a key may
+// say is one table (maySay), and each operation says whom it takes (Rule). It refuses
+// to authenticate anybody from outside: keys, ServiceJWTs and sessions are the
+// gateway's and auth's.
 package caller
 
 import (
@@ -23,7 +25,22 @@ const (
 	Visitor = "visitor"
 )
 
-// Caller is an authenticated principal.
+// Gateway is the name of the process that authenticates whoever comes from outside.
+const Gateway = "gateway"
+
+// maySay tells whether the key of a process may sign for a principal of this kind: the
+// gateway's for everybody from outside, and each for the process itself.
+func maySay(process, kind string) bool {
+	switch kind {
+	case Key, App, User, Visitor:
+		return process == Gateway
+	case Service:
+		return true // of no other: Keys holds it to Itself
+	}
+	return false
+}
+
+// Caller is an authenticated principal. Its slices are not to be changed.
 type Caller struct {
 	Kind string `json:"kind"`
 	// Service and ExternalUserID are the rate-limit and audit identity.
@@ -37,8 +54,13 @@ type Caller struct {
 	// Email and Name are a console user's; CredentialID is then the session's public id.
 	Email string `json:"eml,omitempty"`
 	Name  string `json:"nam,omitempty"`
-	// RequestID follows one call through every process.
+	// RequestID follows one call through every process, beside the token.
 	RequestID string `json:"rid,omitempty"`
+}
+
+// Itself is a process that acts for nobody else.
+func Itself(process string) Caller {
+	return Caller{Kind: Service, Service: process, CredentialID: process}
 }
 
 // Holds tells whether the caller has the scope.
@@ -49,11 +71,44 @@ func (c Caller) Is(role string) bool { return slices.Contains(c.Roles, role) }
 
 type key struct{}
 
+// carried is what a context holds: the caller, and the token that can be shown to a
+// neighbour for it, where there is one.
+type carried struct {
+	Caller
+	shown string
+}
+
 // With returns a context that carries c.
-func With(ctx context.Context, c Caller) context.Context { return context.WithValue(ctx, key{}, c) }
+func With(ctx context.Context, c Caller) context.Context {
+	return context.WithValue(ctx, key{}, carried{Caller: c})
+}
 
 // From returns the caller of ctx; the zero Caller, which holds no scope, when there is none.
-func From(ctx context.Context) Caller {
-	c, _ := ctx.Value(key{}).(Caller)
+func From(ctx context.Context) Caller { return carriedBy(ctx).Caller }
+
+func carriedBy(ctx context.Context) carried {
+	c, _ := ctx.Value(key{}).(carried)
 	return c
+}
+
+// Alone returns a context in which the process acts for itself, under the request id of ctx.
+func Alone(ctx context.Context, process string) context.Context {
+	c := Itself(process)
+	c.RequestID = From(ctx).RequestID
+	return With(ctx, c)
+}
+
+// ValidRequestID tells whether id has the form of a request id: 1..128 of [A-Za-z0-9._:-].
+func ValidRequestID(id string) bool {
+	if len(id) < 1 || len(id) > 128 {
+		return false
+	}
+	for i := range len(id) {
+		switch c := id[i]; {
+		case c >= 'A' && c <= 'Z', c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '.', c == '_', c == ':', c == '-':
+		default:
+			return false
+		}
+	}
+	return true
 }

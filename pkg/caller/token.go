@@ -1,10 +1,15 @@
 package caller
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
-	"encoding/hex"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -12,91 +17,200 @@ import (
 	"hub.internal/pkg/fault"
 )
 
-// Header carries the internal token from process to process.
-const Header = "Hub-Token"
-
 const (
 	// lifetime bounds what a stolen token is good for.
 	lifetime = 60 * time.Second
+	// reuse is how long a token is used again for the same caller and audience: whoever gets it
+	// has at least the rest of its life to show it to a neighbour.
+	reuse = 20 * time.Second
 	// skew is how far the clocks of two machines may be apart.
-	skew   = 5 * time.Second
-	issuer = "hub"
-	// minSecret is the HS256 key length that RFC 7518 3.2 asks for.
-	minSecret = 32
+	skew = 5 * time.Second
+	// maxToken bounds what is parsed.
+	maxToken = 8 << 10
 )
 
-// Keys mints and verifies internal tokens (JWT, HS256, at most 60 s). The first
-// secret signs, each verifies: to rotate, add the new one in front, wait a
-// minute, drop the old one.
+// Keys are what a process signs with and whom it believes. A token is a JWT (EdDSA, at most
+// 60 s) for one audience, followed by "~" and a proof whose hash the JWT holds. Whoever has
+// both may call; the JWT alone can only be shown beside a token of the service that it was made
+// for, so that a service which is shown it can use it for nothing.
 type Keys struct {
-	signing key256
-	byID    map[string]key256
-	now     func() time.Time
-	parser  *jwt.Parser
+	process  string
+	signing  SigningKey
+	kid      string
+	trusted  TrustedKeys
+	now      func() time.Time
+	parser   *jwt.Parser
+	minted   recent[identity, mintedToken]
+	verified recent[string, statement]
 }
 
-type key256 struct {
-	id     string
-	secret []byte
+type mintedToken struct {
+	token string
+	until time.Time
+}
+
+// statement is what the signature of a token vouches for.
+type statement struct {
+	issuer, audience string
+	caller           Caller
+	proof            []byte // the SHA-256 of it
+	until            time.Time
 }
 
 type claims struct {
 	Caller
 	jwt.RegisteredClaims
+	Proof string `json:"prf"`
 }
 
-// NewKeys takes one or two secrets of at least 32 bytes; now is the clock.
-func NewKeys(secrets []string, now func() time.Time) (*Keys, error) {
-	if len(secrets) < 1 || len(secrets) > 2 {
-		return nil, fmt.Errorf("one or two secrets are needed, not %d", len(secrets))
-	}
-	k := &Keys{byID: map[string]key256{}, now: now}
-	for i, s := range secrets {
-		if len(s) < minSecret {
-			return nil, fmt.Errorf("secret %d has %d bytes; at least %d are needed", i+1, len(s), minSecret)
-		}
-		sum := sha256.Sum256([]byte("hub internal token key id\x00" + s))
-		key := key256{id: hex.EncodeToString(sum[:4]), secret: []byte(s)}
-		k.byID[key.id] = key
-		if i == 0 {
-			k.signing = key
+// NewKeys returns the keys of the named process; now is the clock. Where trusted has keys of
+// the process's own name, its signing key has to be among them: others with the same list would
+// refuse what it signs.
+func NewKeys(process string, signing SigningKey, trusted TrustedKeys, now func() time.Time) (*Keys, error) {
+	k := &Keys{process: process, signing: signing, kid: kid(signing.public()), trusted: trusted, now: now}
+	for _, t := range trusted.byID {
+		if own := trusted.byID[k.kid]; t.process == process && own.process != process {
+			return nil, fmt.Errorf("the signing key of %s (kid %s) is not among its keys there", process, k.kid)
 		}
 	}
-	k.parser = jwt.NewParser(jwt.WithValidMethods([]string{"HS256"}), jwt.WithIssuer(issuer), jwt.WithExpirationRequired(),
-		jwt.WithIssuedAt(), jwt.WithLeeway(skew), jwt.WithTimeFunc(now))
+	k.parser = jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}), jwt.WithExpirationRequired(), jwt.WithIssuedAt(),
+		jwt.WithLeeway(skew), jwt.WithStrictDecoding(), jwt.WithTimeFunc(now))
 	return k, nil
 }
 
-// Mint returns a token that says the bearer speaks for c, for the next 60 seconds.
-func (k *Keys) Mint(c Caller) (string, error) {
-	now := k.now()
-	t := jwt.NewWithClaims(jwt.SigningMethodHS256, claims{Caller: c, RegisteredClaims: jwt.RegisteredClaims{
-		Issuer: issuer, IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(lifetime)),
+// mint returns a token that says to the audience that this process speaks for c, made at most
+// 20 s ago.
+func (k *Keys) mint(c Caller, audience string) (string, error) {
+	c.RequestID = ""
+	now, key := k.now(), identify(c, audience)
+	if m, ok := k.minted.get(key); ok && now.Before(m.until) {
+		return m.token, nil
+	}
+	proof := rand.Text()
+	sum := sha256.Sum256([]byte(proof))
+	t := jwt.NewWithClaims(jwt.SigningMethodEdDSA, claims{Caller: c, Proof: base64.RawURLEncoding.EncodeToString(sum[:]), RegisteredClaims: jwt.RegisteredClaims{
+		Issuer: k.process, Audience: jwt.ClaimStrings{audience}, IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(lifetime)),
 	}})
-	t.Header["kid"] = k.signing.id
-	return t.SignedString(k.signing.secret)
+	t.Header["kid"] = k.kid
+	signed, err := t.SignedString(k.signing.private)
+	if err != nil {
+		return "", fmt.Errorf("internal token: %w", err)
+	}
+	m := mintedToken{signed + "~" + proof, now.Add(reuse)}
+	k.minted.put(key, m)
+	return m.token, nil
 }
 
-// Verify returns the caller that a token speaks for, E_AUTH_MISSING for no token
-// and E_AUTH_INVALID for one that is forged, expired or lives too long.
-func (k *Keys) Verify(token string) (Caller, error) {
-	if token == "" {
-		return Caller{}, fault.New(fault.AuthMissing, "An internal token is required.")
+// identity is what tells callers at an audience apart: two that differ never share one. The
+// request id is no part of it.
+type identity [sha256.Size]byte
+
+func identify(c Caller, audience string) identity {
+	b := make([]byte, 0, 512)
+	for _, s := range [...]string{audience, c.Kind, c.Service, c.ExternalUserID, c.CredentialID, c.HubUser, c.Email, c.Name} {
+		b = appendText(b, s)
 	}
+	for _, list := range [...][]string{c.Scopes, c.Roles} {
+		b = binary.AppendUvarint(b, uint64(len(list)))
+		for _, s := range list {
+			b = appendText(b, s)
+		}
+	}
+	return sha256.Sum256(b)
+}
+
+func appendText(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+// open reads a token that is used to call: for this process, with its proof.
+func (k *Keys) open(token string) (statement, string, error) {
+	signed, proof, found := strings.Cut(token, "~")
+	if !found {
+		return statement{}, "", invalid(errors.New("it has no proof: it was only to be shown"))
+	}
+	s, err := k.read(signed)
+	if err != nil {
+		return statement{}, "", err
+	}
+	if sum := sha256.Sum256([]byte(proof)); subtle.ConstantTimeCompare(sum[:], s.proof) != 1 {
+		return statement{}, "", invalid(errors.New("wrong proof"))
+	}
+	if s.audience != k.process {
+		return statement{}, "", invalid(fmt.Errorf("it is for %q", s.audience))
+	}
+	return s, signed, nil
+}
+
+// openShown reads a token that a service shows of somebody who has called it.
+func (k *Keys) openShown(signed, presenter string) (statement, error) {
+	s, err := k.read(signed)
+	switch {
+	case err != nil:
+		return statement{}, err
+	case s.audience != presenter:
+		return statement{}, invalid(fmt.Errorf("%s shows a token for %q", presenter, s.audience))
+	case s.caller.Kind == Service:
+		return statement{}, invalid(fmt.Errorf("%s shows a token of the service %q", presenter, s.issuer))
+	}
+	return s, nil
+}
+
+// read is what a signed token says, as long as it holds. A token is verified once.
+func (k *Keys) read(signed string) (statement, error) {
+	if len(signed) > maxToken {
+		return statement{}, invalid(errors.New("it is too long"))
+	}
+	s, known := k.verified.get(signed)
+	if !known {
+		var err error
+		if s, err = k.verify(signed); err != nil {
+			return statement{}, invalid(err)
+		}
+		// A copy: the original may be a part of something larger. It can call nobody, without its proof.
+		k.verified.put(strings.Clone(signed), s)
+	}
+	if !k.now().Before(s.until) {
+		return statement{}, invalid(jwt.ErrTokenExpired)
+	}
+	// What is kept is everybody's, and what is handed out the receiver's own.
+	s.caller.Scopes, s.caller.Roles = slices.Clone(s.caller.Scopes), slices.Clone(s.caller.Roles)
+	return s, nil
+}
+
+func (k *Keys) verify(signed string) (statement, error) {
 	var c claims
-	_, err := k.parser.ParseWithClaims(token, &c, func(t *jwt.Token) (any, error) {
+	var signer trustedKey
+	_, err := k.parser.ParseWithClaims(signed, &c, func(t *jwt.Token) (any, error) {
 		id, _ := t.Header["kid"].(string)
-		key, ok := k.byID[id]
-		if !ok {
+		var ok bool
+		if signer, ok = k.trusted.byID[id]; !ok {
 			return nil, errors.New("unknown kid")
 		}
-		return key.secret, nil
+		return signer.public, nil
 	})
-	if err == nil && (c.IssuedAt == nil || c.ExpiresAt.Sub(c.IssuedAt.Time) > lifetime) {
-		err = errors.New("token lives too long")
-	}
 	if err != nil {
-		return Caller{}, fault.New(fault.AuthInvalid, "The internal token is not valid.").Because(err)
+		return statement{}, err
 	}
-	return c.Caller, nil
+	c.RequestID = ""
+	proof, err := base64.RawURLEncoding.Strict().DecodeString(c.Proof)
+	switch {
+	case err != nil || len(proof) != sha256.Size:
+		return statement{}, errors.New("it has no hash of a proof")
+	case c.IssuedAt == nil || c.ExpiresAt.Sub(c.IssuedAt.Time) > lifetime:
+		return statement{}, errors.New("it lives too long")
+	case c.Issuer != signer.process:
+		return statement{}, fmt.Errorf("%s has signed as %q", signer.process, c.Issuer)
+	case len(c.Audience) != 1:
+		return statement{}, fmt.Errorf("it is for %d audiences", len(c.Audience))
+	case !maySay(signer.process, c.Kind):
+		return statement{}, fmt.Errorf("%s may not speak for the kind %q", signer.process, c.Kind)
+	case c.Kind == Service && identify(c.Caller, "") != identify(Itself(signer.process), ""):
+		return statement{}, fmt.Errorf("%s may speak for no service but itself", signer.process)
+	}
+	return statement{issuer: signer.process, audience: c.Audience[0], caller: c.Caller, proof: proof, until: c.ExpiresAt.Add(skew)}, nil
+}
+
+func invalid(cause error) error {
+	return fault.New(fault.AuthInvalid, "The internal token is not valid.").Because(cause)
 }

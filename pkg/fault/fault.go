@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 )
 
@@ -121,6 +122,9 @@ func (e *Error) Error() string {
 	}
 	return fmt.Sprintf("%s: %s", e.Code, e.Message)
 }
+
+// LogValue is Error for slog, whose JSON handler would log the wire form, which has no cause.
+func (e *Error) LogValue() slog.Value { return slog.StringValue(e.Error()) }
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.cause }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -67,6 +68,14 @@ func TestFaultSurvivesTheHop(t *testing.T) {
 	}
 	if err := json.Unmarshal([]byte(`{"code":"E_NEW","message":"x"}`), &got); err == nil {
 		t.Error("an unknown code passed")
+	}
+}
+
+func TestALogLineHoldsTheCause(t *testing.T) {
+	var log strings.Builder
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "error", error(fault.New(fault.DB, "Try again.").Because(errors.New("dial tcp 10.0.0.7"))))
+	if !strings.Contains(log.String(), `"error":"E_DB: Try again.: dial tcp 10.0.0.7"`) {
+		t.Error(log.String())
 	}
 }
 

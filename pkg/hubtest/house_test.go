@@ -53,7 +53,7 @@ func TestImportRules(t *testing.T) {
 		{"github.com/alexedwards/argon2id", "passwords are auth's alone", []string{"services/auth"}},
 		{"github.com/coreos/go-oidc/...", "single sign-on is auth's alone", []string{"services/auth/oidc"}},
 		{"golang.org/x/oauth2/...", "single sign-on is auth's alone", []string{"services/auth/oidc"}},
-		{"github.com/golang-jwt/...", "tokens are made and verified at the edge: caller, gateway, auth", []string{"pkg/caller", "services/gateway/...", "services/auth/..."}},
+		{"github.com/golang-jwt/...", "tokens are made and verified at the edge: caller, gateway, auth", []string{"pkg/caller/...", "services/gateway/...", "services/auth/..."}},
 		{"net/smtp", "mail leaves through one place", []string{"services/review-control/smtp"}},
 		{"github.com/wneessen/...", "mail leaves through one place", []string{"services/review-control/smtp"}},
 	} {

@@ -21,6 +21,7 @@ import (
 	"syscall"
 	"time"
 
+	"hub.internal/pkg/caller"
 	"hub.internal/pkg/config"
 	"hub.internal/pkg/discover"
 	"hub.internal/pkg/telemetry"
@@ -39,28 +40,21 @@ const (
 
 // Settings are those that every service has.
 type Settings struct {
-	Addr            string          `env:"HUB_ADDR" envDefault:"127.0.0.1:0"`
-	LogLevel        slog.Level      `env:"HUB_LOG_LEVEL" envDefault:"info"`
-	DrainTimeout    time.Duration   `env:"HUB_DRAIN_TIMEOUT" envDefault:"25s"`
-	DrainDelay      time.Duration   `env:"HUB_DRAIN_DELAY" envDefault:"0s"`
-	InternalKeys    []config.Secret `env:"HUB_INTERNAL_KEYS,required,notEmpty"`
-	OTLPEndpoint    string          `env:"OTEL_EXPORTER_OTLP_ENDPOINT"`
-	TraceRatio      float64         `env:"HUB_TRACE_RATIO" envDefault:"1"`
-	Discovery       string          `env:"HUB_DISCOVERY" envDefault:"static"`
-	StaticInstances string          `env:"HUB_STATIC"`
-	ConsulAddr      string          `env:"HUB_CONSUL_ADDR" envDefault:"127.0.0.1:8500"`
-	DNSDomain       string          `env:"HUB_DNS_DOMAIN" envDefault:"hub.svc.cluster.local"`
+	Addr         string        `env:"HUB_ADDR" envDefault:"127.0.0.1:0"`
+	LogLevel     slog.Level    `env:"HUB_LOG_LEVEL" envDefault:"info"`
+	DrainTimeout time.Duration `env:"HUB_DRAIN_TIMEOUT" envDefault:"25s"`
+	DrainDelay   time.Duration `env:"HUB_DRAIN_DELAY" envDefault:"0s"`
+	// SigningKey is what this process signs with, TrustedKeys whom it believes.
+	SigningKey      caller.SigningKey  `env:"HUB_SIGNING_KEY,required,notEmpty"`
+	TrustedKeys     caller.TrustedKeys `env:"HUB_TRUSTED_KEYS,required,notEmpty"`
+	OTLPEndpoint    string             `env:"OTEL_EXPORTER_OTLP_ENDPOINT"`
+	TraceRatio      float64            `env:"HUB_TRACE_RATIO" envDefault:"1"`
+	Discovery       string             `env:"HUB_DISCOVERY" envDefault:"static"`
+	StaticInstances string             `env:"HUB_STATIC"`
+	ConsulAddr      string             `env:"HUB_CONSUL_ADDR" envDefault:"127.0.0.1:8500"`
+	DNSDomain       string             `env:"HUB_DNS_DOMAIN" envDefault:"hub.svc.cluster.local"`
 	// Advertise is the host:port that neighbours reach this process at; empty means Addr.
 	Advertise string `env:"HUB_ADVERTISE"`
-}
-
-// Secrets reveals the internal keys.
-func (s Settings) Secrets() []string {
-	out := make([]string, len(s.InternalKeys))
-	for i, k := range s.InternalKeys {
-		out[i] = k.Reveal()
-	}
-	return out
 }
 
 // Directory is the discovery part of the settings.
@@ -72,6 +66,8 @@ func (s Settings) Directory() discover.Config {
 type Process struct {
 	Logger   *slog.Logger
 	Settings Settings
+	// Keys sign for this process, and judge who calls it.
+	Keys *caller.Keys
 
 	telemetry *telemetry.Telemetry
 	draining  atomic.Bool
@@ -101,8 +97,12 @@ type server struct {
 	http     *http.Server
 }
 
-// Start prepares a process: logger, telemetry, effective configuration logged once.
+// Start prepares a process: keys, logger, telemetry, effective configuration logged once.
 func Start(ctx context.Context, service string, settings Settings, effective any) (*Process, error) {
+	keys, err := caller.NewKeys(service, settings.SigningKey, settings.TrustedKeys, time.Now)
+	if err != nil {
+		return nil, fmt.Errorf("configuration: HUB_TRUSTED_KEYS: %w", err)
+	}
 	logger := telemetry.Logger(os.Stderr, service, settings.LogLevel)
 	slog.SetDefault(logger)
 	t, err := telemetry.Start(ctx, telemetry.Config{Service: "hub-" + service, Version: Version, Endpoint: settings.OTLPEndpoint, SampleRatio: settings.TraceRatio})
@@ -110,7 +110,7 @@ func Start(ctx context.Context, service string, settings Settings, effective any
 		return nil, err
 	}
 	logger.Info("configuration", "settings", config.LogValue(effective))
-	p := &Process{Logger: logger, Settings: settings, telemetry: t, failed: make(chan error, 1)}
+	p := &Process{Logger: logger, Settings: settings, Keys: keys, telemetry: t, failed: make(chan error, 1)}
 	p.OnStop("telemetry", func(ctx context.Context) error {
 		// A collector that is away is no reason to call an orderly stop a failure.
 		ctx, cancel := context.WithTimeout(ctx, flushTimeout)

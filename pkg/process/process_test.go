@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/config"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/process"
@@ -104,7 +106,14 @@ func program(mode string) error {
 	return p.Run(ctx)
 }
 
-const keys = "HUB_INTERNAL_KEYS=0123456789abcdef0123456789abcdef"
+// keys are the settings that every process needs.
+var keys = callertest.Environ("tester", "tester", "gateway")
+
+// secret is a part of the signing key.
+var secret = callertest.Signing("tester").Reveal()[30:]
+
+// with are the keys and other settings.
+func with(environ ...string) []string { return slices.Concat(keys, environ) }
 
 // running is the program as a process.
 type running struct{ *hubtest.Program }
@@ -167,7 +176,7 @@ func TestCallsInFlightFinishAtSIGTERM(t *testing.T) {
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		t.Run(s.String(), func(t *testing.T) {
 			t.Parallel()
-			r := run(t, "", keys, "HUB_DRAIN_DELAY=5s") // for us to see it drain, on a busy machine too
+			r := run(t, "", with("HUB_DRAIN_DELAY=5s")...) // for us to see it drain, on a busy machine too
 			api := "http://" + r.addr(t, "api")
 			for path, want := range map[string]string{"/healthz": `"ok"`, "/readyz": `"ready"`} {
 				if status, body := get(api + path); status != 200 || !strings.Contains(body, want) {
@@ -217,11 +226,11 @@ func TestEnds(t *testing.T) {
 		code    int
 		says    string
 	}{
-		"nothing to drain":          {environ: []string{keys}},
-		"a task breaks":             {mode: "task fails", environ: []string{keys}, release: true, code: 1, says: "task: the task broke"},
-		"many break while it stops": {mode: "tasks fail late", environ: []string{keys, "HUB_DRAIN_DELAY=200ms"}},
-		"a task does not end":       {mode: "task hangs", environ: []string{keys, "HUB_DRAIN_TIMEOUT=100ms"}, code: 1, says: "a task did not end"},
-		"no collector":              {environ: []string{keys, "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1"}, says: "telemetry"},
+		"nothing to drain":          {environ: keys},
+		"a task breaks":             {mode: "task fails", environ: keys, release: true, code: 1, says: "task: the task broke"},
+		"many break while it stops": {mode: "tasks fail late", environ: with("HUB_DRAIN_DELAY=200ms")},
+		"a task does not end":       {mode: "task hangs", environ: with("HUB_DRAIN_TIMEOUT=100ms"), code: 1, says: "a task did not end"},
+		"no collector":              {environ: with("OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1"), says: "telemetry"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -244,7 +253,7 @@ func TestEnds(t *testing.T) {
 
 func TestCallThatDoesNotFinishIsCutOff(t *testing.T) {
 	t.Parallel()
-	r := run(t, "", keys, "HUB_DRAIN_TIMEOUT=100ms")
+	r := run(t, "", with("HUB_DRAIN_TIMEOUT=100ms")...)
 	call, err := http.Get("http://" + r.addr(t, "api") + "/slow") //nolint:noctx // the answer has begun when it returns
 	if err != nil {
 		t.Fatal(err)
@@ -261,7 +270,7 @@ func TestCallThatDoesNotFinishIsCutOff(t *testing.T) {
 
 func TestReadinessNamesTheCheckAndNoMore(t *testing.T) {
 	t.Parallel()
-	r := run(t, "store down", keys)
+	r := run(t, "store down", keys...)
 	api := "http://" + r.addr(t, "api")
 	status, body := get(api + "/readyz")
 	if status != http.StatusServiceUnavailable || !strings.Contains(body, `"store"`) || strings.Contains(body, "secret") {
@@ -277,7 +286,7 @@ func TestReadinessNamesTheCheckAndNoMore(t *testing.T) {
 
 func TestOperationsAreOnTheirOwnListener(t *testing.T) {
 	t.Parallel()
-	r := run(t, "", keys)
+	r := run(t, "", keys...)
 	api, ops := "http://"+r.addr(t, "api"), "http://"+r.addr(t, "ops")
 	for _, path := range []string{"/metrics", "/debug/pprof/"} {
 		if status, _ := get(api + path); status != http.StatusNotFound {
@@ -300,21 +309,26 @@ func TestBadConfigurationIsOneLine(t *testing.T) {
 		environ []string
 		says    string
 	}{
-		"missing":              {nil, "HUB_INTERNAL_KEYS"},
-		"bad duration":         {[]string{keys, "HUB_DRAIN_TIMEOUT=soon"}, "HUB_DRAIN_TIMEOUT"},
-		"bad level":            {[]string{keys, "HUB_LOG_LEVEL=loud"}, "HUB_LOG_LEVEL"},
-		"bad collector":        {[]string{keys, "OTEL_EXPORTER_OTLP_ENDPOINT=collector:4318"}, "OTEL_EXPORTER_OTLP_ENDPOINT"},
-		"secret twice":         {[]string{keys, "HUB_INTERNAL_KEYS_FILE=/x"}, "HUB_INTERNAL_KEYS"},
-		"bad address":          {[]string{keys, "HUB_ADDR=nowhere", "HUB_LOG_LEVEL=error"}, "nowhere"},
-		"address in use":       {[]string{keys, "HUB_ADDR=" + taken.Addr().String(), "HUB_LOG_LEVEL=error"}, taken.Addr().String()},
-		"unknown discovery":    {[]string{keys, "HUB_DISCOVERY=etcd", "HUB_LOG_LEVEL=error"}, "HUB_DISCOVERY"},
-		"bad static instances": {[]string{keys, "HUB_STATIC=auth", "HUB_LOG_LEVEL=error"}, "HUB_STATIC"},
+		"missing":              {nil, "HUB_SIGNING_KEY"},
+		"bad duration":         {with("HUB_DRAIN_TIMEOUT=soon"), "HUB_DRAIN_TIMEOUT"},
+		"bad level":            {with("HUB_LOG_LEVEL=loud"), "HUB_LOG_LEVEL"},
+		"bad collector":        {with("OTEL_EXPORTER_OTLP_ENDPOINT=collector:4318"), "OTEL_EXPORTER_OTLP_ENDPOINT"},
+		"secret twice":         {with("HUB_SIGNING_KEY_FILE=/x"), "HUB_SIGNING_KEY"},
+		"nobody trusted":       {keys[:1], "HUB_TRUSTED_KEYS"},
+		"bad key":              {with("HUB_SIGNING_KEY=" + callertest.Signing("tester").Reveal()[1:]), "HUB_SIGNING_KEY"},
+		"public key":           {with("HUB_SIGNING_KEY=" + strings.TrimPrefix(callertest.Trusted("tester"), "tester=")), "HUB_SIGNING_KEY"},
+		"private key in list":  {with("HUB_TRUSTED_KEYS=tester=" + callertest.Signing("tester").Reveal()), "HUB_TRUSTED_KEYS"},
+		"not in the list":      {with("HUB_TRUSTED_KEYS=" + caller.NewSigningKey().Trusted("tester")), "HUB_TRUSTED_KEYS"},
+		"bad address":          {with("HUB_ADDR=nowhere", "HUB_LOG_LEVEL=error"), "nowhere"},
+		"address in use":       {with("HUB_ADDR="+taken.Addr().String(), "HUB_LOG_LEVEL=error"), taken.Addr().String()},
+		"unknown discovery":    {with("HUB_DISCOVERY=etcd", "HUB_LOG_LEVEL=error"), "HUB_DISCOVERY"},
+		"bad static instances": {with("HUB_STATIC=auth", "HUB_LOG_LEVEL=error"), "HUB_STATIC"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := run(t, "", c.environ...)
 			code := r.Wait(t)
-			if log := r.Log.String(); code != 1 || strings.Count(log, "\n") != 1 || !strings.Contains(log, c.says) || strings.Contains(log, "0123456789abcdef") {
+			if log := r.Log.String(); code != 1 || strings.Count(log, "\n") != 1 || !strings.Contains(log, c.says) || strings.Contains(log, secret) {
 				t.Errorf("exit %d, want one line with %s:\n%s", code, c.says, log)
 			}
 		})
@@ -323,9 +337,10 @@ func TestBadConfigurationIsOneLine(t *testing.T) {
 
 func TestConfigurationIsLoggedOnceAndMasked(t *testing.T) {
 	t.Parallel()
-	r := run(t, "", keys+",fedcba9876543210fedcba9876543210")
+	r := run(t, "", keys...)
 	r.addr(t, "ops")
-	if log := r.Log.String(); strings.Count(log, `"msg":"configuration"`) != 1 || !strings.Contains(log, `"HUB_DRAIN_TIMEOUT":"25s"`) || strings.Contains(log, "0123456789abcdef") || strings.Contains(log, "fedcba") {
+	if log := r.Log.String(); strings.Count(log, `"msg":"configuration"`) != 1 || !strings.Contains(log, `"HUB_DRAIN_TIMEOUT":"25s"`) || strings.Contains(log, secret) ||
+		!strings.Contains(log, `"HUB_SIGNING_KEY":"kid `) || !strings.Contains(log, `"HUB_TRUSTED_KEYS":"gateway `) {
 		t.Errorf("%s", log)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net/http"
 	"net/http/httputil"
 	"sync/atomic"
@@ -14,7 +15,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
-	"hub.internal/pkg/caller"
+	"hub.internal/pkg/tool"
 )
 
 // passage is a request on its way through Proxy.
@@ -55,15 +56,15 @@ func (u *upload) failed() error {
 }
 
 // Proxy hands a whole HTTP request to an instance and streams its answer back: the balancing,
-// the breaker and the health probe are those of Do. The instance sees the context's caller by
-// its token; headers between processes that a client may have sent (Hub-…) are dropped, and so
+// the breaker and the health probe are those of Do. The instance sees the context's caller as
+// Do's does; headers between processes that a client may have sent (Hub-…) are dropped, and so
 // are hop-by-hop ones. edit changes the answer's header before it is written, and may refuse
 // it with an error. The request's context bounds the whole exchange.
 //
 // Proxy returns what Do returns, or edit's error, and has written nothing then.
 func (c *Client) Proxy(w http.ResponseWriter, r *http.Request, prepare func(http.Header), edit func(*http.Response) error) error {
-	token, err := c.keys.Mint(caller.From(r.Context()))
-	if err != nil {
+	presented := http.Header{}
+	if err := c.keys.Present(r.Context(), presented, c.service, false); err != nil {
 		return err
 	}
 	var failed error
@@ -81,7 +82,7 @@ func (c *Client) Proxy(w http.ResponseWriter, r *http.Request, prepare func(http
 				}
 			}
 			prepare(p.Out.Header)
-			p.Out.Header.Set(caller.Header, token)
+			maps.Copy(p.Out.Header, presented)
 			otel.GetTextMapPropagator().Inject(p.Out.Context(), propagation.HeaderCarrier(p.Out.Header))
 		},
 		ModifyResponse: func(resp *http.Response) error {
@@ -155,6 +156,11 @@ func (c *Client) pass(ctx context.Context, addr string, probe *probe, p *passage
 			return nil, fmt.Errorf("the request's body: %w", broken)
 		}
 		return nil, &down{cause: err, unsent: refused(err)}
+	}
+	if resp.Header.Get(tool.RefusedHeader) != "" {
+		defer release()
+		defer resp.Body.Close()
+		return nil, &down{cause: errors.New("it refuses our token"), unsent: p.upload == nil}
 	}
 	p.answer = resp
 	return &Response{Data: &releasing{resp.Body, release}}, nil

@@ -47,9 +47,14 @@ func get(t *testing.T, url string) (int, string) {
 
 func TestProxyPassesAnswersOn(t *testing.T) {
 	t.Parallel()
-	verify := keys(t)
+	verify := theirs(t)
 	i := start(t, "", func(w http.ResponseWriter, r *http.Request) {
-		c, err := verify.Verify(r.Header.Get(caller.Header))
+		ctx, err := verify.Accept(r.Context(), r.Header, caller.Browsers())
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		c := caller.From(ctx)
 		b, _ := io.ReadAll(r.Body)
 		w.Header().Set("Hub-Secret", "1")
 		w.Header().Set("X-Own", "2")

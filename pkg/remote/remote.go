@@ -80,6 +80,8 @@ type Request struct {
 	IdempotencyKey string
 	// Retry tells that doing it twice is harmless.
 	Retry bool
+	// Show sends along the token of whoever the call is for: the operation needs to know.
+	Show bool
 	// Method defaults to POST.
 	Method string
 }
@@ -318,13 +320,11 @@ func (c *Client) request(ctx context.Context, addr string, r Request) (*http.Req
 	if err != nil {
 		return nil, fmt.Errorf("remote %s: %w", c.service, err)
 	}
-	token, err := c.keys.Mint(caller.From(ctx))
-	if err != nil {
+	h := req.Header
+	if err := c.keys.Present(ctx, h, c.service, r.Show); err != nil {
 		return nil, fmt.Errorf("remote %s: %w", c.service, err)
 	}
-	h := req.Header
 	h.Set("Content-Type", "application/json")
-	h.Set(caller.Header, token)
 	setDeadline(ctx, h)
 	if r.IdempotencyKey != "" {
 		h.Set(tool.KeyHeader, r.IdempotencyKey)
@@ -356,7 +356,9 @@ func ReadFault(resp *http.Response) error {
 }
 
 // readFault reads a neighbour's refusal. An answer in another form means that
-// something else listens there, or that the neighbour broke: no answer at all.
+// something else listens there, or that the neighbour broke: no answer at all. Nor is
+// it one that it does not believe us: whom we call for has nothing to do with that, and
+// another instance may.
 func readFault(resp *http.Response) error {
 	b, err := io.ReadAll(io.LimitReader(resp.Body, maxFault))
 	var f fault.Error
@@ -365,6 +367,9 @@ func readFault(resp *http.Response) error {
 	}
 	if err != nil {
 		return &down{cause: fmt.Errorf("status %d: %w", resp.StatusCode, err), unsent: resp.StatusCode == http.StatusServiceUnavailable}
+	}
+	if resp.Header.Get(tool.RefusedHeader) != "" {
+		return &down{cause: fmt.Errorf("it refuses our token: %s", f.Message), unsent: true}
 	}
 	return &f
 }
@@ -387,12 +392,23 @@ func (r *releasing) Close() error {
 // Call sends in and decodes the answer: the form for a neighbour's own operations.
 // It returns what Do returns.
 func Call[In, Out any](ctx context.Context, c *Client, path string, retry bool, in In) (Out, error) {
+	return call[In, Out](ctx, c, Request{Path: path, Retry: retry}, in)
+}
+
+// CallFor is Call for an operation that needs to know for whom it is: the neighbour is shown
+// the token of the caller of ctx, if it came with one.
+func CallFor[In, Out any](ctx context.Context, c *Client, path string, retry bool, in In) (Out, error) {
+	return call[In, Out](ctx, c, Request{Path: path, Retry: retry, Show: true}, in)
+}
+
+func call[In, Out any](ctx context.Context, c *Client, r Request, in In) (Out, error) {
 	var out Out
 	body, err := json.Marshal(in)
 	if err != nil {
 		return out, fmt.Errorf("remote %s: %w", c.service, err)
 	}
-	response, err := c.Do(ctx, Request{Path: path, Body: body, Retry: retry})
+	r.Body = body
+	response, err := c.Do(ctx, r)
 	if err != nil {
 		return out, err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/go-kit/kit/sd"
 
 	"hub.internal/pkg/caller"
+	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/hubtest/servers"
@@ -105,13 +106,11 @@ func free(t testing.TB) string {
 	return fmt.Sprintf("127.0.0.1:%d", port)
 }
 
-func keys(t testing.TB) *caller.Keys {
+// keys are the gateway's, which calls here, and theirs those of the service that it calls.
+func keys(t testing.TB) *caller.Keys { t.Helper(); return callertest.Keys(t, caller.Gateway) }
+func theirs(t testing.TB) *caller.Keys {
 	t.Helper()
-	k, err := caller.NewKeys([]string{"0123456789abcdef0123456789abcdef"}, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
+	return callertest.Keys(t, "query", caller.Gateway, "authoring")
 }
 
 func newClient(t testing.TB, concurrency int, addrs ...string) *remote.Client {
@@ -565,7 +564,7 @@ func TestFaultSurvivesTheHop(t *testing.T) {
 // TestAnswerAndRequestTravelWhole uses the real other end: tool.Handler.
 func TestAnswerAndRequestTravelWhole(t *testing.T) {
 	t.Parallel()
-	k := keys(t)
+	k := theirs(t)
 	who := caller.Caller{Kind: caller.Key, Service: "svc", ExternalUserID: "ext", CredentialID: "ak_1", Scopes: []string{"query"}, RequestID: "req_1"}
 	mux := http.NewServeMux()
 	mux.Handle("POST /internal/tools/x", tool.Handler(func(ctx context.Context, request any) (any, error) {
@@ -578,7 +577,7 @@ func TestAnswerAndRequestTravelWhole(t *testing.T) {
 			return nil, fmt.Errorf("caller %+v", got)
 		}
 		return &tool.Result{Head: tool.Head{Count: 7, Replayed: true}, Data: fmt.Appendf(nil, `{"key":%q,"input":%s}`, call.IdempotencyKey, call.Input)}, nil
-	}, "x", 1<<20, k, slog.New(slog.DiscardHandler)))
+	}, "x", caller.Agents(), 1<<20, k, slog.New(slog.DiscardHandler)))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	client := newClient(t, 0, strings.TrimPrefix(server.URL, "http://"))
@@ -590,6 +589,63 @@ func TestAnswerAndRequestTravelWhole(t *testing.T) {
 	b, err := io.ReadAll(response.Data)
 	if err != nil || string(b) != `{"key":"k 1","input":{"a": 1}}` || response.Count != 7 || !response.Replayed || response.Length != int64(len(b)) {
 		t.Errorf("%s, %+v, %v", b, response, err)
+	}
+}
+
+// TestATokenThatIsNotBelieved is no refusal of whoever calls: they have nothing to mend, and
+// another instance may have been told of the key already.
+func TestATokenThatIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	quiet := slog.New(slog.DiscardHandler)
+	answer := func(k *caller.Keys) http.HandlerFunc {
+		return tool.Authenticated(k, caller.Agents(), quiet, http.HandlerFunc(ok)).ServeHTTP
+	}
+	ctx := caller.With(t.Context(), caller.Caller{Kind: caller.Key})
+	deaf := start(t, "", answer(callertest.Keys(t, "query", "authoring")))
+	for name, r := range map[string]remote.Request{"read": read, "write": write} {
+		if _, err := do(ctx, newClient(t, 0, deaf.addr), r); !fault.Is(err, fault.DB) || strings.Contains(fault.From(err).Message, "token") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	both := newClient(t, 0, deaf.addr, start(t, "", answer(theirs(t))).addr)
+	for range 6 {
+		if _, err := do(ctx, both, write); err != nil {
+			t.Error(err)
+		}
+	}
+	if status, body := get(t, front(t, newClient(t, 0, deaf.addr), nil)); status != http.StatusServiceUnavailable || !strings.Contains(body, "E_DB") {
+		t.Errorf("a page: %d %s", status, body)
+	}
+}
+
+// TestWhoeverACallIsForIsShownWhenAsked: and not otherwise.
+func TestWhoeverACallIsForIsShownWhenAsked(t *testing.T) {
+	t.Parallel()
+	type out struct{ Kind, ID, Request string }
+	mux, quiet := http.NewServeMux(), slog.New(slog.DiscardHandler)
+	who := func(ctx context.Context, _ any) (out, error) {
+		c := caller.From(ctx)
+		return out{c.Kind, c.CredentialID, c.RequestID}, nil
+	}
+	tool.Operation(mux, "/internal/who", caller.Rule{"authoring": {caller.Service, caller.Key}}, 0, theirs(t), quiet, who)
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	authoring := callertest.Keys(t, "authoring", caller.Gateway)
+	c := remote.New(remote.Options{Service: "query", Instancer: sd.FixedInstancer{strings.TrimPrefix(server.URL, "http://")}, Keys: authoring, Logger: quiet})
+	t.Cleanup(c.Close)
+	agent := caller.Caller{Kind: caller.Key, CredentialID: "ak_1", RequestID: "req_1"}
+	ctx, err := authoring.Accept(t.Context(), callertest.Header(t, "authoring", agent), caller.Agents())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := remote.CallFor[any, out](ctx, c, "/internal/who", true, nil); err != nil || got != (out{caller.Key, "ak_1", "req_1"}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := remote.Call[any, out](ctx, c, "/internal/who", true, nil); err != nil || got != (out{caller.Service, "authoring", "req_1"}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := remote.CallFor[any, out](t.Context(), c, "/internal/who", true, nil); err != nil || got != (out{caller.Service, "authoring", ""}) {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 

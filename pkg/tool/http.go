@@ -30,14 +30,17 @@ const (
 	KeyHeader      = "Idempotency-Key"
 	ReplayedHeader = "Idempotent-Replayed"
 	ManifestPath   = "/internal/manifest"
-	callPath       = "/internal/tools/"
+	// RefusedHeader marks a fault that is about the internal token, not about the call: whoever
+	// called has nothing to mend.
+	RefusedHeader = "Hub-Refused"
+	callPath      = "/internal/tools/"
 )
 
 // Path is where a service serves a tool to its neighbours.
 func Path(name string) string { return callPath + name }
 
-// Mount serves the tools and the manifest on a service's internal listener. Each
-// call needs a valid internal token; mw wraps every tool, outermost first.
+// Mount serves the tools and the manifest on a service's internal listener: the tools for
+// agents, the manifest for the gateway. mw wraps every tool, outermost first.
 func Mount(mux *http.ServeMux, service string, tools []Tool, keys *caller.Keys, logger *slog.Logger, mw ...func(Spec) endpoint.Middleware) {
 	MountAs(mux, ManifestOf(service, tools), tools, keys, logger, mw...)
 }
@@ -49,9 +52,9 @@ func MountAs(mux *http.ServeMux, manifest Manifest, tools []Tool, keys *caller.K
 		for i := len(mw) - 1; i >= 0; i-- {
 			e = mw[i](t.Spec)(e)
 		}
-		mux.Handle("POST "+Path(t.Spec.Name), Handler(e, t.Spec.Name, t.Spec.MaxBody, keys, logger))
+		mux.Handle("POST "+Path(t.Spec.Name), Handler(e, t.Spec.Name, caller.Agents(), t.Spec.MaxBody, keys, logger))
 	}
-	mux.Handle("GET "+ManifestPath, Authenticated(keys, logger, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	mux.Handle("GET "+ManifestPath, Authenticated(keys, caller.Neighbour(caller.Gateway), logger, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(manifest)
 	})))
@@ -73,8 +76,8 @@ func Recover(logger *slog.Logger) endpoint.Middleware {
 	}
 }
 
-// Handler serves one endpoint of Call and Result.
-func Handler(e endpoint.Endpoint, name string, maxBody int64, keys *caller.Keys, logger *slog.Logger) http.Handler {
+// Handler serves one endpoint of Call and Result to those whom takes names.
+func Handler(e endpoint.Endpoint, name string, takes caller.Rule, maxBody int64, keys *caller.Keys, logger *slog.Logger) http.Handler {
 	decode := func(_ context.Context, r *http.Request) (any, error) {
 		body, err := ReadBody(r.Body, r.ContentLength, maxBody)
 		if err != nil {
@@ -95,7 +98,7 @@ func Handler(e endpoint.Endpoint, name string, maxBody int64, keys *caller.Keys,
 		_, _ = w.Write(r.Data)
 		return nil
 	}
-	return Authenticated(keys, logger, kithttp.NewServer(e, decode, encode, kithttp.ServerErrorEncoder(func(ctx context.Context, err error, w http.ResponseWriter) {
+	return Authenticated(keys, takes, logger, kithttp.NewServer(e, decode, encode, kithttp.ServerErrorEncoder(func(ctx context.Context, err error, w http.ResponseWriter) {
 		WriteFault(ctx, logger, w, err)
 	}), kithttp.ServerErrorHandler(ignore{})))
 }
@@ -134,17 +137,18 @@ func TooLarge(limit int64) error {
 		"violations": []schema.Violation{{Rule: "maxBytes", Message: "must have at most " + strconv.FormatInt(limit, 10) + " bytes"}}})
 }
 
-// Authenticated puts the token's caller, the trace and the deadline of a neighbour's
-// request into the context of next, and answers 401 without a valid token.
-func Authenticated(keys *caller.Keys, logger *slog.Logger, next http.Handler) http.Handler {
+// Authenticated puts the caller, the trace and the deadline of a neighbour's request into the
+// context of next. It answers 401 without a valid token, and 403 with that of somebody whom
+// takes does not name.
+func Authenticated(keys *caller.Keys, takes caller.Rule, logger *slog.Logger, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx := otel.GetTextMapPropagator().Extract(r.Context(), propagation.HeaderCarrier(r.Header))
-		c, err := keys.Verify(r.Header.Get(caller.Header))
+		ctx, err := keys.Accept(otel.GetTextMapPropagator().Extract(r.Context(), propagation.HeaderCarrier(r.Header)), r.Header, takes)
 		if err != nil {
-			WriteFault(ctx, logger, w, err)
+			logger.WarnContext(r.Context(), "internal token refused", "path", r.URL.Path, "peer", r.RemoteAddr, "error", err)
+			w.Header().Set(RefusedHeader, "token")
+			WriteFault(r.Context(), logger, w, err)
 			return
 		}
-		ctx = caller.With(ctx, c)
 		if ms, err := strconv.ParseInt(r.Header.Get(DeadlineHeader), 10, 64); err == nil {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(ctx, time.Duration(ms)*time.Millisecond)

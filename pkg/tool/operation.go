@@ -15,12 +15,13 @@ import (
 	"hub.internal/pkg/fault"
 )
 
-// Operation serves do at path for a service's neighbours: what remote.Call calls. Like a
-// tool it needs a valid internal token; unlike one it ignores members that it does not
-// know, because the JSON between services only grows and a neighbour may be ahead. Its
-// name in spans, metrics and messages is the path without /internal/ and with dots.
-// maxBody 0 means DefaultMaxBody; mw wraps the operation, outermost first.
-func Operation[In, Out any](mux *http.ServeMux, path string, maxBody int64, keys *caller.Keys, logger *slog.Logger, do func(context.Context, In) (Out, error), mw ...func(name string) endpoint.Middleware) {
+// Operation serves do at path for those of a service's neighbours whom takes names: what
+// remote.Call calls. Unlike a tool it ignores members that it does not know, because the
+// JSON between services only grows and a neighbour may be ahead. Its name in spans, metrics
+// and messages is the path without /internal/ and with dots. maxBody 0 means DefaultMaxBody;
+// mw wraps the operation, outermost first.
+func Operation[In, Out any](mux *http.ServeMux, path string, takes caller.Rule, maxBody int64, keys *caller.Keys, logger *slog.Logger,
+	do func(context.Context, In) (Out, error), mw ...func(name string) endpoint.Middleware) {
 	name := strings.ReplaceAll(strings.TrimPrefix(path, "/internal/"), "/", ".")
 	if maxBody == 0 {
 		maxBody = DefaultMaxBody
@@ -46,5 +47,5 @@ func Operation[In, Out any](mux *http.ServeMux, path string, maxBody int64, keys
 	for i := len(mw) - 1; i >= 0; i-- {
 		e = mw[i](name)(e)
 	}
-	mux.Handle("POST "+path, Handler(e, name, maxBody, keys, logger))
+	mux.Handle("POST "+path, Handler(e, name, takes, maxBody, keys, logger))
 }

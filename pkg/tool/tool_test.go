@@ -18,6 +18,7 @@ import (
 	"github.com/go-kit/kit/endpoint"
 
 	"hub.internal/pkg/caller"
+	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
@@ -139,23 +140,18 @@ func TestResult(t *testing.T) {
 
 // service is a mounted tool behind a real listener.
 type service struct {
-	url  string
-	keys *caller.Keys
-	log  *bytes.Buffer
+	url string
+	log *bytes.Buffer
 }
 
 func serve(t *testing.T, tools []tool.Tool, mw ...func(tool.Spec) endpoint.Middleware) service {
 	t.Helper()
-	keys, err := caller.NewKeys([]string{"0123456789abcdef0123456789abcdef"}, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var log bytes.Buffer
 	mux := http.NewServeMux()
-	tool.Mount(mux, "speaker", tools, keys, slog.New(slog.NewJSONHandler(&log, nil)), mw...)
+	tool.Mount(mux, "speaker", tools, callertest.Keys(t, "speaker", caller.Gateway, "authoring"), slog.New(slog.NewJSONHandler(&log, nil)), mw...)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
-	return service{server.URL, keys, &log}
+	return service{server.URL, &log}
 }
 
 func (s service) do(t *testing.T, method, path string, body io.Reader, headers ...string) (*http.Response, string) {
@@ -164,11 +160,11 @@ func (s service) do(t *testing.T, method, path string, body io.Reader, headers .
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, err := s.keys.Mint(caller.Caller{Kind: caller.Key, CredentialID: "ak_1", RequestID: "req_1"})
-	if err != nil {
-		t.Fatal(err)
+	who := caller.Caller{Kind: caller.Key, CredentialID: "ak_1", RequestID: "req_1"}
+	if path == tool.ManifestPath {
+		who = caller.Itself(caller.Gateway)
 	}
-	r.Header.Set(caller.Header, token)
+	r.Header = callertest.Header(t, "speaker", who)
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
@@ -223,6 +219,42 @@ func TestTokenIsRequired(t *testing.T) {
 	if called {
 		t.Error("the tool ran without a token")
 	}
+}
+
+// TestOnlyTheGatewaySaysWhoCalls tries what others may send in its place, and whom else it may
+// present.
+func TestOnlyTheGatewaySaysWhoCalls(t *testing.T) {
+	called := false
+	s := serve(t, []tool.Tool{tool.New(declaration(nil), func(ctx context.Context, i in) (out, error) { called = true; return say(ctx, i) })})
+	attempt := func(name, method, path string, h http.Header, status int) {
+		t.Helper()
+		resp, body := s.do(t, method, path, strings.NewReader(`{"name":"x"}`), caller.Header, h.Get(caller.Header), caller.ShownHeader, h.Get(caller.ShownHeader))
+		if resp.StatusCode != status || (resp.Header.Get(tool.RefusedHeader) == "") != (status == 200) {
+			t.Errorf("%s at %s: %s %s", name, path, resp.Status, body)
+		}
+	}
+	agent := caller.Caller{Kind: caller.Key, CredentialID: "ak_1"}
+	for _, f := range callertest.Forgeries("speaker", agent, "authoring", "speaker") {
+		attempt(f.Name, http.MethodPost, tool.Path("say"), f.Header, 401)
+	}
+	for _, f := range callertest.Forgeries("speaker", caller.Itself(caller.Gateway), "authoring", "speaker") {
+		attempt(f.Name, http.MethodGet, tool.ManifestPath, f.Header, 401)
+	}
+	for kind, status := range map[string]int{caller.User: 403, caller.Visitor: 403, caller.Service: 403} {
+		attempt(kind, http.MethodPost, tool.Path("say"), callertest.Header(t, "speaker", caller.Caller{Kind: kind}), status)
+	}
+	for kind, status := range map[string]int{caller.User: 403, caller.Visitor: 403, caller.Key: 403, caller.App: 403, caller.Service: 200} {
+		attempt(kind, http.MethodGet, tool.ManifestPath, callertest.Header(t, "speaker", caller.Caller{Kind: kind}), status)
+	}
+	attempt("authoring", http.MethodPost, tool.Path("say"), callertest.HeaderOf(t, "authoring", "speaker"), 403)
+	attempt("authoring", http.MethodGet, tool.ManifestPath, callertest.HeaderOf(t, "authoring", "speaker"), 403)
+	if called {
+		t.Error("the tool ran")
+	}
+	if log := s.log.String(); !strings.Contains(log, "internal token refused") || !strings.Contains(log, "unknown kid") {
+		t.Errorf("nothing tells why: %s", log)
+	}
+	attempt("an app", http.MethodPost, tool.Path("say"), callertest.Header(t, "speaker", caller.Caller{Kind: caller.App}), 200)
 }
 
 func TestManifest(t *testing.T) {

@@ -1,7 +1,8 @@
 // Package web is what the console's pages have in common: layout, assets, forms, flash
 // messages, security headers, and the user of the session as the gateway's internal token
 // names them. Pages are html/template and work without JavaScript. It refuses to have a page
-// of its own, and to authenticate: a request without a valid internal token gets nothing.
+// of its own, and to authenticate: a request without the gateway's word for a user or a visitor
+// gets nothing.
 package web
 
 import (
@@ -109,12 +110,12 @@ func (s *Site) Handle(mux *http.ServeMux, pattern string, h Handler) {
 
 // HandleUpTo is Handle for a page that takes a body of up to limit bytes: an upload.
 func (s *Site) HandleUpTo(mux *http.ServeMux, pattern string, limit int64, h Handler) {
-	mux.Handle(pattern, tool.Authenticated(s.o.Keys, s.o.Logger, s.page(limit, h)))
+	mux.Handle(pattern, tool.Authenticated(s.o.Keys, caller.Browsers(), s.o.Logger, s.page(limit, h)))
 }
 
 // Mount serves the assets. The gateway finds them by Routes.
 func (s *Site) Mount(mux *http.ServeMux) {
-	mux.Handle("GET "+s.assets.prefix, tool.Authenticated(s.o.Keys, s.o.Logger, s.assets))
+	mux.Handle("GET "+s.assets.prefix, tool.Authenticated(s.o.Keys, caller.Browsers(), s.o.Logger, s.assets))
 }
 
 // Assets serves the files of the layout without asking for a token.

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"hub.internal/pkg/caller"
+	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/web"
@@ -34,9 +35,8 @@ var pages = fstest.MapFS{
 
 // desk is a site with pages that misbehave on demand.
 type desk struct {
-	mux  *http.ServeMux
-	keys *caller.Keys
-	log  *bytes.Buffer
+	mux *http.ServeMux
+	log *bytes.Buffer
 }
 
 type data struct {
@@ -47,12 +47,8 @@ type data struct {
 
 func newDesk(t *testing.T) *desk {
 	t.Helper()
-	keys, err := caller.NewKeys([]string{strings.Repeat("k", 32)}, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := &desk{http.NewServeMux(), keys, &bytes.Buffer{}}
-	site, err := web.New(web.Options{Service: "desk", Pages: pages, Keys: keys, Logger: slog.New(slog.NewTextHandler(d.log, nil)),
+	d := &desk{http.NewServeMux(), &bytes.Buffer{}}
+	site, err := web.New(web.Options{Service: "desk", Pages: pages, Keys: callertest.Keys(t, "desk", caller.Gateway, "query"), Logger: slog.New(slog.NewTextHandler(d.log, nil)),
 		Assets: fstest.MapFS{"own.css": {Data: []byte("b{}")}}})
 	if err != nil {
 		t.Fatal(err)
@@ -111,11 +107,7 @@ var user = caller.Caller{Kind: caller.User, HubUser: "usr_1", Email: "ada@exampl
 func (d *desk) do(t *testing.T, who caller.Caller, method, path, body string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	req := httptest.NewRequest(method, path, strings.NewReader(body))
-	token, err := d.keys.Mint(who)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set(caller.Header, token)
+	req.Header = callertest.Header(t, "desk", who)
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	for i := 0; i+1 < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
@@ -196,6 +188,17 @@ func TestFailures(t *testing.T) {
 	d.mux.ServeHTTP(bare, httptest.NewRequest("GET", "/page", nil))
 	if bare.Code != 401 {
 		t.Errorf("without a token: %d", bare.Code)
+	}
+	for _, path := range []string{"/page", "/assets/desk/000000000000/own.css"} {
+		for _, f := range append(callertest.Forgeries("desk", user, "query", "desk"),
+			callertest.Forgery{Name: "an agent", Header: callertest.Header(t, "desk", caller.Caller{Kind: caller.Key, Roles: user.Roles, HubUser: user.HubUser})},
+			callertest.Forgery{Name: "a neighbour", Header: callertest.HeaderOf(t, "query", "desk")}) {
+			req, w := httptest.NewRequest("GET", path, nil), httptest.NewRecorder()
+			req.Header = f.Header
+			if d.mux.ServeHTTP(w, req); w.Code != 401 && w.Code != 403 {
+				t.Errorf("%s at %s: %d", f.Name, path, w.Code)
+			}
+		}
 	}
 }
 

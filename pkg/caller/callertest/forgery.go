@@ -1,0 +1,198 @@
+package callertest
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"hub.internal/pkg/caller"
+)
+
+// Forgery is what somebody sends who wants to pass for another.
+type Forgery struct {
+	Name   string
+	Header http.Header
+}
+
+// Token is a token to be made, right or wrong.
+type Token struct {
+	// Key signs it, and KeyID names the key that it claims.
+	Key    any
+	KeyID  string
+	Method jwt.SigningMethod
+	Claims map[string]any
+	// Proof is what follows the signature; "" leaves it out.
+	Proof string
+}
+
+// NewToken is a good one: of the process, for the audience, speaking for c.
+func NewToken(process, audience string, c caller.Caller) Token {
+	c.RequestID = ""
+	claims := map[string]any{}
+	b, err := json.Marshal(c)
+	if err == nil {
+		err = json.Unmarshal(b, &claims)
+	}
+	if err != nil {
+		panic(err)
+	}
+	proof := rand.Text()
+	now := time.Now()
+	maps.Copy(claims, map[string]any{"iss": process, "aud": audience, "iat": now.Unix(), "exp": now.Add(time.Minute).Unix(), "prf": proofHash(proof)})
+	key := private(process)
+	return Token{Key: key, KeyID: keyID(key.Public().(ed25519.PublicKey)), Method: jwt.SigningMethodEdDSA, Claims: claims, Proof: proof}
+}
+
+// With is the token with other claims; one that is nil is left out.
+func (t Token) With(claims map[string]any) Token {
+	t.Claims = maps.Clone(t.Claims)
+	for name, value := range claims {
+		if t.Claims[name] = value; value == nil {
+			delete(t.Claims, name)
+		}
+	}
+	return t
+}
+
+// By is the token signed with the key of another process, under the id of either.
+func (t Token) By(process, keyOf string) Token {
+	t.Key, t.KeyID = private(process), keyID(private(keyOf).Public().(ed25519.PublicKey))
+	return t
+}
+
+// Signed is the JWT alone.
+func (t Token) Signed() string {
+	token := jwt.NewWithClaims(t.Method, jwt.MapClaims(t.Claims))
+	if token.Header["kid"] = t.KeyID; t.KeyID == "" {
+		delete(token.Header, "kid")
+	}
+	signed, err := token.SignedString(t.Key)
+	if err != nil {
+		panic(err)
+	}
+	return signed
+}
+
+// String is the JWT with its proof.
+func (t Token) String() string {
+	if t.Proof == "" {
+		return t.Signed()
+	}
+	return t.Signed() + "~" + t.Proof
+}
+
+func proofHash(proof string) string {
+	sum := sha256.Sum256([]byte(proof))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+func keyID(public ed25519.PublicKey) string {
+	sum := sha256.Sum256(public)
+	return hex.EncodeToString(sum[:16])
+}
+
+// Forgeries are the ways in which others may try to pass for who, whom only the gateway may
+// present to the audience: other keys, other claims, other algorithms, tokens that are good
+// elsewhere, and tokens of the other services with and without one that they were shown.
+func Forgeries(audience string, who caller.Caller, others ...string) (all []Forgery) {
+	good := NewToken(caller.Gateway, audience, who)
+	add := func(name string, t Token) {
+		all = append(all, Forgery{name, http.Header{caller.Header: {t.String()}}})
+	}
+	shown := func(name, presenter string, token string) {
+		h := http.Header{caller.Header: {NewToken(presenter, audience, caller.Itself(presenter)).String()}}
+		h.Set(caller.ShownHeader, token)
+		all = append(all, Forgery{name, h})
+	}
+	for _, other := range append([]string{"a stranger"}, others...) {
+		add("signed by "+other, good.By(other, other))
+		add("signed by "+other+" in its own name", good.By(other, other).With(map[string]any{"iss": other}))
+		add("signed by "+other+" under the gateway's key id", good.By(other, caller.Gateway))
+		add("signed by the gateway under the key id of "+other, good.By(caller.Gateway, other))
+	}
+	for _, other := range others {
+		itself := NewToken(other, audience, caller.Itself(other))
+		add(other+" with roles and scopes", itself.With(map[string]any{"rol": who.Roles, "scp": who.Scopes, "usr": "usr_1"}))
+		add(other+" as the service gateway", itself.With(map[string]any{"svc": caller.Gateway, "cid": caller.Gateway}))
+		add(other+" as the gateway", NewToken(other, audience, caller.Itself(caller.Gateway)).With(map[string]any{"iss": caller.Gateway}))
+		if other == audience {
+			continue
+		}
+		add("a token of the gateway for "+other, NewToken(caller.Gateway, other, who))
+		// What a service could have caught, or make up, and show beside a good token of its own.
+		shown(other+" shows a token for the audience", other, good.Signed())
+		shown(other+" shows what it has signed", other, NewToken(other, other, who).Signed())
+		shown(other+" shows what it has signed as the gateway", other, NewToken(other, other, who).With(map[string]any{"iss": caller.Gateway}).Signed())
+		shown(other+" shows a token with its proof", other, NewToken(caller.Gateway, other, who).String())
+		shown(other+" shows the gateway's own token", other, NewToken(caller.Gateway, other, caller.Itself(caller.Gateway)).Signed())
+		shown(other+" shows nonsense", other, "x")
+		for _, third := range others {
+			if third != other {
+				shown(other+" shows a token for "+third, other, NewToken(caller.Gateway, third, who).Signed())
+			}
+		}
+	}
+	public := private(caller.Gateway).Public().(ed25519.PublicKey)
+	der, err := x509.MarshalPKIXPublicKey(public)
+	if err != nil {
+		panic(err)
+	}
+	encoded := base64.StdEncoding.EncodeToString(der)
+	for name, secret := range map[string][]byte{"bytes": public, "DER": der, "base64": []byte(encoded),
+		"PEM": []byte("-----BEGIN PUBLIC KEY-----\n" + encoded + "\n-----END PUBLIC KEY-----\n")} {
+		t := good
+		t.Method, t.Key = jwt.SigningMethodHS256, secret
+		add("HS256 with the public key as "+name, t)
+	}
+	none := good
+	none.Method, none.Key = jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType
+	add("no signature", none)
+	now := time.Now()
+	for name, claims := range map[string]map[string]any{
+		"expired":              {"iat": now.Add(-2 * time.Minute).Unix(), "exp": now.Add(-time.Minute).Unix()},
+		"living too long":      {"exp": now.Add(62 * time.Second).Unix()},
+		"living for an hour":   {"exp": now.Add(time.Hour).Unix()},
+		"from the future":      {"iat": now.Add(time.Minute).Unix(), "exp": now.Add(2 * time.Minute).Unix()},
+		"without an end":       {"exp": nil},
+		"without a beginning":  {"iat": nil},
+		"without an issuer":    {"iss": nil},
+		"another issuer":       {"iss": "hub"},
+		"without an audience":  {"aud": nil},
+		"two audiences":        {"aud": []string{audience, "another"}},
+		"every audience":       {"aud": "*"},
+		"without a kind":       {"kind": nil},
+		"an unknown kind":      {"kind": "root"},
+		"another service":      {"kind": caller.Service, "svc": "another"},
+		"without a proof":      {"prf": nil},
+		"an empty proof":       {"prf": ""},
+	} {
+		add(name, good.With(claims))
+	}
+	bare, wrong, empty := good, good, good
+	bare.Proof, wrong.Proof, empty.KeyID = "", rand.Text(), ""
+	add("only to be shown", bare)
+	add("another proof", wrong)
+	add("without a key id", empty)
+	signed := good.Signed()
+	parts := strings.Split(signed, ".")
+	for name, token := range map[string]string{
+		"an empty proof after it": signed + "~", "cut": signed[:len(signed)-2] + "~" + good.Proof, "other payload": parts[0] + "." + parts[1] + "A." + parts[2] + "~" + good.Proof,
+		"no signature at all": parts[0] + "." + parts[1] + ".~" + good.Proof, "dots": strings.Repeat(".", 20_000), "nonsense": "x~y",
+	} {
+		all = append(all, Forgery{name, http.Header{caller.Header: {token}}})
+	}
+	all = append(all, Forgery{"nothing", http.Header{}}, Forgery{"only a shown token", http.Header{caller.ShownHeader: {signed}}},
+		Forgery{"only a shown token with its proof", http.Header{caller.ShownHeader: {good.String()}}},
+		Forgery{"shown beside a token of the gateway", http.Header{caller.Header: {NewToken(caller.Gateway, audience, caller.Itself(caller.Gateway)).String()}, caller.ShownHeader: {signed}}})
+	return all
+}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net/http"
 	"sync"
@@ -88,7 +89,7 @@ func readHub(w *workload, data []byte) ([][]string, error) {
 // serviceTarget is the query service alone, on its internal listener: what the gateway
 // adds is the difference.
 func serviceTarget(s *stack) target {
-	token := &tokens{secret: s.secret("internal")}
+	token := &tokens{key: s.signing("gateway")}
 	return target{name: "service", processes: []string{"query", "postgres"}, own: 1, has: always, read: readHub,
 		open: func(w *workload) (session, error) {
 			if _, err := token.get(); err != nil {
@@ -121,9 +122,10 @@ func (c *serviceSession) call(i int) ([]byte, error) {
 	return c.send(c.requests[i])
 }
 
-// tokens mints internal tokens as the gateway does, and keeps each for half of its life.
+// tokens speaks for an agent as the gateway does, with its key, and keeps what it has said for
+// half of the time that the gateway does.
 type tokens struct {
-	secret string
+	key caller.SigningKey
 
 	mu     sync.Mutex
 	token  string
@@ -133,14 +135,17 @@ type tokens struct {
 func (t *tokens) get() (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if time.Since(t.minted) < 30*time.Second {
+	if time.Since(t.minted) < 10*time.Second {
 		return t.token, nil
 	}
-	keys, err := caller.NewKeys([]string{t.secret}, time.Now)
+	keys, err := caller.NewKeys(caller.Gateway, t.key, caller.TrustedKeys{}, time.Now)
 	if err != nil {
 		return "", err
 	}
 	t.minted = time.Now()
-	t.token, err = keys.Mint(caller.Caller{Kind: caller.Key, Service: "hub-bench", ExternalUserID: "bench", CredentialID: "bench", Scopes: []string{"explore", "sql", "query"}, RequestID: "bench"})
+	h := http.Header{}
+	err = keys.Present(caller.With(context.Background(), caller.Caller{Kind: caller.Key, Service: "hub-bench", ExternalUserID: "bench", CredentialID: "bench",
+		Scopes: []string{"explore", "sql", "query"}}), h, "query", false)
+	t.token = h.Get(caller.Header)
 	return t.token, err
 }

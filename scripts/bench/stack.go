@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"hub.internal/pkg/caller"
 	"hub.internal/pkg/hubtest/servers"
 	"hub.internal/pkg/postgres"
 )
@@ -35,6 +36,7 @@ type stack struct {
 	redis    *servers.Redis
 	source   servers.Source
 	secrets  map[string]string
+	keys     map[string]caller.SigningKey
 	addr     map[string]string // host:port of each service, and gateway-ops
 	services map[string]*servers.Process
 	closers  []func()
@@ -54,7 +56,7 @@ func startStack(ctx context.Context, o options, say func(string, ...any)) (s *st
 	if missing := servers.Missing(); len(missing) > 0 {
 		return nil, fmt.Errorf("these servers are not installed: %s; `make servers` installs them", strings.Join(missing, ", "))
 	}
-	s = &stack{options: o, secrets: map[string]string{}, addr: map[string]string{}, services: map[string]*servers.Process{},
+	s = &stack{options: o, secrets: map[string]string{}, keys: map[string]caller.SigningKey{}, addr: map[string]string{}, services: map[string]*servers.Process{},
 		pids: map[string]int{}, startTimes: map[string]time.Duration{}, rssAtStart: map[string]int64{}}
 	if err := s.makeDirs(); err != nil {
 		return nil, err
@@ -110,6 +112,23 @@ func (s *stack) secret(name string) string {
 		s.secrets[name] = rand.Text() + rand.Text()
 	}
 	return s.secrets[name]
+}
+
+// signing is what a service signs with, the same throughout one run.
+func (s *stack) signing(name string) caller.SigningKey {
+	if _, made := s.keys[name]; !made {
+		s.keys[name] = caller.NewSigningKey()
+	}
+	return s.keys[name]
+}
+
+// trusted lists the public keys of all services.
+func (s *stack) trusted() string {
+	var list []string
+	for _, name := range programs {
+		list = append(list, s.signing(name).Trusted(name))
+	}
+	return strings.Join(list, " ")
 }
 
 // build builds the programs as `make up` does.
@@ -244,7 +263,7 @@ func (s *stack) environ(name string) []string {
 	env := []string{
 		"PATH=/usr/local/bin:/usr/bin:/bin", "HUB_ADDR=" + s.addr[name],
 		"HUB_DISCOVERY=static", "HUB_STATIC=auth=" + s.addr["auth"] + ",query=" + s.addr["query"],
-		"HUB_INTERNAL_KEYS=" + s.secret("internal"), "HUB_KEY_PEPPER=" + s.secret("pepper"),
+		"HUB_SIGNING_KEY=" + s.signing(name).Reveal(), "HUB_TRUSTED_KEYS=" + s.trusted(), "HUB_KEY_PEPPER=" + s.secret("pepper"),
 		"HUB_WRITE_STORE_URL=" + s.postgres.URL(postgres.ServiceRole(name), s.secret("store"), "hub"),
 		"HUB_MIGRATE_URL=" + s.postgres.URL(postgres.Owner, s.secret("store"), "hub"),
 		"HUB_REDIS_URL=" + s.redis.URL(0), "HUB_SOURCE_DSN=" + s.readerDSN(),

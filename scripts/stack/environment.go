@@ -28,11 +28,12 @@ type environment struct {
 // settings are the variables of one service. What the caller has set wins.
 func (e environment) settings(s service) map[string]string {
 	env := map[string]string{
-		"HUB_ADDR":          e.state.addr(s.name),
-		"HUB_DISCOVERY":     e.options.discovery,
-		"HUB_STATIC":        e.static(),
-		"HUB_INTERNAL_KEYS": e.state.secret("internal"),
-		"PATH":              "/usr/local/bin:/usr/bin:/bin",
+		"HUB_ADDR":         e.state.addr(s.name),
+		"HUB_DISCOVERY":    e.options.discovery,
+		"HUB_STATIC":       e.static(),
+		"HUB_SIGNING_KEY":  e.state.signing(s.name).Key,
+		"HUB_TRUSTED_KEYS": e.trusted(),
+		"PATH":             "/usr/local/bin:/usr/bin:/bin",
 	}
 	if e.options.discovery == "consul" {
 		env["HUB_CONSUL_ADDR"] = e.state.addr("consul")
@@ -90,7 +91,7 @@ func (e environment) overrides(s service) map[string]string {
 			if s.layer != layerEdge {
 				continue
 			}
-		case !strings.HasPrefix(name, "HUB_") || isOutput(name) || isOwn(name):
+		case !strings.HasPrefix(name, "HUB_") || isOutput(name) || isOwn(strings.TrimSuffix(name, "_FILE")):
 			continue
 		}
 		env[name] = value
@@ -100,7 +101,16 @@ func (e environment) overrides(s service) map[string]string {
 
 // isOwn names variables that differ from service to service, or speak to this program.
 func isOwn(name string) bool {
-	return slices.Contains([]string{"HUB_WRITE_STORE_URL", "HUB_MIGRATE_URL", "HUB_ADVERTISE", "HUB_CONSUL"}, name)
+	return slices.Contains([]string{"HUB_WRITE_STORE_URL", "HUB_MIGRATE_URL", "HUB_ADVERTISE", "HUB_CONSUL", "HUB_SIGNING_KEY", "HUB_TRUSTED_KEYS"}, name)
+}
+
+// trusted lists the public keys of all services.
+func (e environment) trusted() string {
+	var list []string
+	for _, s := range e.services {
+		list = append(list, e.state.signing(s.name).Trusted)
+	}
+	return strings.Join(list, " ")
 }
 
 func (e environment) static() string {

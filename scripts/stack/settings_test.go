@@ -1,16 +1,20 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"hub.internal/pkg/caller"
 )
 
-func testEnvironment(caller map[string]string) environment {
-	st := &state{Secrets: map[string]string{}, Ports: map[string]int{}, Keys: map[string]apiKey{}}
-	e := environment{layout: layout{"/repo"}, state: st, options: upOptions{discovery: "static"}, services: table[:3], caller: caller}
+func testEnvironment(variables map[string]string) environment {
+	st := &state{Secrets: map[string]string{}, Signing: map[string]signingKey{}, Ports: map[string]int{}, Keys: map[string]apiKey{}}
+	e := environment{layout: layout{"/repo"}, state: st, options: upOptions{discovery: "static"}, services: table[:3], caller: variables}
 	if err := st.choosePorts(portNames(e), func(int) bool { return true }); err != nil {
 		panic(err)
 	}
@@ -24,13 +28,26 @@ func TestSettingsOfServices(t *testing.T) {
 		{"gateway's address", gateway["HUB_ADDR"], "127.0.0.1:8080"},
 		{"gateway's catalog", gateway["HUB_CATALOG"], "/repo/deploy/catalog.json"},
 		{"the list of neighbours", gateway["HUB_STATIC"], "auth=" + auth["HUB_ADDR"] + ",query=" + query["HUB_ADDR"]},
-		{"the internal key", auth["HUB_INTERNAL_KEYS"], query["HUB_INTERNAL_KEYS"]},
+		{"whom they believe", auth["HUB_TRUSTED_KEYS"], query["HUB_TRUSTED_KEYS"]},
 		{"gateway's pepper", gateway["HUB_KEY_PEPPER"], ""},
 		{"auth's source", auth["HUB_SOURCE_DSN"], ""},
 		{"gateway's URL", e.gatewayURL(), "http://127.0.0.1:8080"},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s = %q, want %q", c.what, c.got, c.want)
+		}
+	}
+	if auth["HUB_SIGNING_KEY"] == query["HUB_SIGNING_KEY"] || strings.Count(query["HUB_TRUSTED_KEYS"], "=MCow") != 3 {
+		t.Errorf("query believes %s", query["HUB_TRUSTED_KEYS"])
+	}
+	for i, env := range []map[string]string{gateway, auth, query} {
+		var signing caller.SigningKey
+		var trusted caller.TrustedKeys
+		if err := errors.Join(signing.UnmarshalText([]byte(env["HUB_SIGNING_KEY"])), trusted.UnmarshalText([]byte(env["HUB_TRUSTED_KEYS"]))); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := caller.NewKeys(table[i].name, signing, trusted, time.Now); err != nil {
+			t.Error(err)
 		}
 	}
 	if url := query["HUB_WRITE_STORE_URL"]; !strings.HasPrefix(url, "postgres://hub_query:") {
@@ -60,13 +77,13 @@ func TestMailGoesToTheSinkUnlessTheCallerNamesAServer(t *testing.T) {
 func TestTheCallersVariablesWin(t *testing.T) {
 	e := testEnvironment(map[string]string{
 		"HUB_LOG_LEVEL": "debug", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://x", "MCP_MAX_ROW_LIMIT": "5",
-		"HUB_ADDR": "0.0.0.0:9000", "HUB_INTERNAL_KEYS_FILE": "/keys",
+		"HUB_ADDR": "0.0.0.0:9000", "HUB_KEY_PEPPER_FILE": "/pepper", "HUB_SIGNING_KEY_FILE": "stale", "HUB_TRUSTED_KEYS": "stale",
 		"HUB_WRITE_STORE_URL": "stale", "HUB_REDIS_URL": "stale", "HUB_SOURCE_DSN": "stale", "HUB_URL": "stale", // from an old dev.env
 		"EDITOR": "vi",
 	})
 	gateway, query := e.settings(table[0]), e.settings(table[2])
 	for name, want := range map[string]string{
-		"HUB_LOG_LEVEL": "debug", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://x", "MCP_MAX_ROW_LIMIT": "5", "HUB_INTERNAL_KEYS_FILE": "/keys", "HUB_INTERNAL_KEYS": "",
+		"HUB_LOG_LEVEL": "debug", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://x", "MCP_MAX_ROW_LIMIT": "5", "HUB_KEY_PEPPER_FILE": "/pepper", "HUB_KEY_PEPPER": "",
 	} {
 		if gateway[name] != want || query[name] != want {
 			t.Errorf("%s = %q and %q, want %q", name, gateway[name], query[name], want)
@@ -132,7 +149,7 @@ func TestSecretsStay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := s.secret("pepper")
+	first, signing := s.secret("pepper"), s.signing("query")
 	if err := s.save(); err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +157,7 @@ func TestSecretsStay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again.secret("pepper") != first || again.secret("other") == first {
+	if again.secret("pepper") != first || again.secret("other") == first || again.signing("query") != signing || again.signing("auth") == signing {
 		t.Error("a secret changed over a restart, or two are the same")
 	}
 }

@@ -5,12 +5,15 @@ import (
 	"encoding/hex"
 	"fmt"
 
+	"hub.internal/pkg/caller"
 	"hub.internal/pkg/hubtest/servers"
 )
 
 // state is what has to stay the same from one start to the next.
 type state struct {
 	Secrets map[string]string // made at the first use
+	// Signing are the services' signing keys, made at the first use.
+	Signing map[string]signingKey
 	Ports   map[string]int
 	Keys    map[string]apiKey // API keys by name, as auth issued them
 	// SampleLoaded is set when the sample data are in the source database, whole.
@@ -20,6 +23,9 @@ type state struct {
 	path string
 }
 
+// signingKey is what a service signs with, and how the others come to believe it.
+type signingKey struct{ Key, Trusted string }
+
 // apiKey is an issued key.
 type apiKey struct {
 	ID  string `json:"id"`
@@ -27,7 +33,7 @@ type apiKey struct {
 }
 
 func loadState(l layout) (*state, error) {
-	s := &state{Secrets: map[string]string{}, Ports: map[string]int{}, Keys: map[string]apiKey{}, path: l.state()}
+	s := &state{Secrets: map[string]string{}, Signing: map[string]signingKey{}, Ports: map[string]int{}, Keys: map[string]apiKey{}, path: l.state()}
 	return s, readJSON(s.path, s)
 }
 
@@ -41,6 +47,15 @@ func (s *state) secret(name string) string {
 		s.Secrets[name] = hex.EncodeToString(b)
 	}
 	return s.Secrets[name]
+}
+
+// signing is the key that a service signs with, the same at every start.
+func (s *state) signing(name string) signingKey {
+	if s.Signing[name].Key == "" {
+		key := caller.NewSigningKey()
+		s.Signing[name] = signingKey{Key: key.Reveal(), Trusted: key.Trusted(name)}
+	}
+	return s.Signing[name]
 }
 
 // preferred are the ports to try first. They lie below the range from which the kernel

@@ -56,7 +56,7 @@ type ResolveResponse struct {
 
 // MountPeople serves the internal operation on sessions.
 func MountPeople(mux *http.ServeMux, p *People, keys *caller.Keys, logger *slog.Logger) {
-	tool.Operation(mux, ResolvePath, 0, keys, logger, p.resolve, telemetry.Endpoint)
+	tool.Operation(mux, ResolvePath, caller.Neighbour(caller.Gateway), 0, keys, logger, p.resolve, telemetry.Endpoint)
 }
 
 func (p *People) resolve(ctx context.Context, in ResolveRequest) (ResolveResponse, error) {
@@ -70,7 +70,7 @@ func (p *People) resolve(ctx context.Context, in ResolveRequest) (ResolveRespons
 // Mount serves the manifest, the tools and the internal operations.
 func Mount(mux *http.ServeMux, s *Service, keys *caller.Keys, logger *slog.Logger) {
 	tool.MountAs(mux, Manifest(s), Tools(s), keys, logger, func(spec tool.Spec) endpoint.Middleware { return telemetry.Endpoint(spec.Name) })
-	tool.Operation(mux, VerifyPath, 0, keys, logger, s.verify, telemetry.Endpoint)
+	tool.Operation(mux, VerifyPath, caller.Neighbour(caller.Gateway), 0, keys, logger, s.verify, telemetry.Endpoint)
 }
 
 func (s *Service) verify(ctx context.Context, in VerifyRequest) (VerifyResponse, error) {

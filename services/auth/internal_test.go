@@ -14,6 +14,7 @@ import (
 	"github.com/go-kit/kit/sd"
 
 	"hub.internal/pkg/caller"
+	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/remote"
@@ -21,20 +22,14 @@ import (
 	"hub.internal/services/auth"
 )
 
-const internalKey = "internal-0123456789abcdef01234567"
-
-// serve mounts the desk's service and returns its URL and the tokens that it takes.
-func (d *desk) serve(t *testing.T) (url string, keys *caller.Keys) {
+// serve mounts the desk's service and returns its URL, and a token that it takes.
+func (d *desk) serve(t *testing.T) (url, token string) {
 	t.Helper()
-	keys, err := caller.NewKeys([]string{internalKey}, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
 	mux := http.NewServeMux()
-	auth.Mount(mux, d.Service, keys, d.config.Logger)
+	auth.Mount(mux, d.Service, callertest.Keys(t, "auth", caller.Gateway), d.config.Logger)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
-	return server.URL, keys
+	return server.URL, callertest.Header(t, "auth", caller.Itself(caller.Gateway)).Get(caller.Header)
 }
 
 func post(t *testing.T, url, token, body string) (int, http.Header, string) {
@@ -61,8 +56,8 @@ func post(t *testing.T, url, token, body string) (int, http.Header, string) {
 func TestVerifyOverTheWire(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	url, keys := d.serve(t)
-	client := remote.New(remote.Options{Service: "auth", Instancer: sd.FixedInstancer{strings.TrimPrefix(url, "http://")}, Keys: keys, Logger: slog.New(slog.DiscardHandler), Patience: hubtest.Patience})
+	url, _ := d.serve(t)
+	client := remote.New(remote.Options{Service: "auth", Instancer: sd.FixedInstancer{strings.TrimPrefix(url, "http://")}, Keys: callertest.Keys(t, caller.Gateway), Logger: slog.New(slog.DiscardHandler), Patience: hubtest.Patience})
 	t.Cleanup(client.Close)
 	type answer struct {
 		ID, Service, Status string
@@ -99,11 +94,7 @@ func TestVerifyOverTheWire(t *testing.T) {
 func TestVerifyWire(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	url, keys := d.serve(t)
-	token, err := keys.Mint(caller.Caller{Kind: caller.Service, Service: "gateway"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	url, token := d.serve(t)
 	k, secret := d.issue(t)
 	_, _, body := post(t, url, token, `{"key":"`+secret.Reveal()+`","added_later":[1]}`)
 	want := `{"id":"` + k.ID + `","service":"` + k.ID + `","scopes":["explore","query"],"limits":{"user_per_minute":120,"user_burst":60,"service_per_minute":1200,"service_burst":300},"status":"active","expires_at":null}`
@@ -145,18 +136,10 @@ func TestVerifyWire(t *testing.T) {
 
 func TestManifestIsServedWithoutTools(t *testing.T) {
 	t.Parallel()
-	keys, err := caller.NewKeys([]string{internalKey}, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
 	mux := http.NewServeMux()
-	auth.Mount(mux, auth.New(auth.Config{}), keys, slog.New(slog.DiscardHandler))
+	auth.Mount(mux, auth.New(auth.Config{}), callertest.Keys(t, "auth", caller.Gateway), slog.New(slog.DiscardHandler))
 	req := httptest.NewRequest(http.MethodGet, tool.ManifestPath, nil)
-	token, err := keys.Mint(caller.Caller{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set(caller.Header, token)
+	req.Header = callertest.Header(t, "auth", caller.Itself(caller.Gateway))
 	res := httptest.NewRecorder()
 	mux.ServeHTTP(res, req)
 	var m tool.Manifest
@@ -174,11 +157,7 @@ func TestStoreDown(t *testing.T) {
 	d.config.Logger = slog.New(slog.NewJSONHandler(&log, nil))
 	d.config.Store.(interface{ Close() }).Close()
 	d.Service = auth.New(d.config)
-	url, keys := d.serve(t)
-	token, err := keys.Mint(caller.Caller{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	url, token := d.serve(t)
 	status, _, body := post(t, url, token, `{"key":"`+secret.Reveal()+`"}`)
 	if status < 500 || strings.Contains(body+log.String(), secret.Reveal()[8:42]) || log.Len() == 0 {
 		t.Errorf("%d %s; log %s", status, body, &log)

@@ -20,6 +20,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"hub.internal/pkg/caller"
+	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/services/auth"
@@ -39,7 +40,6 @@ type hall struct {
 	clock *hubtest.Clock
 	log   *hubtest.Buffer
 	url   string
-	keys  *caller.Keys
 	ctx   context.Context
 }
 
@@ -59,19 +59,17 @@ func newHall(t *testing.T, sso ...auth.SingleSignOn) *hall {
 	if h.People, err = auth.NewPeople(auth.PeopleConfig{Store: store, Now: h.clock.Now, Logger: logger}); err != nil {
 		t.Fatal(err)
 	}
-	if h.keys, err = caller.NewKeys([]string{internalKey}, time.Now); err != nil {
-		t.Fatal(err)
-	}
+	keys := callertest.Keys(t, "auth", caller.Gateway)
 	var provider auth.SingleSignOn
 	if len(sso) > 0 {
 		provider = sso[0]
 	}
-	console, err := auth.NewConsole(h.People, provider, h.keys, logger)
+	console, err := auth.NewConsole(h.People, provider, keys, logger)
 	if err != nil {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	auth.MountPeople(mux, h.People, h.keys, logger)
+	auth.MountPeople(mux, h.People, keys, logger)
 	console.Mount(mux)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
@@ -543,14 +541,10 @@ func (h *hall) visit(t *testing.T, who caller.Caller, method, path string, form 
 	if err != nil {
 		t.Fatal(err)
 	}
+	req.Header = callertest.Header(t, "auth", who)
 	if form != nil {
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
-	token, err := h.keys.Mint(who)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set(caller.Header, token)
 	req.Header.Set("X-Forwarded-For", "192.0.2.7")
 	for i := 0; i+1 < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
@@ -763,16 +757,12 @@ func TestResolveOverTheWire(t *testing.T) {
 	h := newHall(t)
 	u := h.add(t, ada, "admin")
 	s, secret := h.signIn(t, ada)
-	token, err := h.keys.Mint(caller.Caller{Kind: caller.Service, Service: "gateway"})
-	if err != nil {
-		t.Fatal(err)
-	}
 	ask := func(body string) (int, string) {
 		req, err := http.NewRequestWithContext(t.Context(), "POST", h.url+auth.ResolvePath, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
-		req.Header.Set(caller.Header, token)
+		req.Header = callertest.Header(t, "auth", caller.Itself(caller.Gateway))
 		res, err := http.DefaultClient.Do(req)
 		if err != nil {
 			t.Fatal(err)

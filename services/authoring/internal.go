@@ -37,12 +37,16 @@ func Mount(mux *http.ServeMux, s *Service, keys *caller.Keys, logger *slog.Logge
 		mw = append(mw, log.Middleware(), log.Refusals)
 	}
 	tool.Mount(mux, "authoring", Tools(s), keys, logger, mw...)
-	tool.Operation(mux, DraftGetPath, 0, keys, logger, s.getDraft, telemetry.Endpoint)
-	tool.Operation(mux, DraftListPath, 0, keys, logger, s.pageDrafts, telemetry.Endpoint)
-	tool.Operation(mux, DraftTargetsPath, 0, keys, logger, s.pageTargets, telemetry.Endpoint)
-	tool.Operation(mux, DraftRecipientsPath, 0, keys, logger, s.pageRecipients, telemetry.Endpoint)
-	tool.Operation(mux, DraftTransitionPath, 0, keys, logger, s.transition, telemetry.Endpoint)
-	tool.Operation(mux, DraftProgressPath, 0, keys, logger, s.progress, telemetry.Endpoint)
+	review := caller.Neighbour("review-control")
+	tool.Operation(mux, DraftGetPath, review, 0, keys, logger, s.getDraft, telemetry.Endpoint)
+	tool.Operation(mux, DraftListPath, review, 0, keys, logger, s.pageDrafts, telemetry.Endpoint)
+	tool.Operation(mux, DraftTargetsPath, review, 0, keys, logger, s.pageTargets, telemetry.Endpoint)
+	tool.Operation(mux, DraftRecipientsPath, review, 0, keys, logger, s.pageRecipients, telemetry.Endpoint)
+	tool.Operation(mux, DraftProgressPath, review, 0, keys, logger, s.progress, telemetry.Endpoint)
+	// The history says who has moved a draft, and an agent may do less than a person: so it is
+	// shown for whom, where somebody has asked for it.
+	moves := caller.Rule{"review-control": {caller.Service, caller.Key, caller.App, caller.User}}
+	tool.Operation(mux, DraftTransitionPath, moves, 0, keys, logger, s.transition, telemetry.Endpoint)
 }
 
 // DraftRequest names a draft.

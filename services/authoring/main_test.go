@@ -18,6 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"hub.internal/pkg/caller"
+	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/remote"
@@ -30,21 +31,19 @@ import (
 
 func TestMain(m *testing.M) { hubtest.Main(m) }
 
-const internalKey = "internal-0123456789abcdef01234567"
-
 // house is the service on a store of its own, beside a query service that the test speaks for.
 type house struct {
 	t     testing.TB
 	db    hubtest.WriteStoreDB
 	store *postgres.Store
 	clock *hubtest.Clock
-	keys  *caller.Keys
 	// super reads and breaks what no role of Hub's may.
-	super  *pgxpool.Pool
-	url    string
-	client *remote.Client
-	query  *neighbour
-	logs   *bytes.Buffer
+	super *pgxpool.Pool
+	url   string
+	// client is the gateway's, review that of review-control.
+	client, review *remote.Client
+	query          *neighbour
+	logs           *bytes.Buffer
 }
 
 // neighbour is a query service that knows a few people.
@@ -110,9 +109,6 @@ func newHouseOn(t testing.TB, db hubtest.WriteStoreDB, policy ...authoring.Polic
 	t.Helper()
 	h := &house{t: t, db: db, clock: hubtest.NewClock(time.Time{}), query: &neighbour{}, logs: &bytes.Buffer{}}
 	var err error
-	if h.keys, err = caller.NewKeys([]string{internalKey}, time.Now); err != nil {
-		t.Fatal(err)
-	}
 	if h.store, err = postgres.Open(db.URL("authoring")); err != nil {
 		t.Fatal(err)
 	}
@@ -127,11 +123,12 @@ func newHouseOn(t testing.TB, db hubtest.WriteStoreDB, policy ...authoring.Polic
 	}
 	quiet := slog.New(slog.DiscardHandler)
 	queryMux := http.NewServeMux()
-	tool.Operation(queryMux, "/internal/recipients/check", 8<<20, h.keys, quiet, h.query.check, telemetry.Endpoint)
+	tool.Operation(queryMux, "/internal/recipients/check", caller.Neighbour("authoring"), 8<<20, callertest.Keys(t, "query", "authoring"), quiet, h.query.check, telemetry.Endpoint)
 	queryServer := httptest.NewServer(queryMux)
 	t.Cleanup(queryServer.Close)
 	h.query.url = queryServer.URL
-	query := h.remote("query", queryServer.URL)
+	keys := callertest.Keys(t, "authoring", caller.Gateway, "review-control")
+	query := h.remote("query", queryServer.URL, keys)
 	config := authoring.Config{Store: h.store, Recipients: authoring.Neighbour{Client: query}, Now: h.clock.Now}
 	if len(policy) > 0 {
 		config.Policy = policy[0]
@@ -139,16 +136,17 @@ func newHouseOn(t testing.TB, db hubtest.WriteStoreDB, policy ...authoring.Polic
 	mux := http.NewServeMux()
 	log := h.store.AuditLog(quiet)
 	t.Cleanup(func() { _ = log.Close(context.Background()) })
-	authoring.Mount(mux, authoring.New(config), h.keys, slog.New(slog.NewJSONHandler(h.logs, nil)), log)
+	authoring.Mount(mux, authoring.New(config), keys, slog.New(slog.NewJSONHandler(h.logs, nil)), log)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	h.url = server.URL
-	h.client = h.remote("authoring", server.URL)
+	h.client = h.remote("authoring", server.URL, callertest.Keys(t, caller.Gateway))
+	h.review = h.remote("authoring", server.URL, callertest.Keys(t, "review-control"))
 	return h
 }
 
-func (h *house) remote(service, url string) *remote.Client {
-	c := remote.New(remote.Options{Service: service, Instancer: sd.FixedInstancer{strings.TrimPrefix(url, "http://")}, Keys: h.keys, Logger: slog.New(slog.DiscardHandler), Patience: hubtest.Patience})
+func (h *house) remote(service, url string, keys *caller.Keys) *remote.Client {
+	c := remote.New(remote.Options{Service: service, Instancer: sd.FixedInstancer{strings.TrimPrefix(url, "http://")}, Keys: keys, Logger: slog.New(slog.DiscardHandler), Patience: hubtest.Patience})
 	h.t.Cleanup(c.Close)
 	return c
 }
@@ -236,11 +234,14 @@ func read(t testing.TB, f *fault.Error) (d details) {
 	return d
 }
 
-// operate calls an internal operation as a neighbour.
+// operate calls an internal operation as review-control, for a person where that is shown.
 func operate[Out any](h *house, path string, in any) (Out, error) {
-	ctx, cancel := context.WithTimeout(caller.With(h.t.Context(), caller.Caller{Kind: caller.User, HubUser: "ada"}), 5*hubtest.Patience)
+	ctx, cancel := context.WithTimeout(callertest.Called(h.t, "review-control", caller.Caller{Kind: caller.User, HubUser: "ada"}), 5*hubtest.Patience)
 	defer cancel()
-	return remote.Call[any, Out](ctx, h.client, path, false, in)
+	if path == authoring.DraftTransitionPath {
+		return remote.CallFor[any, Out](ctx, h.review, path, false, in)
+	}
+	return remote.Call[any, Out](ctx, h.review, path, false, in)
 }
 
 func must[T any](t testing.TB) func(T, error) T {

@@ -48,24 +48,9 @@ type Answer struct {
 	*remote.Response
 }
 
-// requestIDs are those that a caller may choose: 1..128 of [A-Za-z0-9._:-].
-func validRequestID(id string) bool {
-	if len(id) < 1 || len(id) > 128 {
-		return false
-	}
-	for i := range len(id) {
-		switch c := id[i]; {
-		case c >= 'A' && c <= 'Z', c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '.', c == '_', c == ':', c == '-':
-		default:
-			return false
-		}
-	}
-	return true
-}
-
 // requestID is the caller's X-Request-Id verbatim when it is fit, else a new one.
 func requestID(h http.Header) string {
-	if id := h.Get("X-Request-Id"); validRequestID(id) {
+	if id := h.Get("X-Request-Id"); caller.ValidRequestID(id) {
 		return id
 	}
 	return "req_" + ulid.Make().String()

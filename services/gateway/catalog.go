@@ -178,8 +178,7 @@ func (c *Catalog) Follow(ctx context.Context, client *remote.Client, service str
 func (c *Catalog) fetch(ctx context.Context, client *remote.Client, service string) error {
 	ctx, cancel := context.WithTimeout(ctx, manifestEvery)
 	defer cancel()
-	ctx = caller.With(ctx, caller.Caller{Kind: caller.Service, Service: "gateway"})
-	response, err := client.Do(ctx, remote.Request{Method: "GET", Path: tool.ManifestPath, Retry: true})
+	response, err := client.Do(caller.Alone(ctx, caller.Gateway), remote.Request{Method: "GET", Path: tool.ManifestPath, Retry: true})
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/go-kit/kit/sd"
 
 	"hub.internal/pkg/caller"
+	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/remote"
@@ -103,14 +104,11 @@ func newHouse(t *testing.T, options ...func(*gateway.Gateway)) *house {
 	t.Helper()
 	h := &house{clock: hubtest.NewClock(time.Time{}), ended: map[string]bool{}}
 	logger := slog.New(slog.DiscardHandler)
-	keys, err := caller.NewKeys([]string{strings.Repeat("k", 32)}, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	keys := callertest.Keys(t, caller.Gateway)
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("POST /internal/secret", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "SECRET") })
-	site, err := web.New(web.Options{Service: "desk", Keys: keys, Logger: logger})
+	site, err := web.New(web.Options{Service: "desk", Keys: callertest.Keys(t, "desk", caller.Gateway), Logger: logger})
 	if err != nil {
 		t.Fatal(err)
 	}

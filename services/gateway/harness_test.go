@@ -16,6 +16,7 @@ import (
 
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller"
+	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/remote"
@@ -70,10 +71,6 @@ func newEdge(t *testing.T, options ...func(*gateway.Gateway)) *edge {
 	t.Helper()
 	e := &edge{}
 	logger := slog.New(slog.DiscardHandler)
-	keys, err := caller.NewKeys([]string{strings.Repeat("k", 32)}, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
 	input := schema.Object(
 		schema.Required("text", schema.String("Any text.", schema.Length(1, 20))),
 		schema.Optional("limit", schema.Integer("A number.", schema.Range(1, 200), schema.Default(50))))
@@ -94,14 +91,14 @@ func newEdge(t *testing.T, options ...func(*gateway.Gateway)) *edge {
 		tool.New(tool.Declaration{Name: "store_echo", Category: tool.Author, Description: "Echoes and writes.", Scope: "author", Write: true, Input: input, Position: 2, MaxBody: 4096}, echo),
 	}
 	services := http.NewServeMux()
-	tool.Mount(services, "echo", tools, keys, logger)
+	tool.Mount(services, "echo", tools, callertest.Keys(t, "echo", caller.Gateway), logger)
 	services.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
-	services.Handle("POST /internal/apikeys/verify", tool.Authenticated(keys, logger, http.HandlerFunc(e.verify)))
+	services.Handle("POST /internal/apikeys/verify", tool.Authenticated(callertest.Keys(t, "auth", caller.Gateway), caller.Neighbour(caller.Gateway), logger, http.HandlerFunc(e.verify)))
 	server := httptest.NewServer(services)
 	t.Cleanup(server.Close)
 	clients := gateway.Clients{}
 	for _, name := range []string{"auth", "echo"} {
-		clients[name] = remote.New(remote.Options{Service: name, Instancer: sd.FixedInstancer{strings.TrimPrefix(server.URL, "http://")}, Keys: keys, Logger: logger, Patience: hubtest.Patience})
+		clients[name] = remote.New(remote.Options{Service: name, Instancer: sd.FixedInstancer{strings.TrimPrefix(server.URL, "http://")}, Keys: callertest.Keys(t, caller.Gateway), Logger: logger, Patience: hubtest.Patience})
 	}
 	t.Cleanup(clients.Close)
 	catalog := gateway.NewCatalog(logger)

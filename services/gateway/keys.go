@@ -68,8 +68,7 @@ func AskAuth(auth *remote.Client) func(context.Context, string) (APIKey, error) 
 		ExpiresAt *time.Time `json:"expires_at"`
 	}
 	return func(ctx context.Context, key string) (APIKey, error) {
-		ctx = caller.With(ctx, caller.Caller{Kind: caller.Service, Service: "gateway"})
-		a, err := remote.Call[question, answer](ctx, auth, "/internal/apikeys/verify", true, question{key})
+		a, err := remote.Call[question, answer](caller.Alone(ctx, caller.Gateway), auth, "/internal/apikeys/verify", true, question{key})
 		if err != nil {
 			return APIKey{}, err
 		}

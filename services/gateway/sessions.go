@@ -70,8 +70,7 @@ func AskAuthForSession(auth *remote.Client) func(context.Context, string) (Sessi
 		ExpiresAt time.Time `json:"expires_at"`
 	}
 	return func(ctx context.Context, secret string) (Session, error) {
-		ctx = caller.With(ctx, caller.Caller{Kind: caller.Service, Service: "gateway", RequestID: caller.From(ctx).RequestID})
-		a, err := remote.Call[question, answer](ctx, auth, "/internal/sessions/resolve", true, question{secret})
+		a, err := remote.Call[question, answer](caller.Alone(ctx, caller.Gateway), auth, "/internal/sessions/resolve", true, question{secret})
 		if err != nil {
 			return Session{}, err
 		}

@@ -75,9 +75,9 @@ type Recipients struct{ source RecipientSource }
 // NewRecipients returns a judge of recipients.
 func NewRecipients(source RecipientSource) *Recipients { return &Recipients{source} }
 
-// Mount serves the check for neighbours.
+// Mount serves the check for authoring.
 func (r *Recipients) Mount(mux *http.ServeMux, keys *caller.Keys, logger *slog.Logger) {
-	tool.Operation(mux, RecipientsPath, recipientsMaxBody, keys, logger, r.Check, telemetry.Endpoint)
+	tool.Operation(mux, RecipientsPath, caller.Neighbour("authoring"), recipientsMaxBody, keys, logger, r.Check, telemetry.Endpoint)
 }
 
 // Check names the targets that may not be written to. Addresses are compared without

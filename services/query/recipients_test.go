@@ -7,12 +7,11 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-kit/kit/sd"
 	"pgregory.net/rapid"
 
-	"hub.internal/pkg/caller"
+	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/remote"
@@ -38,15 +37,11 @@ func people(t *testing.T) *tools {
 func TestRecipients(t *testing.T) {
 	t.Parallel()
 	x := people(t)
-	keys, err := caller.NewKeys([]string{"internal-0123456789abcdef01234567"}, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
 	mux := http.NewServeMux()
-	query.NewRecipients(x.source).Mount(mux, keys, slog.New(slog.DiscardHandler))
+	query.NewRecipients(x.source).Mount(mux, callertest.Keys(t, "query", "authoring"), slog.New(slog.DiscardHandler))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
-	client := remote.New(remote.Options{Service: "query", Instancer: sd.FixedInstancer{strings.TrimPrefix(server.URL, "http://")}, Keys: keys, Logger: slog.New(slog.DiscardHandler), Patience: hubtest.Patience})
+	client := remote.New(remote.Options{Service: "query", Instancer: sd.FixedInstancer{strings.TrimPrefix(server.URL, "http://")}, Keys: callertest.Keys(t, "authoring"), Logger: slog.New(slog.DiscardHandler), Patience: hubtest.Patience})
 	t.Cleanup(client.Close)
 	check := func(targets ...query.Recipient) (query.RecipientsResponse, error) {
 		return remote.Call[query.RecipientsRequest, query.RecipientsResponse](t.Context(), client, query.RecipientsPath, true, query.RecipientsRequest{Targets: targets})

@@ -272,9 +272,9 @@ func (n Neighbour) Mails(ctx context.Context, id ID, indexes []int, each func(in
 	return nil
 }
 
-// Transition implements Drafts.
+// Transition implements Drafts. Authoring is shown who has asked for it.
 func (n Neighbour) Transition(ctx context.Context, id ID, from []Status, to Status, queuedAt *time.Time, operation string) error {
-	_, err := remote.Call[transitionRequest, nothing](ctx, n.Client, draftTransitionPath, true,
+	_, err := remote.CallFor[transitionRequest, nothing](ctx, n.Client, draftTransitionPath, true,
 		transitionRequest{draftRequest: draftRequest{id.String()}, From: from, To: to, QueuedAt: queuedAt, OperationID: operation})
 	return err
 }

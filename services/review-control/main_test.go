@@ -22,6 +22,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"hub.internal/pkg/caller"
+	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/remote"
@@ -33,8 +34,6 @@ import (
 )
 
 func TestMain(m *testing.M) { hubtest.Main(m) }
-
-const internalKey = "internal-0123456789abcdef01234567"
 
 // house is the service on a store of its own, beside an authoring service that the test
 // speaks for and an SMTP server that it plays.
@@ -60,9 +59,7 @@ func newHouse(t testing.TB, change ...func(*reviewcontrol.Config)) *house {
 	}
 	h := &house{t: t, db: db, clock: hubtest.NewClock(time.Time{}), sender: &sender{say: map[string][]answer{}}}
 	var err error
-	if h.keys, err = caller.NewKeys([]string{internalKey}, time.Now); err != nil {
-		t.Fatal(err)
-	}
+	h.keys = callertest.Keys(t, "review-control", caller.Gateway, "authoring")
 	if h.store, err = postgres.Open(db.URL("review-control"), 4); err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +70,7 @@ func newHouse(t testing.TB, change ...func(*reviewcontrol.Config)) *house {
 	t.Cleanup(h.super.Close)
 	// The audit log has partitions from this month on, and the clock stands in January 2026.
 	h.exec(`CREATE TABLE IF NOT EXISTS audit.calls_2026_01 PARTITION OF audit.calls FOR VALUES FROM ('2026-01-01 00:00:00+00') TO ('2026-02-01 00:00:00+00')`)
-	h.authoring = newAuthoring(t, h.keys, h.clock)
+	h.authoring = newAuthoring(t, h.clock)
 	h.service = h.another(change...)
 	mux := http.NewServeMux()
 	quiet := slog.New(slog.DiscardHandler)
@@ -83,13 +80,13 @@ func newHouse(t testing.TB, change ...func(*reviewcontrol.Config)) *house {
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	h.url = server.URL
-	h.client = h.remote("review-control", server.URL)
+	h.client = h.remote("review-control", server.URL, callertest.Keys(t, caller.Gateway))
 	return h
 }
 
 // another is a replica of the service.
 func (h *house) another(change ...func(*reviewcontrol.Config)) *reviewcontrol.Service {
-	config := reviewcontrol.Config{Store: h.store, Drafts: reviewcontrol.Neighbour{Client: h.remote("authoring", h.authoring.url)}, Sender: h.sender,
+	config := reviewcontrol.Config{Store: h.store, Drafts: reviewcontrol.Neighbour{Client: h.remote("authoring", h.authoring.url, h.keys)}, Sender: h.sender,
 		PublicURL: "https://hub.example", From: reviewcontrol.Address{Name: "Hub", Email: "hub@hub.example"}, Now: h.clock.Now}
 	for _, f := range change {
 		f(&config)
@@ -97,8 +94,8 @@ func (h *house) another(change ...func(*reviewcontrol.Config)) *reviewcontrol.Se
 	return reviewcontrol.New(config)
 }
 
-func (h *house) remote(service, url string) *remote.Client {
-	c := remote.New(remote.Options{Service: service, Instancer: sd.FixedInstancer{strings.TrimPrefix(url, "http://")}, Keys: h.keys, Logger: slog.New(slog.DiscardHandler), Patience: hubtest.Patience})
+func (h *house) remote(service, url string, keys *caller.Keys) *remote.Client {
+	c := remote.New(remote.Options{Service: service, Instancer: sd.FixedInstancer{strings.TrimPrefix(url, "http://")}, Keys: keys, Logger: slog.New(slog.DiscardHandler), Patience: hubtest.Patience})
 	h.t.Cleanup(c.Close)
 	return c
 }
@@ -363,15 +360,15 @@ type transition struct {
 	OperationID string     `json:"operation_id"`
 }
 
-func newAuthoring(t testing.TB, keys *caller.Keys, clock *hubtest.Clock) *authoring {
+func newAuthoring(t testing.TB, clock *hubtest.Clock) *authoring {
 	a := &authoring{clock: clock, drafts: map[string]*draftRow{}, operations: map[string]transition{}}
-	mux, quiet := http.NewServeMux(), slog.New(slog.DiscardHandler)
-	tool.Operation(mux, "/internal/drafts/get", 0, keys, quiet, a.get, telemetry.Endpoint)
-	tool.Operation(mux, "/internal/drafts/list", 0, keys, quiet, a.list, telemetry.Endpoint)
-	tool.Operation(mux, "/internal/drafts/targets", 0, keys, quiet, a.page, telemetry.Endpoint)
-	tool.Operation(mux, "/internal/drafts/recipients", 0, keys, quiet, a.recipients, telemetry.Endpoint)
-	tool.Operation(mux, "/internal/drafts/transition", 0, keys, quiet, a.transit, telemetry.Endpoint)
-	tool.Operation(mux, "/internal/drafts/progress", 0, keys, quiet, a.progress, telemetry.Endpoint)
+	mux, quiet, keys, review := http.NewServeMux(), slog.New(slog.DiscardHandler), callertest.Keys(t, "authoring", caller.Gateway, "review-control"), caller.Neighbour("review-control")
+	tool.Operation(mux, "/internal/drafts/get", review, 0, keys, quiet, a.get, telemetry.Endpoint)
+	tool.Operation(mux, "/internal/drafts/list", review, 0, keys, quiet, a.list, telemetry.Endpoint)
+	tool.Operation(mux, "/internal/drafts/targets", review, 0, keys, quiet, a.page, telemetry.Endpoint)
+	tool.Operation(mux, "/internal/drafts/recipients", review, 0, keys, quiet, a.recipients, telemetry.Endpoint)
+	tool.Operation(mux, "/internal/drafts/transition", caller.Rule{"review-control": {caller.Service, caller.Key, caller.App, caller.User}}, 0, keys, quiet, a.transit, telemetry.Endpoint)
+	tool.Operation(mux, "/internal/drafts/progress", review, 0, keys, quiet, a.progress, telemetry.Endpoint)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	a.url = server.URL

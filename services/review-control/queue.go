@@ -160,9 +160,10 @@ func (s *Service) recipients(ctx context.Context, draft Draft) ([]Target, error)
 	return targets, nil
 }
 
-// complete brings an intent to its end.
+// complete brings an intent to its end: for its own caller, or, in the intent's job, for nobody
+// but review-control, which has the caller's word no more.
 func (s *Service) complete(ctx context.Context, in Intent) (tool.Result, error) {
-	err := s.c.Drafts.Transition(caller.With(ctx, in.Caller), in.DraftID, []Status{Drafted}, InReview, &in.QueuedAt, in.operation())
+	err := s.c.Drafts.Transition(ctx, in.DraftID, []Status{Drafted}, InReview, &in.QueuedAt, in.operation())
 	if saidNo(err) {
 		if err := s.c.Store.Withdraw(ctx, in); err != nil {
 			return tool.Result{}, err

@@ -89,3 +89,13 @@ func HeaderOf(t testing.TB, process, audience string) http.Header {
 	}
 	return h
 }
+
+// Called is a context in which a process has been called, through the gateway, by c.
+func Called(t testing.TB, process string, c caller.Caller) context.Context {
+	t.Helper()
+	ctx, err := Keys(t, process, caller.Gateway).Accept(t.Context(), Header(t, process, c), caller.Rule{caller.Gateway: {c.Kind}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ctx
+}

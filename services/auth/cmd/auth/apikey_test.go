@@ -15,6 +15,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	goredis "github.com/redis/go-redis/v9"
 
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/auth"
@@ -284,9 +286,9 @@ func TestErrorsAreOneLineThatNamesWhatToFix(t *testing.T) {
 		"bad redis":          {[]string{"HUB_REDIS_URL=http://:hunter2@x"}, []string{"apikey", "revoke", k.ID, "--reason", "x"}, exitFailed, "HUB_REDIS_URL"},
 		"no migrate URL":     {[]string{"HUB_MIGRATE_URL="}, []string{"migrate"}, exitFailed, "HUB_MIGRATE_URL"},
 		"migrate as service": {[]string{"HUB_MIGRATE_URL=" + x.db.URL("auth")}, []string{"migrate"}, exitFailed, "permission denied"},
-		"serve, no settings": {[]string{"HUB_WRITE_STORE_URL=", "HUB_KEY_PEPPER="}, []string{"serve"}, exitFailed, "HUB_INTERNAL_KEYS"},
-		"serve, short key":   {[]string{"HUB_INTERNAL_KEYS=hunter2"}, []string{"serve"}, exitFailed, "HUB_INTERNAL_KEYS"},
-		"serve, pepper":      {[]string{"HUB_INTERNAL_KEYS=0123456789abcdef0123456789abcdef", "HUB_KEY_PEPPER=hunter2"}, []string{"serve"}, exitFailed, "HUB_KEY_PEPPER"},
+		"serve, no settings": {[]string{"HUB_WRITE_STORE_URL=", "HUB_KEY_PEPPER="}, []string{"serve"}, exitFailed, "HUB_SIGNING_KEY"},
+		"serve, short key":   {[]string{"HUB_SIGNING_KEY=hunter2"}, []string{"serve"}, exitFailed, "HUB_SIGNING_KEY"},
+		"serve, pepper":      {append(callertest.Environ("auth", caller.Gateway), "HUB_KEY_PEPPER=hunter2"), []string{"serve"}, exitFailed, "HUB_KEY_PEPPER"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, errs, code := x.with(c.environ...).run(c.args...)

@@ -55,10 +55,6 @@ func serve(ctx context.Context, environ []string) error {
 	if err != nil {
 		return fmt.Errorf("configuration: %w", err)
 	}
-	keys, err := caller.NewKeys(s.Secrets(), time.Now)
-	if err != nil {
-		return fmt.Errorf("configuration: HUB_INTERNAL_KEYS: %w", err)
-	}
 	store, err := postgres.Open(s.WriteStoreURL.Reveal())
 	if err != nil {
 		return fmt.Errorf("configuration: %w", err)
@@ -73,7 +69,7 @@ func serve(ctx context.Context, environ []string) error {
 	if err != nil {
 		return err
 	}
-	console, err := s.console(people, keys, p.Logger)
+	console, err := s.console(people, p.Keys, p.Logger)
 	if err != nil {
 		return err
 	}
@@ -81,8 +77,8 @@ func serve(ctx context.Context, environ []string) error {
 	mux := http.NewServeMux()
 	p.Health(mux)
 	p.Operations(mux)
-	auth.Mount(mux, service, keys, p.Logger)
-	auth.MountPeople(mux, people, keys, p.Logger)
+	auth.Mount(mux, service, p.Keys, p.Logger)
+	auth.MountPeople(mux, people, p.Keys, p.Logger)
 	console.Mount(mux)
 	addr, err := p.Serve("internal", s.Addr, mux)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/go-kit/kit/sd"
 
 	"hub.internal/pkg/caller"
+	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/discover"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
@@ -20,12 +21,10 @@ import (
 	"hub.internal/pkg/tool"
 )
 
-const internalKey = "internal-0123456789abcdef01234567"
-
 // serve starts auth serve.
 func (x *terminal) serve(t *testing.T, environ ...string) *hubtest.Program {
 	t.Helper()
-	return hubtest.Launch(t, slices.Concat(x.environ, []string{"HUB_INTERNAL_KEYS=" + internalKey + "," + internalKey + "2"}, environ), "serve")
+	return hubtest.Launch(t, slices.Concat(x.environ, callertest.Environ("auth", "auth", caller.Gateway), environ), "serve")
 }
 
 func TestServe(t *testing.T) {
@@ -41,11 +40,7 @@ func TestServe(t *testing.T) {
 			t.Errorf("GET %s: %d, want %d", path, got, want)
 		}
 	}
-	keys, err := caller.NewKeys([]string{internalKey}, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := remote.New(remote.Options{Service: "auth", Instancer: sd.FixedInstancer{p.Addr(t)}, Keys: keys, Logger: slog.New(slog.DiscardHandler), Patience: hubtest.Patience})
+	client := remote.New(remote.Options{Service: "auth", Instancer: sd.FixedInstancer{p.Addr(t)}, Keys: callertest.Keys(t, caller.Gateway), Logger: slog.New(slog.DiscardHandler), Patience: hubtest.Patience})
 	defer client.Close()
 	type answer struct{ ID, Status string }
 	ask := func(key string) (answer, error) {
@@ -65,7 +60,7 @@ func TestServe(t *testing.T) {
 		t.Errorf("exit %d: %s", code, p.Log)
 	}
 	log := p.Log.String()
-	for _, secret := range []string{k.Key[8:42], pepper, internalKey, "hub_auth-test"} {
+	for _, secret := range []string{k.Key[8:42], pepper, callertest.Signing("auth").Reveal(), "hub_auth-test"} {
 		if strings.Contains(log, secret) {
 			t.Errorf("the log holds a secret: %s", log)
 		}

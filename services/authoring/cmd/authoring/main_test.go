@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,20 +17,22 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"hub.internal/pkg/caller"
+	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/remote"
 	"hub.internal/pkg/tool"
 )
 
-const internalKey = "internal-0123456789abcdef01234567"
+// keys are the settings of authoring's keys.
+var keys = callertest.Environ("authoring", caller.Gateway, "review-control")
 
 func TestMain(m *testing.M) { hubtest.ProgramMain(m, main) }
 
 // start runs authoring serve.
 func start(t *testing.T, db hubtest.WriteStoreDB, environ ...string) *hubtest.Program {
 	t.Helper()
-	return hubtest.Launch(t, append([]string{"HUB_WRITE_STORE_URL=" + db.URL("authoring"), "HUB_INTERNAL_KEYS=" + internalKey}, environ...), "serve")
+	return hubtest.Launch(t, slices.Concat(keys, []string{"HUB_WRITE_STORE_URL=" + db.URL("authoring")}, environ), "serve")
 }
 
 func migrate(t *testing.T, db hubtest.WriteStoreDB) {
@@ -44,11 +47,7 @@ func migrate(t *testing.T, db hubtest.WriteStoreDB) {
 func connect(t *testing.T, p *hubtest.Program) *remote.Client {
 	t.Helper()
 	p.Ready(t)
-	keys, err := caller.NewKeys([]string{internalKey}, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := remote.New(remote.Options{Service: "authoring", Instancer: sd.FixedInstancer{p.Addr(t)}, Keys: keys, Logger: slog.New(slog.DiscardHandler), Patience: hubtest.Patience})
+	c := remote.New(remote.Options{Service: "authoring", Instancer: sd.FixedInstancer{p.Addr(t)}, Keys: callertest.Keys(t, caller.Gateway), Logger: slog.New(slog.DiscardHandler), Patience: hubtest.Patience})
 	t.Cleanup(c.Close)
 	return c
 }
@@ -99,7 +98,7 @@ func TestServe(t *testing.T) {
 		t.Errorf("exit %d: %s", code, p.Log)
 	}
 	for line := range strings.Lines(p.Out.String() + p.Log.String()) {
-		if !json.Valid([]byte(line)) || strings.Contains(line, internalKey) || strings.Contains(line, "hub_authoring-test") {
+		if !json.Valid([]byte(line)) || strings.Contains(line, callertest.Signing("authoring").Reveal()) || strings.Contains(line, "hub_authoring-test") {
 			t.Errorf("log line %s", line)
 		}
 	}
@@ -118,9 +117,9 @@ func TestServeBeforeItsStore(t *testing.T) {
 
 func TestBadSettings(t *testing.T) {
 	t.Parallel()
-	good := []string{"HUB_WRITE_STORE_URL=postgres://hub_authoring:secret-word@127.0.0.1:1/hub", "HUB_INTERNAL_KEYS=" + internalKey}
+	good := append(slices.Clone(keys), "HUB_WRITE_STORE_URL=postgres://hub_authoring:secret-word@127.0.0.1:1/hub")
 	for setting, bad := range map[string]string{
-		"HUB_DRAFT_RECIPIENTS": "HUB_DRAFT_RECIPIENTS=anybody", "HUB_WRITE_STORE_URL": "HUB_WRITE_STORE_URL=secret-word", "HUB_INTERNAL_KEYS": "HUB_INTERNAL_KEYS=short", "HUB_DISCOVERY": "HUB_DISCOVERY=pigeon",
+		"HUB_DRAFT_RECIPIENTS": "HUB_DRAFT_RECIPIENTS=anybody", "HUB_WRITE_STORE_URL": "HUB_WRITE_STORE_URL=secret-word", "HUB_SIGNING_KEY": "HUB_SIGNING_KEY=secret-word", "HUB_TRUSTED_KEYS": "HUB_TRUSTED_KEYS=secret-word", "HUB_DISCOVERY": "HUB_DISCOVERY=pigeon",
 	} {
 		p := hubtest.Launch(t, append(good, bad), "serve")
 		code, lines := p.Wait(t), p.Out.String()+p.Log.String()

@@ -11,9 +11,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"hub.internal/pkg/caller"
+	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/tool"
 )
@@ -45,12 +45,8 @@ func TestMemoryIsBounded(t *testing.T) {
 		t.Skip("the race detector's own memory is no subject of this test")
 	}
 	db := migrated(t)
-	keys, err := caller.NewKeys([]string{internalKey}, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
 	mux := http.NewServeMux()
-	tool.Operation(mux, "/internal/recipients/check", 8<<20, keys, slog.New(slog.DiscardHandler), func(context.Context, any) (map[string][]int, error) {
+	tool.Operation(mux, "/internal/recipients/check", caller.Neighbour("authoring"), 8<<20, callertest.Keys(t, "query", "authoring"), slog.New(slog.DiscardHandler), func(context.Context, any) (map[string][]int, error) {
 		return map[string][]int{"targets": {}}, nil
 	})
 	query := httptest.NewServer(mux)

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"hub.internal/pkg/caller"
 	"hub.internal/pkg/config"
 	"hub.internal/pkg/discover"
 	"hub.internal/pkg/process"
@@ -33,10 +32,6 @@ func serve(ctx context.Context, environ []string) error {
 	if err != nil {
 		return fmt.Errorf("configuration: %w", err)
 	}
-	keys, err := caller.NewKeys(s.Secrets(), time.Now)
-	if err != nil {
-		return fmt.Errorf("configuration: HUB_INTERNAL_KEYS: %w", err)
-	}
 	store, err := postgres.Open(s.WriteStoreURL.Reveal())
 	if err != nil {
 		return fmt.Errorf("configuration: %w", err)
@@ -54,7 +49,7 @@ func serve(ctx context.Context, environ []string) error {
 	if err != nil {
 		return fmt.Errorf("configuration: %w", err)
 	}
-	query := remote.New(remote.Options{Service: "query", Instancer: directory.Instancer("query"), Keys: keys, Logger: p.Logger})
+	query := remote.New(remote.Options{Service: "query", Instancer: directory.Instancer("query"), Keys: p.Keys, Logger: p.Logger})
 	log := store.AuditLog(p.Logger)
 	p.OnStop("write store", func(context.Context) error { store.Close(); return nil })
 	p.OnStop("audit log", log.Close)
@@ -64,7 +59,7 @@ func serve(ctx context.Context, environ []string) error {
 	mux := http.NewServeMux()
 	p.Health(mux)
 	p.Operations(mux)
-	authoring.Mount(mux, service, keys, p.Logger, log)
+	authoring.Mount(mux, service, p.Keys, p.Logger, log)
 	addr, err := p.Serve("internal", s.Addr, mux)
 	if err != nil {
 		return err

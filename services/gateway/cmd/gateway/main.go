@@ -61,10 +61,6 @@ func serve(ctx context.Context, environ []string) error {
 	if err != nil {
 		return err
 	}
-	keys, err := caller.NewKeys(s.Secrets(), time.Now)
-	if err != nil {
-		return fmt.Errorf("HUB_INTERNAL_KEYS: %w", err)
-	}
 	pool, err := postgres.Open(postgres.Config{URL: s.StoreURL.Reveal(), MaxConns: 4})
 	if err != nil {
 		return err
@@ -83,13 +79,13 @@ func serve(ctx context.Context, environ []string) error {
 	if err := gauge(limiter); err != nil {
 		return err
 	}
-	clients, err := dial(s, p, keys, catalog)
+	clients, err := dial(s, p, catalog)
 	if err != nil {
 		return err
 	}
 	p.OnStop("clients", func(context.Context) error { clients.Close(); return nil })
 	cache := gateway.NewKeyCache(gateway.AskAuth(clients["auth"]), time.Now)
-	console, err := consoleOf(s, keys, clients["auth"], p.Logger)
+	console, err := consoleOf(s, p.Keys, clients["auth"], p.Logger)
 	if err != nil {
 		return err
 	}
@@ -134,7 +130,7 @@ func consoleOf(s settings, keys *caller.Keys, auth *remote.Client, logger *slog.
 
 // dial makes a client for auth, for each service that the catalog knows and for each
 // that static discovery lists.
-func dial(s settings, p *process.Process, keys *caller.Keys, catalog *gateway.Catalog) (gateway.Clients, error) {
+func dial(s settings, p *process.Process, catalog *gateway.Catalog) (gateway.Clients, error) {
 	directory, err := discover.Open(s.Directory(), p.Logger)
 	if err != nil {
 		return nil, err
@@ -143,7 +139,7 @@ func dial(s settings, p *process.Process, keys *caller.Keys, catalog *gateway.Ca
 	slices.Sort(names)
 	clients := gateway.Clients{}
 	for _, name := range slices.Compact(names) {
-		clients[name] = remote.New(remote.Options{Service: name, Instancer: directory.Instancer(name), Keys: keys, Logger: p.Logger, Concurrency: s.Concurrency})
+		clients[name] = remote.New(remote.Options{Service: name, Instancer: directory.Instancer(name), Keys: p.Keys, Logger: p.Logger, Concurrency: s.Concurrency})
 	}
 	return clients, nil
 }

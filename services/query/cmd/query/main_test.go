@@ -8,17 +8,15 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"hub.internal/pkg/caller"
+	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/tool"
 )
-
-const internalKey = "internal-0123456789abcdef01234567"
 
 func TestMain(m *testing.M) { hubtest.ProgramMain(m, main) }
 
@@ -48,18 +46,16 @@ func TestManifest(t *testing.T) {
 
 func run(t *testing.T, command string, environ ...string) *hubtest.Program {
 	t.Helper()
-	return hubtest.Launch(t, append([]string{"HUB_INTERNAL_KEYS=" + internalKey}, environ...), command)
+	return hubtest.Launch(t, append(callertest.Environ("query", caller.Gateway, "authoring"), environ...), command)
 }
 
-func call(t *testing.T, p *hubtest.Program, token, name, input string) (*http.Response, string) {
+func call(t *testing.T, p *hubtest.Program, h http.Header, name, input string) (*http.Response, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+p.Addr(t)+tool.Path(name), strings.NewReader(input))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if token != "" {
-		request.Header.Set(caller.Header, token)
-	}
+	request.Header = h
 	r, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Fatal(err)
@@ -79,28 +75,21 @@ func TestServe(t *testing.T) {
 	if p := run(t, "migrate", environ...); p.Wait(t) != 0 {
 		t.Fatalf("migrate: %s", p.Log)
 	}
-	keys, err := caller.NewKeys([]string{internalKey}, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	token, err := keys.Mint(caller.Caller{Kind: caller.Key, Service: "crm", CredentialID: "key1", RequestID: "req_1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	agent := callertest.Header(t, "query", caller.Caller{Kind: caller.Key, Service: "crm", CredentialID: "key1", RequestID: "req_1"})
 
 	t.Run("calls", func(t *testing.T) {
 		p := run(t, "serve", environ...)
 		p.Ready(t)
-		if r, body := call(t, p, "", "list_categories", `{}`); r.StatusCode != http.StatusUnauthorized {
+		if r, body := call(t, p, http.Header{}, "list_categories", `{}`); r.StatusCode != http.StatusUnauthorized {
 			t.Errorf("without a token: %s %s", r.Status, body)
 		}
-		if r, body := call(t, p, token, "list_categories", `{}`); r.StatusCode != http.StatusOK || body != `{"categories":[]}` || r.Header.Get(tool.CountHeader) != "0" {
+		if r, body := call(t, p, agent, "list_categories", `{}`); r.StatusCode != http.StatusOK || body != `{"categories":[]}` || r.Header.Get(tool.CountHeader) != "0" {
 			t.Errorf("list_categories: %s %s", r.Status, body)
 		}
-		if r, body := call(t, p, token, "execute_read_sql", `{"sql": "SELECT 1 AS one"}`); r.StatusCode != http.StatusOK || !strings.Contains(body, `"rows":[[1]]`) {
+		if r, body := call(t, p, agent, "execute_read_sql", `{"sql": "SELECT 1 AS one"}`); r.StatusCode != http.StatusOK || !strings.Contains(body, `"rows":[[1]]`) {
 			t.Errorf("execute_read_sql: %s %s", r.Status, body)
 		}
-		if r, body := call(t, p, token, "get_brand", `{"brandId": 1}`); r.Header.Get(tool.FaultHeader) != string(fault.NotFound) {
+		if r, body := call(t, p, agent, "get_brand", `{"brandId": 1}`); r.Header.Get(tool.FaultHeader) != string(fault.NotFound) {
 			t.Errorf("get_brand: %s %s", r.Status, body)
 		}
 		if code := p.Stop(t); code != 0 {
@@ -129,13 +118,13 @@ func TestServe(t *testing.T) {
 		p := run(t, "serve", append(environ, "HUB_SOURCE_DSN=u:p@tcp(127.0.0.1:1)/d")...)
 		p.Ready(t)
 		for _, name := range []string{"describe_schema", "list_categories"} {
-			if r, body := call(t, p, token, name, `{}`); r.Header.Get(tool.FaultHeader) != string(fault.DB) {
+			if r, body := call(t, p, agent, name, `{}`); r.Header.Get(tool.FaultHeader) != string(fault.DB) {
 				t.Errorf("%s: %s %s", name, r.Status, body)
 			}
 		}
 	})
 	for setting, bad := range map[string]string{
-		"HUB_SOURCE_DSN": "nonsense", "HUB_WRITE_STORE_URL": "nonsense://", "MCP_MAX_ROW_LIMIT": "0", "MCP_QUERY_TIMEOUT_MS": "-5", "HUB_MAX_RESULT_BYTES": "x", "HUB_SOURCE_POOL": "0", "HUB_INTERNAL_KEYS": "short",
+		"HUB_SOURCE_DSN": "nonsense", "HUB_WRITE_STORE_URL": "nonsense://", "MCP_MAX_ROW_LIMIT": "0", "MCP_QUERY_TIMEOUT_MS": "-5", "HUB_MAX_RESULT_BYTES": "x", "HUB_SOURCE_POOL": "0", "HUB_SIGNING_KEY": "short", "HUB_TRUSTED_KEYS": "short",
 	} {
 		t.Run("bad "+setting, func(t *testing.T) {
 			p := run(t, "serve", append(environ, setting+"="+bad)...)

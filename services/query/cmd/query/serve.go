@@ -11,7 +11,6 @@ import (
 	"github.com/go-kit/kit/endpoint"
 
 	"hub.internal/pkg/audit"
-	"hub.internal/pkg/caller"
 	"hub.internal/pkg/config"
 	"hub.internal/pkg/postgres"
 	"hub.internal/pkg/process"
@@ -55,10 +54,6 @@ func serve(ctx context.Context, environ []string) error {
 	if err != nil {
 		return err
 	}
-	keys, err := caller.NewKeys(s.Secrets(), time.Now)
-	if err != nil {
-		return fmt.Errorf("configuration: HUB_INTERNAL_KEYS: %w", err)
-	}
 	timeout := time.Duration(s.QueryTimeoutMS) * time.Millisecond
 	source, err := mysql.Open(s.SourceDSN.Reveal(), mysql.Options{PoolSize: s.SourcePool, StatementTimeout: min(timeout, mysql.DefaultStatementTimeout)})
 	if err != nil {
@@ -89,10 +84,10 @@ func serve(ctx context.Context, environ []string) error {
 	mux := http.NewServeMux()
 	p.Health(mux) // ready without the source: all replicas share it
 	p.Operations(mux)
-	tool.Mount(mux, name, query.Tools(service), keys, p.Logger,
+	tool.Mount(mux, name, query.Tools(service), p.Keys, p.Logger,
 		func(spec tool.Spec) endpoint.Middleware { return telemetry.Endpoint(spec.Name) },
 		log.Middleware("execute_read_sql")) // which records itself before it answers
-	query.NewRecipients(source).Mount(mux, keys, p.Logger)
+	query.NewRecipients(source).Mount(mux, p.Keys, p.Logger)
 	addr, err := p.Serve("internal", s.Addr, mux)
 	if err != nil {
 		return err

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/review-control/postgres"
@@ -19,8 +21,8 @@ const password = "smtp-password-that-nobody-may-see"
 // environment is a whole one; a setting given again replaces it, and one without a value removes it.
 func environment(store string, changes ...string) []string {
 	settings := map[string]string{"HUB_WRITE_STORE_URL": store, "HUB_PUBLIC_URL": "https://hub.example", "HUB_SMTP_ADDR": "127.0.0.1:1", "HUB_SMTP_TLS": "none", "HUB_MAIL_FROM": "hub@hub.example",
-		"HUB_INTERNAL_KEYS": "internal-0123456789abcdef01234567", "HUB_STATIC": "authoring=127.0.0.1:1", "HUB_DRAIN_TIMEOUT": "40s"}
-	for _, c := range changes {
+		"HUB_STATIC": "authoring=127.0.0.1:1", "HUB_DRAIN_TIMEOUT": "40s"}
+	for _, c := range append(callertest.Environ("review-control", caller.Gateway, "authoring"), changes...) {
 		name, value, set := strings.Cut(c, "=")
 		if settings[name] = value; !set {
 			delete(settings, name)
@@ -40,7 +42,7 @@ func TestSettings(t *testing.T) {
 		"HUB_WRITE_STORE_URL": "HUB_WRITE_STORE_URL", "HUB_WRITE_STORE_URL=x y:z": "HUB_WRITE_STORE_URL", "HUB_PUBLIC_URL": "HUB_PUBLIC_URL", "HUB_PUBLIC_URL=hub.example": "HUB_PUBLIC_URL",
 		"HUB_PUBLIC_URL=ftp://hub.example": "HUB_PUBLIC_URL", "HUB_SMTP_ADDR": "HUB_SMTP_ADDR", "HUB_SMTP_ADDR=x": "HUB_SMTP_ADDR", "HUB_SMTP_TLS=perhaps": "HUB_SMTP_TLS", "HUB_MAIL_FROM": "HUB_MAIL_FROM",
 		"HUB_MAIL_FROM=Hub <hub@hub.example>": "HUB_MAIL_FROM", "HUB_SEND_PER_MINUTE=0": "HUB_SEND_PER_MINUTE", "HUB_SEND_PER_MINUTE=x": "HUB_SEND_PER_MINUTE", "HUB_SEND_WORKERS=0": "HUB_SEND_WORKERS",
-		"HUB_SEND_TIMEOUT=1ms": "HUB_SEND_TIMEOUT", "HUB_SEND_RETRY=0s": "HUB_SEND_RETRY", "HUB_SEND_GIVE_UP=0s": "HUB_SEND_GIVE_UP", "HUB_INTERNAL_KEYS=short": "HUB_INTERNAL_KEYS",
+		"HUB_SEND_TIMEOUT=1ms": "HUB_SEND_TIMEOUT", "HUB_SEND_RETRY=0s": "HUB_SEND_RETRY", "HUB_SEND_GIVE_UP=0s": "HUB_SEND_GIVE_UP", "HUB_SIGNING_KEY=short": "HUB_SIGNING_KEY", "HUB_TRUSTED_KEYS=short": "HUB_TRUSTED_KEYS",
 	} {
 		p := hubtest.Launch(t, environment(store, change, "HUB_SMTP_PASSWORD="+password), "serve")
 		code, log := p.Wait(t), p.Log.String()

@@ -10,7 +10,6 @@ import (
 	"os"
 	"time"
 
-	"hub.internal/pkg/caller"
 	"hub.internal/pkg/config"
 	"hub.internal/pkg/discover"
 	"hub.internal/pkg/process"
@@ -86,10 +85,6 @@ func serve(ctx context.Context, environ []string) error {
 	if err := s.check(); err != nil {
 		return fmt.Errorf("configuration: %w", err)
 	}
-	keys, err := caller.NewKeys(s.Secrets(), time.Now)
-	if err != nil {
-		return fmt.Errorf("configuration: HUB_INTERNAL_KEYS: %w", err)
-	}
 	sender, err := smtp.New(smtp.Config{Addr: s.SMTPAddr, TLS: s.SMTPTLS, User: s.SMTPUser, Password: s.SMTPPassword.Reveal(), Hello: s.SMTPHello, Timeout: s.Timeout})
 	if err != nil {
 		return fmt.Errorf("configuration: %w", err)
@@ -106,7 +101,7 @@ func serve(ctx context.Context, environ []string) error {
 	if err != nil {
 		return fmt.Errorf("configuration: %w", err)
 	}
-	authoring := remote.New(remote.Options{Service: "authoring", Instancer: directory.Instancer("authoring"), Keys: keys, Logger: p.Logger})
+	authoring := remote.New(remote.Options{Service: "authoring", Instancer: directory.Instancer("authoring"), Keys: p.Keys, Logger: p.Logger})
 	log := store.AuditLog(p.Logger)
 	p.OnStop("write store", func(context.Context) error { store.Close(); return nil })
 	p.OnStop("audit log", log.Close)
@@ -116,14 +111,14 @@ func serve(ctx context.Context, environ []string) error {
 	service := reviewcontrol.New(reviewcontrol.Config{Store: store, Drafts: reviewcontrol.Neighbour{Client: authoring}, Sender: sender, PublicURL: s.PublicURL,
 		From: reviewcontrol.Address{Name: s.MailFromName, Email: s.MailFrom}, SendTimeout: s.Timeout, Pace: reviewcontrol.Pace{Retry: s.Retry, GiveUp: s.GiveUp},
 		PerMinute: s.PerMinute, Now: time.Now, Logger: p.Logger})
-	console, err := reviewcontrol.NewConsole(service, keys, p.Logger)
+	console, err := reviewcontrol.NewConsole(service, p.Keys, p.Logger)
 	if err != nil {
 		return err
 	}
 	mux := http.NewServeMux()
 	p.Health(mux)
 	p.Operations(mux)
-	reviewcontrol.Mount(mux, service, keys, p.Logger, log)
+	reviewcontrol.Mount(mux, service, p.Keys, p.Logger, log)
 	console.Mount(mux)
 	addr, err := p.Serve("internal", s.Addr, mux)
 	if err != nil {

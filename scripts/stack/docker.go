@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 )
 
@@ -19,8 +20,35 @@ func composeUp(l layout) error {
 	if exec.Command(docker, "compose", "version").Run() != nil {
 		return errors.New("DOCKER=1 needs the compose plugin (`docker compose version` fails)")
 	}
+	if err := composeKeys(l); err != nil {
+		return err
+	}
 	if err := os.Chdir(l.root); err != nil {
 		return err
 	}
 	return syscall.Exec(docker, []string{"docker", "compose", "up", "-d", "--build"}, os.Environ())
+}
+
+// composeKeys writes the files that docker-compose.yml mounts as secrets: each service's signing
+// key, and whom all believe. A container sees the file with its mode and another user's eyes, so
+// the directory is closed and not the file.
+func composeKeys(l layout) error {
+	if err := l.make(); err != nil {
+		return err
+	}
+	st, err := loadState(l)
+	if err != nil {
+		return err
+	}
+	e := environment{layout: l, state: st, services: present(l)}
+	files := map[string]string{"trusted": e.trusted()}
+	for _, s := range e.services {
+		files[s.name] = st.signing(s.name).Key
+	}
+	for name, content := range files {
+		if err := writeFile(filepath.Join(l.keys(), name), []byte(content+"\n"), 0o444); err != nil {
+			return err
+		}
+	}
+	return st.save()
 }

@@ -21,6 +21,9 @@ func (l layout) log(name string) string  { return l.path(".hub", "log", name+".l
 // mail is where the sink keeps what was sent, a file each.
 func (l layout) mail() string { return l.path(".hub", "mail") }
 
+// keys is where containers get their signing keys from.
+func (l layout) keys() string { return l.path(".hub", "keys") }
+
 // pids maps the name of each running service and server to its process id.
 func (l layout) pids() string { return l.path(".hub", "pids.json") }
 
@@ -44,7 +47,7 @@ func startLock() string {
 }
 
 // make creates the directories. Servers may run as other users, so the way to their data
-// is open; what is secret lies in state and log, which are closed.
+// is open; what is secret lies in state, keys and log, which are closed.
 func (l layout) make() error {
 	for dir, mode := range map[string]os.FileMode{
 		l.hub():              0o755,
@@ -52,6 +55,7 @@ func (l layout) make() error {
 		l.path(".hub/state"): 0o700,
 		l.path(".hub/log"):   0o700,
 		l.mail():             0o700,
+		l.keys():             0o700,
 		l.path("bin"):        0o755,
 	} {
 		if err := os.MkdirAll(dir, mode); err != nil {

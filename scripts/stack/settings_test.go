@@ -3,7 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -159,5 +161,50 @@ func TestSecretsStay(t *testing.T) {
 	}
 	if again.secret("pepper") != first || again.secret("other") == first || again.signing("query") != signing || again.signing("auth") == signing {
 		t.Error("a secret changed over a restart, or two are the same")
+	}
+}
+
+// TestContainersFindTheirKeys holds docker-compose.yml to the files that DOCKER=1 makes for it.
+func TestContainersFindTheirKeys(t *testing.T) {
+	compose, err := os.ReadFile(filepath.Join("..", "..", "docker-compose.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newCheckout(t).layout
+	if err := composeKeys(l); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(l.keys()); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	read := func(name string) []byte {
+		t.Helper()
+		b, err := os.ReadFile(filepath.Join(l.keys(), name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	var trusted caller.TrustedKeys
+	if err := trusted.UnmarshalText(read("trusted")); err != nil || !strings.Contains(string(compose), `trusted-keys: { file: "${HUB_KEYS_DIR:-.hub/keys}/trusted" }`) {
+		t.Error(err)
+	}
+	for _, s := range present(l) {
+		var signing caller.SigningKey
+		if err := signing.UnmarshalText(read(s.name)); err != nil {
+			t.Error(err)
+		}
+		if _, err := caller.NewKeys(s.name, signing, trusted, time.Now); err != nil {
+			t.Error(err)
+		}
+		for _, line := range []string{s.name + `-key: { file: "${HUB_KEYS_DIR:-.hub/keys}/` + s.name + `" }`, "secrets: [{ source: " + s.name + "-key, target: signing-key }, trusted-keys]"} {
+			if !strings.Contains(string(compose), line) {
+				t.Errorf("docker-compose.yml lacks %s", line)
+			}
+		}
+	}
+	before := string(read("trusted"))
+	if err := composeKeys(l); err != nil || string(read("trusted")) != before {
+		t.Errorf("the keys of another start are others: %v", err)
 	}
 }

@@ -57,6 +57,10 @@ type Settings struct {
 	StaticInstances string          `env:"HUB_STATIC"`
 	ConsulAddr      string          `env:"HUB_CONSUL_ADDR" envDefault:"127.0.0.1:8500"`
 	DNSDomain       string          `env:"HUB_DNS_DOMAIN" envDefault:"hub.svc.cluster.local"`
+	// StallTimeout is how long a peer may keep an answer, or its own request's body, waiting
+	// beyond what LeastRate takes; LeastRate is in a second.
+	StallTimeout time.Duration `env:"HUB_STALL_TIMEOUT" envDefault:"20s"`
+	LeastRate    config.Bytes  `env:"HUB_LEAST_RATE" envDefault:"16KiB"`
 	// Advertise is the host:port that neighbours reach this process at; empty means Addr.
 	Advertise string `env:"HUB_ADVERTISE"`
 }
@@ -68,6 +72,16 @@ func (s Settings) Secrets() []string {
 		out[i] = k.Reveal()
 	}
 	return out
+}
+
+func (s Settings) pace() pace { return pace{stall: s.StallTimeout, rate: int64(s.LeastRate)} }
+
+// check judges what the types of the settings do not.
+func (s Settings) check() error {
+	if s.StallTimeout <= 0 || s.LeastRate <= 0 {
+		return fmt.Errorf("configuration: HUB_STALL_TIMEOUT and HUB_LEAST_RATE have to be positive, not %s and %s", s.StallTimeout, s.LeastRate)
+	}
+	return nil
 }
 
 // Directory is the discovery part of the settings.
@@ -113,6 +127,9 @@ type server struct {
 // Start prepares a process: logger, telemetry, effective configuration logged once, and the
 // listener for operations.
 func Start(ctx context.Context, service string, settings Settings, effective any) (*Process, error) {
+	if err := settings.check(); err != nil {
+		return nil, err
+	}
 	logger := telemetry.Logger(os.Stderr, service, settings.LogLevel)
 	slog.SetDefault(logger)
 	t, err := telemetry.Start(ctx, telemetry.Config{Service: "hub-" + service, Version: Version, Endpoint: settings.OTLPEndpoint, SampleRatio: settings.TraceRatio})
@@ -181,16 +198,20 @@ func (p *Process) Serve(name, addr string, handler http.Handler) (net.Addr, erro
 }
 
 func (p *Process) listen(name, addr string, handler http.Handler) (*server, error) {
-	listener, err := net.Listen("tcp", addr)
+	pace := p.Settings.pace()
+	// One call a connection at a time: what bounds connections bounds calls.
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	listener, err := pace.listen(addr)
 	if err != nil {
 		return nil, fmt.Errorf("%s: cannot listen at %q: %w", name, addr, err)
 	}
 	return &server{name: name, listener: listener, http: &http.Server{
-		Handler:           handler,
+		Handler:           pace.bodies(handler),
 		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       60 * time.Second,
 		IdleTimeout:       90 * time.Second,
 		MaxHeaderBytes:    32 << 10,
+		Protocols:         protocols,
 		ErrorLog:          slog.NewLogLogger(p.Logger.Handler(), slog.LevelWarn),
 	}}, nil
 }

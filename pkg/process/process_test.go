@@ -89,6 +89,7 @@ func program(mode string) error {
 		_, _ = io.WriteString(w, "done")
 		p.Logger.Info("closed", "what", "call")
 	})
+	transfers(p, mux)
 	addr, err := p.Serve("api", s.Addr, mux)
 	if err != nil {
 		return err

@@ -69,6 +69,19 @@ func (c Caller) Holds(scope string) bool { return slices.Contains(c.Scopes, scop
 // Is tells whether the caller has the role.
 func (c Caller) Is(role string) bool { return slices.Contains(c.Roles, role) }
 
+// Account names whom a call counts for where something is shared out among callers: a
+// credential; without one all who come from the same place, as visitors do. It is empty for a
+// service that acts for itself.
+func (c Caller) Account() string {
+	switch {
+	case c.Kind == Service || c.Kind == "":
+		return ""
+	case c.CredentialID != "":
+		return c.CredentialID
+	}
+	return c.Kind + " " + c.Service + " " + c.ExternalUserID
+}
+
 type key struct{}
 
 // carried is what a context holds: the caller, and the token that can be shown to a

@@ -64,24 +64,34 @@ func Launch(t testing.TB, environ []string, args ...string) *Program {
 // tells it: the system picks the port, so that no two programs want the same.
 func (p *Program) Addr(t testing.TB) string {
 	t.Helper()
-	p.eventually(t, "the program serves", func() bool { return p.addr() != "" })
-	return p.addr()
+	return p.Listener(t, "")
 }
 
-func (p *Program) addr() string {
+// Listener is Addr for the listener that has this name in the log, such as "operations".
+func (p *Program) Listener(t testing.TB, name string) string {
+	t.Helper()
+	p.eventually(t, "the program serves "+name, func() bool { return p.addr(name) != "" })
+	return p.addr(name)
+}
+
+func (p *Program) addr(listener string) string {
 	for line := range strings.Lines(p.Log.String()) {
-		var event struct{ Msg, Addr string }
-		if json.Unmarshal([]byte(line), &event) == nil && event.Msg == "serving" {
+		var event struct{ Msg, Listener, Addr string }
+		if json.Unmarshal([]byte(line), &event) == nil && event.Msg == "serving" && (listener == "" || listener == event.Listener) {
 			return event.Addr
 		}
 	}
 	return ""
 }
 
-// Get is the status of the program's answer to a GET; 0 when it does not answer.
-func (p *Program) Get(path string) int {
+// Get is the status of the answer of the program's first listener to a GET; 0 when it does
+// not answer.
+func (p *Program) Get(path string) int { return p.GetFrom("", path) }
+
+// GetFrom is Get from the listener of this name.
+func (p *Program) GetFrom(listener, path string) int {
 	client := http.Client{Timeout: 10 * time.Second}
-	res, err := client.Get("http://" + p.addr() + path)
+	res, err := client.Get("http://" + p.addr(listener) + path)
 	if err != nil {
 		return 0
 	}

@@ -38,9 +38,16 @@ const (
 	closeTimeout = 10 * time.Second
 )
 
+// noOperations as HUB_OPS_ADDR means that there is no such listener.
+const noOperations = "off"
+
 // Settings are those that every service has.
 type Settings struct {
-	Addr         string        `env:"HUB_ADDR" envDefault:"127.0.0.1:0"`
+	Addr string `env:"HUB_ADDR" envDefault:"127.0.0.1:0"`
+	// OpsAddr is where /metrics and /debug/pprof answer, and nothing else: they ask nobody who
+	// they are. By default only this machine reaches them, at a port that the log names; "off"
+	// serves none.
+	OpsAddr      string        `env:"HUB_OPS_ADDR" envDefault:"127.0.0.1:0"`
 	LogLevel     slog.Level    `env:"HUB_LOG_LEVEL" envDefault:"info"`
 	DrainTimeout time.Duration `env:"HUB_DRAIN_TIMEOUT" envDefault:"25s"`
 	DrainDelay   time.Duration `env:"HUB_DRAIN_DELAY" envDefault:"0s"`
@@ -53,8 +60,22 @@ type Settings struct {
 	StaticInstances string             `env:"HUB_STATIC"`
 	ConsulAddr      string             `env:"HUB_CONSUL_ADDR" envDefault:"127.0.0.1:8500"`
 	DNSDomain       string             `env:"HUB_DNS_DOMAIN" envDefault:"hub.svc.cluster.local"`
+	// StallTimeout is how long a peer may keep an answer, or its own request's body, waiting
+	// beyond what LeastRate takes; LeastRate is in a second.
+	StallTimeout time.Duration `env:"HUB_STALL_TIMEOUT" envDefault:"20s"`
+	LeastRate    config.Bytes  `env:"HUB_LEAST_RATE" envDefault:"16KiB"`
 	// Advertise is the host:port that neighbours reach this process at; empty means Addr.
 	Advertise string `env:"HUB_ADVERTISE"`
+}
+
+func (s Settings) pace() pace { return pace{stall: s.StallTimeout, rate: int64(s.LeastRate)} }
+
+// check judges what the types of the settings do not.
+func (s Settings) check() error {
+	if s.StallTimeout <= 0 || s.LeastRate <= 0 {
+		return fmt.Errorf("configuration: HUB_STALL_TIMEOUT and HUB_LEAST_RATE have to be positive, not %s and %s", s.StallTimeout, s.LeastRate)
+	}
+	return nil
 }
 
 // Directory is the discovery part of the settings.
@@ -73,10 +94,12 @@ type Process struct {
 	draining  atomic.Bool
 	checks    []check
 	servers   []*server
-	stops     []stop
-	work      sync.WaitGroup
-	failed    chan error
-	cancel    context.CancelFunc
+	// operations is apart from servers: it answers while they drain. Nil when there is none.
+	operations *server
+	stops      []stop
+	work       sync.WaitGroup
+	failed     chan error
+	cancel     context.CancelFunc
 	// withdraw tells neighbours to stop choosing this process.
 	withdraw func()
 }
@@ -97,8 +120,12 @@ type server struct {
 	http     *http.Server
 }
 
-// Start prepares a process: keys, logger, telemetry, effective configuration logged once.
+// Start prepares a process: keys, logger, telemetry, effective configuration logged once, and
+// the listener for operations.
 func Start(ctx context.Context, service string, settings Settings, effective any) (*Process, error) {
+	if err := settings.check(); err != nil {
+		return nil, err
+	}
 	keys, err := caller.NewKeys(service, settings.SigningKey, settings.TrustedKeys, time.Now)
 	if err != nil {
 		return nil, fmt.Errorf("configuration: HUB_TRUSTED_KEYS: %w", err)
@@ -111,6 +138,11 @@ func Start(ctx context.Context, service string, settings Settings, effective any
 	}
 	logger.Info("configuration", "settings", config.LogValue(effective))
 	p := &Process{Logger: logger, Settings: settings, Keys: keys, telemetry: t, failed: make(chan error, 1)}
+	if settings.OpsAddr != noOperations {
+		if p.operations, err = p.listen("operations", settings.OpsAddr, p.operate()); err != nil {
+			return nil, fmt.Errorf("HUB_OPS_ADDR: %w", err)
+		}
+	}
 	p.OnStop("telemetry", func(ctx context.Context) error {
 		// A collector that is away is no reason to call an orderly stop a failure.
 		ctx, cancel := context.WithTimeout(ctx, flushTimeout)
@@ -157,19 +189,31 @@ func (p *Process) fail(err error) {
 
 // Serve listens at addr and serves handler until the process stops.
 func (p *Process) Serve(name, addr string, handler http.Handler) (net.Addr, error) {
-	listener, err := net.Listen("tcp", addr)
+	s, err := p.listen(name, addr, handler)
+	if err != nil {
+		return nil, err
+	}
+	p.servers = append(p.servers, s)
+	return s.listener.Addr(), nil
+}
+
+func (p *Process) listen(name, addr string, handler http.Handler) (*server, error) {
+	pace := p.Settings.pace()
+	// One call a connection at a time: what bounds connections bounds calls.
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	listener, err := pace.listen(addr)
 	if err != nil {
 		return nil, fmt.Errorf("%s: cannot listen at %q: %w", name, addr, err)
 	}
-	p.servers = append(p.servers, &server{name: name, listener: listener, http: &http.Server{
-		Handler:           handler,
+	return &server{name: name, listener: listener, http: &http.Server{
+		Handler:           pace.bodies(handler),
 		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       60 * time.Second,
 		IdleTimeout:       90 * time.Second,
 		MaxHeaderBytes:    32 << 10,
+		Protocols:         protocols,
 		ErrorLog:          slog.NewLogLogger(p.Logger.Handler(), slog.LevelWarn),
-	}})
-	return listener.Addr(), nil
+	}}, nil
 }
 
 // Announce lets neighbours find this process at addr, or at HUB_ADVERTISE when that is
@@ -196,13 +240,14 @@ func (p *Process) Run(ctx context.Context) error {
 	ctx, restore := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
 	defer restore()
 	for _, s := range p.servers {
-		p.work.Add(1)
-		go func() {
-			defer p.work.Done()
-			if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
-				p.fail(fmt.Errorf("%s: %w", s.name, err))
-			}
-		}()
+		p.work.Go(func() { p.serve(s) })
+		p.Logger.Info("serving", "listener", s.name, "addr", s.listener.Addr().String())
+	}
+	if s := p.operations; s != nil {
+		ended := make(chan struct{})
+		go func() { defer close(ended); p.serve(s) }()
+		// Registered here so that it closes first of all that is closed: until then it shows how calls drain and tasks end.
+		p.OnStop(s.name, func(context.Context) error { defer func() { <-ended }(); return s.http.Close() })
 		p.Logger.Info("serving", "listener", s.name, "addr", s.listener.Addr().String())
 	}
 	var cause error
@@ -213,6 +258,12 @@ func (p *Process) Run(ctx context.Context) error {
 		p.Logger.Error("stopping", "error", cause)
 	}
 	return errors.Join(cause, p.stop())
+}
+
+func (p *Process) serve(s *server) {
+	if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+		p.fail(fmt.Errorf("%s: %w", s.name, err))
+	}
 }
 
 func (p *Process) stop() error {
@@ -267,7 +318,8 @@ func (p *Process) Background() context.Context {
 // Draining tells whether the process has begun to stop.
 func (p *Process) Draining() bool { return p.draining.Load() }
 
-// Health adds /healthz (the process lives) and /readyz (it may get calls).
+// Health adds /healthz (the process lives) and /readyz (it may get calls): to the listener
+// that takes the calls, because neighbours and orchestrators ask there whether it does.
 func (p *Process) Health(mux *http.ServeMux) {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, map[string]string{"status": "ok"})
@@ -275,13 +327,15 @@ func (p *Process) Health(mux *http.ServeMux) {
 	mux.HandleFunc("GET /readyz", p.ready)
 }
 
-// Operations adds /metrics and /debug/pprof: never on a public listener.
-func (p *Process) Operations(mux *http.ServeMux) {
+// operate is what the listener for operations serves.
+func (p *Process) operate() http.Handler {
+	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", p.telemetry.Metrics)
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	return mux
 }
 
 func (p *Process) ready(w http.ResponseWriter, r *http.Request) {

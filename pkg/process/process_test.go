@@ -91,13 +91,9 @@ func program(mode string) error {
 		_, _ = io.WriteString(w, "done")
 		p.Logger.Info("closed", "what", "call")
 	})
+	transfers(p, mux)
 	addr, err := p.Serve("api", s.Addr, mux)
 	if err != nil {
-		return err
-	}
-	ops := http.NewServeMux()
-	p.Operations(ops)
-	if _, err := p.Serve("ops", "127.0.0.1:0", ops); err != nil {
 		return err
 	}
 	if err := p.Announce("tester", addr); err != nil {
@@ -134,20 +130,6 @@ func (r running) events() (events []map[string]any) {
 	return events
 }
 
-// addr waits until the listener is served.
-func (r running) addr(t *testing.T, listener string) (addr string) {
-	t.Helper()
-	hubtest.Eventually(t, listener+" is served", func() bool {
-		for _, event := range r.events() {
-			if event["msg"] == "serving" && event["listener"] == listener {
-				addr = event["addr"].(string)
-			}
-		}
-		return addr != ""
-	})
-	return addr
-}
-
 // closed lists what has ended, in order.
 func (r running) closed() (what []string) {
 	for _, event := range r.events() {
@@ -177,7 +159,7 @@ func TestCallsInFlightFinishAtSIGTERM(t *testing.T) {
 		t.Run(s.String(), func(t *testing.T) {
 			t.Parallel()
 			r := run(t, "", with("HUB_DRAIN_DELAY=5s")...) // for us to see it drain, on a busy machine too
-			api := "http://" + r.addr(t, "api")
+			api := "http://" + r.Addr(t)
 			for path, want := range map[string]string{"/healthz": `"ok"`, "/readyz": `"ready"`} {
 				if status, body := get(api + path); status != 200 || !strings.Contains(body, want) {
 					t.Errorf("%s: %d %s", path, status, body)
@@ -235,7 +217,7 @@ func TestEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := run(t, c.mode, c.environ...)
-			r.addr(t, "ops")
+			r.Listener(t, "operations")
 			if c.release {
 				r.Signal(t, syscall.SIGUSR1)
 			} else {
@@ -254,7 +236,7 @@ func TestEnds(t *testing.T) {
 func TestCallThatDoesNotFinishIsCutOff(t *testing.T) {
 	t.Parallel()
 	r := run(t, "", with("HUB_DRAIN_TIMEOUT=100ms")...)
-	call, err := http.Get("http://" + r.addr(t, "api") + "/slow") //nolint:noctx // the answer has begun when it returns
+	call, err := http.Get("http://" + r.Addr(t) + "/slow") //nolint:noctx // the answer has begun when it returns
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +253,7 @@ func TestCallThatDoesNotFinishIsCutOff(t *testing.T) {
 func TestReadinessNamesTheCheckAndNoMore(t *testing.T) {
 	t.Parallel()
 	r := run(t, "store down", keys...)
-	api := "http://" + r.addr(t, "api")
+	api := "http://" + r.Addr(t)
 	status, body := get(api + "/readyz")
 	if status != http.StatusServiceUnavailable || !strings.Contains(body, `"store"`) || strings.Contains(body, "secret") {
 		t.Errorf("%d %s", status, body)
@@ -284,17 +266,66 @@ func TestReadinessNamesTheCheckAndNoMore(t *testing.T) {
 	}
 }
 
+// TestOperationsAreOnTheirOwnListener: what tells of the process, and can load it for half a
+// minute, answers where the operator says, or on this machine alone, and nowhere else.
 func TestOperationsAreOnTheirOwnListener(t *testing.T) {
 	t.Parallel()
+	for name, c := range map[string]struct {
+		environ []string
+		want    int
+	}{
+		"by default": {nil, 200},
+		"told":       {[]string{"HUB_OPS_ADDR=127.0.0.2:0"}, 200},
+		"off":        {[]string{"HUB_OPS_ADDR=off"}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := run(t, "", with(c.environ...)...)
+			api := r.Addr(t)
+			r.Ready(t)
+			if c.want != 0 {
+				ops := r.Listener(t, "operations")
+				if host, _, _ := net.SplitHostPort(ops); host != "127.0.0.1" && name != "told" || host == "127.0.0.1" && name == "told" {
+					t.Errorf("served at %s", ops)
+				}
+			}
+			for _, path := range []string{"/metrics", "/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/profile?seconds=1", "/debug/pprof/trace?seconds=1", "/debug/pprof/symbol", "/debug/vars"} {
+				if status, _ := get("http://" + api + path); status != http.StatusNotFound {
+					t.Errorf("%s on the listener for calls: %d", path, status)
+				}
+				want := c.want
+				if path == "/debug/vars" && want != 0 {
+					want = http.StatusNotFound
+				}
+				if status := r.GetFrom("operations", path); status != want {
+					t.Errorf("%s on the listener for operations: %d, want %d", path, status, want)
+				}
+			}
+			if n := strings.Count(r.Log.String(), `"msg":"serving"`); n != 1+min(c.want, 1) {
+				t.Errorf("%d listeners", n)
+			}
+		})
+	}
+}
+
+// TestOperationsAnswerWhileCallsDrain: who asks why a process does not end gets an answer.
+func TestOperationsAnswerWhileCallsDrain(t *testing.T) {
+	t.Parallel()
 	r := run(t, "", keys...)
-	api, ops := "http://"+r.addr(t, "api"), "http://"+r.addr(t, "ops")
-	for _, path := range []string{"/metrics", "/debug/pprof/"} {
-		if status, _ := get(api + path); status != http.StatusNotFound {
-			t.Errorf("%s at the API: %d", path, status)
-		}
-		if status, body := get(ops + path); status != 200 || !strings.Contains(body, "goroutine") {
-			t.Errorf("%s: %d %.100s", path, status, body)
-		}
+	call, err := http.Get("http://" + r.Addr(t) + "/slow") //nolint:noctx // the answer has begun when it returns
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer call.Body.Close()
+	ops := r.Listener(t, "operations")
+	r.Signal(t, syscall.SIGTERM)
+	hubtest.Eventually(t, "the listener for calls closes", func() bool { return r.Get("/healthz") == 0 })
+	if status, body := get("http://" + ops + "/debug/pprof/goroutine?debug=1"); status != 200 || !strings.Contains(body, "Shutdown") {
+		t.Errorf("%d %.300s", status, body)
+	}
+	r.Signal(t, syscall.SIGUSR1)
+	if code := r.Wait(t); code != 0 {
+		t.Errorf("exit %d:\n%s", code, r.Log)
 	}
 }
 
@@ -323,6 +354,7 @@ func TestBadConfigurationIsOneLine(t *testing.T) {
 		"address in use":       {with("HUB_ADDR="+taken.Addr().String(), "HUB_LOG_LEVEL=error"), taken.Addr().String()},
 		"unknown discovery":    {with("HUB_DISCOVERY=etcd", "HUB_LOG_LEVEL=error"), "HUB_DISCOVERY"},
 		"bad static instances": {with("HUB_STATIC=auth", "HUB_LOG_LEVEL=error"), "HUB_STATIC"},
+		"operations' in use":   {with("HUB_OPS_ADDR="+taken.Addr().String(), "HUB_LOG_LEVEL=error"), "HUB_OPS_ADDR"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -338,7 +370,7 @@ func TestBadConfigurationIsOneLine(t *testing.T) {
 func TestConfigurationIsLoggedOnceAndMasked(t *testing.T) {
 	t.Parallel()
 	r := run(t, "", keys...)
-	r.addr(t, "ops")
+	r.Listener(t, "operations")
 	if log := r.Log.String(); strings.Count(log, `"msg":"configuration"`) != 1 || !strings.Contains(log, `"HUB_DRAIN_TIMEOUT":"25s"`) || strings.Contains(log, secret) ||
 		!strings.Contains(log, `"HUB_SIGNING_KEY":"kid `) || !strings.Contains(log, `"HUB_TRUSTED_KEYS":"gateway `) {
 		t.Errorf("%s", log)

@@ -59,7 +59,8 @@ func (u *upload) failed() error {
 // the breaker and the health probe are those of Do. The instance sees the context's caller as
 // Do's does; headers between processes that a client may have sent (Hub-…) are dropped, and so
 // are hop-by-hop ones. edit changes the answer's header before it is written, and may refuse
-// it with an error. The request's context bounds the whole exchange.
+// it with an error. The request's context bounds the exchange, its deadline all but an answer
+// that has begun.
 //
 // Proxy returns what Do returns, or edit's error, and has written nothing then.
 func (c *Client) Proxy(w http.ResponseWriter, r *http.Request, prepare func(http.Header), edit func(*http.Response) error) error {
@@ -108,10 +109,9 @@ type passing struct{ client *Client }
 
 func (p passing) RoundTrip(r *http.Request) (*http.Response, error) {
 	c := p.client
-	select {
-	case c.slots <- struct{}{}:
-	default:
-		return nil, c.unavailable(&down{cause: errors.New("too many calls in flight"), unsent: true})
+	call, err := c.begin(r.Context())
+	if err != nil {
+		return nil, err
 	}
 	out := r.Clone(r.Context())
 	pass := &passage{request: out}
@@ -123,10 +123,10 @@ func (p passing) RoundTrip(r *http.Request) (*http.Response, error) {
 	safe := r.Method == http.MethodGet || r.Method == http.MethodHead
 	response, err := c.attempt(r.Context(), pass, safe && bodyless)
 	if err != nil {
-		<-c.slots
+		call.Close()
 		return nil, c.failure(r.Context(), err)
 	}
-	pass.answer.Body = &releasing{response.Data, func() { <-c.slots }}
+	pass.answer.Body = &releasing{response.Data, call.Close}
 	return pass.answer, nil
 }
 
@@ -135,11 +135,7 @@ func (c *Client) pass(ctx context.Context, addr string, probe *probe, p *passage
 	ctx, span := c.tracer.Start(ctx, c.service, trace.WithSpanKind(trace.SpanKindClient))
 	defer span.End()
 	asked := ctx
-	ctx, release := probe.while(ctx)
-	if _, has := ctx.Deadline(); !has {
-		bounded, cancel := context.WithTimeout(ctx, defaultDeadline)
-		ctx, release = bounded, func(end func()) func() { return func() { cancel(); end() } }(release)
-	}
+	ctx, s, release := exchange(ctx, probe, true)
 	out := p.request.WithContext(ctx)
 	url := *p.request.URL
 	url.Host = addr
@@ -163,5 +159,5 @@ func (c *Client) pass(ctx context.Context, addr string, probe *probe, p *passage
 		return nil, &down{cause: errors.New("it refuses our token"), unsent: p.upload == nil}
 	}
 	p.answer = resp
-	return &Response{Data: &releasing{resp.Body, release}}, nil
+	return &Response{Data: &releasing{s.answer(resp.Body, c.stall), release}}, nil
 }

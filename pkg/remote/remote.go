@@ -29,6 +29,7 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/quota"
 	"hub.internal/pkg/tool"
 )
 
@@ -50,11 +51,16 @@ type Options struct {
 	Instancer sd.Instancer
 	Keys      *caller.Keys
 	Logger    *slog.Logger
-	// Concurrency bounds the calls in flight to the service; 0 means 256.
+	// Concurrency bounds the calls in flight to the service, and half of it those of one
+	// caller; 0 means 256.
 	Concurrency int
 	// Patience is how long an instance may take to accept a connection, and to say that it is
 	// well; 0 means 1 s.
 	Patience time.Duration
+	// Stall is how long an instance may leave the reader of a streamed answer without a byte; 0
+	// means 30 s. It is more than an instance waits for its reader (HUB_STALL_TIMEOUT), so that it
+	// is the reader who is found slow.
+	Stall time.Duration
 }
 
 // Client calls one service.
@@ -67,8 +73,9 @@ type Client struct {
 	stop       context.CancelFunc
 	probes     sync.WaitGroup
 	transport  *http.Transport
-	slots      chan struct{}
+	calls      *quota.Quota // in flight
 	budget     *budget
+	stall      time.Duration
 	tracer     trace.Tracer
 }
 
@@ -84,6 +91,9 @@ type Request struct {
 	Show bool
 	// Method defaults to POST.
 	Method string
+	// Stream tells that somebody else reads the answer, as slowly as they can: the context's
+	// deadline is then for its beginning alone.
+	Stream bool
 }
 
 // Response is an answer whose data has not been read yet; the caller closes Data.
@@ -101,8 +111,11 @@ func New(o Options) *Client {
 	if o.Patience == 0 {
 		o.Patience = time.Second
 	}
+	if o.Stall == 0 {
+		o.Stall = 30 * time.Second
+	}
 	c := &Client{
-		service: o.Service, keys: o.Keys, slots: make(chan struct{}, o.Concurrency), budget: newBudget(),
+		service: o.Service, stall: o.Stall, keys: o.Keys, calls: quota.New(int64(o.Concurrency)), budget: newBudget(),
 		tracer: otel.Tracer("hub.internal/pkg/remote"),
 		// net/http keeps two idle connections a host by default, which costs a handshake for almost every concurrent call.
 		transport: &http.Transport{
@@ -209,18 +222,28 @@ func Unanswered(err error) bool {
 // service is down, slow beyond its concurrency limit or does not answer by the
 // deadline, and the context's error when the caller went away.
 func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
-	select {
-	case c.slots <- struct{}{}:
-	default:
-		return nil, c.unavailable(&down{cause: errors.New("too many calls in flight"), unsent: true})
+	call, err := c.begin(ctx)
+	if err != nil {
+		return nil, err
 	}
 	response, err := c.attempt(ctx, r, r.Retry || r.IdempotencyKey != "")
 	if err != nil {
-		<-c.slots
+		call.Close()
 		return nil, c.failure(ctx, err)
 	}
-	response.Data = &releasing{response.Data, func() { <-c.slots }}
+	response.Data = &releasing{response.Data, call.Close}
 	return response, nil
+}
+
+// begin takes a place among the calls in flight, which lasts until the answer has been read:
+// callers who are slow to read theirs fill their own share.
+func (c *Client) begin(ctx context.Context) (*quota.Loan, error) {
+	call := c.calls.Open(caller.From(ctx).Account())
+	if !call.TryTake(1) {
+		call.Close()
+		return nil, c.unavailable(&down{cause: errors.New("too many calls in flight"), unsent: true})
+	}
+	return call, nil
 }
 
 // failure is what the caller of Do and Proxy gets to see of err.
@@ -283,11 +306,7 @@ func (c *Client) send(ctx context.Context, addr string, probe *probe, r Request)
 	ctx, span := c.tracer.Start(ctx, c.service, trace.WithSpanKind(trace.SpanKindClient))
 	defer span.End()
 	asked := ctx
-	ctx, release := probe.while(ctx)
-	if _, has := ctx.Deadline(); !has {
-		bounded, cancel := context.WithTimeout(ctx, defaultDeadline)
-		ctx, release = bounded, func(end func()) func() { return func() { cancel(); end() } }(release)
-	}
+	ctx, s, release := exchange(ctx, probe, r.Stream)
 	req, err := c.request(ctx, addr, r)
 	if err != nil {
 		release()
@@ -308,7 +327,22 @@ func (c *Client) send(ctx context.Context, addr string, probe *probe, r Request)
 	}
 	count, _ := strconv.Atoi(resp.Header.Get(tool.CountHeader))
 	return &Response{Head: tool.Head{Status: resp.StatusCode, Count: count, Replayed: resp.Header.Get(tool.ReplayedHeader) == "true"},
-		Data: &releasing{resp.Body, release}, Length: resp.ContentLength}, nil
+		Data: &releasing{s.answer(resp.Body, c.stall), release}, Length: resp.ContentLength}, nil
+}
+
+// exchange is the context of one exchange with an instance: it ends when the instance turns
+// unhealthy, and at a deadline in any case. release has to be called when it is over.
+func exchange(asked context.Context, probe *probe, streams bool) (ctx context.Context, s *stream, release func()) {
+	ctx, cancel := asked, context.CancelFunc(func() {})
+	if _, has := ctx.Deadline(); !has {
+		ctx, cancel = context.WithTimeout(ctx, defaultDeadline)
+	}
+	end := func() {}
+	if streams {
+		ctx, s, end = newStream(ctx)
+	}
+	ctx, leave := probe.while(ctx)
+	return ctx, s, func() { leave(); end(); cancel() }
 }
 
 func (c *Client) request(ctx context.Context, addr string, r Request) (*http.Request, error) {

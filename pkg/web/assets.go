@@ -1,17 +1,12 @@
 package web
 
 import (
-	"bytes"
-	"compress/gzip"
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"mime"
 	"net/http"
 	"path"
-	"strconv"
 	"strings"
 )
 
@@ -32,9 +27,8 @@ type assets struct {
 }
 
 type asset struct {
-	kind         string
-	hash         string
-	body, packed []byte
+	*Static
+	hash string
 }
 
 func assetPrefix(service string) string { return "/assets/" + service + "/" }
@@ -64,34 +58,18 @@ func loadAssets(service string, more fs.FS) (*assets, error) {
 			if kind == "" {
 				return fmt.Errorf("asset %s: unknown type", name)
 			}
-			sum := sha256.Sum256(body)
-			packed, err := pack(body)
-			a.byName[name] = &asset{kind: kind, hash: hex.EncodeToString(sum[:6]), body: body, packed: packed}
-			return err
+			static, err := NewStatic(kind, body)
+			if err != nil {
+				return err
+			}
+			a.byName[name] = &asset{Static: static, hash: strings.Trim(static.etag, `"`)}
+			return nil
 		})
 		if err != nil {
 			return nil, fmt.Errorf("web: %w", err)
 		}
 	}
 	return a, nil
-}
-
-func pack(body []byte) ([]byte, error) {
-	var b bytes.Buffer
-	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := w.Write(body); err != nil {
-		return nil, err
-	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	if b.Len() >= len(body) {
-		return nil, nil
-	}
-	return b.Bytes(), nil
 }
 
 // url is where an asset is: /assets/SERVICE/HASH/NAME.
@@ -107,7 +85,6 @@ func (a *assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	hash, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, a.prefix), "/")
 	file, ok := a.byName[name]
 	h := w.Header()
-	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	if !ok {
 		h.Set("Cache-Control", "no-store")
@@ -121,20 +98,5 @@ func (a *assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	} else {
 		h.Set("Cache-Control", "no-store")
 	}
-	h.Set("Content-Type", file.kind)
-	h.Set("ETag", `"`+file.hash+`"`)
-	h.Set("Vary", "Accept-Encoding")
-	if r.Header.Get("If-None-Match") == h.Get("ETag") {
-		w.WriteHeader(http.StatusNotModified)
-		return
-	}
-	body := file.body
-	if file.packed != nil && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-		h.Set("Content-Encoding", "gzip")
-		body = file.packed
-	}
-	h.Set("Content-Length", strconv.Itoa(len(body)))
-	if r.Method != http.MethodHead {
-		_, _ = w.Write(body)
-	}
+	file.Static.ServeHTTP(w, r)
 }

@@ -36,8 +36,9 @@ func (b *bench) profileWorkload(ctx context.Context, w *workload, concurrency in
 	}()
 	fetched := make(chan error, 2)
 	profiles := []profile{{workload: w.name, service: "gateway"}, {workload: w.name, service: "query"}}
-	for i, addr := range []string{b.addr["gateway-ops"], b.addr["query"]} {
+	for i := range profiles {
 		p := &profiles[i]
+		addr := b.addr[p.service+"-ops"]
 		p.concurrency = concurrency
 		p.file = b.path(fmt.Sprintf("%s-c%d-%s.pb.gz", w.name, concurrency, p.service))
 		go func() {

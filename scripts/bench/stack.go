@@ -37,7 +37,7 @@ type stack struct {
 	source   servers.Source
 	secrets  map[string]string
 	keys     map[string]caller.SigningKey
-	addr     map[string]string // host:port of each service, and gateway-ops
+	addr     map[string]string // host:port of each service, and of its metrics and profiles under NAME-ops
 	services map[string]*servers.Process
 	closers  []func()
 
@@ -267,7 +267,7 @@ func (s *stack) environ(name string) []string {
 		"HUB_WRITE_STORE_URL=" + s.postgres.URL(postgres.ServiceRole(name), s.secret("store"), "hub"),
 		"HUB_MIGRATE_URL=" + s.postgres.URL(postgres.Owner, s.secret("store"), "hub"),
 		"HUB_REDIS_URL=" + s.redis.URL(0), "HUB_SOURCE_DSN=" + s.readerDSN(),
-		"HUB_OPS_ADDR=" + s.addr["gateway-ops"], "HUB_CATALOG=" + s.path("catalog.json"), "MCP_MAX_ROW_LIMIT=10000",
+		"HUB_OPS_ADDR=" + s.addr[name+"-ops"], "HUB_CATALOG=" + s.path("catalog.json"), "MCP_MAX_ROW_LIMIT=10000",
 	}
 	for _, variable := range experiments {
 		if value, ok := os.LookupEnv(variable); ok {
@@ -278,12 +278,14 @@ func (s *stack) environ(name string) []string {
 }
 
 func (s *stack) startServices(ctx context.Context) error {
-	for _, name := range append([]string{"gateway-ops"}, programs...) {
-		port, err := servers.FreePort()
-		if err != nil {
-			return err
+	for _, name := range programs {
+		for _, listener := range []string{name, name + "-ops"} {
+			port, err := servers.FreePort()
+			if err != nil {
+				return err
+			}
+			s.addr[listener] = fmt.Sprintf("127.0.0.1:%d", port)
 		}
-		s.addr[name] = fmt.Sprintf("127.0.0.1:%d", port)
 	}
 	if err := s.writeCatalog(ctx); err != nil {
 		return err

@@ -29,6 +29,7 @@ type environment struct {
 func (e environment) settings(s service) map[string]string {
 	env := map[string]string{
 		"HUB_ADDR":         e.state.addr(s.name),
+		"HUB_OPS_ADDR":     e.state.addr(operations(s.name)),
 		"HUB_DISCOVERY":    e.options.discovery,
 		"HUB_STATIC":       e.static(),
 		"HUB_SIGNING_KEY":  e.state.signing(s.name).Key,
@@ -37,9 +38,6 @@ func (e environment) settings(s service) map[string]string {
 	}
 	if e.options.discovery == "consul" {
 		env["HUB_CONSUL_ADDR"] = e.state.addr("consul")
-	}
-	if s.ops {
-		env["HUB_OPS_ADDR"] = e.state.addr(s.name + "-ops")
 	}
 	if s.store {
 		env["HUB_WRITE_STORE_URL"] = e.storeURL(postgres.ServiceRole(s.name))

@@ -60,16 +60,24 @@ func printStatus(out io.Writer, l layout) error {
 	if err != nil {
 		return err
 	}
+	st, err := loadState(l)
+	if err != nil {
+		return err
+	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "NAME\tPID\tFOR\tRESTARTS\tLAST ERROR")
-	fmt.Fprintf(w, "supervisor\t%d\t\t\t\n", pid)
+	fmt.Fprintln(w, "NAME\tPID\tFOR\tRESTARTS\tMETRICS, PROFILES\tLAST ERROR")
+	fmt.Fprintf(w, "supervisor\t%d\t\t\t\t\n", pid)
 	for _, name := range slices.Sorted(maps.Keys(now.Programs)) {
 		p := now.Programs[name]
 		number := "down"
 		if p.PID != 0 {
 			number = strconv.Itoa(p.PID)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", name, number, time.Since(p.Since).Round(time.Second), p.Restarts, shorten(p.Error, 100))
+		addr := ""
+		if st.Ports[operations(name)] != 0 {
+			addr = st.addr(operations(name))
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", name, number, time.Since(p.Since).Round(time.Second), p.Restarts, addr, shorten(p.Error, 100))
 	}
 	return w.Flush()
 }

@@ -4,13 +4,13 @@ package main
 func portNames(e environment) []string {
 	names := []string{}
 	for _, s := range e.services {
-		names = append(names, s.name)
-		if s.ops {
-			names = append(names, s.name+"-ops")
-		}
+		names = append(names, s.name, operations(s.name))
 	}
 	return append(append(names, mailSink+"-smtp", mailSink+"-web"), serverNames(e.options)...)
 }
+
+// operations names the listener of a service for metrics and profiles.
+func operations(service string) string { return service + "-ops" }
 
 // serverNames are the servers that this start needs.
 func serverNames(o upOptions) []string {

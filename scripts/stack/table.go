@@ -10,13 +10,13 @@ type service struct {
 	name  string
 	layer int
 	// What it needs, each in its own environment variable.
-	store, redis, source, pepper, catalog, ops, mail bool
+	store, redis, source, pepper, catalog, mail bool
 }
 
 // table lists Hub's services. A service's folder, program and discovery name are the same
 // word. A row whose program does not exist in this checkout is left out.
 var table = []service{
-	{name: "gateway", layer: layerEdge, store: true, redis: true, catalog: true, ops: true},
+	{name: "gateway", layer: layerEdge, store: true, redis: true, catalog: true},
 	{name: "auth", layer: layerServices, store: true, redis: true, pepper: true},
 	{name: "query", layer: layerServices, store: true, source: true},
 	{name: "authoring", layer: layerServices, store: true},

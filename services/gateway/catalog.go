@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"reflect"
 	"slices"
 	"sort"
 	"strings"
@@ -15,9 +16,11 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/process"
 	"hub.internal/pkg/remote"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
+	"hub.internal/pkg/web"
 )
 
 // Entry is a tool of the catalog, its owner, and its input's validator.
@@ -40,16 +43,48 @@ type Catalog struct {
 	merged    atomic.Pointer[merged]
 }
 
+// merged is one version of the catalog, and what is answered from it.
 type merged struct {
 	byName  map[string]*Entry
 	ordered []*Entry
 	console []*consoleRoute
+	// openAPI renders the description of the API when it is asked for first.
+	openAPI func() (*web.Static, error)
+	// listings are catalogs as they have been answered, by the scopes held (string, a byte for each
+	// tool): there are as many as combinations of scopes in use.
+	listings sync.Map
+}
+
+// seal ends the making of a version.
+func (m *merged) seal() *merged {
+	m.openAPI = sync.OnceValues(func() (*web.Static, error) { return describe(m.ordered) })
+	return m
+}
+
+// listing is the catalog as a caller sees it, rendered once for all who hold the same scopes.
+func (c *Catalog) listing(who caller.Caller) (*document, error) {
+	m := c.merged.Load()
+	tools, allowed := make([]listed, len(m.ordered)), make([]byte, len(m.ordered))
+	for i, e := range m.ordered {
+		if tools[i] = e.listed(who); tools[i].Allowed {
+			allowed[i] = 1
+		}
+	}
+	if known, ok := m.listings.Load(string(allowed)); ok {
+		return known.(*document), nil
+	}
+	d, err := newDocument("catalog", len(tools), map[string]any{"version": process.Version, "tools": tools})
+	if err != nil {
+		return nil, err
+	}
+	known, _ := m.listings.LoadOrStore(string(allowed), d)
+	return known.(*document), nil
 }
 
 // NewCatalog returns one without tools.
 func NewCatalog(logger *slog.Logger) *Catalog {
 	c := &Catalog{logger: logger, manifests: map[string]tool.Manifest{}}
-	c.merged.Store(&merged{})
+	c.merged.Store((&merged{}).seal())
 	return c
 }
 
@@ -77,6 +112,9 @@ func LoadCatalog(path string, logger *slog.Logger) (*Catalog, error) {
 func (c *Catalog) Update(m tool.Manifest) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if known, ok := c.manifests[m.Service]; ok && reflect.DeepEqual(known, m) {
+		return nil // as nearly always: what is rendered and compiled stays
+	}
 	next := make(map[string]tool.Manifest, len(c.manifests)+1)
 	for name, manifest := range c.manifests {
 		next[name] = manifest
@@ -118,7 +156,7 @@ func merge(manifests map[string]tool.Manifest) (*merged, error) {
 		}
 		return a.Name < b.Name
 	})
-	return all, nil
+	return all.seal(), nil
 }
 
 func compile(spec tool.Spec) (*schema.Validator, error) {

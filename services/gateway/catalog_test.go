@@ -1,11 +1,18 @@
 package gateway_test
 
 import (
+	"compress/gzip"
 	"encoding/json"
+	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
+	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/gateway"
 )
@@ -86,6 +93,10 @@ func TestCatalogKeepsTheLastGoodManifest(t *testing.T) {
 			t.Errorf("%s: taken", name)
 		}
 	}
+	entry := c.Entry("a")
+	if err := c.Update(good); err != nil || c.Entry("a") != entry {
+		t.Errorf("the same manifest again is compiled again (%v)", err)
+	}
 	if c.Entry("a") == nil || c.Entry("c") != nil || c.Entries()[0].Spec.Name != "b" {
 		t.Error("the catalog changed")
 	}
@@ -112,4 +123,89 @@ func TestOpenAPIDescribesTheCatalog(t *testing.T) {
 	if schema["additionalProperties"] != false || len(document.Paths) != 4 {
 		t.Errorf("got %s", r.body)
 	}
+}
+
+func TestOpenAPIIsAskedForAgain(t *testing.T) {
+	e := newEdge(t)
+	first := e.do(t, "GET", "/openapi.json", "")
+	tag := first.header.Get("ETag")
+	if first.header.Get("Cache-Control") != "no-cache" || first.header.Get("Content-Type") != "application/json" || tag == "" {
+		t.Errorf("headers %v", first.header)
+	}
+	if r := e.do(t, "GET", "/openapi.json", "", "If-None-Match", "W/"+tag); r.status != 304 || r.body != "" {
+		t.Errorf("If-None-Match: %d", r.status)
+	}
+	// A client that asks for gzip itself has to unpack it itself.
+	req, err := http.NewRequestWithContext(t.Context(), "GET", e.url+"/openapi.json", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept-Encoding", "gzip")
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	unpacked, err := gzip.NewReader(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := io.ReadAll(unpacked); err != nil || string(b) != first.body || resp.ContentLength >= int64(len(first.body)) {
+		t.Errorf("%d bytes packed, %v", resp.ContentLength, err)
+	}
+	more := tool.Manifest{Service: "more", Tools: []tool.Spec{{Name: "more", Input: json.RawMessage(`{"type":"object","additionalProperties":false}`)}}}
+	if err := e.gateway.Catalog.Update(more); err != nil {
+		t.Fatal(err)
+	}
+	if r := e.do(t, "GET", "/openapi.json", "", "If-None-Match", tag); r.status != 200 || !strings.Contains(r.body, "/api/tools/more") {
+		t.Errorf("after a tool more: %d %s", r.status, r.body)
+	}
+	if r := e.do(t, "GET", "/api/tools", "", bearer(readOnly)...); *r.env.Count != 3 {
+		t.Errorf("after a tool more: %s", r.body)
+	}
+}
+
+// TestWhatIsTheSameForManyIsMadeOnce: readers of the catalog and of the API's description
+// share their bytes, however many they are and however slowly they read.
+func TestWhatIsTheSameForManyIsMadeOnce(t *testing.T) {
+	e := newEdge(t)
+	catalog, err := gateway.LoadCatalog(filepath.Join(hubtest.Root(t), "deploy", "catalog.json"), e.gateway.Logger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.gateway.Catalog = catalog
+	mux := http.NewServeMux()
+	e.gateway.Routes(mux)
+	for _, path := range []string{"/openapi.json", "/api/tools"} {
+		request := httptest.NewRequestWithContext(t.Context(), "GET", path, nil)
+		request.Header.Set("Authorization", "Bearer "+allScopes)
+		w := &discarded{header: http.Header{}}
+		mux.ServeHTTP(w, request)
+		size := w.size
+		const calls = 100
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range calls {
+			mux.ServeHTTP(w, request)
+		}
+		runtime.ReadMemStats(&after)
+		each := (after.TotalAlloc - before.TotalAlloc) / calls
+		t.Logf("%s: %d bytes, %d allocated for each answer", path, size, each)
+		if w.status != 0 || size < 10<<10 || each > uint64(size)/2 {
+			t.Errorf("%s: status %d, %d bytes, %d allocated for each answer", path, w.status, size, each)
+		}
+	}
+}
+
+// discarded counts an answer.
+type discarded struct {
+	header       http.Header
+	status, size int
+}
+
+func (d *discarded) Header() http.Header    { return d.header }
+func (d *discarded) WriteHeader(status int) { d.status = status }
+func (d *discarded) Write(b []byte) (int, error) {
+	d.size += len(b)
+	return len(b), nil
 }

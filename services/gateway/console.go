@@ -200,7 +200,6 @@ func (k *Console) serve(g *Gateway, w http.ResponseWriter, r *http.Request) bool
 	ctx := otel.GetTextMapPropagator().Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 	ctx, cancel := context.WithTimeout(ctx, consoleTimeout)
 	defer cancel()
-	_ = http.NewResponseController(w).SetWriteDeadline(v.Started.Add(consoleTimeout + clientPatience))
 	observed := telemetry.EndpointBy("console", func(any) string { return name })(recoverVisit(g, func(ctx context.Context, _ any) (any, error) {
 		v.r = r.WithContext(ctx)
 		return nil, k.visit(ctx, g, v)

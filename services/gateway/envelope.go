@@ -56,10 +56,16 @@ func (c *Call) writeAnswer(w http.ResponseWriter, name string, a *Answer) {
 	_, _ = w.Write([]byte{'}'})
 }
 
-// writeData answers data that the gateway made itself.
+// writeData answers data that the gateway made itself. Other answers may be reading it too,
+// so it is not copied.
 func (c *Call) writeData(w http.ResponseWriter, name string, count int, data []byte) {
-	c.headers(w)
-	_, _ = w.Write(append(append(c.head(name, count), data...), '}'))
+	head := c.head(name, count)
+	c.headers(w).Set("Content-Length", strconv.Itoa(len(head)+len(data)+1))
+	for _, part := range [][]byte{head, data, {'}'}} {
+		if _, err := w.Write(part); err != nil {
+			return // the reader has gone
+		}
+	}
 }
 
 func (c *Call) headers(w http.ResponseWriter) http.Header {

@@ -19,17 +19,13 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/process"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
+	"hub.internal/pkg/web"
 )
 
-const (
-	// listingTimeout bounds a catalog or detail request.
-	listingTimeout = 5 * time.Second
-	// clientPatience is what a client gets, beyond a call's deadline, to read its answer.
-	clientPatience = 60 * time.Second
-)
+// listingTimeout bounds a catalog or detail request.
+const listingTimeout = 5 * time.Second
 
 // Routes adds the public routes of the tool gateway to mux.
 func (g *Gateway) Routes(mux *http.ServeMux) {
@@ -99,8 +95,6 @@ func (g *Gateway) server(e endpoint.Endpoint) http.Handler {
 		ctx := otel.GetTextMapPropagator().Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 		ctx, cancel := context.WithTimeout(context.WithValue(ctx, callKey{}, c), deadline)
 		defer cancel()
-		// A client that does not read must not hold the connection for ever. A recorder in a test has no deadline to set.
-		_ = http.NewResponseController(w).SetWriteDeadline(c.Started.Add(deadline + clientPatience))
 		handler.ServeHTTP(w, r.WithContext(ctx))
 	})
 }
@@ -177,20 +171,19 @@ func (g *Gateway) writeError(ctx context.Context, err error, w http.ResponseWrit
 
 func (a *Answer) write(c *Call, w http.ResponseWriter) { c.writeAnswer(w, c.Tool, a) }
 
-// document is data that the gateway makes itself, with its ETag.
+// document is data that the gateway makes itself, with its ETag. Many answers may share it.
 type document struct {
 	tool  string
 	count int
 	data  []byte
 	etag  string
-	match string
 }
 
 func (d *document) write(c *Call, w http.ResponseWriter) {
 	w.Header().Set("ETag", d.etag)
 	w.Header().Set("Cache-Control", "private, no-cache")
 	w.Header().Set("Vary", "Authorization, X-API-Key")
-	if matches(d.match, d.etag) {
+	if web.MatchesETag(c.IfNoneMatch, d.etag) {
 		c.headers(w).Del("Content-Type")
 		w.WriteHeader(http.StatusNotModified)
 		return
@@ -198,31 +191,18 @@ func (d *document) write(c *Call, w http.ResponseWriter) {
 	c.writeData(w, d.tool, d.count, d.data)
 }
 
-func matches(header, etag string) bool {
-	for _, tag := range strings.Split(header, ",") {
-		if tag = strings.TrimSpace(tag); tag == "*" || strings.TrimPrefix(tag, "W/") == etag {
-			return true
-		}
-	}
-	return false
-}
-
-func newDocument(c *Call, name string, count int, data any) (*document, error) {
+// newDocument renders data, whose count and tag a request may then be answered with.
+func newDocument(name string, count int, data any) (*document, error) {
 	b, err := json.Marshal(data)
 	if err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256(b)
-	return &document{tool: name, count: count, data: b, etag: `"` + hex.EncodeToString(sum[:12]) + `"`, match: c.IfNoneMatch}, nil
+	return &document{tool: name, count: count, data: b, etag: `"` + hex.EncodeToString(sum[:12]) + `"`}, nil
 }
 
 func (g *Gateway) catalog(_ context.Context, request any) (any, error) {
-	c := request.(*Call)
-	tools := []listed{}
-	for _, e := range g.Catalog.Entries() {
-		tools = append(tools, e.listed(c.Caller))
-	}
-	return newDocument(c, "catalog", len(tools), map[string]any{"version": process.Version, "tools": tools})
+	return g.Catalog.listing(request.(*Call).Caller)
 }
 
 func (g *Gateway) detail(_ context.Context, request any) (any, error) {
@@ -231,5 +211,5 @@ func (g *Gateway) detail(_ context.Context, request any) (any, error) {
 	if e == nil {
 		return nil, g.Catalog.unknown(c.Tool)
 	}
-	return newDocument(c, e.Spec.Name, 1, e.detailed(c.Caller, c.Key))
+	return newDocument(e.Spec.Name, 1, e.detailed(c.Caller, c.Key))
 }

@@ -9,18 +9,31 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/process"
 	"hub.internal/pkg/tool"
+	"hub.internal/pkg/web"
 )
 
 // object is a JSON object of the OpenAPI document.
 type object = map[string]any
 
-// openAPI describes the public API (OpenAPI 3.1), derived from the catalog.
-func (g *Gateway) openAPI(w http.ResponseWriter, _ *http.Request) {
+// openAPI answers the description of the public API.
+func (g *Gateway) openAPI(w http.ResponseWriter, r *http.Request) {
+	description, err := g.Catalog.merged.Load().openAPI()
+	if err != nil {
+		g.newCall(r).writeFailure(w, fault.From(err), 0)
+		g.Logger.ErrorContext(r.Context(), "no OpenAPI document", "error", err)
+		return
+	}
+	w.Header().Set("Cache-Control", "no-cache") // but for a 304
+	description.ServeHTTP(w, r)
+}
+
+// describe is the public API (OpenAPI 3.1), derived from the tools.
+func describe(tools []*Entry) (*web.Static, error) {
 	paths := object{
 		"/api/tools":               object{"get": operation("list_tools", "List the tools", object{"type": "object"})},
 		"/api/tools/{name}/detail": object{"get": with(operation("show_tool", "Everything about one tool", object{"type": "object"}), "parameters", []object{{"name": "name", "in": "path", "required": true, "schema": object{"type": "string"}}})},
 	}
-	for _, e := range g.Catalog.Entries() {
+	for _, e := range tools {
 		op := operation(e.Spec.Name, e.Spec.Description, e.Spec.Output)
 		op["tags"] = []string{e.Spec.Category}
 		op["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": e.Spec.Input}}}
@@ -42,9 +55,11 @@ func (g *Gateway) openAPI(w http.ResponseWriter, _ *http.Request) {
 			"schemas":         object{"Failure": failureSchema()},
 		},
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	_ = json.NewEncoder(w).Encode(document)
+	b, err := json.Marshal(document)
+	if err != nil {
+		return nil, err
+	}
+	return web.NewStatic("application/json", b)
 }
 
 func with(o object, name string, value any) object {

@@ -207,7 +207,7 @@ func (g *Gateway) route(ctx context.Context, request any) (any, error) {
 	if client == nil {
 		return nil, fault.New(fault.DB, "The %s service is not known to this gateway yet.", c.Entry.Service).After(time.Second)
 	}
-	response, err := client.Do(ctx, remote.Request{Path: tool.Path(c.Tool), Body: c.Input, IdempotencyKey: c.IdempotencyKey, Retry: !c.Entry.Spec.Write})
+	response, err := client.Do(ctx, remote.Request{Path: tool.Path(c.Tool), Body: c.Input, IdempotencyKey: c.IdempotencyKey, Retry: !c.Entry.Spec.Write, Stream: true})
 	if err != nil {
 		return nil, err
 	}

@@ -76,7 +76,6 @@ func serve(ctx context.Context, environ []string) error {
 	service := auth.New(auth.Config{Store: store, Peppers: peppers, Now: time.Now, Logger: p.Logger})
 	mux := http.NewServeMux()
 	p.Health(mux)
-	p.Operations(mux)
 	auth.Mount(mux, service, p.Keys, p.Logger)
 	auth.MountPeople(mux, people, p.Keys, p.Logger)
 	console.Mount(mux)

@@ -78,7 +78,7 @@ func TestServe(t *testing.T) {
 	p := start(t, db)
 	p.Ready(t)
 	t.Logf("ready after %v", time.Since(began))
-	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 200, tool.ManifestPath: 401, "/internal/drafts/get": 405, "/": 404} {
+	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 404, "/debug/pprof/": 404, tool.ManifestPath: 401, "/internal/drafts/get": 405, "/": 404} {
 		if got := p.Get(path); got != want {
 			t.Errorf("GET %s: %d, want %d", path, got, want)
 		}

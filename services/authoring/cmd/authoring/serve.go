@@ -58,7 +58,6 @@ func serve(ctx context.Context, environ []string) error {
 	service := authoring.New(authoring.Config{Store: store, Recipients: authoring.Neighbour{Client: query}, Policy: policy, Now: time.Now})
 	mux := http.NewServeMux()
 	p.Health(mux)
-	p.Operations(mux)
 	authoring.Mount(mux, service, p.Keys, p.Logger, log)
 	addr, err := p.Serve("internal", s.Addr, mux)
 	if err != nil {

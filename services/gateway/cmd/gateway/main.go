@@ -28,8 +28,6 @@ import (
 
 type settings struct {
 	process.Settings
-	// OpsAddr serves metrics and pprof; it must not be public.
-	OpsAddr      string        `env:"HUB_OPS_ADDR" envDefault:"127.0.0.1:0"`
 	CatalogFile  string        `env:"HUB_CATALOG" envDefault:"deploy/catalog.json"`
 	RedisURL     config.Secret `env:"HUB_REDIS_URL,required,notEmpty"`
 	StoreURL     config.Secret `env:"HUB_WRITE_STORE_URL,required,notEmpty"`
@@ -99,15 +97,10 @@ func serve(ctx context.Context, environ []string) error {
 	for name, client := range clients {
 		p.Go(background, "manifest of "+name, func(ctx context.Context) error { return catalog.Follow(ctx, client, name) })
 	}
-	public, internal := http.NewServeMux(), http.NewServeMux()
-	g.Routes(public)
-	p.Health(public)
-	p.Health(internal)
-	p.Operations(internal)
-	if _, err := p.Serve("public", s.Addr, public); err != nil {
-		return err
-	}
-	if _, err := p.Serve("operations", s.OpsAddr, internal); err != nil {
+	mux := http.NewServeMux()
+	g.Routes(mux)
+	p.Health(mux)
+	if _, err := p.Serve("public", s.Addr, mux); err != nil {
 		return err
 	}
 	return p.Run(ctx)

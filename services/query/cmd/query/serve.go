@@ -83,7 +83,6 @@ func serve(ctx context.Context, environ []string) error {
 
 	mux := http.NewServeMux()
 	p.Health(mux) // ready without the source: all replicas share it
-	p.Operations(mux)
 	tool.Mount(mux, name, query.Tools(service), p.Keys, p.Logger,
 		func(spec tool.Spec) endpoint.Middleware { return telemetry.Endpoint(spec.Name) },
 		log.Middleware("execute_read_sql")) // which records itself before it answers

@@ -88,7 +88,7 @@ func TestServe(t *testing.T) {
 	}
 	p.Ready(t)
 	hubtest.Eventually(t, "its jobs run", func() bool { return strings.Contains(p.Log.String(), "River client started") })
-	for path, want := range map[string]int{tool.ManifestPath: 401, "/drafts": 401, "/unsubscribe/x": 401, "/metrics": 200} {
+	for path, want := range map[string]int{tool.ManifestPath: 401, "/drafts": 401, "/unsubscribe/x": 401, "/metrics": 404, "/debug/pprof/": 404} {
 		if status := p.Get(path); status != want {
 			t.Errorf("%s: %d", path, status)
 		}

@@ -117,7 +117,6 @@ func serve(ctx context.Context, environ []string) error {
 	}
 	mux := http.NewServeMux()
 	p.Health(mux)
-	p.Operations(mux)
 	reviewcontrol.Mount(mux, service, p.Keys, p.Logger, log)
 	console.Mount(mux)
 	addr, err := p.Serve("internal", s.Addr, mux)

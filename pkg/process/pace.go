@@ -1,0 +1,183 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// pace is what is asked of a peer that sends or reads: some progress all the time, and a
+// least rate in the long run. It bounds no transfer as such: a call may take its time before
+// the first byte, and a large answer to a slow line may take minutes.
+type pace struct {
+	// stall is how long a peer may keep a transfer waiting, beyond what rate takes.
+	stall time.Duration
+	rate  int64 // bytes a second
+}
+
+// patience is what is left of the stall with one peer. It is spent while a transfer waits, and
+// comes back with the bytes that move and with the time in which nothing waits.
+type patience struct {
+	pace
+	left time.Duration
+	last time.Time // when what is left was told
+}
+
+func (p pace) patience() patience { return patience{pace: p, left: p.stall, last: time.Now()} }
+
+// begin is when the transfer that begins now has to have moved.
+func (p *patience) begin() time.Time {
+	now := time.Now()
+	p.left = min(p.stall, p.left+now.Sub(p.last))
+	p.last = now
+	return now.Add(p.left)
+}
+
+// end tells that it has moved n bytes.
+func (p *patience) end(n int) {
+	now := time.Now()
+	p.left = min(p.stall, p.left-now.Sub(p.last)+time.Duration(n)*time.Second/time.Duration(p.rate))
+	p.last = now
+}
+
+const (
+	// piece is how much of an answer is written at a time: each has to make progress.
+	piece = 64 << 10
+	// unsent bounds what the system keeps of an answer that is not read, beside what has been
+	// sent: by itself it takes megabytes of each.
+	unsent = 128 << 10
+	// remainder is how long what the handler did not read of a body may take to arrive, so that
+	// the connection serves another request.
+	remainder = 5 * time.Second
+)
+
+// listen opens a listener whose connections are written at this pace. The deadlines are the
+// connection's, not the handler's, so that nothing that leaves the process is without one:
+// the end of an answer, a refusal of net/http's own, 100 Continue.
+func (p pace) listen(addr string) (net.Listener, error) {
+	config := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
+		keepUnsent(c, unsent)
+		return nil
+	}}
+	config.SetMultipathTCP(false) // whose sockets have no such bound
+	l, err := config.Listen(context.Background(), "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	return pacedListener{l, p}, nil
+}
+
+type pacedListener struct {
+	net.Listener
+	pace pace
+}
+
+func (l pacedListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &pacedConn{Conn: c, patience: l.pace.patience()}, nil
+}
+
+// pacedConn is a connection that is given up when its peer does not read.
+type pacedConn struct {
+	net.Conn
+	mu       sync.Mutex // writes take turns, as in the connection itself
+	patience patience
+}
+
+func (c *pacedConn) Write(b []byte) (n int, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for {
+		if err := c.SetWriteDeadline(c.patience.begin()); err != nil {
+			return n, err
+		}
+		moved, err := c.Conn.Write(b[n:min(len(b), n+piece)])
+		c.patience.end(moved)
+		n += moved
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			// What the peer has not read goes with the connection, or the system would offer it on.
+			if tcp, ok := c.Conn.(*net.TCPConn); ok {
+				err = errors.Join(err, tcp.SetLinger(0))
+			}
+		}
+		if err != nil || n == len(b) {
+			return n, err
+		}
+	}
+}
+
+// CloseWrite lets net/http end an answer before it gives up a request that is still arriving.
+func (c *pacedConn) CloseWrite() error {
+	if tcp, ok := c.Conn.(*net.TCPConn); ok {
+		return tcp.CloseWrite()
+	}
+	return nil
+}
+
+// bodies makes the bodies of requests arrive at this pace. Each is waited for only while it
+// is read, and no deadline outlives its request.
+func (p pace) bodies(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body == nil || r.Body == http.NoBody {
+			next.ServeHTTP(w, r)
+			return
+		}
+		b := &pacedBody{ReadCloser: r.Body, deadline: http.NewResponseController(w).SetReadDeadline, patience: p.patience()}
+		defer b.finish()
+		r.Body = b
+		next.ServeHTTP(w, r)
+	})
+}
+
+type pacedBody struct {
+	io.ReadCloser
+	deadline func(time.Time) error
+	patience patience // of the one who reads
+
+	mu sync.Mutex
+	// over is set at the body's end and at the handler's: the connection is not the body's then.
+	over bool
+}
+
+func (b *pacedBody) Read(p []byte) (int, error) {
+	if err := b.expect(); err != nil {
+		return 0, err
+	}
+	n, err := b.ReadCloser.Read(p)
+	b.patience.end(n)
+	if err != nil {
+		b.mu.Lock()
+		b.over = true
+		b.mu.Unlock()
+	}
+	return n, err
+}
+
+func (b *pacedBody) expect() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	until := b.patience.begin()
+	if b.over {
+		return nil
+	}
+	return b.deadline(until)
+}
+
+// finish leaves the rest of the body to net/http.
+func (b *pacedBody) finish() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.over {
+		b.over = true
+		_ = b.deadline(time.Now().Add(remainder)) // it fails with the connection alone
+	}
+}

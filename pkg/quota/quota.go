@@ -1,0 +1,117 @@
+// Package quota shares a bounded resource out among callers: so much in all, and no more
+// than half of it to one, so that nobody keeps all others out. It refuses to know what the
+// resource is, and what a caller is told who gets nothing.
+package quota
+
+import (
+	"context"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// Quota is a resource of a fixed size. It is safe for use by many at once.
+type Quota struct {
+	size, share int64
+	all         *semaphore.Weighted
+
+	mu     sync.Mutex
+	shares map[string]*share
+}
+
+// share is what one caller may have, there as long as a loan of theirs is.
+type share struct {
+	*semaphore.Weighted
+	loans int
+}
+
+// New returns a quota of this size, of which a caller may have half, and at least 1.
+func New(size int64) *Quota {
+	return &Quota{size: size, share: max(size/2, 1), all: semaphore.NewWeighted(size), shares: map[string]*share{}}
+}
+
+// Size is how much there is in all.
+func (q *Quota) Size() int64 { return q.size }
+
+// Loan is what one call has taken. It is of one goroutine at a time.
+type Loan struct {
+	quota *Quota
+	who   string
+	own   *share // nil for the process itself
+	most  int64
+	taken int64
+}
+
+// Open returns an empty loan of a caller; Close has to be called when the call is over. An
+// empty who is the process itself, which may have all.
+func (q *Quota) Open(who string) *Loan {
+	l := &Loan{quota: q, who: who, most: q.size}
+	if who == "" {
+		return l
+	}
+	l.most = q.share
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if l.own = q.shares[who]; l.own == nil {
+		l.own = &share{Weighted: semaphore.NewWeighted(q.share)}
+		q.shares[who] = l.own
+	}
+	l.own.loans++
+	return l
+}
+
+// Take adds n to the loan, and waits for it until ctx ends, whose error it then returns. A
+// loan never takes more than its caller's share: what is larger by itself waits for all of
+// that and goes on.
+func (l *Loan) Take(ctx context.Context, n int64) error {
+	n = l.clamp(n)
+	if l.own != nil {
+		if err := l.own.Acquire(ctx, n); err != nil {
+			return err
+		}
+	}
+	if err := l.quota.all.Acquire(ctx, n); err != nil {
+		if l.own != nil {
+			l.own.Release(n)
+		}
+		return err
+	}
+	l.taken += n
+	return nil
+}
+
+// TryTake is Take without the wait: false when there is not enough now.
+func (l *Loan) TryTake(n int64) bool {
+	n = l.clamp(n)
+	if l.own != nil && !l.own.TryAcquire(n) {
+		return false
+	}
+	if !l.quota.all.TryAcquire(n) {
+		if l.own != nil {
+			l.own.Release(n)
+		}
+		return false
+	}
+	l.taken += n
+	return true
+}
+
+func (l *Loan) clamp(n int64) int64 { return min(n, l.most-l.taken) }
+
+// Close gives everything back.
+func (l *Loan) Close() {
+	q := l.quota
+	q.all.Release(l.taken)
+	if l.own == nil {
+		l.taken = 0
+		return
+	}
+	l.own.Release(l.taken)
+	l.taken = 0
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if l.own.loans--; l.own.loans == 0 {
+		delete(q.shares, l.who)
+	}
+	l.own = nil
+}

@@ -132,7 +132,7 @@ func TestRules(t *testing.T) {
 func TestForgeriesAreRefused(t *testing.T) {
 	keys := callertest.Keys(t, "review", caller.Gateway, "authoring", "query", "auth")
 	for _, who := range []caller.Caller{ada, agent} {
-		for _, f := range callertest.Forgeries("review", who, "authoring", "query", "auth", "review") {
+		for _, f := range callertest.Forgeries(caller.Gateway, "review", who, "authoring", "query", "auth", "review") {
 			ctx, err := keys.Accept(t.Context(), f.Header, caller.Rule{caller.Gateway: {who.Kind}})
 			if !fault.Is(err, fault.AuthInvalid) && !fault.Is(err, fault.AuthMissing) || ctx != nil {
 				t.Errorf("%s: %v", f.Name, err)

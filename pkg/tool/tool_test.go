@@ -234,10 +234,10 @@ func TestOnlyTheGatewaySaysWhoCalls(t *testing.T) {
 		}
 	}
 	agent := caller.Caller{Kind: caller.Key, CredentialID: "ak_1"}
-	for _, f := range callertest.Forgeries("speaker", agent, "authoring", "speaker") {
+	for _, f := range callertest.Forgeries(caller.Gateway, "speaker", agent, "authoring", "speaker") {
 		attempt(f.Name, http.MethodPost, tool.Path("say"), f.Header, 401)
 	}
-	for _, f := range callertest.Forgeries("speaker", caller.Itself(caller.Gateway), "authoring", "speaker") {
+	for _, f := range callertest.Forgeries(caller.Gateway, "speaker", caller.Itself(caller.Gateway), "authoring", "speaker") {
 		attempt(f.Name, http.MethodGet, tool.ManifestPath, f.Header, 401)
 	}
 	for kind, status := range map[string]int{caller.User: 403, caller.Visitor: 403, caller.Service: 403} {

@@ -190,7 +190,7 @@ func TestFailures(t *testing.T) {
 		t.Errorf("without a token: %d", bare.Code)
 	}
 	for _, path := range []string{"/page", "/assets/desk/000000000000/own.css"} {
-		for _, f := range append(callertest.Forgeries("desk", user, "query", "desk"),
+		for _, f := range append(callertest.Forgeries(caller.Gateway, "desk", user, "query", "desk"),
 			callertest.Forgery{Name: "an agent", Header: callertest.Header(t, "desk", caller.Caller{Kind: caller.Key, Roles: user.Roles, HubUser: user.HubUser})},
 			callertest.Forgery{Name: "a neighbour", Header: callertest.HeaderOf(t, "query", "desk")}) {
 			req, w := httptest.NewRequest("GET", path, nil), httptest.NewRecorder()

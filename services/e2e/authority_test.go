@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"net/http"
 	"net/url"
@@ -19,6 +20,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"hub.internal/pkg/caller"
+	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/hubtest"
 )
 
@@ -55,17 +57,12 @@ func (s *suite) credentials(t *testing.T, reviewer person) map[string]credential
 		all[name+" for somebody"] = credential{"Authorization": "Bearer " + key, "X-External-User-Id": reviewer.Email, "Hub-User": reviewer.ID, "X-Forwarded-User": reviewer.Email, "X-Hub-Roles": "reviewer,admin"}
 	}
 	as := caller.Caller{Kind: caller.User, Service: "console", ExternalUserID: reviewer.Email, HubUser: reviewer.ID, Email: reviewer.Email, Name: reviewer.Name, Roles: []string{"reviewer", "admin"}, CredentialID: "ses_01"}
-	for name, secret := range map[string]string{"forged": "another key, as long as one has to be at least", "true": internalKey} {
-		k, err := caller.NewKeys([]string{secret}, time.Now)
-		if err != nil {
-			t.Fatal(err)
-		}
-		token, err := k.Mint(as)
-		if err != nil {
-			t.Fatal(err)
-		}
+	inside := callertest.NewToken(caller.Gateway, "review-control", as)
+	for name, made := range map[string]callertest.Token{"forged": inside.By("a stranger", caller.Gateway), "true": inside} {
+		token := made.String()
 		all[name+" internal token"] = credential{"Hub-Token": token}
 		all[name+" internal token and a key"] = credential{"Hub-Token": token, "Authorization": "Bearer " + s.key}
+		all[name+" internal token, shown"] = credential{"Hub-Caller-Token": made.Signed(), "Authorization": "Bearer " + s.key}
 		all[name+" internal token as key"] = credential{"Authorization": "Bearer " + token}
 		all[name+" internal token as cookie"] = credential{"Cookie": "__Host-hub=" + token}
 	}
@@ -160,27 +157,24 @@ var (
 func written(t *testing.T, re *regexp.Regexp, services ...string) (found [][]string) {
 	t.Helper()
 	for _, service := range services {
-		files, err := filepath.Glob(filepath.Join(hubtest.Root(t), "services", service, "*.go"))
-		if err != nil || len(files) == 0 {
-			t.Fatalf("no sources of %s: %v", service, err)
-		}
-		for _, file := range files {
-			if strings.HasSuffix(file, "_test.go") {
-				continue
+		err := filepath.WalkDir(filepath.Join(hubtest.Root(t), "services", service), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
 			}
-			b, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			b, err := os.ReadFile(path)
 			found = append(found, re.FindAllStringSubmatch(string(b), -1)...)
+			return err
+		})
+		if err != nil {
+			t.Fatalf("the sources of %s: %v", service, err)
 		}
 	}
 	return found
 }
 
-// state is all that review-control and authoring keep, table by table, but for what their job
-// queue does by itself.
-func (s *suite) state(t *testing.T) map[string]string {
+// state is all that review-control, authoring and the other schemas keep, table by table, but
+// for what a job queue does by itself.
+func (s *suite) state(t *testing.T, schemas ...string) map[string]string {
 	t.Helper()
 	ctx := t.Context()
 	conn, err := pgx.Connect(ctx, s.store.SuperuserURL)
@@ -189,7 +183,7 @@ func (s *suite) state(t *testing.T) map[string]string {
 	}
 	defer conn.Close(context.Background())
 	rows, err := conn.Query(ctx, `SELECT format('%I.%I', schemaname, tablename) FROM pg_tables
-		WHERE schemaname IN ('authoring', 'review_control', 'reviewcontrol', 'review') AND tablename NOT LIKE 'river%' ORDER BY 1`)
+		WHERE schemaname = ANY($1) AND tablename NOT LIKE 'river%' ORDER BY 1`, append(schemas, "authoring", "review_control"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,6 +43,20 @@ func (s *suite) signedIn(t testing.TB, u person, path string) *page {
 	return p
 }
 
+// session signs somebody in without a browser.
+func (s *suite) session(t testing.TB, u person) credential {
+	t.Helper()
+	form := url.Values{"email": {u.Email}, "password": {u.Password}}.Encode()
+	r := attempt{method: "POST", path: "/login", body: form, kind: "application/x-www-form-urlencoded"}.send(t, s.url, nil)
+	for _, c := range r.Cookies() {
+		if c.Name == "__Host-hub" && r.StatusCode == http.StatusSeeOther {
+			return credential{"Cookie": c.Name + "=" + c.Value}
+		}
+	}
+	t.Fatalf("%s signs in: %d", u.Email, r.StatusCode)
+	return nil
+}
+
 func (p *page) signIn(email, password string) {
 	p.t.Helper()
 	p.Field("E-mail").Fill(email)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/hubtest"
 )
 
@@ -86,7 +87,7 @@ func TestFailureTable(t *testing.T) {
 		})
 	})
 	t.Run("no secret in any log", func(t *testing.T) {
-		for _, secret := range []string{s.key, readonly, internalKey, pepper, "-test@", "reader-password"} {
+		for _, secret := range []string{s.key, readonly, callertest.Signing("gateway").Reveal(), callertest.Signing("query").Reveal(), pepper, "-test@", "reader-password"} {
 			if strings.Contains(s.logs.String(), secret) {
 				t.Errorf("the logs hold %q", secret)
 			}

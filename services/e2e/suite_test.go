@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +20,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/hubtest/servers"
 	"hub.internal/pkg/tool"
@@ -27,9 +30,8 @@ import (
 func TestMain(m *testing.M) { hubtest.Main(m, chromium.close) }
 
 const (
-	allScopes   = "explore,sql,query,author,control,admin:read,admin:write"
-	internalKey = "an internal key that only tests know 0123456789"
-	pepper      = "a pepper that only tests know 0123456789abcdef"
+	allScopes = "explore,sql,query,author,control,admin:read,admin:write"
+	pepper    = "a pepper that only tests know 0123456789abcdef"
 )
 
 var programs struct {
@@ -87,9 +89,9 @@ type suite struct {
 
 type options struct {
 	env []string
-	// gateways is how many replicas of the edge run; 1 by default.
-	gateways int
-	scale    string
+	// gateways is how many replicas of the edge run, replicas how many of each other service; 1 by default.
+	gateways, replicas int
+	scale              string
 	// postgres is a server of the test's own.
 	postgres *servers.Postgres
 	// smtp changes what the mail server does.
@@ -98,6 +100,9 @@ type options struct {
 
 // services are those behind the gateway, in any order.
 var services = []string{"auth", "query", "authoring", "review-control"}
+
+// everyProcess has a signing key that all believe.
+var everyProcess = append([]string{caller.Gateway}, services...)
 
 type logs struct {
 	mu sync.Mutex
@@ -128,11 +133,16 @@ func start(t testing.TB, o options) *suite {
 		o.scale = "0.02"
 	}
 	s.run("gen", nil, "--dsn", admin, "--scale", o.scale, "--schema", filepath.Join(hubtest.Root(t), "deploy/source/schema.sql"))
-	gateways := []string{"gateway"}
-	for i := 2; i <= o.gateways; i++ {
-		gateways = append(gateways, fmt.Sprintf("gateway-%d", i))
+	inner, gateways := slices.Clone(services), []string{"gateway"}
+	for i := 2; i <= o.replicas; i++ {
+		for _, name := range services {
+			inner = append(inner, fmt.Sprint(name, "-", i))
+		}
 	}
-	for _, name := range append(slices.Clone(services), gateways...) {
+	for i := 2; i <= o.gateways; i++ {
+		gateways = append(gateways, fmt.Sprint("gateway-", i))
+	}
+	for _, name := range append(slices.Clone(inner), gateways...) {
 		port, err := servers.FreePort()
 		if err != nil {
 			t.Fatal(err)
@@ -141,27 +151,27 @@ func start(t testing.TB, o options) *suite {
 	}
 	s.url = "http://" + s.addr["gateway"]
 	var static []string
-	for _, name := range services {
-		static = append(static, name+"="+s.addr[name])
+	for _, name := range inner {
+		static = append(static, programOf(name)+"="+s.addr[name])
 	}
 	common := append([]string{
-		"HUB_INTERNAL_KEYS=" + internalKey, "HUB_STATIC=" + strings.Join(static, ","), "HUB_PUBLIC_URL=" + s.url,
+		"HUB_STATIC=" + strings.Join(static, ","), "HUB_PUBLIC_URL=" + s.url,
 		"HUB_SMTP_ADDR=" + s.smtp.Addr(), "HUB_SMTP_TLS=none", "HUB_MAIL_FROM=" + mailFrom, "HUB_SEND_PER_MINUTE=60000", "HUB_SEND_RETRY=1s", "HUB_SEND_TIMEOUT=20s",
 		"HUB_REDIS_URL=" + s.redis.URL(0), "HUB_KEY_PEPPER=" + pepper, "HUB_MIGRATE_URL=" + s.store.OwnerURL,
 		"HUB_SOURCE_DSN=" + readonly, "HUB_CATALOG=" + filepath.Join(hubtest.Root(t), "deploy/catalog.json"), "PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), atOnce,
 	}, o.env...)
 	for name := range s.addr {
 		service := programOf(name)
-		s.env[name] = append([]string{"HUB_ADDR=" + s.addr[name], "HUB_WRITE_STORE_URL=" + s.store.URL(service)}, common...)
+		s.env[name] = slices.Concat([]string{"HUB_ADDR=" + s.addr[name], "HUB_WRITE_STORE_URL=" + s.store.URL(service)}, callertest.Environ(service, everyProcess...), common)
 	}
 	for _, name := range append(slices.Clone(services), "gateway") {
 		s.run(name, s.env[name], "migrate")
 	}
-	for _, name := range append(slices.Clone(services), gateways...) {
+	for _, name := range append(slices.Clone(inner), gateways...) {
 		s.start(name)
 	}
 	s.key = s.issue("--scopes", allScopes, "--user-per-minute", "6000000", "--user-burst", "100000", "--service-per-minute", "6000000", "--service-burst", "100000").Key
-	for _, name := range append(slices.Clone(services), gateways...) {
+	for _, name := range append(inner, gateways...) {
 		s.ready(name)
 	}
 	t.Cleanup(func() {
@@ -198,12 +208,9 @@ func (s *suite) run(program string, env []string, args ...string) string {
 }
 
 // programOf is the program of a process: gateway-2 is one of gateway's.
-func programOf(name string) string {
-	if strings.HasPrefix(name, "gateway-") {
-		return "gateway"
-	}
-	return name
-}
+func programOf(name string) string { return replica.ReplaceAllString(name, "") }
+
+var replica = regexp.MustCompile(`-\d+$`)
 
 func (s *suite) start(name string) {
 	s.t.Helper()

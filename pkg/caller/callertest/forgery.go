@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -101,11 +102,12 @@ func keyID(public ed25519.PublicKey) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Forgeries are the ways in which others may try to pass for who, whom only the gateway may
-// present to the audience: other keys, other claims, other algorithms, tokens that are good
-// elsewhere, and tokens of the other services with and without one that they were shown.
-func Forgeries(audience string, who caller.Caller, others ...string) (all []Forgery) {
-	good := NewToken(caller.Gateway, audience, who)
+// Forgeries are the ways in which others may try to pass at the audience for who, whom only the
+// issuer may present there: other keys, other claims, other algorithms, tokens that are good
+// elsewhere, and tokens of the other processes with and without one that they were shown.
+func Forgeries(issuer, audience string, who caller.Caller, others ...string) (all []Forgery) {
+	others = slices.DeleteFunc(slices.Clone(others), func(name string) bool { return name == issuer })
+	good := NewToken(issuer, audience, who)
 	add := func(name string, t Token) {
 		all = append(all, Forgery{name, http.Header{caller.Header: {t.String()}}})
 	}
@@ -117,32 +119,32 @@ func Forgeries(audience string, who caller.Caller, others ...string) (all []Forg
 	for _, other := range append([]string{"a stranger"}, others...) {
 		add("signed by "+other, good.By(other, other))
 		add("signed by "+other+" in its own name", good.By(other, other).With(map[string]any{"iss": other}))
-		add("signed by "+other+" under the gateway's key id", good.By(other, caller.Gateway))
-		add("signed by the gateway under the key id of "+other, good.By(caller.Gateway, other))
+		add("signed by "+other+" under the key id of "+issuer, good.By(other, issuer))
+		add("signed by "+issuer+" under the key id of "+other, good.By(issuer, other))
 	}
 	for _, other := range others {
 		itself := NewToken(other, audience, caller.Itself(other))
 		add(other+" with roles and scopes", itself.With(map[string]any{"rol": who.Roles, "scp": who.Scopes, "usr": "usr_1"}))
-		add(other+" as the service gateway", itself.With(map[string]any{"svc": caller.Gateway, "cid": caller.Gateway}))
-		add(other+" as the gateway", NewToken(other, audience, caller.Itself(caller.Gateway)).With(map[string]any{"iss": caller.Gateway}))
-		if other == audience {
-			continue
+		add(other+" as the service "+issuer, itself.With(map[string]any{"svc": issuer, "cid": issuer}))
+		add(other+" as "+issuer, NewToken(other, audience, caller.Itself(issuer)).With(map[string]any{"iss": issuer}))
+		if other == audience || other == caller.Gateway {
+			continue // it is shown nothing
 		}
-		add("a token of the gateway for "+other, NewToken(caller.Gateway, other, who))
+		add("a token of "+issuer+" for "+other, NewToken(issuer, other, who))
 		// What a service could have caught, or make up, and show beside a good token of its own.
 		shown(other+" shows a token for the audience", other, good.Signed())
 		shown(other+" shows what it has signed", other, NewToken(other, other, who).Signed())
-		shown(other+" shows what it has signed as the gateway", other, NewToken(other, other, who).With(map[string]any{"iss": caller.Gateway}).Signed())
-		shown(other+" shows a token with its proof", other, NewToken(caller.Gateway, other, who).String())
+		shown(other+" shows what it has signed as "+issuer, other, NewToken(other, other, who).With(map[string]any{"iss": issuer}).Signed())
+		shown(other+" shows a token with its proof", other, NewToken(issuer, other, who).String())
 		shown(other+" shows the gateway's own token", other, NewToken(caller.Gateway, other, caller.Itself(caller.Gateway)).Signed())
 		shown(other+" shows nonsense", other, "x")
 		for _, third := range others {
 			if third != other {
-				shown(other+" shows a token for "+third, other, NewToken(caller.Gateway, third, who).Signed())
+				shown(other+" shows a token for "+third, other, NewToken(issuer, third, who).Signed())
 			}
 		}
 	}
-	public := private(caller.Gateway).Public().(ed25519.PublicKey)
+	public := private(issuer).Public().(ed25519.PublicKey)
 	der, err := x509.MarshalPKIXPublicKey(public)
 	if err != nil {
 		panic(err)
@@ -159,22 +161,22 @@ func Forgeries(audience string, who caller.Caller, others ...string) (all []Forg
 	add("no signature", none)
 	now := time.Now()
 	for name, claims := range map[string]map[string]any{
-		"expired":              {"iat": now.Add(-2 * time.Minute).Unix(), "exp": now.Add(-time.Minute).Unix()},
-		"living too long":      {"exp": now.Add(62 * time.Second).Unix()},
-		"living for an hour":   {"exp": now.Add(time.Hour).Unix()},
-		"from the future":      {"iat": now.Add(time.Minute).Unix(), "exp": now.Add(2 * time.Minute).Unix()},
-		"without an end":       {"exp": nil},
-		"without a beginning":  {"iat": nil},
-		"without an issuer":    {"iss": nil},
-		"another issuer":       {"iss": "hub"},
-		"without an audience":  {"aud": nil},
-		"two audiences":        {"aud": []string{audience, "another"}},
-		"every audience":       {"aud": "*"},
-		"without a kind":       {"kind": nil},
-		"an unknown kind":      {"kind": "root"},
-		"another service":      {"kind": caller.Service, "svc": "another"},
-		"without a proof":      {"prf": nil},
-		"an empty proof":       {"prf": ""},
+		"expired":             {"iat": now.Add(-2 * time.Minute).Unix(), "exp": now.Add(-time.Minute).Unix()},
+		"living too long":     {"exp": now.Add(62 * time.Second).Unix()},
+		"living for an hour":  {"exp": now.Add(time.Hour).Unix()},
+		"from the future":     {"iat": now.Add(time.Minute).Unix(), "exp": now.Add(2 * time.Minute).Unix()},
+		"without an end":      {"exp": nil},
+		"without a beginning": {"iat": nil},
+		"without an issuer":   {"iss": nil},
+		"another issuer":      {"iss": "hub"},
+		"without an audience": {"aud": nil},
+		"two audiences":       {"aud": []string{audience, "another"}},
+		"every audience":      {"aud": "*"},
+		"without a kind":      {"kind": nil},
+		"an unknown kind":     {"kind": "root"},
+		"another service":     {"kind": caller.Service, "svc": "another"},
+		"without a proof":     {"prf": nil},
+		"an empty proof":      {"prf": ""},
 	} {
 		add(name, good.With(claims))
 	}
@@ -193,6 +195,6 @@ func Forgeries(audience string, who caller.Caller, others ...string) (all []Forg
 	}
 	all = append(all, Forgery{"nothing", http.Header{}}, Forgery{"only a shown token", http.Header{caller.ShownHeader: {signed}}},
 		Forgery{"only a shown token with its proof", http.Header{caller.ShownHeader: {good.String()}}},
-		Forgery{"shown beside a token of the gateway", http.Header{caller.Header: {NewToken(caller.Gateway, audience, caller.Itself(caller.Gateway)).String()}, caller.ShownHeader: {signed}}})
+		Forgery{"shown beside another token of " + issuer, http.Header{caller.Header: {NewToken(issuer, audience, caller.Itself(issuer)).String()}, caller.ShownHeader: {signed}}})
 	return all
 }

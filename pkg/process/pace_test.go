@@ -250,7 +250,7 @@ func TestASenderThatStallsIsCutOff(t *testing.T) {
 // TestNoOtherProtocol: a connection has one call at a time.
 func TestNoOtherProtocol(t *testing.T) {
 	t.Parallel()
-	r := run(t, "", with()...)
+	r := run(t, "", keys...)
 	c := r.dial(t)
 	send(t, c, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")
 	line, err := bufio.NewReader(c).ReadString('\n')

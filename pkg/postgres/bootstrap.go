@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"sort"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -20,15 +21,10 @@ const (
 )
 
 // ServiceRole is the log-in role of a service: hub_auth, hub_review_control.
-func ServiceRole(service string) string {
-	b := []byte("hub_" + service)
-	for i, c := range b {
-		if c == '-' {
-			b[i] = '_'
-		}
-	}
-	return string(b)
-}
+func ServiceRole(service string) string { return "hub_" + Schema(service) }
+
+// Schema is a service's own part of the write store: auth, review_control.
+func Schema(service string) string { return strings.ReplaceAll(service, "-", "_") }
 
 //go:embed bootstrap.sql
 var bootstrapSQL string

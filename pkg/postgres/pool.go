@@ -20,6 +20,9 @@ import (
 	"hub.internal/pkg/fault"
 )
 
+// Pool is a pool of connections to the write store.
+type Pool = pgxpool.Pool
+
 // Config bounds a pool.
 type Config struct {
 	// URL names the service's own role; never the owner. Its connect_timeout counts; 3 s without.

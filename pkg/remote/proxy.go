@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
-	"hub.internal/pkg/tool"
+	"hub.internal/pkg/hop"
 )
 
 // passage is a request on its way through Proxy.
@@ -153,7 +153,7 @@ func (c *Client) pass(ctx context.Context, addr string, probe *probe, p *passage
 		}
 		return nil, &down{cause: err, unsent: refused(err)}
 	}
-	if resp.Header.Get(tool.RefusedHeader) != "" {
+	if resp.Header.Get(hop.RefusedHeader) != "" {
 		defer release()
 		defer resp.Body.Close()
 		return nil, &down{cause: errors.New("it refuses our token"), unsent: p.upload == nil}

@@ -21,6 +21,7 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/hubtest/servers"
 	"hub.internal/pkg/remote"
@@ -86,13 +87,13 @@ func (i *instance) hang(_ http.ResponseWriter, r *http.Request) {
 func hangUp(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
 func ok(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set(tool.CountHeader, "3")
+	w.Header().Set(hop.CountHeader, "3")
 	_, _ = io.WriteString(w, `{"said":"hello"}`)
 }
 
 func refuse(f *fault.Error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		tool.WriteFault(r.Context(), slog.New(slog.DiscardHandler), w, f)
+		hop.WriteFault(r.Context(), slog.New(slog.DiscardHandler), w, f)
 	}
 }
 
@@ -502,7 +503,7 @@ func TestDeadlineIsE_DB(t *testing.T) {
 	var deadline atomic.Value
 	ctx := due{t.Context(), time.Now().Add(9 * time.Second), make(chan struct{})}
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		deadline.Store(r.Header.Get(tool.DeadlineHeader))
+		deadline.Store(r.Header.Get(hop.DeadlineHeader))
 		close(ctx.passed)
 		i.hang(w, r)
 	})
@@ -561,13 +562,13 @@ func TestFaultSurvivesTheHop(t *testing.T) {
 	}
 }
 
-// TestAnswerAndRequestTravelWhole uses the real other end: tool.Handler.
+// TestAnswerAndRequestTravelWhole uses the real other end: hop.Handler.
 func TestAnswerAndRequestTravelWhole(t *testing.T) {
 	t.Parallel()
 	k := theirs(t)
 	who := caller.Caller{Kind: caller.Key, Service: "svc", ExternalUserID: "ext", CredentialID: "ak_1", Scopes: []string{"query"}, RequestID: "req_1"}
 	mux := http.NewServeMux()
-	mux.Handle("POST /internal/tools/x", tool.Handler(func(ctx context.Context, request any) (any, error) {
+	mux.Handle("POST /internal/tools/x", hop.Handler(func(ctx context.Context, request any) (any, error) {
 		call := request.(*tool.Call)
 		deadline, has := ctx.Deadline()
 		if left := time.Until(deadline); !has || left > 10*time.Second || left < 5*time.Second {
@@ -581,7 +582,7 @@ func TestAnswerAndRequestTravelWhole(t *testing.T) {
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	client := newClient(t, 0, strings.TrimPrefix(server.URL, "http://"))
-	response, err := client.Do(caller.With(t.Context(), who), remote.Request{Path: tool.Path("x"), Body: []byte(`{"a": 1}`), IdempotencyKey: "k 1"})
+	response, err := client.Do(caller.With(t.Context(), who), remote.Request{Path: hop.ToolPath("x"), Body: []byte(`{"a": 1}`), IdempotencyKey: "k 1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -598,7 +599,7 @@ func TestATokenThatIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	quiet := slog.New(slog.DiscardHandler)
 	answer := func(k *caller.Keys) http.HandlerFunc {
-		return tool.Authenticated(k, caller.Agents(), quiet, http.HandlerFunc(ok)).ServeHTTP
+		return hop.Authenticated(k, caller.Agents(), quiet, http.HandlerFunc(ok)).ServeHTTP
 	}
 	ctx := caller.With(t.Context(), caller.Caller{Kind: caller.Key})
 	deaf := start(t, "", answer(callertest.Keys(t, "query", "authoring")))

@@ -1,11 +1,25 @@
 package tool
 
+import "encoding/json"
+
 // Manifest is what a service tells the gateway: the tools that it owns, and the part of
 // the console that it serves.
 type Manifest struct {
 	Service string  `json:"service"`
 	Tools   []Spec  `json:"tools"`
 	Console []Route `json:"console,omitempty"`
+	// Operations are what the service does for its neighbours.
+	Operations []OperationSpec `json:"operations,omitempty"`
+}
+
+// OperationSpec is what an operation between services says of itself: tests hold the neighbours'
+// clients and fakes to it.
+type OperationSpec struct {
+	Path string `json:"path"`
+	// Callers are the processes that may call it.
+	Callers []string        `json:"callers"`
+	Input   json.RawMessage `json:"input_schema"`
+	Output  json.RawMessage `json:"output_schema"`
 }
 
 // Route is a part of the console: every path that is Prefix or lies below it. Of two

@@ -121,6 +121,8 @@ type Declaration struct {
 	Timeout  time.Duration
 	// Position is the tool's row in the specification's table, from 1.
 	Position int
+	// RecordsItself tells that the function writes the rows of the audit log, refusals too.
+	RecordsItself bool
 }
 
 // Tool is a declared tool: its Spec and its endpoint, which takes a Call and answers
@@ -128,6 +130,8 @@ type Declaration struct {
 type Tool struct {
 	Spec     Spec
 	Endpoint endpoint.Endpoint
+	// RecordsItself tells that the tool writes its own rows of the audit log, refusals too.
+	RecordsItself bool
 }
 
 // New binds a declaration to a typed function. It panics when the declaration
@@ -140,7 +144,7 @@ func New[In, Out any](d Declaration, do func(context.Context, In) (Out, error)) 
 	if d.Output == nil {
 		d.Output = schema.Of[Out]()
 	}
-	return Tool{Spec: d.spec(), Endpoint: func(ctx context.Context, request any) (any, error) {
+	return Tool{RecordsItself: d.RecordsItself, Spec: d.spec(), Endpoint: func(ctx context.Context, request any) (any, error) {
 		call := request.(*Call)
 		if d.Write {
 			held, end, err := keyed(ctx, call)

@@ -7,6 +7,9 @@ import (
 	"hub.internal/pkg/schema"
 )
 
+// KeyHeader carries the caller's Idempotency-Key, from process to process too.
+const KeyHeader = "Idempotency-Key"
+
 // Idempotency is what the function of a write tool needs to do its work once: the key
 // that the caller sent, and the input whose fingerprint the key stands for.
 type Idempotency struct {

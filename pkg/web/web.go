@@ -20,6 +20,7 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hop"
 	"hub.internal/pkg/tool"
 )
 
@@ -110,12 +111,12 @@ func (s *Site) Handle(mux *http.ServeMux, pattern string, h Handler) {
 
 // HandleUpTo is Handle for a page that takes a body of up to limit bytes: an upload.
 func (s *Site) HandleUpTo(mux *http.ServeMux, pattern string, limit int64, h Handler) {
-	mux.Handle(pattern, tool.Authenticated(s.o.Keys, caller.Browsers(), s.o.Logger, s.page(limit, h)))
+	mux.Handle(pattern, hop.Authenticated(s.o.Keys, caller.Browsers(), s.o.Logger, s.page(limit, h)))
 }
 
 // Mount serves the assets. The gateway finds them by Routes.
 func (s *Site) Mount(mux *http.ServeMux) {
-	mux.Handle("GET "+s.assets.prefix, tool.Authenticated(s.o.Keys, caller.Browsers(), s.o.Logger, s.assets))
+	mux.Handle("GET "+s.assets.prefix, hop.Authenticated(s.o.Keys, caller.Browsers(), s.o.Logger, s.assets))
 }
 
 // Assets serves the files of the layout without asking for a token.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"hub.internal/pkg/caller"
-	"hub.internal/pkg/tool"
+	"hub.internal/pkg/hop"
 )
 
 // hubTarget is Hub as an agent sees it: the gateway's REST interface with an API key.
@@ -116,7 +116,7 @@ func (c *serviceSession) call(i int) ([]byte, error) {
 	if token != c.token {
 		c.token, c.requests = token, nil
 		for _, in := range c.work.inputs {
-			c.requests = append(c.requests, request(c.addr, tool.Path(c.work.tool), http.Header{caller.Header: {token}}, in.json))
+			c.requests = append(c.requests, request(c.addr, hop.ToolPath(c.work.tool), http.Header{caller.Header: {token}}, in.json))
 		}
 	}
 	return c.send(c.requests[i])

@@ -20,6 +20,7 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/remote"
 	"hub.internal/pkg/schema"
@@ -166,7 +167,7 @@ type answer struct {
 func (h *house) send(ctx context.Context, name, key, input string) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*hubtest.Patience)
 	defer cancel()
-	response, err := h.client.Do(ctx, remote.Request{Path: tool.Path(name), Body: []byte(input), IdempotencyKey: key})
+	response, err := h.client.Do(ctx, remote.Request{Path: hop.ToolPath(name), Body: []byte(input), IdempotencyKey: key})
 	if err != nil {
 		return answer{}, err
 	}

@@ -18,6 +18,7 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hop"
 	"hub.internal/pkg/remote"
 	"hub.internal/pkg/telemetry"
 	"hub.internal/pkg/tool"
@@ -213,11 +214,11 @@ func (k *Console) serve(g *Gateway, w http.ResponseWriter, r *http.Request) bool
 // tidy tells whether a path has no empty, "." or ".." element.
 func tidy(p string) bool { return p == "/" || path.Clean(p) == strings.TrimSuffix(p, "/") }
 
-// recoverVisit is tool.Recover, but for the panic by which an answer is cut off.
+// recoverVisit is hop.Recover, but for the panic by which an answer is cut off.
 func recoverVisit(g *Gateway, next endpoint.Endpoint) endpoint.Endpoint {
 	return func(ctx context.Context, request any) (response any, err error) {
 		aborted := false
-		response, err = tool.Recover(g.Logger)(func(ctx context.Context, request any) (_ any, err error) {
+		response, err = hop.Recover(g.Logger)(func(ctx context.Context, request any) (_ any, err error) {
 			defer func() {
 				if p := recover(); p == http.ErrAbortHandler { //nolint:errorlint // net/http compares like this
 					aborted = true
@@ -256,7 +257,7 @@ func (k *Console) visit(ctx context.Context, g *Gateway, v *visit) error {
 		return fault.New(fault.Scope, "This request came from another site, so it was not carried out. Open the page in Hub and try again.").Because(err)
 	}
 	if v.BodyLength > maxUpload {
-		return tool.TooLarge(maxUpload)
+		return hop.TooLarge(maxUpload)
 	}
 	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxUpload)
 	v.secret = web.ReadCookie(v.r, web.SessionCookie)
@@ -333,7 +334,7 @@ func (k *Console) pass(ctx context.Context, g *Gateway, v *visit) error {
 		}
 	}
 	edit := func(resp *http.Response) error {
-		if resp.Header.Get(tool.FaultHeader) != "" {
+		if resp.Header.Get(hop.FaultHeader) != "" {
 			return remote.ReadFault(resp)
 		}
 		// What ServeMux says of a path or a method that its service does not have.
@@ -392,7 +393,7 @@ func (k *Console) fail(g *Gateway, v *visit, err error) {
 	f := fault.From(err)
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
-		f = fault.From(tool.TooLarge(maxUpload))
+		f = fault.From(hop.TooLarge(maxUpload))
 	}
 	signIn := slices.Contains([]fault.Code{fault.AuthMissing, fault.AuthInvalid, fault.AuthExpired, fault.AuthRevoked}, f.Code)
 	status := f.Status()

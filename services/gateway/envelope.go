@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/tool"
+	"hub.internal/pkg/hop"
 )
 
 // head is the envelope in front of data, tail what follows it: data itself is copied
@@ -45,7 +45,7 @@ func (c *Call) writeAnswer(w http.ResponseWriter, name string, a *Answer) {
 		h.Set("Content-Length", strconv.FormatInt(int64(len(head))+a.Length+1, 10))
 	}
 	if a.Replayed {
-		h.Set(tool.ReplayedHeader, "true")
+		h.Set(hop.ReplayedHeader, "true")
 	}
 	if _, err := w.Write(head); err != nil {
 		return

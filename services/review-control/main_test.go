@@ -24,6 +24,7 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/remote"
 	"hub.internal/pkg/telemetry"
@@ -159,7 +160,7 @@ type reply struct {
 func (h *house) send(ctx context.Context, key, input string) (reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*hubtest.Patience)
 	defer cancel()
-	response, err := h.client.Do(ctx, remote.Request{Path: tool.Path("queue_for_review"), Body: []byte(input), IdempotencyKey: key})
+	response, err := h.client.Do(ctx, remote.Request{Path: hop.ToolPath("queue_for_review"), Body: []byte(input), IdempotencyKey: key})
 	if err != nil {
 		return reply{}, err
 	}

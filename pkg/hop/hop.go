@@ -1,10 +1,16 @@
-package tool
+// Package hop is the protocol between Hub's processes, on the side that answers: the headers, the
+// check of the token, the deadline that travels, a tool or an operation behind one handler, and a
+// fault on the wire. It refuses to be public: what it serves is for processes that hold each
+// other's keys. The side that asks is pkg/remote.
+//
+// It is go-kit's transport/http, with the codecs written once: each service would otherwise have a
+// decode and an encode function for each endpoint that differ in a type's name.
+package hop
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -18,46 +24,59 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/schema"
+	"hub.internal/pkg/tool"
 )
 
-// The internal protocol between processes. An answer with FaultHeader carries a
-// fault in its wire form; any other 200 carries data, untouched.
+// The headers between processes. An answer with FaultHeader carries a fault in its wire form; any
+// other carries data, untouched.
 const (
 	CountHeader    = "Hub-Count"
 	FaultHeader    = "Hub-Fault"
 	DeadlineHeader = "Hub-Deadline-Ms"
-	KeyHeader      = "Idempotency-Key"
 	ReplayedHeader = "Idempotent-Replayed"
-	ManifestPath   = "/internal/manifest"
 	// RefusedHeader marks a fault that is about the internal token, not about the call: whoever
 	// called has nothing to mend.
 	RefusedHeader = "Hub-Refused"
-	callPath      = "/internal/tools/"
+
+	// ManifestPath is where a service serves its manifest.
+	ManifestPath = "/internal/manifest"
+	toolPath     = "/internal/tools/"
 )
 
-// Path is where a service serves a tool to its neighbours.
-func Path(name string) string { return callPath + name }
+// ToolPath is where a service serves a tool.
+func ToolPath(name string) string { return toolPath + name }
 
-// Mount serves the tools and the manifest on a service's internal listener: the tools for
-// agents, the manifest for the gateway. mw wraps every tool, outermost first.
-func Mount(mux *http.ServeMux, service string, tools []Tool, keys *caller.Keys, logger *slog.Logger, mw ...func(Spec) endpoint.Middleware) {
-	MountAs(mux, ManifestOf(service, tools), tools, keys, logger, mw...)
+// Server serves what a service answers its neighbours on a mux of its own.
+type Server struct {
+	Mux    *http.ServeMux
+	Keys   *caller.Keys
+	Logger *slog.Logger
 }
 
-// MountAs is Mount for a service whose manifest says more than its tools.
-func MountAs(mux *http.ServeMux, manifest Manifest, tools []Tool, keys *caller.Keys, logger *slog.Logger, mw ...func(Spec) endpoint.Middleware) {
-	for _, t := range tools {
-		e := Recover(logger)(t.Endpoint)
-		for i := len(mw) - 1; i >= 0; i-- {
-			e = mw[i](t.Spec)(e)
-		}
-		mux.Handle("POST "+Path(t.Spec.Name), Handler(e, t.Spec.Name, caller.Agents(), t.Spec.MaxBody, keys, logger))
-	}
-	mux.Handle("GET "+ManifestPath, Authenticated(keys, caller.Neighbour(caller.Gateway), logger, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+// Tool serves a tool for agents; mw wraps it, outermost first.
+func (s Server) Tool(t tool.Tool, mw ...endpoint.Middleware) {
+	s.serve(ToolPath(t.Spec.Name), t.Spec.Name, caller.Agents(), t.Spec.MaxBody, t.Endpoint, mw)
+}
+
+// Operation serves an operation for those whom it takes; mw wraps it, outermost first.
+func (s Server) Operation(o Operation, mw ...endpoint.Middleware) {
+	s.serve(o.Spec.Path, o.Name(), o.takes, o.maxBody, o.endpoint, mw)
+}
+
+// Manifest serves the manifest for the gateway.
+func (s Server) Manifest(m tool.Manifest) {
+	s.Mux.Handle("GET "+ManifestPath, Authenticated(s.Keys, caller.Neighbour(caller.Gateway), s.Logger, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(manifest)
+		_ = json.NewEncoder(w).Encode(m)
 	})))
+}
+
+func (s Server) serve(path, name string, takes caller.Rule, maxBody int64, e endpoint.Endpoint, mw []endpoint.Middleware) {
+	e = Recover(s.Logger)(e)
+	for i := len(mw) - 1; i >= 0; i-- {
+		e = mw[i](e)
+	}
+	s.Mux.Handle("POST "+path, Handler(e, name, takes, maxBody, s.Keys, s.Logger))
 }
 
 // Recover turns a panic into an error, so that one call's defect is answered as
@@ -76,23 +95,26 @@ func Recover(logger *slog.Logger) endpoint.Middleware {
 	}
 }
 
-// Handler serves one endpoint of Call and Result to those whom takes names.
+// Handler serves one endpoint of tool.Call and tool.Result to those whom takes names.
 func Handler(e endpoint.Endpoint, name string, takes caller.Rule, maxBody int64, keys *caller.Keys, logger *slog.Logger) http.Handler {
 	decode := func(_ context.Context, r *http.Request) (any, error) {
 		body, err := ReadBody(r.Body, r.ContentLength, maxBody)
 		if err != nil {
 			return nil, err
 		}
-		return &Call{Tool: name, Input: body, IdempotencyKey: r.Header.Get(KeyHeader)}, nil
+		return &tool.Call{Tool: name, Input: body, IdempotencyKey: r.Header.Get(tool.KeyHeader)}, nil
 	}
 	encode := func(_ context.Context, w http.ResponseWriter, response any) error {
-		r := response.(*Result)
+		r := response.(*tool.Result)
 		h := w.Header()
 		h.Set("Content-Type", "application/json")
 		h.Set("Content-Length", strconv.Itoa(len(r.Data)))
 		h.Set(CountHeader, strconv.Itoa(r.Count))
 		if r.Replayed {
 			h.Set(ReplayedHeader, "true")
+		}
+		if r.Status != 0 {
+			w.WriteHeader(r.Status)
 		}
 		// The only error left is a caller that has gone away.
 		_, _ = w.Write(r.Data)
@@ -101,40 +123,6 @@ func Handler(e endpoint.Endpoint, name string, takes caller.Rule, maxBody int64,
 	return Authenticated(keys, takes, logger, kithttp.NewServer(e, decode, encode, kithttp.ServerErrorEncoder(func(ctx context.Context, err error, w http.ResponseWriter) {
 		WriteFault(ctx, logger, w, err)
 	}), kithttp.ServerErrorHandler(ignore{})))
-}
-
-// ReadBody reads a body of at most limit bytes; a larger one is E_VALIDATION with
-// details.limit_bytes.
-func ReadBody(body io.Reader, length, limit int64) ([]byte, error) {
-	if length > limit {
-		return nil, TooLarge(limit)
-	}
-	size := length
-	if size < 0 {
-		size = 512
-	}
-	buf := make([]byte, 0, size+1)
-	for {
-		if len(buf) == cap(buf) {
-			buf = append(buf, 0)[:len(buf)]
-		}
-		n, err := body.Read(buf[len(buf):cap(buf)])
-		buf = buf[:len(buf)+n]
-		switch {
-		case int64(len(buf)) > limit:
-			return nil, TooLarge(limit)
-		case err == io.EOF:
-			return buf, nil
-		case err != nil:
-			return nil, schema.Invalid("", "json", "could not be read to its end").Because(err)
-		}
-	}
-}
-
-// TooLarge is the refusal of a body over its cap.
-func TooLarge(limit int64) error {
-	return fault.New(fault.Validation, "The request body is larger than %d bytes.", limit).With(map[string]any{"limit_bytes": limit,
-		"violations": []schema.Violation{{Rule: "maxBytes", Message: "must have at most " + strconv.FormatInt(limit, 10) + " bytes"}}})
 }
 
 // Authenticated puts the caller, the trace and the deadline of a neighbour's request into the

@@ -1,0 +1,54 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"hub.internal/pkg/schema"
+)
+
+// Operation is a neighbour's operation as its caller knows it, with small types of the caller's
+// own. A test holds it to what the neighbour declares.
+type Operation[In, Out any] struct {
+	Path string
+	// Repeatable tells that doing it twice is harmless.
+	Repeatable bool
+	// ForCaller shows the neighbour the token of the caller of ctx, if it came with one: the operation
+	// needs to know for whom it is.
+	ForCaller bool
+}
+
+// Call sends in and decodes the answer. It returns what Do returns.
+func (o Operation[In, Out]) Call(ctx context.Context, c *Client, in In) (Out, error) {
+	var out Out
+	body, err := json.Marshal(in)
+	if err != nil {
+		return out, fmt.Errorf("remote %s: %w", c.service, err)
+	}
+	response, err := c.Do(ctx, Request{Path: o.Path, Body: body, Retry: o.Repeatable, Show: o.ForCaller})
+	if err != nil {
+		return out, err
+	}
+	defer response.Data.Close()
+	if err := json.NewDecoder(response.Data).Decode(&out); err != nil {
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return out, context.Canceled
+		}
+		return out, c.unavailable(err)
+	}
+	return out, nil
+}
+
+// Contract is what the caller of an operation takes for granted.
+type Contract struct {
+	Path string
+	// Sent is what it sends, Read what it reads of the answer.
+	Sent, Read *schema.Schema
+}
+
+// Contract returns what Call takes for granted.
+func (o Operation[In, Out]) Contract() Contract {
+	return Contract{o.Path, schema.Of[In](), schema.Of[Out]()}
+}

@@ -1,0 +1,139 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+
+	"hub.internal/pkg/audit"
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/discover"
+	"hub.internal/pkg/hop"
+	"hub.internal/pkg/jobs"
+	"hub.internal/pkg/postgres"
+	"hub.internal/pkg/process"
+	"hub.internal/pkg/remote"
+	"hub.internal/pkg/telemetry"
+	"hub.internal/pkg/tool"
+	"hub.internal/pkg/web"
+	"hub.internal/pkg/write"
+)
+
+// Host owns what every service has: settings, keys, the write store, the audit log, neighbours,
+// the listener, readiness and the ordered stop.
+type Host struct {
+	name      string
+	process   *process.Process
+	pool      *postgres.Pool
+	audit     *audit.Log
+	directory *discover.Directory
+	server    hop.Server
+	addr      net.Addr
+	manifest  tool.Manifest
+	tasks     context.Context
+}
+
+func newHost(ctx context.Context, name string, s Settings, effective any, connections int) (*Host, error) {
+	pool, err := postgres.Open(postgres.Config{URL: s.WriteStoreURL.Reveal(), MaxConns: int32(connections)})
+	if err != nil {
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	p, err := process.Start(ctx, name, s.Settings, effective)
+	if err != nil {
+		return nil, err
+	}
+	h := &Host{name: name, process: p, pool: pool, audit: audit.NewLog(pool, p.Logger), tasks: p.Background(),
+		server: hop.Server{Mux: http.NewServeMux(), Keys: p.Keys, Logger: p.Logger}, manifest: tool.Manifest{Service: name, Tools: []tool.Spec{}}}
+	if h.directory, err = discover.Open(s.Directory(), p.Logger); err != nil {
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	p.OnStop("write store", func(context.Context) error { pool.Close(); return nil })
+	p.OnStop("audit log", h.audit.Close)
+	p.Health(h.server.Mux)
+	if h.addr, err = p.Serve("internal", s.Addr, h.server.Mux); err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+func (h *Host) run(ctx context.Context) error {
+	h.server.Manifest(h.manifest)
+	if err := h.process.Announce(h.name, h.addr); err != nil {
+		return err
+	}
+	return h.process.Run(ctx)
+}
+
+// Logger is the process's.
+func (h *Host) Logger() *slog.Logger { return h.process.Logger }
+
+// Keys sign for this process, and judge who calls it.
+func (h *Host) Keys() *caller.Keys { return h.process.Keys }
+
+// Store is the write store, as the service's own role.
+func (h *Host) Store() *postgres.Pool { return h.pool }
+
+// Audit is the log for calls that have no transaction of their own.
+func (h *Host) Audit() *audit.Log { return h.audit }
+
+// Neighbour is a client of another service, which need not be there yet.
+func (h *Host) Neighbour(name string) *remote.Client {
+	c := remote.New(remote.Options{Service: name, Instancer: h.directory.Instancer(name), Keys: h.process.Keys, Logger: h.process.Logger})
+	h.OnStop("client of "+name, func(context.Context) error { c.Close(); return nil })
+	return c
+}
+
+// Tools serves tools to the gateway, each with a span, metrics and the audit row of a read or of
+// a refusal.
+func (h *Host) Tools(tools ...tool.Tool) {
+	for _, t := range tools {
+		h.manifest.Tools = append(h.manifest.Tools, t.Spec)
+		h.server.Tool(t, telemetry.Endpoint(t.Spec.Name), h.audit.Calls(t))
+	}
+}
+
+// Operations serves operations to neighbours.
+func (h *Host) Operations(operations ...hop.Operation) {
+	for _, o := range operations {
+		h.manifest.Operations = append(h.manifest.Operations, o.Spec)
+		h.server.Operation(o, telemetry.Endpoint(o.Name()))
+	}
+}
+
+// Pages serves a part of the console to the gateway.
+func (h *Host) Pages(site *web.Site, routes ...tool.Route) {
+	h.manifest.Console = append(h.manifest.Console, web.Routes(h.name, routes...)...)
+	site.Mount(h.server.Mux)
+}
+
+// Ready adds a readiness check. Only what no replica can do without belongs here: a
+// dependency that all share takes every replica out at once.
+func (h *Host) Ready(name string, ask func(context.Context) error) { h.process.Ready(name, ask) }
+
+// Go runs a background task until the calls have drained; one that returns an error before that
+// ends the process.
+func (h *Host) Go(name string, task func(context.Context) error) { h.process.Go(h.tasks, name, task) }
+
+// OnStop registers what has to be closed; the last registered closes first.
+func (h *Host) OnStop(name string, run func(context.Context) error) { h.process.OnStop(name, run) }
+
+// Reap deletes old idempotency keys from time to time.
+func (h *Host) Reap(keys *write.Keys) { h.Go("reaper", keys.Reaper(h.Logger())) }
+
+// Work runs jobs on the write store. Kinds, queues and periodic jobs are the caller's to set.
+func (h *Host) Work(r jobs.Runner) {
+	r.Pool, r.Service, r.Schema, r.Instance, r.Logger = h.pool, h.name, postgres.Schema(h.name), h.instance(), h.Logger()
+	h.Go("jobs", r.Run)
+}
+
+// instance names this process: a container that starts again has the same host name and address.
+func (h *Host) instance() string {
+	host, err := os.Hostname()
+	if err != nil {
+		return "" // takes over nothing
+	}
+	return host + " " + h.addr.String()
+}

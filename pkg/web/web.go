@@ -104,14 +104,18 @@ func New(o Options) (*Site, error) {
 // its status. It must not have written anything then.
 type Handler func(w http.ResponseWriter, r *http.Request) error
 
-// Handle serves a page at a pattern of http.ServeMux. What is sent to it may be 1 MiB long.
-func (s *Site) Handle(mux *http.ServeMux, pattern string, h Handler) {
-	s.HandleUpTo(mux, pattern, maxForm, h)
+// Handle serves a page at a pattern of http.ServeMux to those whom access names. What is sent to it
+// may be 1 MiB long. It panics for a page that names nobody.
+func (s *Site) Handle(mux *http.ServeMux, pattern string, access Access, h Handler) {
+	s.HandleUpTo(mux, pattern, access, maxForm, h)
 }
 
 // HandleUpTo is Handle for a page that takes a body of up to limit bytes: an upload.
-func (s *Site) HandleUpTo(mux *http.ServeMux, pattern string, limit int64, h Handler) {
-	mux.Handle(pattern, hop.Authenticated(s.o.Keys, caller.Browsers(), s.o.Logger, s.page(limit, h)))
+func (s *Site) HandleUpTo(mux *http.ServeMux, pattern string, access Access, limit int64, h Handler) {
+	if access == (Access{}) {
+		panic(fmt.Sprintf("web: the page %q does not say whom it is for", pattern))
+	}
+	mux.Handle(pattern, hop.Authenticated(s.o.Keys, caller.Browsers(), s.o.Logger, s.page(access, limit, h)))
 }
 
 // Mount serves the assets. The gateway finds them by Routes.
@@ -127,7 +131,7 @@ func Routes(service string, routes ...tool.Route) []tool.Route {
 	return append(routes, tool.Route{Prefix: strings.TrimSuffix(assetPrefix(service), "/"), Public: true})
 }
 
-func (s *Site) page(limit int64, h Handler) http.Handler {
+func (s *Site) page(access Access, limit int64, h Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		Secure(w.Header())
 		r.Body = http.MaxBytesReader(w, r.Body, limit)
@@ -142,7 +146,11 @@ func (s *Site) page(limit int64, h Handler) http.Handler {
 			s.o.Logger.ErrorContext(r.Context(), "panic", "request_id", caller.From(r.Context()).RequestID, "panic", p, "stack", string(debug.Stack()))
 			s.Fail(w, r, fmt.Errorf("panic: %v", p))
 		}()
-		if err := h(w, r); err != nil {
+		err := access.admit(r)
+		if err == nil {
+			err = h(w, r)
+		}
+		if err != nil {
 			s.Fail(w, r, err)
 		}
 	})

@@ -89,9 +89,9 @@ func newDesk(t *testing.T) *desk {
 			return web.Go(w, r, "/page")
 		},
 	} {
-		site.Handle(d.mux, path, h)
+		site.Handle(d.mux, path, web.Anybody, h)
 	}
-	site.HandleUpTo(d.mux, "POST /upload", 3<<20, func(w http.ResponseWriter, r *http.Request) error {
+	site.HandleUpTo(d.mux, "POST /upload", web.Anybody, 3<<20, func(w http.ResponseWriter, r *http.Request) error {
 		file, form, err := web.Upload(r, "file")
 		if err != nil {
 			return err
@@ -373,4 +373,89 @@ func FuzzLocalPath(f *testing.F) {
 			t.Errorf("%q leads to %v, %v", next, u, err)
 		}
 	})
+}
+
+// TestAccess: a page is for whom it says, and one that says nothing stops the program.
+func TestAccess(t *testing.T) {
+	mux := http.NewServeMux()
+	site, err := web.New(web.Options{Service: "desk", Pages: pages, Keys: callertest.Keys(t, "desk", caller.Gateway), Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &desk{mux: mux}
+	for path, access := range map[string]web.Access{"/anybody": web.Anybody, "/user": web.SignedIn, "/reviewer": web.Role("reviewer"), "/admin": web.Role("admin")} {
+		site.Handle(mux, path, access, func(w http.ResponseWriter, _ *http.Request) error { w.WriteHeader(204); return nil })
+	}
+	visitor := caller.Caller{Kind: caller.Visitor}
+	for _, c := range []struct {
+		path   string
+		who    caller.Caller
+		status int
+	}{
+		{"/anybody", visitor, 204}, {"/anybody", user, 204}, {"/user", visitor, 401}, {"/user", user, 204},
+		{"/reviewer", visitor, 401}, {"/reviewer", user, 204}, {"/admin", user, 403}, {"/admin", visitor, 401},
+	} {
+		if w := d.do(t, c.who, "GET", c.path, ""); w.Code != c.status {
+			t.Errorf("%s by %s: %d, want %d", c.path, c.who.Kind, w.Code, c.status)
+		}
+	}
+	for _, access := range []web.Access{{}, web.Role("")} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("a page for nobody is served")
+				}
+			}()
+			site.Handle(http.NewServeMux(), "/", access, nil)
+		}()
+	}
+}
+
+func TestMark(t *testing.T) {
+	var v schema.Violations
+	v.Add("/email", "format", "must be an address")
+	v.Add("/hidden", "required", "is required")
+	email, note := web.Field{Name: "email"}, web.Field{Name: "note", Error: "of before"}
+	if rest, ok := web.Mark(v.Err(), &email, &note); !ok || rest != "hidden: This is required." || email.Error != "This must be an address." || note.Error != "" {
+		t.Errorf("%q, %v, %+v, %+v", rest, ok, email, note)
+	}
+	if rest, ok := web.Mark(fault.New(fault.Conflict, "no"), &email); ok || rest != "" || email.Error == "" {
+		t.Errorf("%q, %v: another error is not the form's", rest, ok)
+	}
+}
+
+func TestKit(t *testing.T) {
+	mux := http.NewServeMux()
+	site, err := web.New(web.Options{Service: "desk", Keys: callertest.Keys(t, "desk", caller.Gateway), Logger: slog.New(slog.DiscardHandler), Pages: fstest.MapFS{
+		"kit.html": {Data: []byte(`{{define "main"}}{{template "badge" .Data.Badge}}{{template "pager" .Data.Pager}}{{template "confirmation" .Data.Confirmation}}{{end}}`)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	type kit struct {
+		Badge        web.Badge
+		Pager        web.Pager
+		Confirmation web.Confirmation
+	}
+	shown := kit{Confirmation: web.Confirmation{Button: "Cancel draft", Text: "No mail of it will leave.", Warning: "Two are decided.", Action: "/drafts/7/cancel", Hidden: map[string]string{"id": `"7"`},
+		Fields: []web.Field{{Name: "note", Label: "Note"}}, Facts: []web.Fact{{Label: "Draft", Value: "<b>"}}, Keep: web.Link{Text: "Keep it", Href: "/drafts/7"}}}
+	site.Handle(mux, "/", web.Anybody, func(w http.ResponseWriter, r *http.Request) error {
+		return site.Render(w, r, "kit", web.Page{Data: shown})
+	})
+	d := &desk{mux: mux}
+	page := d.do(t, user, "GET", "/", "").Body.String()
+	for _, want := range []string{`<form method="post" action="/drafts/7/cancel">`, `<button class="danger">Cancel draft</button>`, `value="&#34;7&#34;"`, "&lt;b&gt;", `href="/drafts/7">Keep it`, `for="note"`, "Two are decided."} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	if strings.Contains(page, "pager") {
+		t.Error("a list of one page has a pager")
+	}
+	shown.Badge, shown.Pager = web.Badge{Kind: "good", Text: "Sent"}, web.Pager{Label: "More drafts", Next: web.Link{Text: "Next", Href: "/?after=1"}, Key: "n"}
+	page = d.do(t, user, "GET", "/", "").Body.String()
+	for _, want := range []string{`<span class="badge good">Sent</span>`, `<nav class="pager" aria-label="More drafts"><span></span><a class="button" href="/?after=1" rel="next" data-key="n"`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
 }

@@ -1,0 +1,55 @@
+package web
+
+// Badge is a state in words, with the kind that gives its colour: "good", "bad", "warn", "info" or
+// "". {{template "badge" .}}
+type Badge struct{ Kind, Text string }
+
+// Pager leads through a list that is longer than a page: {{template "pager" .Data.Pager}}. A link
+// without an address is not there, and without either the pager is not.
+type Pager struct {
+	// Label says what there is more of: "More drafts".
+	Label string
+	// Back leads to the page before, or to the first one.
+	Back, Next Link
+	// Key is the shortcut that follows Next.
+	Key string
+}
+
+// Confirmation asks before something that is hard to take back: {{template "confirmation" .Data}}.
+type Confirmation struct {
+	// Text says what will happen, Warning what speaks against it.
+	Text, Warning string
+	// Facts name what it happens to.
+	Facts []Fact
+	// Action is the address that the form is sent to, with what is Hidden and the Fields.
+	Action string
+	Hidden map[string]string
+	Fields []Field
+	// Button does it, Keep leads back.
+	Button string
+	Keep   Link
+}
+
+// Fact is a line of a Confirmation.
+type Fact struct{ Label, Value string }
+
+// Mark puts the problems of an E_VALIDATION at the fields of a form, by their names, and returns
+// those of no field, as a sentence. It is false for any other error.
+func Mark(err error, fields ...*Field) (rest string, ok bool) {
+	problems := Problems(err)
+	if problems == nil {
+		return "", false
+	}
+	for _, f := range fields {
+		f.Error = problems[f.Name]
+		delete(problems, f.Name)
+	}
+	if rest = problems[""]; rest != "" {
+		return rest, true
+	}
+	for name, problem := range problems {
+		// It is about something that the form does not show.
+		return name + ": " + problem, true
+	}
+	return "", true
+}

@@ -32,6 +32,9 @@ func Migrate(ctx context.Context, ownerURL string) error {
 	return postgres.Migrate(ctx, ownerURL, "audit", files)
 }
 
+// Tables is the step of the audit schema: the first one of each service.
+func Tables(ctx context.Context, ownerURL, _ string) error { return Migrate(ctx, ownerURL) }
+
 // OK is the outcome of a call that succeeded; other outcomes are error codes.
 const OK = "ok"
 

@@ -74,6 +74,19 @@ func New[In, Out any](d Declaration, do func(context.Context, In) (Out, error)) 
 	return o
 }
 
+// Manifest is what a service tells the gateway: its tools in the order of their declaration, what
+// it does for neighbours, and its part of the console.
+func Manifest(service string, tools []tool.Tool, operations []Operation, console ...tool.Route) tool.Manifest {
+	m := tool.Manifest{Service: service, Tools: make([]tool.Spec, len(tools)), Console: console}
+	for i, t := range tools {
+		m.Tools[i] = t.Spec
+	}
+	for _, o := range operations {
+		m.Operations = append(m.Operations, o.Spec)
+	}
+	return m
+}
+
 // Name is that in spans, metrics and messages: the path without /internal/ and with dots.
 func (o Operation) Name() string {
 	return strings.ReplaceAll(strings.TrimPrefix(o.Spec.Path, prefix), "/", ".")

@@ -13,7 +13,7 @@ func TestImportRules(t *testing.T) {
 		{
 			Packages: []string{"services/$service/..."}, Except: []string{"services/e2e/..."},
 			Never: []string{"services/..."}, Allow: []string{"services/$service/..."}, Tests: true,
-			Reason: "a service builds and deploys alone; call a neighbour with remote.Call and small types of your own",
+			Reason: "a service builds and deploys alone; call a neighbour with a remote.Operation and small types of your own",
 		},
 		{
 			Packages: []string{"pkg/..."}, Never: []string{"services/...", "scripts/..."}, Tests: true,

@@ -14,23 +14,17 @@ import (
 // Store is a service's part of the write store, as far as all of them are alike.
 type Store interface {
 	Ready(context.Context) error
-	Close()
 }
 
 // ExerciseStore holds a service's store to what every one promises: its migration repeats and
 // runs at several places at once, and an error of the set-up names what to mend and no
 // secret. service is the discovery name.
-func ExerciseStore[S Store](t *testing.T, service string, migrate func(ctx context.Context, ownerURL string) error, open func(url string) (S, error)) {
+func ExerciseStore[S Store](t *testing.T, service string, migrate func(ctx context.Context, ownerURL string) error, open func(*pgstore.Pool) S) {
 	t.Helper()
 	t.Parallel()
 	ready := func(url string) error {
 		t.Helper()
-		s, err := open(url)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Close()
-		return s.Ready(t.Context())
+		return open(Pool(t, url)).Ready(t.Context())
 	}
 	names := func(what string, err error, name, secret string) {
 		t.Helper()
@@ -56,8 +50,17 @@ func ExerciseStore[S Store](t *testing.T, service string, migrate func(ctx conte
 	names("another service's role", ready(db.URL("query")), role, testPassword(role))
 	const password = "not-the-password"
 	names("a wrong password", ready(strings.Replace(db.URL(service), testPassword(role), password, 1)), "HUB_WRITE_STORE_URL", password)
-	_, err := open("postgres://u:" + password + "@host:port/db")
-	names("no URL", err, "HUB_WRITE_STORE_URL", password)
+}
+
+// Pool opens a pool that closes with the test.
+func Pool(t testing.TB, url string) *pgstore.Pool {
+	t.Helper()
+	pool, err := pgstore.Open(pgstore.Config{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
 }
 
 // Plan runs a statement on PostgreSQL and returns how it was done: which indexes served, and

@@ -47,11 +47,11 @@ type house struct {
 func newHouse(t *testing.T) house {
 	t.Helper()
 	store := hubtest.WriteStore(t)
-	if err := postgres.Migrate(t.Context(), store.OwnerURL, "things", fstest.MapFS{"00001_things.sql": {Data: []byte("-- +goose Up\nSELECT 1;")}}); err != nil {
+	if err := postgres.Migrate(t.Context(), store.OwnerURL, "authoring", fstest.MapFS{"00001_none.sql": {Data: []byte("-- +goose Up\nSELECT 1;")}}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := jobs.Migrate(t.Context(), store.OwnerURL, "things", postgres.ServiceRole("authoring")); err != nil {
+		if err := jobs.Migrate(t.Context(), store.OwnerURL, "authoring"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -60,7 +60,7 @@ func newHouse(t *testing.T) house {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	adder, err := jobs.NewAdder(pool, "things")
+	adder, err := jobs.NewAdder(pool, "authoring")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func (h house) add(at time.Time, said error, list ...jobs.Job) {
 
 // run runs jobs until the test ends, or stop is called, which returns what Run did.
 func (h house) run(r jobs.Runner) (stop func() error) {
-	r.Pool, r.Service, r.Schema, r.Logger = h.Pool, "authoring", "things", slog.New(slog.DiscardHandler)
+	r.Pool, r.Service, r.Schema, r.Logger = h.Pool, "authoring", "authoring", slog.New(slog.DiscardHandler)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- r.Run(ctx) }()
@@ -91,7 +91,7 @@ func (h house) run(r jobs.Runner) (stop func() error) {
 
 func (h house) count(where string, args ...any) (n int) {
 	h.t.Helper()
-	if err := h.QueryRow(h.t.Context(), `SELECT count(*) FROM things.river_job WHERE `+where, args...).Scan(&n); err != nil {
+	if err := h.QueryRow(h.t.Context(), `SELECT count(*) FROM authoring.river_job WHERE `+where, args...).Scan(&n); err != nil {
 		h.t.Fatal(err)
 	}
 	return n
@@ -193,7 +193,7 @@ func TestTheSameInstanceTakesOver(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.add(time.Time{}, nil, greet{"mine"}, greet{"theirs"})
-	if _, err := h.Exec(t.Context(), `UPDATE things.river_job SET state = 'running', attempt = 1, attempted_at = now(), attempted_by = ARRAY['x', CASE args ->> 'name' WHEN 'mine' THEN 'me' ELSE 'they' END]`); err != nil {
+	if _, err := h.Exec(t.Context(), `UPDATE authoring.river_job SET state = 'running', attempt = 1, attempted_at = now(), attempted_by = ARRAY['x', CASE args ->> 'name' WHEN 'mine' THEN 'me' ELSE 'they' END]`); err != nil {
 		t.Fatal(err)
 	}
 	var abandoned, ran sync.Map

@@ -10,6 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivermigrate"
+
+	"hub.internal/pkg/postgres"
 )
 
 // grants are what River's client does to its tables as the service's role.
@@ -18,9 +20,9 @@ GRANT USAGE ON SCHEMA %[1]s TO %[2]s;
 GRANT SELECT, INSERT, UPDATE, DELETE ON %[1]s.river_job, %[1]s.river_leader, %[1]s.river_queue, %[1]s.river_notification TO %[2]s;
 GRANT USAGE ON SEQUENCE %[1]s.river_job_id_seq, %[1]s.river_notification_id_seq TO %[2]s`
 
-// Migrate brings River's tables in a service's schema up to date, as the owner, after the
-// service's own migrations. role is the service's.
-func Migrate(ctx context.Context, ownerURL, schema, role string) error {
+// Migrate is the step of River's tables, after the service's own migrations.
+func Migrate(ctx context.Context, ownerURL, service string) error {
+	schema, role := postgres.Schema(service), postgres.ServiceRole(service)
 	config, err := pgxpool.ParseConfig(ownerURL)
 	if err != nil {
 		return errors.New("HUB_MIGRATE_URL is not a PostgreSQL URL")

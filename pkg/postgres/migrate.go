@@ -21,7 +21,31 @@ func Migrate(ctx context.Context, ownerURL, schema string, migrations fs.FS) err
 	return migrate(ctx, ownerURL, schema, "migrations", migrations)
 }
 
-// MigratePart does the same for what a package adds to the schema of a service: each step is SQL
+// Step brings one part of what a service has in the write store up to date.
+type Step func(ctx context.Context, ownerURL, service string) error
+
+// Files is the step of a service's own tables: the goose files in the folder migrations.
+func Files(embedded fs.FS) Step {
+	return func(ctx context.Context, ownerURL, service string) error {
+		files, err := fs.Sub(embedded, "migrations")
+		if err != nil {
+			return err
+		}
+		return Migrate(ctx, ownerURL, Schema(service), files)
+	}
+}
+
+// MigrateAll takes the steps of a service in their order.
+func MigrateAll(ctx context.Context, ownerURL, service string, steps ...Step) error {
+	for _, step := range steps {
+		if err := step(ctx, ownerURL, service); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// MigratePart does what Migrate does for what a package adds to the schema of a service: each step is SQL
 // that runs in a transaction of its own, once and in order. Steps are only ever appended. The
 // versions are in a table of the part's own, {part}_migrations.
 func MigratePart(ctx context.Context, ownerURL, schema, part string, steps ...string) error {

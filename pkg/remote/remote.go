@@ -29,6 +29,7 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hop"
 	"hub.internal/pkg/quota"
 	"hub.internal/pkg/tool"
 )
@@ -320,13 +321,13 @@ func (c *Client) send(ctx context.Context, addr string, probe *probe, r Request)
 		}
 		return nil, &down{cause: err, unsent: refused(err)}
 	}
-	if resp.Header.Get(tool.FaultHeader) != "" || resp.StatusCode != http.StatusOK {
+	if resp.Header.Get(hop.FaultHeader) != "" || resp.StatusCode != http.StatusOK {
 		defer release()
 		defer resp.Body.Close()
 		return nil, readFault(resp)
 	}
-	count, _ := strconv.Atoi(resp.Header.Get(tool.CountHeader))
-	return &Response{Head: tool.Head{Status: resp.StatusCode, Count: count, Replayed: resp.Header.Get(tool.ReplayedHeader) == "true"},
+	count, _ := strconv.Atoi(resp.Header.Get(hop.CountHeader))
+	return &Response{Head: tool.Head{Status: resp.StatusCode, Count: count, Replayed: resp.Header.Get(hop.ReplayedHeader) == "true"},
 		Data: &releasing{s.answer(resp.Body, c.stall), release}, Length: resp.ContentLength}, nil
 }
 
@@ -370,7 +371,7 @@ func (c *Client) request(ctx context.Context, addr string, r Request) (*http.Req
 // setDeadline tells the neighbour how long the caller will wait.
 func setDeadline(ctx context.Context, h http.Header) {
 	if deadline, ok := ctx.Deadline(); ok {
-		h.Set(tool.DeadlineHeader, strconv.FormatInt(max(time.Until(deadline).Milliseconds(), 1), 10))
+		h.Set(hop.DeadlineHeader, strconv.FormatInt(max(time.Until(deadline).Milliseconds(), 1), 10))
 	}
 }
 
@@ -380,7 +381,7 @@ func refused(err error) bool {
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// ReadFault reads the fault of an answer that carries one (tool.FaultHeader).
+// ReadFault reads the fault of an answer that carries one (hop.FaultHeader).
 func ReadFault(resp *http.Response) error {
 	err := readFault(resp)
 	if Unanswered(err) {
@@ -402,7 +403,7 @@ func readFault(resp *http.Response) error {
 	if err != nil {
 		return &down{cause: fmt.Errorf("status %d: %w", resp.StatusCode, err), unsent: resp.StatusCode == http.StatusServiceUnavailable}
 	}
-	if resp.Header.Get(tool.RefusedHeader) != "" {
+	if resp.Header.Get(hop.RefusedHeader) != "" {
 		return &down{cause: fmt.Errorf("it refuses our token: %s", f.Message), unsent: true}
 	}
 	return &f
@@ -421,39 +422,6 @@ func (r *releasing) Close() error {
 		r.release = nil
 	}
 	return err
-}
-
-// Call sends in and decodes the answer: the form for a neighbour's own operations.
-// It returns what Do returns.
-func Call[In, Out any](ctx context.Context, c *Client, path string, retry bool, in In) (Out, error) {
-	return call[In, Out](ctx, c, Request{Path: path, Retry: retry}, in)
-}
-
-// CallFor is Call for an operation that needs to know for whom it is: the neighbour is shown
-// the token of the caller of ctx, if it came with one.
-func CallFor[In, Out any](ctx context.Context, c *Client, path string, retry bool, in In) (Out, error) {
-	return call[In, Out](ctx, c, Request{Path: path, Retry: retry, Show: true}, in)
-}
-
-func call[In, Out any](ctx context.Context, c *Client, r Request, in In) (Out, error) {
-	var out Out
-	body, err := json.Marshal(in)
-	if err != nil {
-		return out, fmt.Errorf("remote %s: %w", c.service, err)
-	}
-	r.Body = body
-	response, err := c.Do(ctx, r)
-	if err != nil {
-		return out, err
-	}
-	defer response.Data.Close()
-	if err := json.NewDecoder(response.Data).Decode(&out); err != nil {
-		if errors.Is(ctx.Err(), context.Canceled) {
-			return out, context.Canceled
-		}
-		return out, c.unavailable(err)
-	}
-	return out, nil
 }
 
 type quiet struct{}

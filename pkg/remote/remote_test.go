@@ -628,7 +628,7 @@ func TestWhoeverACallIsForIsShownWhenAsked(t *testing.T) {
 		c := caller.From(ctx)
 		return out{c.Kind, c.CredentialID, c.RequestID}, nil
 	}
-	tool.Operation(mux, "/internal/who", caller.Rule{"authoring": {caller.Service, caller.Key}}, 0, theirs(t), quiet, who)
+	hop.Server{Mux: mux, Keys: theirs(t), Logger: quiet}.Operation(hop.New(hop.Declaration{Path: "/internal/who", Takes: caller.Rule{"authoring": {caller.Service, caller.Key}}}, who))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	authoring := callertest.Keys(t, "authoring", caller.Gateway)
@@ -639,13 +639,13 @@ func TestWhoeverACallIsForIsShownWhenAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := remote.CallFor[any, out](ctx, c, "/internal/who", true, nil); err != nil || got != (out{caller.Key, "ak_1", "req_1"}) {
+	if got, err := (remote.Operation[any, out]{Path: "/internal/who", Repeatable: true, ForCaller: true}).Call(ctx, c, nil); err != nil || got != (out{caller.Key, "ak_1", "req_1"}) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err := remote.Call[any, out](ctx, c, "/internal/who", true, nil); err != nil || got != (out{caller.Service, "authoring", "req_1"}) {
+	if got, err := (remote.Operation[any, out]{Path: "/internal/who", Repeatable: true}).Call(ctx, c, nil); err != nil || got != (out{caller.Service, "authoring", "req_1"}) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err := remote.CallFor[any, out](t.Context(), c, "/internal/who", true, nil); err != nil || got != (out{caller.Service, "authoring", ""}) {
+	if got, err := (remote.Operation[any, out]{Path: "/internal/who", Repeatable: true, ForCaller: true}).Call(t.Context(), c, nil); err != nil || got != (out{caller.Service, "authoring", ""}) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -655,12 +655,12 @@ func TestCall(t *testing.T) {
 	type out struct{ Said string }
 	i := start(t, "", ok)
 	client := newClient(t, 0, i.addr)
-	if got, err := remote.Call[any, out](t.Context(), client, "/x", true, nil); err != nil || got.Said != "hello" {
+	if got, err := (remote.Operation[any, out]{Path: "/x", Repeatable: true}).Call(t.Context(), client, nil); err != nil || got.Said != "hello" {
 		t.Errorf("%+v, %v", got, err)
 	}
 	h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"said":`) })
 	i.handle.Store(&h)
-	if _, err := remote.Call[any, out](t.Context(), client, "/x", true, nil); !fault.Is(err, fault.DB) {
+	if _, err := (remote.Operation[any, out]{Path: "/x", Repeatable: true}).Call(t.Context(), client, nil); !fault.Is(err, fault.DB) {
 		t.Errorf("half an answer: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -671,7 +671,7 @@ func TestCall(t *testing.T) {
 		i.hang(w, r)
 	})
 	i.handle.Store(&h2)
-	if _, err := remote.Call[any, out](ctx, client, "/x", true, nil); !errors.Is(err, context.Canceled) {
+	if _, err := (remote.Operation[any, out]{Path: "/x", Repeatable: true}).Call(ctx, client, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("the caller went away in the middle of the answer: %v", err)
 	}
 }

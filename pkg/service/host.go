@@ -70,6 +70,9 @@ func (h *Host) run(ctx context.Context) error {
 // Logger is the process's.
 func (h *Host) Logger() *slog.Logger { return h.process.Logger }
 
+// Context ends when the calls have drained.
+func (h *Host) Context() context.Context { return h.tasks }
+
 // Keys sign for this process, and judge who calls it.
 func (h *Host) Keys() *caller.Keys { return h.process.Keys }
 
@@ -86,12 +89,19 @@ func (h *Host) Neighbour(name string) *remote.Client {
 	return c
 }
 
-// Tools serves tools to the gateway, each with a span, metrics and the audit row of a read or of
-// a refusal.
+// Tools serves tools to the gateway.
 func (h *Host) Tools(tools ...tool.Tool) {
 	for _, t := range tools {
 		h.manifest.Tools = append(h.manifest.Tools, t.Spec)
-		h.server.Tool(t, telemetry.Endpoint(t.Spec.Name), h.audit.Calls(t))
+	}
+	Tools(h.server, h.audit, tools...)
+}
+
+// Tools serves tools to the gateway, each with a span, metrics and the audit row of a read or of
+// a refusal.
+func Tools(s hop.Server, log *audit.Log, tools ...tool.Tool) {
+	for _, t := range tools {
+		s.Tool(t, telemetry.Endpoint(t.Spec.Name), log.Calls(t))
 	}
 }
 
@@ -99,14 +109,34 @@ func (h *Host) Tools(tools ...tool.Tool) {
 func (h *Host) Operations(operations ...hop.Operation) {
 	for _, o := range operations {
 		h.manifest.Operations = append(h.manifest.Operations, o.Spec)
-		h.server.Operation(o, telemetry.Endpoint(o.Name()))
+	}
+	Operations(h.server, operations...)
+}
+
+// Operations serves operations to neighbours, each with a span and metrics.
+func Operations(s hop.Server, operations ...hop.Operation) {
+	for _, o := range operations {
+		s.Operation(o, telemetry.Endpoint(o.Name()))
 	}
 }
 
-// Pages serves a part of the console to the gateway.
-func (h *Host) Pages(site *web.Site, routes ...tool.Route) {
-	h.manifest.Console = append(h.manifest.Console, web.Routes(h.name, routes...)...)
-	site.Mount(h.server.Mux)
+// Console is a service's pages.
+type Console interface {
+	// Routes are the parts of the console that they are.
+	Routes() []tool.Route
+	Mount(*http.ServeMux)
+}
+
+// Pages serves pages to the gateway.
+func (h *Host) Pages(c Console) {
+	h.manifest.Console = append(h.manifest.Console, c.Routes()...)
+	c.Mount(h.server.Mux)
+}
+
+// Site makes the site of the service's pages, for its Console.
+func (h *Host) Site(o web.Options) (*web.Site, error) {
+	o.Service, o.Keys, o.Logger = h.name, h.Keys(), h.Logger()
+	return web.New(o)
 }
 
 // Ready adds a readiness check. Only what no replica can do without belongs here: a

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -12,12 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hub.internal/pkg/audit"
 	"hub.internal/pkg/config"
-	"hub.internal/pkg/jobs"
-	"hub.internal/pkg/postgres"
 	"hub.internal/pkg/tool"
-	"hub.internal/pkg/write"
 )
 
 // Program is a service's command line: serve, migrate and manifest, and what it adds to them. S are
@@ -26,11 +21,8 @@ import (
 type Program[S common] struct {
 	// Name is the discovery name, Short a line about the service.
 	Name, Short string
-	// Migrations are the goose files of the service's own tables; nil for one without.
-	Migrations fs.FS
-	// Keyed services do writes once (pkg/write), Jobs leave work behind (pkg/jobs): each has tables of
-	// its own in the service's schema.
-	Keyed, Jobs bool
+	// Migrate brings the service's tables up to date as the owner role.
+	Migrate func(ctx context.Context, ownerURL string) error
 	// Manifest is what manifest prints, with the defaults of all settings; nil for a program that owns
 	// neither tools nor pages.
 	Manifest func() tool.Manifest
@@ -113,28 +105,6 @@ func (p Program[S]) migrate(ctx context.Context, environ []string) error {
 	}
 	if err := p.Migrate(ctx, s.URL.Reveal()); err != nil {
 		return fmt.Errorf("with HUB_MIGRATE_URL: %w", err)
-	}
-	return nil
-}
-
-// Migrate brings the audit log's tables and the service's own up to date, as the owner role.
-func (p Program[S]) Migrate(ctx context.Context, ownerURL string) error {
-	if err := audit.Migrate(ctx, ownerURL); err != nil {
-		return err
-	}
-	schema, role := postgres.Schema(p.Name), postgres.ServiceRole(p.Name)
-	if p.Migrations != nil {
-		if err := postgres.Migrate(ctx, ownerURL, schema, p.Migrations); err != nil {
-			return err
-		}
-	}
-	if p.Keyed {
-		if err := write.Migrate(ctx, ownerURL, schema, role); err != nil {
-			return err
-		}
-	}
-	if p.Jobs {
-		return jobs.Migrate(ctx, ownerURL, schema, role)
 	}
 	return nil
 }

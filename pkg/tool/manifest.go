@@ -37,16 +37,6 @@ type Route struct {
 	Position int    `json:"position,omitempty"`
 }
 
-// ManifestOf lists the tools of a service in the order of their declaration, and its
-// part of the console.
-func ManifestOf(service string, tools []Tool, console ...Route) Manifest {
-	m := Manifest{Service: service, Tools: make([]Spec, len(tools)), Console: console}
-	for i, t := range tools {
-		m.Tools[i] = t.Spec
-	}
-	return m
-}
-
 // Catalog is deploy/catalog.json: the manifests that a gateway boots from before it
 // has heard of any service. It is derived from the services and committed.
 type Catalog struct {

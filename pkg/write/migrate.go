@@ -27,9 +27,9 @@ CREATE INDEX IF NOT EXISTS idempotency_keys_created_at ON %[1]s.idempotency_keys
 GRANT USAGE ON SCHEMA %[1]s TO %[2]s;
 GRANT SELECT, INSERT, UPDATE, DELETE ON %[1]s.idempotency_keys TO %[2]s`
 
-// Migrate brings the table of keys in a service's schema up to date, as the owner, after the
-// service's own migrations. role is the service's.
-func Migrate(ctx context.Context, ownerURL, schema, role string) error {
+// Migrate is the step of the table of keys, after the service's own migrations.
+func Migrate(ctx context.Context, ownerURL, service string) error {
+	schema := postgres.Schema(service)
 	return postgres.MigratePart(ctx, ownerURL, schema, "write",
-		fmt.Sprintf(table, pgx.Identifier{schema}.Sanitize(), pgx.Identifier{role}.Sanitize()))
+		fmt.Sprintf(table, pgx.Identifier{schema}.Sanitize(), pgx.Identifier{postgres.ServiceRole(service)}.Sanitize()))
 }

@@ -34,13 +34,13 @@ type things struct {
 func newThings(t testing.TB) things {
 	t.Helper()
 	store := hubtest.WriteStore(t)
-	if err := postgres.Migrate(t.Context(), store.OwnerURL, "things", fstest.MapFS{"00001_things.sql": {Data: []byte(`-- +goose Up
-CREATE TABLE things.effects (name text NOT NULL);
-GRANT USAGE ON SCHEMA things TO hub_service;
-GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA things TO hub_service;`)}}); err != nil {
+	if err := postgres.Migrate(t.Context(), store.OwnerURL, "authoring", fstest.MapFS{"00001_things.sql": {Data: []byte(`-- +goose Up
+CREATE TABLE authoring.effects (name text NOT NULL);
+GRANT USAGE ON SCHEMA authoring TO hub_service;
+GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA authoring TO hub_service;`)}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := write.Migrate(t.Context(), store.OwnerURL, "things", postgres.ServiceRole("authoring")); err != nil {
+	if err := write.Migrate(t.Context(), store.OwnerURL, "authoring"); err != nil {
 		t.Fatal(err)
 	}
 	if err := audit.Migrate(t.Context(), store.OwnerURL); err != nil {
@@ -50,21 +50,21 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA things TO hub_servi
 }
 
 func (s things) effects(t interface{ Fatal(...any) }) (n int) {
-	if err := s.QueryRow(context.Background(), "SELECT count(*) FROM things.effects").Scan(&n); err != nil {
+	if err := s.QueryRow(context.Background(), "SELECT count(*) FROM authoring.effects").Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n
 }
 
 func (s things) keys(t interface{ Fatal(...any) }) (n int) {
-	if err := s.QueryRow(context.Background(), "SELECT count(*) FROM things.idempotency_keys").Scan(&n); err != nil {
+	if err := s.QueryRow(context.Background(), "SELECT count(*) FROM authoring.idempotency_keys").Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n
 }
 
 func (s things) once(ctx context.Context, key write.Key, effect write.Effect) (tool.Result, error) {
-	return write.New(s.Pool, write.Options{Schema: "things"}).Once(ctx, key, effect)
+	return write.New(s.Pool, write.Options{Schema: "authoring"}).Once(ctx, key, effect)
 }
 
 type fataler interface{ Fatal(...any) }
@@ -84,7 +84,7 @@ func entry() audit.Entry {
 // insert is an effect that leaves one row and answers its name.
 func insert(name string) write.Effect {
 	return func(ctx context.Context, tx pgx.Tx) (tool.Result, audit.Entry, error) {
-		_, err := tx.Exec(ctx, "INSERT INTO things.effects VALUES ($1)", name)
+		_, err := tx.Exec(ctx, "INSERT INTO authoring.effects VALUES ($1)", name)
 		return tool.Result{Head: tool.Head{Count: 3}, Data: []byte(`{"name": "` + name + `"}`)}, entry(), err
 	}
 }
@@ -230,7 +230,7 @@ func TestRefusalFreesTheKey(t *testing.T) {
 			if err != nil || answer.Replayed {
 				t.Errorf("%+v, %v", answer, err)
 			}
-			if _, err := s.Exec(t.Context(), "DELETE FROM things.effects; DELETE FROM things.idempotency_keys"); err != nil {
+			if _, err := s.Exec(t.Context(), "DELETE FROM authoring.effects; DELETE FROM authoring.idempotency_keys"); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -325,7 +325,7 @@ type cancelKey struct{}
 func TestOnceWithoutAStoreIsE_DB(t *testing.T) {
 	t.Parallel()
 	pool := open(t, postgres.Config{URL: "postgres://hub@127.0.0.1:1/hub?sslmode=disable"})
-	if _, err := write.New(pool, write.Options{Schema: "things"}).Once(t.Context(), key(t, "k", `{}`), insert("a")); !fault.Is(err, fault.DB) {
+	if _, err := write.New(pool, write.Options{Schema: "authoring"}).Once(t.Context(), key(t, "k", `{}`), insert("a")); !fault.Is(err, fault.DB) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -356,7 +356,7 @@ func TestOnceBehavesAsItsModel(t *testing.T) {
 	s := newThings(t)
 	type stored struct{ input, answer string }
 	rapid.Check(t, func(t *rapid.T) {
-		if _, err := s.Exec(context.Background(), "DELETE FROM things.effects; DELETE FROM things.idempotency_keys"); err != nil {
+		if _, err := s.Exec(context.Background(), "DELETE FROM authoring.effects; DELETE FROM authoring.idempotency_keys"); err != nil {
 			t.Fatal(err)
 		}
 		model, effects, calls := map[string]stored{}, 0, 0
@@ -399,7 +399,7 @@ func TestOnceBehavesAsItsModel(t *testing.T) {
 			},
 			"reap": func(t *rapid.T) {
 				name := names.Draw(t, "key")
-				if _, err := s.Exec(context.Background(), "DELETE FROM things.idempotency_keys WHERE key = $1", name); err != nil {
+				if _, err := s.Exec(context.Background(), "DELETE FROM authoring.idempotency_keys WHERE key = $1", name); err != nil {
 					t.Fatal(err)
 				}
 				delete(model, name)
@@ -453,11 +453,11 @@ func TestOldKeysAreReaped(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.Exec(t.Context(), `UPDATE things.idempotency_keys SET created_at = now() - interval '72 hours 1 minute' WHERE ctid IN (SELECT ctid FROM things.idempotency_keys LIMIT 1);
-		INSERT INTO things.idempotency_keys SELECT 'c', 't', n::text, '\x00', 0, '', now() - interval '4 days' FROM generate_series(1, 2500) n`); err != nil {
+	if _, err := s.Exec(t.Context(), `UPDATE authoring.idempotency_keys SET created_at = now() - interval '72 hours 1 minute' WHERE ctid IN (SELECT ctid FROM authoring.idempotency_keys LIMIT 1);
+		INSERT INTO authoring.idempotency_keys SELECT 'c', 't', n::text, '\x00', 0, '', now() - interval '4 days' FROM generate_series(1, 2500) n`); err != nil {
 		t.Fatal(err)
 	}
-	n, err := write.New(s.Pool, write.Options{Schema: "things"}).Reap(t.Context())
+	n, err := write.New(s.Pool, write.Options{Schema: "authoring"}).Reap(t.Context())
 	if left := s.keys(t); err != nil || n != 2501 || left != 2 {
 		t.Errorf("%d reaped, %d left, %v", n, left, err)
 	}
@@ -467,12 +467,12 @@ func TestOldKeysAreReaped(t *testing.T) {
 func TestReplicasReapTogether(t *testing.T) {
 	t.Parallel()
 	s := newThings(t)
-	if _, err := s.Exec(t.Context(), `INSERT INTO things.idempotency_keys SELECT 'c', 't', n::text, '\x00', 0, '', now() - interval '4 days' FROM generate_series(1, 5000) n`); err != nil {
+	if _, err := s.Exec(t.Context(), `INSERT INTO authoring.idempotency_keys SELECT 'c', 't', n::text, '\x00', 0, '', now() - interval '4 days' FROM generate_series(1, 5000) n`); err != nil {
 		t.Fatal(err)
 	}
 	var reaped atomic.Int64
 	if err := together(2, func(int) error {
-		n, err := write.New(s.Pool, write.Options{Schema: "things"}).Reap(t.Context())
+		n, err := write.New(s.Pool, write.Options{Schema: "authoring"}).Reap(t.Context())
 		reaped.Add(n)
 		return err
 	}); err != nil || reaped.Load() != 5000 || s.keys(t) != 0 {
@@ -486,7 +486,7 @@ func TestScopeAndRetentionAreTheCallers(t *testing.T) {
 	t.Parallel()
 	s := newThings(t)
 	mine := errors.New("mine")
-	keys := write.New(s.Pool, write.Options{Schema: "things", Kept: 30 * 24 * time.Hour, Reused: func() error { return mine }})
+	keys := write.New(s.Pool, write.Options{Schema: "authoring", Kept: 30 * 24 * time.Hour, Reused: func() error { return mine }})
 	k := write.Key{Principal: "app:shop", Key: "k", Fingerprint: [32]byte{1}}
 	created := func(context.Context, pgx.Tx) (tool.Result, audit.Entry, error) {
 		return tool.Result{Head: tool.Head{Status: 201, Count: 1}, Data: []byte("{}")}, entry(), nil
@@ -501,7 +501,7 @@ func TestScopeAndRetentionAreTheCallers(t *testing.T) {
 	if _, err := keys.Once(t.Context(), other, created); !errors.Is(err, mine) {
 		t.Errorf("reused: %v", err)
 	}
-	if _, err := s.Exec(t.Context(), `UPDATE things.idempotency_keys SET created_at = now() - interval '29 days'`); err != nil {
+	if _, err := s.Exec(t.Context(), `UPDATE authoring.idempotency_keys SET created_at = now() - interval '29 days'`); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := keys.Reap(t.Context()); err != nil || n != 0 {
@@ -513,19 +513,19 @@ func TestScopeAndRetentionAreTheCallers(t *testing.T) {
 func TestServicesOwnTableStays(t *testing.T) {
 	t.Parallel()
 	store := hubtest.WriteStore(t)
-	if err := postgres.Migrate(t.Context(), store.OwnerURL, "things", fstest.MapFS{"00001_things.sql": {Data: []byte(`-- +goose Up
-CREATE TABLE things.idempotency_keys (credential_id text NOT NULL, tool text NOT NULL, key text NOT NULL, fingerprint bytea NOT NULL, count integer NOT NULL DEFAULT 0,
+	if err := postgres.Migrate(t.Context(), store.OwnerURL, "authoring", fstest.MapFS{"00001_things.sql": {Data: []byte(`-- +goose Up
+CREATE TABLE authoring.idempotency_keys (credential_id text NOT NULL, tool text NOT NULL, key text NOT NULL, fingerprint bytea NOT NULL, count integer NOT NULL DEFAULT 0,
   data bytea, created_at timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (credential_id, tool, key));
-INSERT INTO things.idempotency_keys VALUES ('ak_1', 'create_segment', 'k', sha256('{}'), 3, '{}');`)}}); err != nil {
+INSERT INTO authoring.idempotency_keys VALUES ('ak_1', 'create_segment', 'k', sha256('{}'), 3, '{}');`)}}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := write.Migrate(t.Context(), store.OwnerURL, "things", postgres.ServiceRole("authoring")); err != nil {
+		if err := write.Migrate(t.Context(), store.OwnerURL, "authoring"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	pool := open(t, postgres.Config{URL: store.URL("authoring")})
-	if r, found, err := write.New(pool, write.Options{Schema: "things"}).Stored(t.Context(), key(t, "k", `{}`)); err != nil || !found || r.Status != 200 || r.Count != 3 {
+	if r, found, err := write.New(pool, write.Options{Schema: "authoring"}).Stored(t.Context(), key(t, "k", `{}`)); err != nil || !found || r.Status != 200 || r.Count != 3 {
 		t.Errorf("%+v, %v, %v", r, found, err)
 	}
 }

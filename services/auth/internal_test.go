@@ -16,6 +16,7 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/remote"
 	"hub.internal/pkg/tool"
@@ -66,7 +67,7 @@ func TestVerifyOverTheWire(t *testing.T) {
 		ExpiresAt           *time.Time `json:"expires_at"`
 	}
 	ask := func(key string) (answer, error) {
-		return remote.Call[map[string]string, answer](t.Context(), client, "/internal/apikeys/verify", true, map[string]string{"key": key})
+		return remote.Operation[map[string]string, answer]{Path: "/internal/apikeys/verify", Repeatable: true}.Call(t.Context(), client, map[string]string{"key": key})
 	}
 	k, secret := d.issue(t, func(in *auth.Issue) { in.Lifetime = time.Hour })
 	got, err := ask(secret.Reveal())
@@ -103,7 +104,7 @@ func TestVerifyWire(t *testing.T) {
 	}
 	_, unknownHeader, unknown := post(t, url, token, `{"key":"`+auth.NewSecret().Reveal()+`"}`)
 	malformedStatus, malformedHeader, malformed := post(t, url, token, `{"key":"crm_x"}`)
-	if unknown != malformed || malformedStatus != 401 || unknownHeader.Get(tool.FaultHeader) != malformedHeader.Get(tool.FaultHeader) {
+	if unknown != malformed || malformedStatus != 401 || unknownHeader.Get(hop.FaultHeader) != malformedHeader.Get(hop.FaultHeader) {
 		t.Errorf("unknown %s, malformed %s", unknown, malformed)
 	}
 	for name, c := range map[string]struct {
@@ -125,7 +126,7 @@ func TestVerifyWire(t *testing.T) {
 		"two documents": {token, `{"key":"x"}{"key":"y"}`, 400, fault.Validation},
 	} {
 		status, header, body := post(t, url, c.token, c.body)
-		if status != c.status || header.Get(tool.FaultHeader) != string(c.code) || strings.Contains(body, secret.Reveal()) || strings.Contains(body, "77777") {
+		if status != c.status || header.Get(hop.FaultHeader) != string(c.code) || strings.Contains(body, secret.Reveal()) || strings.Contains(body, "77777") {
 			t.Errorf("%s: %d %s", name, status, body)
 		}
 	}
@@ -138,7 +139,7 @@ func TestManifestIsServedWithoutTools(t *testing.T) {
 	t.Parallel()
 	mux := http.NewServeMux()
 	auth.Mount(mux, auth.New(auth.Config{}), callertest.Keys(t, "auth", caller.Gateway), slog.New(slog.DiscardHandler))
-	req := httptest.NewRequest(http.MethodGet, tool.ManifestPath, nil)
+	req := httptest.NewRequest(http.MethodGet, hop.ManifestPath, nil)
 	req.Header = callertest.Header(t, "auth", caller.Itself(caller.Gateway))
 	res := httptest.NewRecorder()
 	mux.ServeHTTP(res, req)

@@ -17,6 +17,7 @@ import (
 	"github.com/go-kit/kit/sd"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
@@ -24,10 +25,10 @@ import (
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/remote"
 	"hub.internal/pkg/schema"
-	"hub.internal/pkg/telemetry"
-	"hub.internal/pkg/tool"
+	"hub.internal/pkg/service"
 	"hub.internal/services/authoring"
 	"hub.internal/services/authoring/postgres"
+	"hub.internal/services/authoring/query"
 )
 
 func TestMain(m *testing.M) { hubtest.Main(m) }
@@ -110,10 +111,8 @@ func newHouseOn(t testing.TB, db hubtest.WriteStoreDB, policy ...authoring.Polic
 	t.Helper()
 	h := &house{t: t, db: db, clock: hubtest.NewClock(time.Time{}), query: &neighbour{}, logs: &bytes.Buffer{}}
 	var err error
-	if h.store, err = postgres.Open(db.URL("authoring")); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(h.store.Close)
+	pool := hubtest.Pool(t, db.URL("authoring"))
+	h.store = postgres.New(pool)
 	if h.super, err = pgxpool.New(t.Context(), db.SuperuserURL); err != nil {
 		t.Fatal(err)
 	}
@@ -124,20 +123,23 @@ func newHouseOn(t testing.TB, db hubtest.WriteStoreDB, policy ...authoring.Polic
 	}
 	quiet := slog.New(slog.DiscardHandler)
 	queryMux := http.NewServeMux()
-	tool.Operation(queryMux, "/internal/recipients/check", caller.Neighbour("authoring"), 8<<20, callertest.Keys(t, "query", "authoring"), quiet, h.query.check, telemetry.Endpoint)
+	hop.Server{Mux: queryMux, Keys: callertest.Keys(t, "query", "authoring"), Logger: quiet}.
+		Operation(hop.New(hop.Declaration{Path: "/internal/recipients/check", Takes: caller.Neighbour("authoring"), MaxBody: 8 << 20}, h.query.check))
 	queryServer := httptest.NewServer(queryMux)
 	t.Cleanup(queryServer.Close)
 	h.query.url = queryServer.URL
 	keys := callertest.Keys(t, "authoring", caller.Gateway, "review-control")
-	query := h.remote("query", queryServer.URL, keys)
-	config := authoring.Config{Store: h.store, Recipients: authoring.Neighbour{Client: query}, Now: h.clock.Now}
+	judge := query.New(h.remote("query", queryServer.URL, keys))
+	config := authoring.Config{Store: h.store, Recipients: judge, Now: h.clock.Now}
 	if len(policy) > 0 {
 		config.Policy = policy[0]
 	}
 	mux := http.NewServeMux()
-	log := h.store.AuditLog(quiet)
+	log := audit.NewLog(pool, quiet)
 	t.Cleanup(func() { _ = log.Close(context.Background()) })
-	authoring.Mount(mux, authoring.New(config), keys, slog.New(slog.NewJSONHandler(h.logs, nil)), log)
+	svc, internal := authoring.New(config), hop.Server{Mux: mux, Keys: keys, Logger: slog.New(slog.NewJSONHandler(h.logs, nil))}
+	service.Tools(internal, log, authoring.Tools(svc)...)
+	service.Operations(internal, authoring.Operations(svc)...)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	h.url = server.URL
@@ -240,9 +242,9 @@ func operate[Out any](h *house, path string, in any) (Out, error) {
 	ctx, cancel := context.WithTimeout(callertest.Called(h.t, "review-control", caller.Caller{Kind: caller.User, HubUser: "ada"}), 5*hubtest.Patience)
 	defer cancel()
 	if path == authoring.DraftTransitionPath {
-		return remote.CallFor[any, Out](ctx, h.review, path, false, in)
+		return remote.Operation[any, Out]{Path: path, ForCaller: true}.Call(ctx, h.review, in)
 	}
-	return remote.Call[any, Out](ctx, h.review, path, false, in)
+	return remote.Operation[any, Out]{Path: path}.Call(ctx, h.review, in)
 }
 
 func must[T any](t testing.TB) func(T, error) T {

@@ -95,12 +95,12 @@ const (
 // b2cMember is the reason that counts under each policy.
 const b2cMember = "b2c_member"
 
-// ParsePolicy reads HUB_DRAFT_RECIPIENTS.
-func ParsePolicy(text string) (Policy, error) {
-	if p := Policy(text); p == Verified || p == NotB2C {
-		return p, nil
+// UnmarshalText reads HUB_DRAFT_RECIPIENTS.
+func (p *Policy) UnmarshalText(text []byte) error {
+	if *p = Policy(text); *p != Verified && *p != NotB2C {
+		return fmt.Errorf("has to be %s or %s, not %q", Verified, NotB2C, text)
 	}
-	return "", fmt.Errorf("HUB_DRAFT_RECIPIENTS has to be %s or %s, not %q", Verified, NotB2C, text)
+	return nil
 }
 
 // Config is what a Service is made of.

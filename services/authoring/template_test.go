@@ -126,12 +126,13 @@ func TestIDs(t *testing.T) {
 
 func TestPolicyIsNamed(t *testing.T) {
 	t.Parallel()
-	if _, err := ParsePolicy("anybody"); err == nil || !strings.Contains(err.Error(), "HUB_DRAFT_RECIPIENTS") {
+	var p Policy
+	if err := p.UnmarshalText([]byte("anybody")); err == nil || !strings.Contains(err.Error(), "verified or not_b2c") {
 		t.Error(err)
 	}
-	for _, p := range []Policy{Verified, NotB2C} {
-		if got, err := ParsePolicy(string(p)); err != nil || got != p {
-			t.Error(got, err)
+	for _, want := range []Policy{Verified, NotB2C} {
+		if err := p.UnmarshalText([]byte(want)); err != nil || p != want {
+			t.Error(p, err)
 		}
 	}
 }

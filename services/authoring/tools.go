@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hop"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 )
@@ -21,6 +22,12 @@ const (
 	defaultList = 20
 	maxList     = 100
 )
+
+// Manifest is what authoring owns.
+func Manifest() tool.Manifest {
+	s := New(Config{})
+	return hop.Manifest("authoring", Tools(s), Operations(s))
+}
 
 // Tools declares what agents can ask of authoring.
 func Tools(s *Service) []tool.Tool {

@@ -16,8 +16,8 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
+	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/tool"
 )
 
 // operation is what a service serves to other processes, with whom it takes.
@@ -58,7 +58,7 @@ func operations(t *testing.T) (all []operation) {
 	}
 	for _, m := range manifests(t) {
 		for _, spec := range m.Tools {
-			add(operation{m.Service, http.MethodPost, tool.Path(spec.Name), caller.Agents()})
+			add(operation{m.Service, http.MethodPost, hop.ToolPath(spec.Name), caller.Agents()})
 		}
 		if len(m.Console) > 0 {
 			add(operation{m.Service, http.MethodGet, "/assets/" + m.Service + "/x", caller.Browsers()})
@@ -66,7 +66,7 @@ func operations(t *testing.T) (all []operation) {
 	}
 	pages := 0
 	for _, service := range services {
-		add(operation{service, http.MethodGet, tool.ManifestPath, caller.Neighbour(caller.Gateway)})
+		add(operation{service, http.MethodGet, hop.ManifestPath, caller.Neighbour(caller.Gateway)})
 		for _, match := range written(t, internal, service) {
 			n, known := neighbours[match[1]]
 			if !known {
@@ -103,9 +103,9 @@ func (s *suite) attempt(t *testing.T, o operation, h http.Header) (status int, r
 	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
 		t.Fatalf("%s: %v", o, err)
 	}
-	refused = resp.Header.Get(tool.RefusedHeader) != ""
+	refused = resp.Header.Get(hop.RefusedHeader) != ""
 	if refused && resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
-		t.Errorf("%s refuses with %d %s", o, resp.StatusCode, resp.Header.Get(tool.FaultHeader))
+		t.Errorf("%s refuses with %d %s", o, resp.StatusCode, resp.Header.Get(hop.FaultHeader))
 	}
 	return resp.StatusCode, refused
 }
@@ -306,9 +306,9 @@ func TestWhatABrokenServiceCatches(t *testing.T) {
 	// It was not too late: where it was sent to, it still holds.
 	holds := 0
 	for _, token := range tokens {
-		for _, path := range []string{tool.Path("list_drafts"), "/internal/drafts/list", tool.ManifestPath} {
+		for _, path := range []string{hop.ToolPath("list_drafts"), "/internal/drafts/list", hop.ManifestPath} {
 			method := http.MethodPost
-			if path == tool.ManifestPath {
+			if path == hop.ManifestPath {
 				method = http.MethodGet
 			}
 			if _, refused := s.attempt(t, operation{"authoring", method, path, nil}, http.Header{caller.Header: {token}}); !refused {

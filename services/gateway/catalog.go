@@ -16,6 +16,7 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hop"
 	"hub.internal/pkg/process"
 	"hub.internal/pkg/remote"
 	"hub.internal/pkg/schema"
@@ -216,7 +217,7 @@ func (c *Catalog) Follow(ctx context.Context, client *remote.Client, service str
 func (c *Catalog) fetch(ctx context.Context, client *remote.Client, service string) error {
 	ctx, cancel := context.WithTimeout(ctx, manifestEvery)
 	defer cancel()
-	response, err := client.Do(caller.Alone(ctx, caller.Gateway), remote.Request{Method: "GET", Path: tool.ManifestPath, Retry: true})
+	response, err := client.Do(caller.Alone(ctx, caller.Gateway), remote.Request{Method: "GET", Path: hop.ManifestPath, Retry: true})
 	if err != nil {
 		return err
 	}

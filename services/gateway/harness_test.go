@@ -18,6 +18,7 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/remote"
 	"hub.internal/pkg/schema"
@@ -93,7 +94,7 @@ func newEdge(t *testing.T, options ...func(*gateway.Gateway)) *edge {
 	services := http.NewServeMux()
 	tool.Mount(services, "echo", tools, callertest.Keys(t, "echo", caller.Gateway), logger)
 	services.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
-	services.Handle("POST /internal/apikeys/verify", tool.Authenticated(callertest.Keys(t, "auth", caller.Gateway), caller.Neighbour(caller.Gateway), logger, http.HandlerFunc(e.verify)))
+	services.Handle("POST /internal/apikeys/verify", hop.Authenticated(callertest.Keys(t, "auth", caller.Gateway), caller.Neighbour(caller.Gateway), logger, http.HandlerFunc(e.verify)))
 	server := httptest.NewServer(services)
 	t.Cleanup(server.Close)
 	clients := gateway.Clients{}
@@ -139,7 +140,7 @@ func (e *edge) verify(w http.ResponseWriter, r *http.Request) {
 	case tight:
 		limits["user_per_minute"], limits["user_burst"] = 6, 2
 	default:
-		tool.WriteFault(r.Context(), e.gateway.Logger, w, fault.New(fault.AuthInvalid, "The API key is not valid."))
+		hop.WriteFault(r.Context(), e.gateway.Logger, w, fault.New(fault.AuthInvalid, "The API key is not valid."))
 		return
 	}
 	_ = json.NewEncoder(w).Encode(answer)

@@ -19,6 +19,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hop"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/web"
@@ -125,7 +126,7 @@ func (g *Gateway) newCall(r *http.Request) *Call {
 			if err := jsonContent(r.Header.Get("Content-Type")); err != nil {
 				return nil, err
 			}
-			return tool.ReadBody(r.Body, r.ContentLength, limit)
+			return hop.ReadBody(r.Body, r.ContentLength, limit)
 		},
 	}
 }

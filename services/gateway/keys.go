@@ -68,7 +68,7 @@ func AskAuth(auth *remote.Client) func(context.Context, string) (APIKey, error) 
 		ExpiresAt *time.Time `json:"expires_at"`
 	}
 	return func(ctx context.Context, key string) (APIKey, error) {
-		a, err := remote.Call[question, answer](caller.Alone(ctx, caller.Gateway), auth, "/internal/apikeys/verify", true, question{key})
+		a, err := remote.Operation[question, answer]{Path: "/internal/apikeys/verify", Repeatable: true}.Call(caller.Alone(ctx, caller.Gateway), auth, question{key})
 		if err != nil {
 			return APIKey{}, err
 		}

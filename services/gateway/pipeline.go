@@ -10,6 +10,7 @@ import (
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hop"
 	"hub.internal/pkg/remote"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/telemetry"
@@ -46,7 +47,7 @@ func (g *Gateway) Pipeline() endpoint.Endpoint {
 	stages := []endpoint.Middleware{
 		g.observe,
 		g.record,
-		tool.Recover(g.Logger),
+		hop.Recover(g.Logger),
 		g.capBody,
 		g.authenticate,
 		g.lookup,
@@ -61,7 +62,7 @@ func (g *Gateway) Pipeline() endpoint.Endpoint {
 // Listing is the way of a catalog or detail request: it ends with the credential known
 // and counted against its limits.
 func (g *Gateway) Listing(last endpoint.Endpoint) endpoint.Endpoint {
-	return chain([]endpoint.Middleware{g.observe, g.record, tool.Recover(g.Logger), g.authenticate, g.limit}, last)
+	return chain([]endpoint.Middleware{g.observe, g.record, hop.Recover(g.Logger), g.authenticate, g.limit}, last)
 }
 
 func chain(stages []endpoint.Middleware, last endpoint.Endpoint) endpoint.Endpoint {
@@ -116,7 +117,7 @@ func (g *Gateway) capBody(next endpoint.Endpoint) endpoint.Endpoint {
 			limit = e.Spec.MaxBody
 		}
 		if c.BodyLength > limit {
-			return ctx, tool.TooLarge(limit)
+			return ctx, hop.TooLarge(limit)
 		}
 		return ctx, nil
 	})(next)
@@ -207,7 +208,7 @@ func (g *Gateway) route(ctx context.Context, request any) (any, error) {
 	if client == nil {
 		return nil, fault.New(fault.DB, "The %s service is not known to this gateway yet.", c.Entry.Service).After(time.Second)
 	}
-	response, err := client.Do(ctx, remote.Request{Path: tool.Path(c.Tool), Body: c.Input, IdempotencyKey: c.IdempotencyKey, Retry: !c.Entry.Spec.Write, Stream: true})
+	response, err := client.Do(ctx, remote.Request{Path: hop.ToolPath(c.Tool), Body: c.Input, IdempotencyKey: c.IdempotencyKey, Retry: !c.Entry.Spec.Write, Stream: true})
 	if err != nil {
 		return nil, err
 	}

@@ -70,7 +70,7 @@ func AskAuthForSession(auth *remote.Client) func(context.Context, string) (Sessi
 		ExpiresAt time.Time `json:"expires_at"`
 	}
 	return func(ctx context.Context, secret string) (Session, error) {
-		a, err := remote.Call[question, answer](caller.Alone(ctx, caller.Gateway), auth, "/internal/sessions/resolve", true, question{secret})
+		a, err := remote.Operation[question, answer]{Path: "/internal/sessions/resolve", Repeatable: true}.Call(caller.Alone(ctx, caller.Gateway), auth, question{secret})
 		if err != nil {
 			return Session{}, err
 		}

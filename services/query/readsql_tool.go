@@ -34,7 +34,7 @@ type readSQLDoc struct {
 
 func executeReadSQLTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
-		Name: toolExecuteReadSQL, Position: 3, Category: tool.Explore, Scope: "sql",
+		Name: toolExecuteReadSQL, Position: 3, Category: tool.Explore, Scope: "sql", RecordsItself: true,
 		Description: "Run one read-only SQL statement on the source database (MariaDB or MySQL): SELECT, WITH ... SELECT, SHOW, EXPLAIN or DESCRIBE. One statement without a semicolon; " +
 			"no INTO, no locking clause, no variables with :=, no stored functions. Joins, aggregates and ORDER BY run over all data; only the final rows are capped at limit, and truncated says whether there were more. " +
 			"Values: integers beyond ±2^53 and decimals are strings, DATETIME is 2026-01-31T09:00:00 without a zone (TIMESTAMP in UTC), binary data is base64:…. " +

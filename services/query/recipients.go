@@ -2,14 +2,11 @@ package query
 
 import (
 	"context"
-	"log/slog"
-	"net/http"
 	"strings"
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/telemetry"
-	"hub.internal/pkg/tool"
+	"hub.internal/pkg/hop"
 )
 
 // RecipientsPath is where authoring asks whether a draft's targets may be written to.
@@ -75,9 +72,9 @@ type Recipients struct{ source RecipientSource }
 // NewRecipients returns a judge of recipients.
 func NewRecipients(source RecipientSource) *Recipients { return &Recipients{source} }
 
-// Mount serves the check for authoring.
-func (r *Recipients) Mount(mux *http.ServeMux, keys *caller.Keys, logger *slog.Logger) {
-	tool.Operation(mux, RecipientsPath, caller.Neighbour("authoring"), recipientsMaxBody, keys, logger, r.Check, telemetry.Endpoint)
+// Operations declares what query does for its neighbours.
+func Operations(r *Recipients) []hop.Operation {
+	return []hop.Operation{hop.New(hop.Declaration{Path: RecipientsPath, Takes: caller.Neighbour("authoring"), MaxBody: recipientsMaxBody}, r.Check)}
 }
 
 // Check names the targets that may not be written to. Addresses are compared without

@@ -13,8 +13,10 @@ import (
 
 	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/remote"
+	"hub.internal/pkg/service"
 	"hub.internal/services/query"
 )
 
@@ -38,13 +40,13 @@ func TestRecipients(t *testing.T) {
 	t.Parallel()
 	x := people(t)
 	mux := http.NewServeMux()
-	query.NewRecipients(x.source).Mount(mux, callertest.Keys(t, "query", "authoring"), slog.New(slog.DiscardHandler))
+	service.Operations(hop.Server{Mux: mux, Keys: callertest.Keys(t, "query", "authoring"), Logger: slog.New(slog.DiscardHandler)}, query.Operations(query.NewRecipients(x.source))...)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	client := remote.New(remote.Options{Service: "query", Instancer: sd.FixedInstancer{strings.TrimPrefix(server.URL, "http://")}, Keys: callertest.Keys(t, "authoring"), Logger: slog.New(slog.DiscardHandler), Patience: hubtest.Patience})
 	t.Cleanup(client.Close)
 	check := func(targets ...query.Recipient) (query.RecipientsResponse, error) {
-		return remote.Call[query.RecipientsRequest, query.RecipientsResponse](t.Context(), client, query.RecipientsPath, true, query.RecipientsRequest{Targets: targets})
+		return remote.Operation[query.RecipientsRequest, query.RecipientsResponse]{Path: query.RecipientsPath, Repeatable: true}.Call(t.Context(), client, query.RecipientsRequest{Targets: targets})
 	}
 	cases := []struct {
 		partner int64

@@ -4,6 +4,7 @@ import (
 	"embed"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hop"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 )
@@ -20,6 +21,11 @@ const (
 	defaultCampaigns = 5
 	maxCampaigns     = 20
 )
+
+// Manifest is what query owns, with the default limits.
+func Manifest() tool.Manifest {
+	return hop.Manifest("query", Tools(New(Config{})), Operations(NewRecipients(nil)))
+}
 
 // Tools are the service's tools in the order of the specification.
 func Tools(s *Service) []tool.Tool {

@@ -172,7 +172,7 @@ func some(raw json.RawMessage) json.RawMessage {
 
 // Draft implements Drafts.
 func (n Neighbour) Draft(ctx context.Context, id ID) (Draft, error) {
-	d, err := remote.Call[draftRequest, draftResponse](ctx, n.Client, draftGetPath, true, draftRequest{id.String()})
+	d, err := remote.Operation[draftRequest, draftResponse]{Path: draftGetPath, Repeatable: true}.Call(ctx, n.Client, draftRequest{id.String()})
 	if err != nil {
 		return Draft{}, err
 	}
@@ -188,7 +188,7 @@ func (n Neighbour) Drafts(ctx context.Context, status Status, below ID, limit in
 	if below != 0 {
 		in.AfterID = below.String()
 	}
-	page, err := remote.Call[draftListRequest, draftListResponse](ctx, n.Client, draftListPath, true, in)
+	page, err := remote.Operation[draftListRequest, draftListResponse]{Path: draftListPath, Repeatable: true}.Call(ctx, n.Client, in)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -213,7 +213,7 @@ func (n Neighbour) Recipients(ctx context.Context, id ID) ([]Target, error) {
 	var targets []Target
 	in := recipientsRequest{draftRequest: draftRequest{id.String()}, Limit: recipientPage}
 	for {
-		page, err := remote.Call[recipientsRequest, recipientsResponse](ctx, n.Client, draftRecipientsPath, true, in)
+		page, err := remote.Operation[recipientsRequest, recipientsResponse]{Path: draftRecipientsPath, Repeatable: true}.Call(ctx, n.Client, in)
 		if err != nil {
 			return nil, err
 		}
@@ -229,8 +229,7 @@ func (n Neighbour) Recipients(ctx context.Context, id ID) ([]Target, error) {
 
 // Page implements Drafts.
 func (n Neighbour) Page(ctx context.Context, id ID, after, limit int) ([]TargetView, int, error) {
-	page, err := remote.Call[draftTargetsRequest, draftTargetsResponse](ctx, n.Client, draftTargetsPath, true,
-		draftTargetsRequest{draftRequest: draftRequest{id.String()}, After: &after, Limit: limit})
+	page, err := remote.Operation[draftTargetsRequest, draftTargetsResponse]{Path: draftTargetsPath, Repeatable: true}.Call(ctx, n.Client, draftTargetsRequest{draftRequest: draftRequest{id.String()}, After: &after, Limit: limit})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -248,8 +247,7 @@ func (n Neighbour) Page(ctx context.Context, id ID, after, limit int) ([]TargetV
 func (n Neighbour) Mails(ctx context.Context, id ID, indexes []int, each func(int, Mail) error) error {
 	left := slices.Sorted(slices.Values(indexes))
 	for len(left) > 0 {
-		page, err := remote.Call[draftTargetsRequest, draftTargetsResponse](ctx, n.Client, draftTargetsPath, true,
-			draftTargetsRequest{draftRequest: draftRequest{id.String()}, IDs: left[:min(len(left), mailPage)]})
+		page, err := remote.Operation[draftTargetsRequest, draftTargetsResponse]{Path: draftTargetsPath, Repeatable: true}.Call(ctx, n.Client, draftTargetsRequest{draftRequest: draftRequest{id.String()}, IDs: left[:min(len(left), mailPage)]})
 		if err != nil {
 			return err
 		}
@@ -274,16 +272,14 @@ func (n Neighbour) Mails(ctx context.Context, id ID, indexes []int, each func(in
 
 // Transition implements Drafts. Authoring is shown who has asked for it.
 func (n Neighbour) Transition(ctx context.Context, id ID, from []Status, to Status, queuedAt *time.Time, operation string) error {
-	_, err := remote.CallFor[transitionRequest, nothing](ctx, n.Client, draftTransitionPath, true,
-		transitionRequest{draftRequest: draftRequest{id.String()}, From: from, To: to, QueuedAt: queuedAt, OperationID: operation})
+	_, err := remote.Operation[transitionRequest, nothing]{Path: draftTransitionPath, Repeatable: true, ForCaller: true}.Call(ctx, n.Client, transitionRequest{draftRequest: draftRequest{id.String()}, From: from, To: to, QueuedAt: queuedAt, OperationID: operation})
 	return err
 }
 
 // Progress implements Drafts. What authoring calls failed has no proof of its arrival.
 func (n Neighbour) Progress(ctx context.Context, r Review) error {
 	c := r.Counts
-	_, err := remote.Call[progressRequest, nothing](ctx, n.Client, draftProgressPath, true,
-		progressRequest{draftRequest: draftRequest{r.DraftID.String()}, Version: r.Version, Decisions: decisions{c.Pending, c.Approved, c.Rejected},
+	_, err := remote.Operation[progressRequest, nothing]{Path: draftProgressPath, Repeatable: true}.Call(ctx, n.Client, progressRequest{draftRequest: draftRequest{r.DraftID.String()}, Version: r.Version, Decisions: decisions{c.Pending, c.Approved, c.Rejected},
 			Delivery: delivery{c.Sent, c.Failed + c.Unknown, c.Suppressed}})
 	return err
 }

@@ -5,12 +5,9 @@ package postgres
 import (
 	"context"
 	"embed"
-	"io/fs"
-	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/postgres"
@@ -27,47 +24,25 @@ const schema = "authoring"
 
 // Migrate brings the audit schema and authoring's own up to date, as the owner.
 func Migrate(ctx context.Context, ownerURL string) error {
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return err
-	}
-	if err := audit.Migrate(ctx, ownerURL); err != nil {
-		return err
-	}
-	if err := postgres.Migrate(ctx, ownerURL, schema, files); err != nil {
-		return err
-	}
-	return write.Migrate(ctx, ownerURL, schema, postgres.ServiceRole("authoring"))
+	return postgres.MigrateAll(ctx, ownerURL, "authoring", audit.Tables, postgres.Files(migrations), write.Migrate)
 }
 
 // Store is authoring's part of the write store.
 type Store struct {
-	pool  *pgxpool.Pool
+	pool  *postgres.Pool
 	keys  *write.Keys
 	ready postgres.Readiness
 }
 
 var _ authoring.Store = (*Store)(nil)
 
-// Open prepares a store at a URL that names role hub_authoring. It does not wait for the database.
-func Open(url string) (*Store, error) {
-	pool, err := postgres.Open(postgres.Config{URL: url})
-	if err != nil {
-		return nil, err
-	}
-	return &Store{pool: pool, keys: write.New(pool, write.Options{Schema: schema})}, nil
+// New returns the store behind a pool of role hub_authoring. It touches no database.
+func New(pool *postgres.Pool) *Store {
+	return &Store{pool: pool, keys: write.New(pool, write.Options{Schema: schema})}
 }
 
-// Close returns the connections.
-func (s *Store) Close() { s.pool.Close() }
-
-// AuditLog returns a log for calls that have no transaction of their own.
-func (s *Store) AuditLog(logger *slog.Logger) *audit.Log { return audit.NewLog(s.pool, logger) }
-
-// Reaper deletes old idempotency keys until its context ends.
-func (s *Store) Reaper(logger *slog.Logger) func(context.Context) error {
-	return s.keys.Reaper(logger)
-}
+// Keys are those of authoring's writes.
+func (s *Store) Keys() *write.Keys { return s.keys }
 
 // Ready tells whether the store can be reached and authoring's tables are there.
 func (s *Store) Ready(ctx context.Context) error {

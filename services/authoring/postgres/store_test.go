@@ -36,12 +36,7 @@ func migrated(t testing.TB) hubtest.WriteStoreDB {
 
 func open(t testing.TB, url string) *postgres.Store {
 	t.Helper()
-	s, err := postgres.Open(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
-	return s
+	return postgres.New(hubtest.Pool(t, url))
 }
 
 func connect(t testing.TB, url string) *pgx.Conn {
@@ -88,7 +83,7 @@ func count(t testing.TB, db hubtest.WriteStoreDB, table string) (n int) {
 }
 
 func TestStoreOfTheHouse(t *testing.T) {
-	hubtest.ExerciseStore(t, "authoring", postgres.Migrate, postgres.Open)
+	hubtest.ExerciseStore(t, "authoring", postgres.Migrate, postgres.New)
 }
 
 func TestWhatTheRoleMayNotDo(t *testing.T) {

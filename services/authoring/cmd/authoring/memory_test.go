@@ -14,8 +14,8 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
+	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/tool"
 )
 
 // memory is a line of the program's /proc/PID/status in bytes: VmRSS is now, VmHWM the most so far.
@@ -46,9 +46,10 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	db := migrated(t)
 	mux := http.NewServeMux()
-	tool.Operation(mux, "/internal/recipients/check", caller.Neighbour("authoring"), 8<<20, callertest.Keys(t, "query", "authoring"), slog.New(slog.DiscardHandler), func(context.Context, any) (map[string][]int, error) {
-		return map[string][]int{"targets": {}}, nil
-	})
+	hop.Server{Mux: mux, Keys: callertest.Keys(t, "query", "authoring"), Logger: slog.New(slog.DiscardHandler)}.Operation(
+		hop.New(hop.Declaration{Path: "/internal/recipients/check", Takes: caller.Neighbour("authoring"), MaxBody: 8 << 20}, func(context.Context, any) (map[string][]int, error) {
+			return map[string][]int{"targets": {}}, nil
+		}))
 	query := httptest.NewServer(mux)
 	t.Cleanup(query.Close)
 	const whole = 32<<20 - 1000

@@ -2,20 +2,36 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"os"
 
 	"hub.internal/pkg/audit"
-	"hub.internal/pkg/process"
-	"hub.internal/pkg/tool"
+	"hub.internal/pkg/service"
 	"hub.internal/services/query"
+	"hub.internal/services/query/mysql"
 )
 
-// commandLine is serve, migrate and manifest. Query has no tables but the audit log that it appends to,
-// and its manifest shows the default limits.
-var commandLine = process.Program{
-	Name: name, Short: "The service that answers the query tools from the source database",
-	Serve: serve, Migrate: audit.Migrate,
-	Manifest: func() any { return tool.ManifestOf(name, query.Tools(query.New(query.Config{}))) },
-}
+// program has no tables but the audit log that it appends to.
+var program = service.Program[settings]{Name: "query", Short: "The service that answers the query tools from the source database",
+	Migrate: audit.Migrate, Manifest: query.Manifest, Build: build}
 
-func main() { os.Exit(commandLine.Main()) }
+func main() { os.Exit(program.Main()) }
+
+func build(h *service.Host, s settings) error {
+	source, err := mysql.Open(s.SourceDSN.Reveal(), mysql.Options{PoolSize: s.SourcePool, StatementTimeout: min(s.timeout(), mysql.DefaultStatementTimeout)})
+	if err != nil {
+		return fmt.Errorf("configuration: %w", err)
+	}
+	if err := proven(h.Context(), source, h.Logger()); err != nil {
+		return err
+	}
+	reader := mysql.NewReader(source, mysql.ReaderOptions{Timeout: s.timeout(), Sessions: s.SQLConcurrent + s.SQLConcurrent/2, MaxRows: s.MaxRowLimit, Logger: h.Logger()})
+	h.OnStop("source", func(context.Context) error { return source.Close() })
+	h.OnStop("reader", func(context.Context) error { return reader.Close() })
+	svc := query.New(query.Config{Source: source, Reader: reader, Audit: query.AuditTo(h.Audit()), MaxRowLimit: s.MaxRowLimit, QueryTimeout: s.timeout(),
+		SQL: query.SQLLimits{ResultBytes: s.MaxResultBytes, Concurrent: s.SQLConcurrent, PerKey: s.SQLPerKey, Wait: s.SQLWait}})
+	h.Tools(query.Tools(svc)...)
+	h.Operations(query.Operations(query.NewRecipients(source))...)
+	return nil // ready without the source: all replicas share it
+}

@@ -14,6 +14,7 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/tool"
 )
@@ -22,7 +23,7 @@ func TestMain(m *testing.M) { hubtest.ProgramMain(m, main) }
 
 func TestManifest(t *testing.T) {
 	var out bytes.Buffer
-	c := commandLine.Command(nil)
+	c := program.Command(nil)
 	c.SetOut(&out)
 	c.SetArgs([]string{"manifest"})
 	if err := c.Execute(); err != nil {
@@ -51,7 +52,7 @@ func run(t *testing.T, command string, environ ...string) *hubtest.Program {
 
 func call(t *testing.T, p *hubtest.Program, h http.Header, name, input string) (*http.Response, string) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+p.Addr(t)+tool.Path(name), strings.NewReader(input))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+p.Addr(t)+hop.ToolPath(name), strings.NewReader(input))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,13 +84,13 @@ func TestServe(t *testing.T) {
 		if r, body := call(t, p, http.Header{}, "list_categories", `{}`); r.StatusCode != http.StatusUnauthorized {
 			t.Errorf("without a token: %s %s", r.Status, body)
 		}
-		if r, body := call(t, p, agent, "list_categories", `{}`); r.StatusCode != http.StatusOK || body != `{"categories":[]}` || r.Header.Get(tool.CountHeader) != "0" {
+		if r, body := call(t, p, agent, "list_categories", `{}`); r.StatusCode != http.StatusOK || body != `{"categories":[]}` || r.Header.Get(hop.CountHeader) != "0" {
 			t.Errorf("list_categories: %s %s", r.Status, body)
 		}
 		if r, body := call(t, p, agent, "execute_read_sql", `{"sql": "SELECT 1 AS one"}`); r.StatusCode != http.StatusOK || !strings.Contains(body, `"rows":[[1]]`) {
 			t.Errorf("execute_read_sql: %s %s", r.Status, body)
 		}
-		if r, body := call(t, p, agent, "get_brand", `{"brandId": 1}`); r.Header.Get(tool.FaultHeader) != string(fault.NotFound) {
+		if r, body := call(t, p, agent, "get_brand", `{"brandId": 1}`); r.Header.Get(hop.FaultHeader) != string(fault.NotFound) {
 			t.Errorf("get_brand: %s %s", r.Status, body)
 		}
 		if code := p.Stop(t); code != 0 {
@@ -118,7 +119,7 @@ func TestServe(t *testing.T) {
 		p := run(t, "serve", append(environ, "HUB_SOURCE_DSN=u:p@tcp(127.0.0.1:1)/d")...)
 		p.Ready(t)
 		for _, name := range []string{"describe_schema", "list_categories"} {
-			if r, body := call(t, p, agent, name, `{}`); r.Header.Get(tool.FaultHeader) != string(fault.DB) {
+			if r, body := call(t, p, agent, name, `{}`); r.Header.Get(hop.FaultHeader) != string(fault.DB) {
 				t.Errorf("%s: %s %s", name, r.Status, body)
 			}
 		}

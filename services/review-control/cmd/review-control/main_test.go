@@ -9,6 +9,7 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
+	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/review-control/postgres"
@@ -88,7 +89,7 @@ func TestServe(t *testing.T) {
 	}
 	p.Ready(t)
 	hubtest.Eventually(t, "its jobs run", func() bool { return strings.Contains(p.Log.String(), "River client started") })
-	for path, want := range map[string]int{tool.ManifestPath: 401, "/drafts": 401, "/unsubscribe/x": 401, "/metrics": 404, "/debug/pprof/": 404} {
+	for path, want := range map[string]int{hop.ManifestPath: 401, "/drafts": 401, "/unsubscribe/x": 401, "/metrics": 404, "/debug/pprof/": 404} {
 		if status := p.Get(path); status != want {
 			t.Errorf("%s: %d", path, status)
 		}

@@ -342,7 +342,7 @@ func TestEveryPair(t *testing.T) {
 				if kind != caller.Service {
 					ctx = callertest.Called(t, "review-control", caller.Caller{Kind: kind, CredentialID: "ak_1"})
 				}
-				_, err := remote.CallFor[any, any](ctx, h.review, authoring.DraftTransitionPath, false, object{"draft_id": id, "from": []string{from}, "to": to, "operation_id": fmt.Sprint("pair", n)})
+				_, err := remote.Operation[any, any]{Path: authoring.DraftTransitionPath, ForCaller: true}.Call(ctx, h.review, object{"draft_id": id, "from": []string{from}, "to": to, "operation_id": fmt.Sprint("pair", n)})
 				want := fault.Code("")
 				switch agent := kind == caller.Key || kind == caller.App; {
 				case !allowed[[2]string{from, to}]:

@@ -5,22 +5,30 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"log/slog"
-	"net/http"
 	"strings"
 	"time"
 
-	"github.com/go-kit/kit/endpoint"
-
-	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/remote"
-	"hub.internal/pkg/telemetry"
-	"hub.internal/pkg/tool"
+	"hub.internal/pkg/hop"
 )
 
-// Where review-control reaches drafts. The JSON of these operations only grows.
+// Operations declares what authoring does for its neighbours. The JSON of these only grows.
+func Operations(s *Service) []hop.Operation {
+	review := caller.Neighbour("review-control")
+	return []hop.Operation{
+		hop.New(hop.Declaration{Path: DraftGetPath, Takes: review}, s.getDraft),
+		hop.New(hop.Declaration{Path: DraftListPath, Takes: review}, s.pageDrafts),
+		hop.New(hop.Declaration{Path: DraftTargetsPath, Takes: review}, s.pageTargets),
+		hop.New(hop.Declaration{Path: DraftRecipientsPath, Takes: review}, s.pageRecipients),
+		hop.New(hop.Declaration{Path: DraftProgressPath, Takes: review}, s.progress),
+		// The history says who has moved a draft, and an agent may do less than a person: so it is
+		// shown for whom, where somebody has asked for it.
+		hop.New(hop.Declaration{Path: DraftTransitionPath, Takes: caller.Rule{"review-control": {caller.Service, caller.Key, caller.App, caller.User}}}, s.transition),
+	}
+}
+
+// Where review-control reaches drafts.
 const (
 	DraftGetPath        = "/internal/drafts/get"
 	DraftListPath       = "/internal/drafts/list"
@@ -29,25 +37,6 @@ const (
 	DraftTransitionPath = "/internal/drafts/transition"
 	DraftProgressPath   = "/internal/drafts/progress"
 )
-
-// Mount serves the manifest, the tools and the internal operations. log may be nil.
-func Mount(mux *http.ServeMux, s *Service, keys *caller.Keys, logger *slog.Logger, log *audit.Log) {
-	mw := []func(tool.Spec) endpoint.Middleware{func(spec tool.Spec) endpoint.Middleware { return telemetry.Endpoint(spec.Name) }}
-	if log != nil {
-		mw = append(mw, log.Middleware(), log.Refusals)
-	}
-	tool.Mount(mux, "authoring", Tools(s), keys, logger, mw...)
-	review := caller.Neighbour("review-control")
-	tool.Operation(mux, DraftGetPath, review, 0, keys, logger, s.getDraft, telemetry.Endpoint)
-	tool.Operation(mux, DraftListPath, review, 0, keys, logger, s.pageDrafts, telemetry.Endpoint)
-	tool.Operation(mux, DraftTargetsPath, review, 0, keys, logger, s.pageTargets, telemetry.Endpoint)
-	tool.Operation(mux, DraftRecipientsPath, review, 0, keys, logger, s.pageRecipients, telemetry.Endpoint)
-	tool.Operation(mux, DraftProgressPath, review, 0, keys, logger, s.progress, telemetry.Endpoint)
-	// The history says who has moved a draft, and an agent may do less than a person: so it is
-	// shown for whom, where somebody has asked for it.
-	moves := caller.Rule{"review-control": {caller.Service, caller.Key, caller.App, caller.User}}
-	tool.Operation(mux, DraftTransitionPath, moves, 0, keys, logger, s.transition, telemetry.Endpoint)
-}
 
 // DraftRequest names a draft.
 type DraftRequest struct {
@@ -383,34 +372,4 @@ func (s *Service) progress(ctx context.Context, in ProgressRequest) (ProgressRes
 	wanted := Progress{Version: in.Version, Decisions: in.Decisions, Delivery: in.Delivery}
 	p, err := s.c.Store.SetProgress(ctx, id, wanted, func(d Draft) error { return wanted.check(d.TargetCount) })
 	return ProgressResponse{DraftID: id.String(), Version: p.Version, Decisions: p.Decisions, Delivery: p.Delivery}, err
-}
-
-// Neighbour is the query service as the judge of recipients.
-type Neighbour struct{ Client *remote.Client }
-
-var _ Recipients = Neighbour{}
-
-type checkRequest struct {
-	Targets []Recipient `json:"targets"`
-}
-
-type checkResponse struct {
-	Targets []struct {
-		Index   int      `json:"index"`
-		Reasons []string `json:"reasons"`
-	} `json:"targets"`
-}
-
-// Check implements Recipients in one call. When query or the source cannot be reached,
-// its fault passes through.
-func (n Neighbour) Check(ctx context.Context, targets []Recipient) (map[int][]string, error) {
-	answer, err := remote.Call[checkRequest, checkResponse](ctx, n.Client, "/internal/recipients/check", true, checkRequest{targets})
-	if err != nil {
-		return nil, err
-	}
-	reasons := make(map[int][]string, len(answer.Targets))
-	for _, t := range answer.Targets {
-		reasons[t.Index] = t.Reasons
-	}
-	return reasons, nil
 }

@@ -1,0 +1,351 @@
+package hop_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-kit/kit/endpoint"
+
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/caller/callertest"
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hop"
+	"hub.internal/pkg/schema"
+	"hub.internal/pkg/tool"
+)
+
+type in struct {
+	Name  string `json:"name"`
+	Limit int64  `json:"limit"`
+}
+
+type out struct {
+	Said string   `json:"said"`
+	Rows []string `json:"rows"`
+}
+
+func (o out) Count() int { return len(o.Rows) }
+
+func declaration(change func(*tool.Declaration)) tool.Declaration {
+	d := tool.Declaration{Name: "say", Category: tool.Query, Description: "Says it.", Scope: "query", Position: 1, Input: schema.Object(
+		schema.Required("name", schema.String("", schema.Length(1, 20))),
+		schema.Optional("limit", schema.Integer("", schema.Range(1, 5), schema.Default(2))))}
+	if change != nil {
+		change(&d)
+	}
+	return d
+}
+
+func say(_ context.Context, i in) (out, error) {
+	switch i.Name {
+	case "panic":
+		panic("SELECT secret")
+	case "fault":
+		return out{}, fault.New(fault.Suppressed, "Suppressed.").With(map[string]any{"targets": []int{1}}).After(2 * time.Second)
+	case "foreign":
+		return out{}, errors.New("dial tcp 10.0.0.7: SELECT secret")
+	case "bad details":
+		return out{}, fault.New(fault.Validation, "x").With(func() {})
+	}
+	return out{Said: "<" + i.Name + ">", Rows: make([]string, i.Limit)}, nil
+}
+
+// service is a mounted tool behind a real listener.
+type service struct {
+	url string
+	log *bytes.Buffer
+}
+
+func serve(t *testing.T, tools []tool.Tool, mw ...endpoint.Middleware) service {
+	t.Helper()
+	var log bytes.Buffer
+	mux := http.NewServeMux()
+	s := hop.Server{Mux: mux, Keys: callertest.Keys(t, "speaker", caller.Gateway, "authoring"), Logger: slog.New(slog.NewJSONHandler(&log, nil))}
+	for _, t := range tools {
+		s.Tool(t, mw...)
+	}
+	s.Manifest(hop.Manifest("speaker", tools, nil))
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	return service{server.URL, &log}
+}
+
+func (s service) do(t *testing.T, method, path string, body io.Reader, headers ...string) (*http.Response, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	who := caller.Caller{Kind: caller.Key, CredentialID: "ak_1", RequestID: "req_1"}
+	if path == hop.ManifestPath {
+		who = caller.Itself(caller.Gateway)
+	}
+	r.Header = callertest.Header(t, "speaker", who)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp, string(b)
+}
+
+func (s service) call(t *testing.T, input string, headers ...string) (*http.Response, string) {
+	t.Helper()
+	return s.do(t, http.MethodPost, hop.ToolPath("say"), strings.NewReader(input), headers...)
+}
+
+func TestCallOverTheWire(t *testing.T) {
+	s := serve(t, []tool.Tool{tool.New(declaration(nil), say)})
+	resp, body := s.call(t, `{"name":"x","limit":3}`)
+	h := resp.Header
+	if resp.StatusCode != 200 || body != `{"said":"\u003cx\u003e","rows":["","",""]}` || h.Get(hop.CountHeader) != "3" || h.Get("Content-Length") != strconv.Itoa(len(body)) ||
+		h.Get(hop.FaultHeader) != "" || h.Get(hop.ReplayedHeader) != "" || h.Get("Content-Type") != "application/json" {
+		t.Errorf("%s %v %s", resp.Status, h, body)
+	}
+	if resp, _ := s.do(t, http.MethodGet, hop.ToolPath("say"), nil); resp.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("GET: %s", resp.Status)
+	}
+	if resp, _ := s.do(t, http.MethodPost, hop.ToolPath("other"), nil); resp.StatusCode != http.StatusNotFound {
+		t.Errorf("an unknown tool: %s", resp.Status)
+	}
+}
+
+func TestTokenIsRequired(t *testing.T) {
+	called := false
+	s := serve(t, []tool.Tool{tool.New(declaration(nil), func(ctx context.Context, i in) (out, error) { called = true; return say(ctx, i) })})
+	for token, code := range map[string]string{"": "E_AUTH_MISSING", "x": "E_AUTH_INVALID", "a.b.c": "E_AUTH_INVALID"} {
+		for _, path := range []string{hop.ToolPath("say"), hop.ManifestPath} {
+			method := http.MethodPost
+			if path == hop.ManifestPath {
+				method = http.MethodGet
+			}
+			resp, body := s.do(t, method, path, strings.NewReader(`{"name":"x"}`), caller.Header, token)
+			if resp.StatusCode != 401 || resp.Header.Get(hop.FaultHeader) != code || strings.Contains(body, "say") {
+				t.Errorf("%s with token %q: %s %s", path, token, resp.Status, body)
+			}
+		}
+	}
+	if called {
+		t.Error("the tool ran without a token")
+	}
+}
+
+// TestOnlyTheGatewaySaysWhoCalls tries what others may send in its place, and whom else it may
+// present.
+func TestOnlyTheGatewaySaysWhoCalls(t *testing.T) {
+	called := false
+	s := serve(t, []tool.Tool{tool.New(declaration(nil), func(ctx context.Context, i in) (out, error) { called = true; return say(ctx, i) })})
+	attempt := func(name, method, path string, h http.Header, status int) {
+		t.Helper()
+		resp, body := s.do(t, method, path, strings.NewReader(`{"name":"x"}`), caller.Header, h.Get(caller.Header), caller.ShownHeader, h.Get(caller.ShownHeader))
+		if resp.StatusCode != status || (resp.Header.Get(hop.RefusedHeader) == "") != (status == 200) {
+			t.Errorf("%s at %s: %s %s", name, path, resp.Status, body)
+		}
+	}
+	agent := caller.Caller{Kind: caller.Key, CredentialID: "ak_1"}
+	for _, f := range callertest.Forgeries(caller.Gateway, "speaker", agent, "authoring", "speaker") {
+		attempt(f.Name, http.MethodPost, hop.ToolPath("say"), f.Header, 401)
+	}
+	for _, f := range callertest.Forgeries(caller.Gateway, "speaker", caller.Itself(caller.Gateway), "authoring", "speaker") {
+		attempt(f.Name, http.MethodGet, hop.ManifestPath, f.Header, 401)
+	}
+	for kind, status := range map[string]int{caller.User: 403, caller.Visitor: 403, caller.Service: 403} {
+		attempt(kind, http.MethodPost, hop.ToolPath("say"), callertest.Header(t, "speaker", caller.Caller{Kind: kind}), status)
+	}
+	for kind, status := range map[string]int{caller.User: 403, caller.Visitor: 403, caller.Key: 403, caller.App: 403, caller.Service: 200} {
+		attempt(kind, http.MethodGet, hop.ManifestPath, callertest.Header(t, "speaker", caller.Caller{Kind: kind}), status)
+	}
+	attempt("authoring", http.MethodPost, hop.ToolPath("say"), callertest.HeaderOf(t, "authoring", "speaker"), 403)
+	attempt("authoring", http.MethodGet, hop.ManifestPath, callertest.HeaderOf(t, "authoring", "speaker"), 403)
+	if called {
+		t.Error("the tool ran")
+	}
+	if log := s.log.String(); !strings.Contains(log, "internal token refused") || !strings.Contains(log, "unknown kid") {
+		t.Errorf("nothing tells why: %s", log)
+	}
+	attempt("an app", http.MethodPost, hop.ToolPath("say"), callertest.Header(t, "speaker", caller.Caller{Kind: caller.App}), 200)
+}
+
+func TestManifest(t *testing.T) {
+	second := declaration(func(d *tool.Declaration) { d.Name, d.Position = "again", 2 })
+	s := serve(t, []tool.Tool{tool.New(declaration(nil), say), tool.New(second, say)})
+	resp, body := s.do(t, http.MethodGet, hop.ManifestPath, nil)
+	var m tool.Manifest
+	if err := json.Unmarshal([]byte(body), &m); err != nil || resp.StatusCode != 200 || m.Service != "speaker" || len(m.Tools) != 2 || m.Tools[0].Name != "say" || m.Tools[1].Name != "again" || m.Tools[1].Position != 2 {
+		t.Errorf("%s %s, %v", resp.Status, body, err)
+	}
+}
+
+func TestFaultsOverTheWire(t *testing.T) {
+	s := serve(t, []tool.Tool{tool.New(declaration(nil), say)})
+	for name, c := range map[string]struct {
+		status int
+		body   string // in part
+		logged string
+	}{
+		"fault":       {422, `{"code":"E_SUPPRESSED","message":"Suppressed.","details":{"targets":[1]},"retry_after_ms":2000}`, ""},
+		"foreign":     {500, `"code":"E_INTERNAL"`, "SELECT secret"},
+		"panic":       {500, `"code":"E_INTERNAL"`, "SELECT secret"},
+		"bad details": {500, `"code":"E_INTERNAL"`, "fault not encoded"},
+		"":            {400, `"path":"/name","rule":"minLength"`, ""},
+	} {
+		s.log.Reset()
+		resp, body := s.call(t, fmt.Sprintf(`{"name":%q}`, name))
+		var f fault.Error
+		if err := json.Unmarshal([]byte(body), &f); err != nil || resp.StatusCode != c.status || f.Status() != c.status || resp.Header.Get(hop.FaultHeader) != string(f.Code) || !strings.Contains(body, c.body) || strings.Contains(body, "secret") {
+			t.Errorf("%q: %s %v %s", name, resp.Status, resp.Header, body)
+		}
+		if log := s.log.String(); (log == "") != (c.logged == "") || !strings.Contains(log, c.logged) || log != "" && !strings.Contains(log, "req_1") && name != "bad details" {
+			t.Errorf("%q logged: %s", name, log)
+		}
+	}
+	if resp, body := s.call(t, `{"name":"x"}`); resp.StatusCode != 200 { // after a panic
+		t.Errorf("%s %s", resp.Status, body)
+	}
+}
+
+// chunked hides a body's length.
+type chunked struct{ io.Reader }
+
+func TestBodyCap(t *testing.T) {
+	s := serve(t, []tool.Tool{tool.New(declaration(func(d *tool.Declaration) { d.MaxBody = 100 }), say)})
+	input := func(n int) string { return `{"name":"x"}` + strings.Repeat(" ", n-len(`{"name":"x"}`)) }
+	for n, status := range map[int]int{12: 200, 99: 200, 100: 200, 101: 400, 1 << 20: 400} {
+		for kind, body := range map[string]io.Reader{"of known length": strings.NewReader(input(n)), "chunked": chunked{strings.NewReader(input(n))}} {
+			resp, answer := s.do(t, http.MethodPost, hop.ToolPath("say"), body)
+			if resp.StatusCode != status || status == 400 && (!strings.Contains(answer, `"limit_bytes":100`) || !strings.Contains(answer, "E_VALIDATION")) {
+				t.Errorf("%d bytes %s: %s %s", n, kind, resp.Status, answer)
+			}
+		}
+	}
+	if _, err := hop.ReadBody(io.MultiReader(strings.NewReader("half"), broken{}), -1, 100); !fault.Is(err, fault.Validation) {
+		t.Errorf("a body that breaks off: %v", err)
+	}
+	if b, err := hop.ReadBody(strings.NewReader("more than announced"), 4, 100); err != nil || string(b) != "more than announced" {
+		t.Errorf("%q, %v", b, err)
+	}
+}
+
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, errors.New("connection reset") }
+
+func TestContextHasCallerDeadlineAndKey(t *testing.T) {
+	var left time.Duration
+	var has bool
+	var who caller.Caller
+	var key string
+	d := declaration(nil)
+	s := serve(t, []tool.Tool{tool.New(d, say)}, func(next endpoint.Endpoint) endpoint.Endpoint {
+		return func(ctx context.Context, request any) (any, error) {
+			var deadline time.Time
+			deadline, has = ctx.Deadline()
+			left, who, key = time.Until(deadline), caller.From(ctx), request.(*tool.Call).IdempotencyKey
+			r, err := next(ctx, request)
+			if r, ok := r.(*tool.Result); ok {
+				r.Replayed = true
+			}
+			return r, err
+		}
+	})
+	resp, _ := s.call(t, `{"name":"x"}`, hop.DeadlineHeader, "5000", tool.KeyHeader, "k 1")
+	if !has || left > 5*time.Second || left < time.Second || who.CredentialID != "ak_1" || who.RequestID != "req_1" || key != "k 1" || resp.Header.Get(hop.ReplayedHeader) != "true" {
+		t.Errorf("deadline %v %v, caller %+v, key %q, headers %v", has, left, who, key, resp.Header)
+	}
+	if s.call(t, `{"name":"x"}`); has {
+		t.Error("a deadline that nobody set")
+	}
+	if s.call(t, `{"name":"x"}`, hop.DeadlineHeader, "soon"); has {
+		t.Error("a deadline that is no number")
+	}
+}
+
+func TestMiddlewareRunsOutermostFirstAndSeesPanicsAsErrors(t *testing.T) {
+	var order []string
+	layer := func(name string) endpoint.Middleware {
+		return func(next endpoint.Endpoint) endpoint.Endpoint {
+			return func(ctx context.Context, request any) (any, error) {
+				order = append(order, name)
+				r, err := next(ctx, request)
+				order = append(order, fmt.Sprint(name, " ", fault.From(err).Code))
+				return r, err
+			}
+		}
+	}
+	s := serve(t, []tool.Tool{tool.New(declaration(nil), say)}, layer("outer"), layer("inner"))
+	s.call(t, `{"name":"panic"}`)
+	if got := strings.Join(order, ", "); got != "outer, inner, inner E_INTERNAL, outer E_INTERNAL" {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestTwoToolsOfOneNameStopTheProgram(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	serve(t, []tool.Tool{tool.New(declaration(nil), say), tool.New(declaration(nil), say)})
+}
+
+// TestOperation: it ignores what it does not know, quotes no input, and names its two ends in the manifest.
+func TestOperation(t *testing.T) {
+	mux := http.NewServeMux()
+	o := hop.New(hop.Declaration{Path: "/internal/things/say", Takes: caller.Neighbour("authoring")}, say)
+	hop.Server{Mux: mux, Keys: callertest.Keys(t, "speaker", "authoring"), Logger: slog.New(slog.DiscardHandler)}.Operation(o)
+	call := func(body string) (int, string) {
+		r := httptest.NewRequest(http.MethodPost, "/internal/things/say", strings.NewReader(body))
+		r.Header = callertest.HeaderOf(t, "authoring", "speaker")
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, r)
+		return w.Code, w.Body.String()
+	}
+	if status, body := call(`{"name":"x","limit":1,"newer":true}`); status != 200 || body != `{"said":"<x>","rows":[""]}` {
+		t.Errorf("%d %s", status, body)
+	}
+	if status, body := call(`{"name":"the secret"`); status != 400 || strings.Contains(body, "secret") || !strings.Contains(body, "things.say") {
+		t.Errorf("%d %s", status, body)
+	}
+	if o.Name() != "things.say" || !slices.Equal(o.Spec.Callers, []string{"authoring"}) || !strings.Contains(string(o.Spec.Input), `"limit"`) || !strings.Contains(string(o.Spec.Output), `"said"`) {
+		t.Errorf("%s, %+v", o.Name(), o.Spec)
+	}
+	for name, d := range map[string]hop.Declaration{"nobody": {Path: "/internal/x"}, "elsewhere": {Path: "/x", Takes: caller.Neighbour("authoring")}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			hop.New(d, say)
+		}()
+	}
+}
+
+// TestStatus: what a write answers beside 200 arrives.
+func TestStatus(t *testing.T) {
+	s := serve(t, []tool.Tool{tool.New(declaration(nil), func(context.Context, in) (tool.Result, error) {
+		return tool.Result{Head: tool.Head{Status: 201, Count: 1, Replayed: true}, Data: []byte(`{}`)}, nil
+	})})
+	if resp, body := s.call(t, `{"name":"x"}`); resp.StatusCode != 201 || body != "{}" || resp.Header.Get(hop.ReplayedHeader) != "true" {
+		t.Errorf("%s %s", resp.Status, body)
+	}
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"hub.internal/pkg/config"
+	"hub.internal/pkg/service"
+	"hub.internal/services/query/mysql"
+)
+
+type settings struct {
+	service.Settings
+	SourceDSN      config.Secret `env:"HUB_SOURCE_DSN,required,notEmpty"`
+	SourcePool     int           `env:"HUB_SOURCE_POOL" envDefault:"16"`
+	MaxRowLimit    int           `env:"MCP_MAX_ROW_LIMIT" envDefault:"1000"`
+	QueryTimeoutMS int64         `env:"MCP_QUERY_TIMEOUT_MS" envDefault:"30000"`
+	MaxResultBytes int           `env:"HUB_MAX_RESULT_BYTES" envDefault:"16777216"`
+	SQLConcurrent  int           `env:"HUB_SQL_CONCURRENT" envDefault:"8"`
+	SQLPerKey      int           `env:"HUB_SQL_PER_KEY"` // 0 is half of HUB_SQL_CONCURRENT
+	SQLWait        time.Duration `env:"HUB_SQL_WAIT" envDefault:"2s"`
+}
+
+// Check judges what the types of the settings do not.
+func (s settings) Check() error {
+	for setting, n := range map[string]int64{"HUB_SOURCE_POOL": int64(s.SourcePool), "MCP_MAX_ROW_LIMIT": int64(s.MaxRowLimit), "MCP_QUERY_TIMEOUT_MS": s.QueryTimeoutMS,
+		"HUB_MAX_RESULT_BYTES": int64(s.MaxResultBytes), "HUB_SQL_CONCURRENT": int64(s.SQLConcurrent), "HUB_SQL_WAIT": int64(s.SQLWait)} {
+		if n < 1 {
+			return fmt.Errorf("%s has to be positive, not %d", setting, n)
+		}
+	}
+	return nil
+}
+
+func (s settings) timeout() time.Duration { return time.Duration(s.QueryTimeoutMS) * time.Millisecond }
+
+// proven refuses to start with an account that may do more than read. A source that
+// cannot be reached now is judged before its first use instead; until then its tools
+// answer E_DB.
+func proven(ctx context.Context, source *mysql.Source, logger *slog.Logger) error {
+	err := source.Prove(ctx)
+	var grants *mysql.GrantsError
+	if errors.As(err, &grants) {
+		return fmt.Errorf("HUB_SOURCE_DSN: %w", grants)
+	}
+	if err != nil {
+		logger.WarnContext(ctx, "the source database cannot be used yet", "error", err)
+	}
+	return nil
+}

@@ -34,13 +34,14 @@ const Default = river.QueueDefault
 // Adder adds jobs to a service's table.
 type Adder struct{ client *river.Client[pgx.Tx] }
 
-// NewAdder prepares an adder for the service whose pool and schema these are. It touches no database.
-func NewAdder(pool *pgxpool.Pool, schema string) (*Adder, error) {
+// NewAdder prepares an adder for the service whose pool and schema these are. It touches no
+// database, and panics for a schema that River does not take.
+func NewAdder(pool *pgxpool.Pool, schema string) *Adder {
 	client, err := river.NewClient(riverpgxv5.New(pool), &river.Config{Schema: schema, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
-		return nil, fmt.Errorf("jobs of %s: %w", schema, err)
+		panic(fmt.Sprintf("jobs of %s: %v", schema, err))
 	}
-	return &Adder{client}, nil
+	return &Adder{client}
 }
 
 // Add adds jobs in a transaction, to run as soon as it has committed. Many go by COPY.

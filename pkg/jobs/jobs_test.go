@@ -60,11 +60,7 @@ func newHouse(t *testing.T) house {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	adder, err := jobs.NewAdder(pool, "authoring")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return house{pool, t, adder}
+	return house{pool, t, jobs.NewAdder(pool, "authoring")}
 }
 
 // add adds jobs in one transaction, which fails when said is not nil.

@@ -90,6 +90,8 @@ type Process struct {
 	// Keys sign for this process, and judge who calls it.
 	Keys *caller.Keys
 
+	// effective is the configuration, logged once when nothing is wrong with it.
+	effective any
 	telemetry *telemetry.Telemetry
 	draining  atomic.Bool
 	checks    []check
@@ -120,8 +122,8 @@ type server struct {
 	http     *http.Server
 }
 
-// Start prepares a process: keys, logger, telemetry, effective configuration logged once, and
-// the listener for operations.
+// Start prepares a process: keys, logger, telemetry, and the listener for operations. Run logs
+// effective, the configuration.
 func Start(ctx context.Context, service string, settings Settings, effective any) (*Process, error) {
 	if err := settings.check(); err != nil {
 		return nil, err
@@ -136,8 +138,7 @@ func Start(ctx context.Context, service string, settings Settings, effective any
 	if err != nil {
 		return nil, err
 	}
-	logger.Info("configuration", "settings", config.LogValue(effective))
-	p := &Process{Logger: logger, Settings: settings, Keys: keys, telemetry: t, failed: make(chan error, 1)}
+	p := &Process{effective: effective, Logger: logger, Settings: settings, Keys: keys, telemetry: t, failed: make(chan error, 1)}
 	if settings.OpsAddr != noOperations {
 		if p.operations, err = p.listen("operations", settings.OpsAddr, p.operate()); err != nil {
 			return nil, fmt.Errorf("HUB_OPS_ADDR: %w", err)
@@ -239,6 +240,7 @@ func (p *Process) Announce(service string, addr net.Addr) error {
 func (p *Process) Run(ctx context.Context) error {
 	ctx, restore := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
 	defer restore()
+	p.Logger.Info("configuration", "settings", config.LogValue(p.effective))
 	for _, s := range p.servers {
 		p.work.Go(func() { p.serve(s) })
 		p.Logger.Info("serving", "listener", s.name, "addr", s.listener.Addr().String())

@@ -17,6 +17,7 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/tool"
 	"hub.internal/pkg/web"
 )
 
@@ -65,18 +66,21 @@ func NewConsole(p *People, sso SingleSignOn, keys *caller.Keys, logger *slog.Log
 	return &Console{p, sso, site, logger}, err
 }
 
+// Routes implements service.Console.
+func (c *Console) Routes() []tool.Route { return Routes() }
+
 // Mount serves the pages and their assets.
 func (c *Console) Mount(mux *http.ServeMux) {
 	c.site.Mount(mux)
-	c.site.Handle(mux, "GET /login", c.loginPage)
-	c.site.Handle(mux, "POST /login", c.login)
-	c.site.Handle(mux, "GET /login/oidc", c.begin)
-	c.site.Handle(mux, "GET /login/oidc/callback", c.finish)
-	c.site.Handle(mux, "GET /logout", c.logoutPage)
-	c.site.Handle(mux, "POST /logout", c.logout)
-	c.site.Handle(mux, "GET /account/sessions", c.account)
-	c.site.Handle(mux, "POST /account/sessions/end", c.endSession)
-	c.site.Handle(mux, "POST /account/sessions/password", c.changePassword)
+	c.site.Handle(mux, "GET /login", web.Anybody, c.loginPage)
+	c.site.Handle(mux, "POST /login", web.Anybody, c.login)
+	c.site.Handle(mux, "GET /login/oidc", web.Anybody, c.begin)
+	c.site.Handle(mux, "GET /login/oidc/callback", web.Anybody, c.finish)
+	c.site.Handle(mux, "GET /logout", web.Anybody, c.logoutPage)
+	c.site.Handle(mux, "POST /logout", web.Anybody, c.logout)
+	c.site.Handle(mux, "GET /account/sessions", web.SignedIn, c.account)
+	c.site.Handle(mux, "POST /account/sessions/end", web.SignedIn, c.endSession)
+	c.site.Handle(mux, "POST /account/sessions/password", web.SignedIn, c.changePassword)
 }
 
 // start is where a log-in leads when it is not told: the gateway finds the user's first page.

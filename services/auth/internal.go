@@ -2,15 +2,10 @@ package auth
 
 import (
 	"context"
-	"log/slog"
-	"net/http"
 	"time"
 
-	"github.com/go-kit/kit/endpoint"
-
 	"hub.internal/pkg/caller"
-	"hub.internal/pkg/telemetry"
-	"hub.internal/pkg/tool"
+	"hub.internal/pkg/hop"
 )
 
 // VerifyPath is where the gateway asks about a key.
@@ -54,9 +49,13 @@ type ResolveResponse struct {
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
-// MountPeople serves the internal operation on sessions.
-func MountPeople(mux *http.ServeMux, p *People, keys *caller.Keys, logger *slog.Logger) {
-	tool.Operation(mux, ResolvePath, caller.Neighbour(caller.Gateway), 0, keys, logger, p.resolve, telemetry.Endpoint)
+// Operations declares what auth does for the gateway.
+func Operations(s *Service, p *People) []hop.Operation {
+	gateway := caller.Neighbour(caller.Gateway)
+	return []hop.Operation{
+		hop.New(hop.Declaration{Path: VerifyPath, Takes: gateway}, s.verify),
+		hop.New(hop.Declaration{Path: ResolvePath, Takes: gateway}, p.resolve),
+	}
 }
 
 func (p *People) resolve(ctx context.Context, in ResolveRequest) (ResolveResponse, error) {
@@ -65,12 +64,6 @@ func (p *People) resolve(ctx context.Context, in ResolveRequest) (ResolveRespons
 		return ResolveResponse{}, err
 	}
 	return ResolveResponse{Session: r.Session.ID, User: r.User.ID, Email: r.User.Email, Name: r.User.Name, Roles: r.User.Roles, ExpiresAt: r.Session.Ends()}, nil
-}
-
-// Mount serves the manifest, the tools and the internal operations.
-func Mount(mux *http.ServeMux, s *Service, keys *caller.Keys, logger *slog.Logger) {
-	tool.MountAs(mux, Manifest(s), Tools(s), keys, logger, func(spec tool.Spec) endpoint.Middleware { return telemetry.Endpoint(spec.Name) })
-	tool.Operation(mux, VerifyPath, caller.Neighbour(caller.Gateway), 0, keys, logger, s.verify, telemetry.Endpoint)
 }
 
 func (s *Service) verify(ctx context.Context, in VerifyRequest) (VerifyResponse, error) {

@@ -19,6 +19,7 @@ import (
 	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/remote"
+	"hub.internal/pkg/service"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/auth"
 )
@@ -27,7 +28,9 @@ import (
 func (d *desk) serve(t *testing.T) (url, token string) {
 	t.Helper()
 	mux := http.NewServeMux()
-	auth.Mount(mux, d.Service, callertest.Keys(t, "auth", caller.Gateway), d.config.Logger)
+	internal := hop.Server{Mux: mux, Keys: callertest.Keys(t, "auth", caller.Gateway), Logger: d.config.Logger}
+	internal.Manifest(auth.Manifest())
+	service.Operations(internal, auth.Operations(d.Service, nil)...)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	return server.URL, callertest.Header(t, "auth", caller.Itself(caller.Gateway)).Get(caller.Header)
@@ -138,7 +141,7 @@ func TestVerifyWire(t *testing.T) {
 func TestManifestIsServedWithoutTools(t *testing.T) {
 	t.Parallel()
 	mux := http.NewServeMux()
-	auth.Mount(mux, auth.New(auth.Config{}), callertest.Keys(t, "auth", caller.Gateway), slog.New(slog.DiscardHandler))
+	hop.Server{Mux: mux, Keys: callertest.Keys(t, "auth", caller.Gateway), Logger: slog.New(slog.DiscardHandler)}.Manifest(auth.Manifest())
 	req := httptest.NewRequest(http.MethodGet, hop.ManifestPath, nil)
 	req.Header = callertest.Header(t, "auth", caller.Itself(caller.Gateway))
 	res := httptest.NewRecorder()

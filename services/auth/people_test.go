@@ -22,7 +22,9 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/service"
 	"hub.internal/services/auth"
 	"hub.internal/services/auth/postgres"
 )
@@ -49,13 +51,10 @@ func newHall(t *testing.T, sso ...auth.SingleSignOn) *hall {
 	if err := postgres.Migrate(t.Context(), db.OwnerURL); err != nil {
 		t.Fatal(err)
 	}
-	store, err := postgres.Open(db.URL("auth"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(store.Close)
+	store := postgres.New(hubtest.Pool(t, db.URL("auth")))
 	h := &hall{store: store, db: db, clock: hubtest.NewClock(time.Now().UTC().Truncate(time.Millisecond)), log: &hubtest.Buffer{}}
 	logger := slog.New(slog.NewTextHandler(h.log, nil))
+	var err error
 	if h.People, err = auth.NewPeople(auth.PeopleConfig{Store: store, Now: h.clock.Now, Logger: logger}); err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +68,7 @@ func newHall(t *testing.T, sso ...auth.SingleSignOn) *hall {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	auth.MountPeople(mux, h.People, keys, logger)
+	service.Operations(hop.Server{Mux: mux, Keys: keys, Logger: logger}, auth.Operations(nil, h.People)...)
 	console.Mount(mux)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
@@ -474,11 +473,7 @@ func TestThrottleAtOnce(t *testing.T) {
 	var mu sync.Mutex
 	taken, refused := 0, 0
 	for r := range 2 {
-		store, err := postgres.Open(h.db.URL("auth"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(store.Close)
+		store := postgres.New(hubtest.Pool(t, h.db.URL("auth")))
 		for i := range 30 {
 			wg.Go(func() {
 				// Two orders of the same two buckets: nobody may wait for the other in a circle.

@@ -82,11 +82,7 @@ func newDesk(t *testing.T) *desk {
 	if err := postgres.Migrate(t.Context(), db.OwnerURL); err != nil {
 		t.Fatal(err)
 	}
-	store, err := postgres.Open(db.URL("auth"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(store.Close)
+	store := postgres.New(hubtest.Pool(t, db.URL("auth")))
 	peppers, err := auth.NewPeppers(pepper, "")
 	if err != nil {
 		t.Fatal(err)

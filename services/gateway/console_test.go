@@ -144,10 +144,10 @@ func newHouse(t *testing.T, options ...func(*gateway.Gateway)) *house {
 		_, _ = io.WriteString(w, "<p>a page of "+r.URL.Path)
 		return nil
 	}
-	site.Handle(mux, "GET /connect", page)
+	site.Handle(mux, "GET /connect", web.Anybody, page)
 	for _, prefix := range []string{"/drafts", "/admin/keys", "/login", "/logout", "/unsubscribe", "/account/x"} {
-		site.Handle(mux, prefix, page)
-		site.Handle(mux, prefix+"/", page)
+		site.Handle(mux, prefix, web.Anybody, page)
+		site.Handle(mux, prefix+"/", web.Anybody, page)
 	}
 	desk := httptest.NewServer(mux)
 	t.Cleanup(desk.Close)

@@ -92,7 +92,10 @@ func newEdge(t *testing.T, options ...func(*gateway.Gateway)) *edge {
 		tool.New(tool.Declaration{Name: "store_echo", Category: tool.Author, Description: "Echoes and writes.", Scope: "author", Write: true, Input: input, Position: 2, MaxBody: 4096}, echo),
 	}
 	services := http.NewServeMux()
-	tool.Mount(services, "echo", tools, callertest.Keys(t, "echo", caller.Gateway), logger)
+	internal := hop.Server{Mux: services, Keys: callertest.Keys(t, "echo", caller.Gateway), Logger: logger}
+	for _, t := range tools {
+		internal.Tool(t)
+	}
 	services.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
 	services.Handle("POST /internal/apikeys/verify", hop.Authenticated(callertest.Keys(t, "auth", caller.Gateway), caller.Neighbour(caller.Gateway), logger, http.HandlerFunc(e.verify)))
 	server := httptest.NewServer(services)
@@ -103,7 +106,7 @@ func newEdge(t *testing.T, options ...func(*gateway.Gateway)) *edge {
 	}
 	t.Cleanup(clients.Close)
 	catalog := gateway.NewCatalog(logger)
-	if err := catalog.Update(tool.ManifestOf("echo", tools)); err != nil {
+	if err := catalog.Update(hop.Manifest("echo", tools, nil)); err != nil {
 		t.Fatal(err)
 	}
 	e.gateway = &gateway.Gateway{

@@ -10,6 +10,7 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/tool"
 	"hub.internal/pkg/web"
 )
 
@@ -41,57 +42,45 @@ func NewConsole(s *Service, keys *caller.Keys, logger *slog.Logger) (*Console, e
 	return &Console{s, site}, err
 }
 
+// Routes implements service.Console.
+func (c *Console) Routes() []tool.Route { return Routes() }
+
 // Mount serves the pages and their assets.
 func (c *Console) Mount(mux *http.ServeMux) {
 	c.site.Mount(mux)
-	c.site.Handle(mux, "GET /drafts", by(reviewer, c.drafts))
-	c.site.Handle(mux, "GET /drafts/{id}", onDraft(c.draft))
-	c.site.Handle(mux, "GET /drafts/{id}/progress", onDraft(c.progress))
-	c.site.Handle(mux, "POST /drafts/{id}/decide", onDraft(c.decide))
-	c.site.Handle(mux, "POST /drafts/{id}/approve-shown", onDraft(c.approveShown))
-	c.site.Handle(mux, "POST /drafts/{id}/cancel", onDraft(c.cancel))
-	c.site.Handle(mux, "GET /drafts/{id}/targets/{index}", onDraft(c.target))
-	c.site.Handle(mux, "GET /drafts/{id}/targets/{index}/preview", framed(onDraft(c.preview)))
-	c.site.Handle(mux, "GET /admin/suppressions", by(admin, c.suppressions))
-	c.site.Handle(mux, "POST /admin/suppressions", by(admin, c.suppress))
-	c.site.Handle(mux, "GET /admin/suppressions/remove", by(admin, c.removal))
-	c.site.Handle(mux, "POST /admin/suppressions/remove", by(admin, c.unsuppress))
-	c.site.HandleUpTo(mux, "POST /admin/suppressions/imports", MaxImport+formOverhead, by(admin, c.startImport))
+	c.site.Handle(mux, "GET /drafts", web.Role(reviewer), by(c.drafts))
+	c.site.Handle(mux, "GET /drafts/{id}", web.Role(reviewer), onDraft(c.draft))
+	c.site.Handle(mux, "GET /drafts/{id}/progress", web.Role(reviewer), onDraft(c.progress))
+	c.site.Handle(mux, "POST /drafts/{id}/decide", web.Role(reviewer), onDraft(c.decide))
+	c.site.Handle(mux, "POST /drafts/{id}/approve-shown", web.Role(reviewer), onDraft(c.approveShown))
+	c.site.Handle(mux, "POST /drafts/{id}/cancel", web.Role(reviewer), onDraft(c.cancel))
+	c.site.Handle(mux, "GET /drafts/{id}/targets/{index}", web.Role(reviewer), onDraft(c.target))
+	c.site.Handle(mux, "GET /drafts/{id}/targets/{index}/preview", web.Role(reviewer), framed(onDraft(c.preview)))
+	c.site.Handle(mux, "GET /admin/suppressions", web.Role(admin), by(c.suppressions))
+	c.site.Handle(mux, "POST /admin/suppressions", web.Role(admin), by(c.suppress))
+	c.site.Handle(mux, "GET /admin/suppressions/remove", web.Role(admin), by(c.removal))
+	c.site.Handle(mux, "POST /admin/suppressions/remove", web.Role(admin), by(c.unsuppress))
+	c.site.HandleUpTo(mux, "POST /admin/suppressions/imports", web.Role(admin), MaxImport+formOverhead, by(c.startImport))
 	// Where a refused import leaves the browser, for whoever opens that address again.
-	c.site.Handle(mux, "GET /admin/suppressions/imports", by(admin, func(w http.ResponseWriter, r *http.Request, _ Reviewer) error {
+	c.site.Handle(mux, "GET /admin/suppressions/imports", web.Role(admin), by(func(w http.ResponseWriter, r *http.Request, _ Reviewer) error {
 		return web.Go(w, r, "/admin/suppressions")
 	}))
-	c.site.Handle(mux, "GET /admin/suppressions/imports/{id}", by(admin, c.importPage))
-	c.site.Handle(mux, "GET /unsubscribe/{token}", c.unsubscribePage)
-	c.site.Handle(mux, "POST /unsubscribe/{token}", c.unsubscribe)
+	c.site.Handle(mux, "GET /admin/suppressions/imports/{id}", web.Role(admin), by(c.importPage))
+	c.site.Handle(mux, "GET /unsubscribe/{token}", web.Anybody, c.unsubscribePage)
+	c.site.Handle(mux, "POST /unsubscribe/{token}", web.Anybody, c.unsubscribe)
 }
 
-// user is the reviewer of the session, who has the role.
-func user(r *http.Request, role string) (Reviewer, error) {
-	u, signedIn := web.UserOf(r.Context())
-	if !signedIn {
-		return Reviewer{}, fault.New(fault.AuthMissing, "Sign in to see this page.")
-	}
-	if !u.Is(role) {
-		return Reviewer{}, fault.New(fault.Scope, "This page is for users with the role %s. Ask an administrator if you need it.", role).With(map[string]string{"role": role})
-	}
-	return Reviewer{ID: u.ID, Email: u.Email, Name: u.Name}, nil
-}
-
-// by is a page for users with the role.
-func by(role string, h func(w http.ResponseWriter, r *http.Request, by Reviewer) error) web.Handler {
+// by is a page that needs to know who is signed in.
+func by(h func(w http.ResponseWriter, r *http.Request, by Reviewer) error) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		who, err := user(r, role)
-		if err != nil {
-			return err
-		}
-		return h(w, r, who)
+		u, _ := web.UserOf(r.Context())
+		return h(w, r, Reviewer{ID: u.ID, Email: u.Email, Name: u.Name})
 	}
 }
 
 // onDraft is a page of one draft, for reviewers.
 func onDraft(h func(w http.ResponseWriter, r *http.Request, by Reviewer, id ID) error) web.Handler {
-	return by(reviewer, func(w http.ResponseWriter, r *http.Request, who Reviewer) error {
+	return by(func(w http.ResponseWriter, r *http.Request, who Reviewer) error {
 		id, err := pathID(r, "draft")
 		if err != nil {
 			return err

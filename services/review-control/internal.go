@@ -5,29 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
-	"net/http"
 	"slices"
 	"time"
 
-	"github.com/go-kit/kit/endpoint"
-
-	"hub.internal/pkg/audit"
-	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/remote"
-	"hub.internal/pkg/telemetry"
-	"hub.internal/pkg/tool"
 )
-
-// Mount serves the manifest and the tools. log may be nil.
-func Mount(mux *http.ServeMux, s *Service, keys *caller.Keys, logger *slog.Logger, log *audit.Log) {
-	mw := []func(tool.Spec) endpoint.Middleware{func(spec tool.Spec) endpoint.Middleware { return telemetry.Endpoint(spec.Name) }}
-	if log != nil {
-		mw = append(mw, log.Refusals)
-	}
-	tool.MountAs(mux, Manifest(s), Tools(s), keys, logger, mw...)
-}
 
 // Neighbour is the authoring service as the keeper of drafts.
 type Neighbour struct{ Client *remote.Client }
@@ -280,7 +263,7 @@ func (n Neighbour) Transition(ctx context.Context, id ID, from []Status, to Stat
 func (n Neighbour) Progress(ctx context.Context, r Review) error {
 	c := r.Counts
 	_, err := remote.Operation[progressRequest, nothing]{Path: draftProgressPath, Repeatable: true}.Call(ctx, n.Client, progressRequest{draftRequest: draftRequest{r.DraftID.String()}, Version: r.Version, Decisions: decisions{c.Pending, c.Approved, c.Rejected},
-			Delivery: delivery{c.Sent, c.Failed + c.Unknown, c.Suppressed}})
+		Delivery: delivery{c.Sent, c.Failed + c.Unknown, c.Suppressed}})
 	return err
 }
 

@@ -21,14 +21,15 @@ import (
 	"github.com/go-kit/kit/sd"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
+	pgstore "hub.internal/pkg/postgres"
 	"hub.internal/pkg/remote"
-	"hub.internal/pkg/telemetry"
-	"hub.internal/pkg/tool"
+	"hub.internal/pkg/service"
 	reviewcontrol "hub.internal/services/review-control"
 	"hub.internal/services/review-control/jobs"
 	"hub.internal/services/review-control/postgres"
@@ -42,6 +43,7 @@ type house struct {
 	t         testing.TB
 	db        hubtest.WriteStoreDB
 	store     *postgres.Store
+	pool      *pgstore.Pool
 	clock     *hubtest.Clock
 	keys      *caller.Keys
 	super     *pgxpool.Pool
@@ -61,10 +63,8 @@ func newHouse(t testing.TB, change ...func(*reviewcontrol.Config)) *house {
 	h := &house{t: t, db: db, clock: hubtest.NewClock(time.Time{}), sender: &sender{say: map[string][]answer{}}}
 	var err error
 	h.keys = callertest.Keys(t, "review-control", caller.Gateway, "authoring")
-	if h.store, err = postgres.Open(db.URL("review-control"), 4); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(h.store.Close)
+	h.pool = hubtest.Pool(t, db.URL("review-control"))
+	h.store = postgres.New(h.pool)
 	if h.super, err = pgxpool.New(t.Context(), db.SuperuserURL); err != nil {
 		t.Fatal(err)
 	}
@@ -75,9 +75,9 @@ func newHouse(t testing.TB, change ...func(*reviewcontrol.Config)) *house {
 	h.service = h.another(change...)
 	mux := http.NewServeMux()
 	quiet := slog.New(slog.DiscardHandler)
-	log := h.store.AuditLog(quiet)
+	log := audit.NewLog(h.pool, quiet)
 	t.Cleanup(func() { _ = log.Close(context.Background()) })
-	reviewcontrol.Mount(mux, h.service, h.keys, quiet, log)
+	service.Tools(hop.Server{Mux: mux, Keys: h.keys, Logger: quiet}, log, reviewcontrol.Tools(h.service)...)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	h.url = server.URL
@@ -249,8 +249,8 @@ func (h *house) start(s *reviewcontrol.Service) (stop func() time.Duration) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		runner := jobs.Configure(h.store.Runner(slog.New(slog.DiscardHandler)), s, h.store, 4)
-		runner.Instance = instance
+		runner := jobs.Runner(s, h.store, 4)
+		runner.Pool, runner.Service, runner.Schema, runner.Instance, runner.Logger = h.pool, "review-control", "review_control", instance, slog.New(slog.DiscardHandler)
 		ended <- runner.Run(ctx)
 	}()
 	return func() time.Duration {
@@ -364,12 +364,17 @@ type transition struct {
 func newAuthoring(t testing.TB, clock *hubtest.Clock) *authoring {
 	a := &authoring{clock: clock, drafts: map[string]*draftRow{}, operations: map[string]transition{}}
 	mux, quiet, keys, review := http.NewServeMux(), slog.New(slog.DiscardHandler), callertest.Keys(t, "authoring", caller.Gateway, "review-control"), caller.Neighbour("review-control")
-	tool.Operation(mux, "/internal/drafts/get", review, 0, keys, quiet, a.get, telemetry.Endpoint)
-	tool.Operation(mux, "/internal/drafts/list", review, 0, keys, quiet, a.list, telemetry.Endpoint)
-	tool.Operation(mux, "/internal/drafts/targets", review, 0, keys, quiet, a.page, telemetry.Endpoint)
-	tool.Operation(mux, "/internal/drafts/recipients", review, 0, keys, quiet, a.recipients, telemetry.Endpoint)
-	tool.Operation(mux, "/internal/drafts/transition", caller.Rule{"review-control": {caller.Service, caller.Key, caller.App, caller.User}}, 0, keys, quiet, a.transit, telemetry.Endpoint)
-	tool.Operation(mux, "/internal/drafts/progress", review, 0, keys, quiet, a.progress, telemetry.Endpoint)
+	internal := hop.Server{Mux: mux, Keys: keys, Logger: quiet}
+	for _, o := range []hop.Operation{
+		hop.New(hop.Declaration{Path: "/internal/drafts/get", Takes: review}, a.get),
+		hop.New(hop.Declaration{Path: "/internal/drafts/list", Takes: review}, a.list),
+		hop.New(hop.Declaration{Path: "/internal/drafts/targets", Takes: review}, a.page),
+		hop.New(hop.Declaration{Path: "/internal/drafts/recipients", Takes: review}, a.recipients),
+		hop.New(hop.Declaration{Path: "/internal/drafts/transition", Takes: caller.Rule{"review-control": {caller.Service, caller.Key, caller.App, caller.User}}}, a.transit),
+		hop.New(hop.Declaration{Path: "/internal/drafts/progress", Takes: review}, a.progress),
+	} {
+		internal.Operation(o)
+	}
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	a.url = server.URL

@@ -4,6 +4,7 @@ import (
 	"embed"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hop"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/web"
@@ -21,13 +22,18 @@ func Tools(s *Service) []tool.Tool {
 	return []tool.Tool{queueForReviewTool(s)}
 }
 
-// Manifest is what the gateway learns of review-control.
-func Manifest(s *Service) tool.Manifest {
-	return tool.ManifestOf("review-control", Tools(s), web.Routes("review-control",
+// Routes are the parts of the console that are review-control's.
+func Routes() []tool.Route {
+	return web.Routes("review-control",
 		tool.Route{Prefix: "/drafts", Role: "reviewer", Tab: "System", Title: "Drafts", Position: 10},
 		tool.Route{Prefix: "/admin/suppressions", Role: "admin", Tab: "Admin", Title: "Suppressions", Position: 40},
 		tool.Route{Prefix: "/unsubscribe", Public: true},
-	)...)
+	)
+}
+
+// Manifest is what review-control owns.
+func Manifest() tool.Manifest {
+	return hop.Manifest("review-control", Tools(New(Config{})), nil, Routes()...)
 }
 
 type queueForReviewIn struct {

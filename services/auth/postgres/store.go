@@ -6,12 +6,10 @@ import (
 	"context"
 	"embed"
 	"errors"
-	"io/fs"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/fault"
@@ -24,35 +22,19 @@ var migrations embed.FS
 
 // Migrate brings the audit schema and auth's own up to date, as the owner.
 func Migrate(ctx context.Context, ownerURL string) error {
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return err
-	}
-	if err := audit.Migrate(ctx, ownerURL); err != nil {
-		return err
-	}
-	return postgres.Migrate(ctx, ownerURL, "auth", files)
+	return postgres.MigrateAll(ctx, ownerURL, "auth", audit.Tables, postgres.Files(migrations))
 }
 
 // Store is auth's part of the write store.
 type Store struct {
-	pool  *pgxpool.Pool
+	pool  *postgres.Pool
 	ready postgres.Readiness
 }
 
 var _ auth.Store = (*Store)(nil)
 
-// Open prepares a store at a URL that names role hub_auth. It does not wait for the database.
-func Open(url string) (*Store, error) {
-	pool, err := postgres.Open(postgres.Config{URL: url})
-	if err != nil {
-		return nil, err
-	}
-	return &Store{pool: pool}, nil
-}
-
-// Close returns the connections.
-func (s *Store) Close() { s.pool.Close() }
+// New returns the store behind a pool of role hub_auth. It touches no database.
+func New(pool *postgres.Pool) *Store { return &Store{pool: pool} }
 
 // Ready tells whether the store can be reached and auth's tables are there.
 func (s *Store) Ready(ctx context.Context) error {

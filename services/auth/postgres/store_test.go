@@ -33,11 +33,7 @@ func migrated(t *testing.T) hubtest.WriteStoreDB {
 
 func open(t *testing.T, url string) *postgres.Store {
 	t.Helper()
-	s, err := postgres.Open(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
+	s := postgres.New(hubtest.Pool(t, url))
 	return s
 }
 
@@ -60,7 +56,7 @@ func sealed(n int) auth.Sealed {
 func entry() audit.Entry { return audit.Entry{At: time.Now(), Tool: "test", Outcome: audit.OK} }
 
 func TestStoreOfTheHouse(t *testing.T) {
-	hubtest.ExerciseStore(t, "auth", postgres.Migrate, postgres.Open)
+	hubtest.ExerciseStore(t, "auth", postgres.Migrate, postgres.New)
 }
 
 func TestWhatTheRoleMayNotDo(t *testing.T) {

@@ -20,9 +20,9 @@ const (
 	importTakes = 10 * time.Minute
 )
 
-// Configure adds review-control's kinds of jobs, its queue of mails and its periodic job to a
-// runner; workers is how many mails are handed over at once.
-func Configure(r jobs.Runner, service *reviewcontrol.Service, store *postgres.Store, workers int) jobs.Runner {
+// Runner runs review-control's jobs; workers is how many mails are handed over at once.
+func Runner(service *reviewcontrol.Service, store *postgres.Store, workers int) jobs.Runner {
+	var r jobs.Runner
 	r.Kinds = []jobs.Kind{
 		jobs.On(func(ctx context.Context, j postgres.CompleteQueue) error {
 			return service.CompleteQueue(ctx, j.DraftID)

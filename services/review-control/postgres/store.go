@@ -5,12 +5,9 @@ package postgres
 import (
 	"context"
 	"embed"
-	"io/fs"
-	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/jobs"
@@ -29,26 +26,12 @@ const schema = "review_control"
 // Migrate brings the audit schema, review-control's own and River's tables in it up to date,
 // as the owner.
 func Migrate(ctx context.Context, ownerURL string) error {
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return err
-	}
-	if err := audit.Migrate(ctx, ownerURL); err != nil {
-		return err
-	}
-	if err := postgres.Migrate(ctx, ownerURL, schema, files); err != nil {
-		return err
-	}
-	role := postgres.ServiceRole("review-control")
-	if err := write.Migrate(ctx, ownerURL, schema, role); err != nil {
-		return err
-	}
-	return jobs.Migrate(ctx, ownerURL, schema, role)
+	return postgres.MigrateAll(ctx, ownerURL, "review-control", audit.Tables, postgres.Files(migrations), write.Migrate, jobs.Migrate)
 }
 
 // Store is review-control's part of the write store.
 type Store struct {
-	pool *pgxpool.Pool
+	pool *postgres.Pool
 	keys *write.Keys
 	// jobs adds jobs in the transactions of what they follow from.
 	jobs  *jobs.Adder
@@ -57,34 +40,13 @@ type Store struct {
 
 var _ reviewcontrol.Store = (*Store)(nil)
 
-// connections are those of the calls; the workers have theirs beside them.
-const connections = 10
-
-// Open prepares a store at a URL that names role hub_review_control, with a connection for
-// each of so many workers. It does not wait for the database.
-func Open(url string, workers int) (*Store, error) {
-	pool, err := postgres.Open(postgres.Config{URL: url, MaxConns: int32(connections + workers)})
-	if err != nil {
-		return nil, err
-	}
-	adder, err := jobs.NewAdder(pool, schema)
-	if err != nil {
-		pool.Close()
-		return nil, err
-	}
-	return &Store{pool: pool, keys: write.New(pool, write.Options{Schema: schema}), jobs: adder}, nil
+// New returns the store behind a pool of role hub_review_control. It touches no database.
+func New(pool *postgres.Pool) *Store {
+	return &Store{pool: pool, keys: write.New(pool, write.Options{Schema: schema}), jobs: jobs.NewAdder(pool, schema)}
 }
 
-// Close returns the connections.
-func (s *Store) Close() { s.pool.Close() }
-
-// AuditLog returns a log for calls that have no transaction of their own.
-func (s *Store) AuditLog(logger *slog.Logger) *audit.Log { return audit.NewLog(s.pool, logger) }
-
-// Reaper deletes old idempotency keys until its context ends.
-func (s *Store) Reaper(logger *slog.Logger) func(context.Context) error {
-	return s.keys.Reaper(logger)
-}
+// Keys are those of review-control's writes.
+func (s *Store) Keys() *write.Keys { return s.keys }
 
 // Ready tells whether the store can be reached and review-control's tables are there.
 func (s *Store) Ready(ctx context.Context) error {
@@ -98,11 +60,6 @@ func (s *Store) Ready(ctx context.Context) error {
 func (s *Store) Answered(ctx context.Context, key write.Key) (tool.Result, bool, error) {
 	answer, found, err := s.keys.Stored(ctx, key)
 	return answer, found, explain(err)
-}
-
-// Runner returns a runner of the store's jobs, without kinds.
-func (s *Store) Runner(logger *slog.Logger) jobs.Runner {
-	return jobs.Runner{Pool: s.pool, Service: "review-control", Schema: schema, Logger: logger}
 }
 
 // Record keeps an audit row of what was done elsewhere.

@@ -37,12 +37,7 @@ func migrated(t testing.TB) hubtest.WriteStoreDB {
 
 func open(t testing.TB, url string) *postgres.Store {
 	t.Helper()
-	s, err := postgres.Open(url, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
-	return s
+	return postgres.New(hubtest.Pool(t, url))
 }
 
 func connect(t testing.TB, url string) *pgx.Conn {
@@ -73,7 +68,7 @@ func inReview(t testing.TB, s *postgres.Store, id reviewcontrol.ID, n int) {
 }
 
 func TestStoreOfTheHouse(t *testing.T) {
-	hubtest.ExerciseStore(t, "review-control", postgres.Migrate, func(url string) (*postgres.Store, error) { return postgres.Open(url, 4) })
+	hubtest.ExerciseStore(t, "review-control", postgres.Migrate, postgres.New)
 }
 
 func TestWhatTheRoleMayNotDo(t *testing.T) {
@@ -261,7 +256,9 @@ func TestRunnerWaitsForTheStore(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- jobs.Configure(s.Runner(slog.New(slog.DiscardHandler)), service, s, 1).Run(ctx)
+		runner := jobs.Runner(service, s, 1)
+		runner.Pool, runner.Service, runner.Schema, runner.Logger = hubtest.Pool(t, db.URL("review-control")), "review-control", "review_control", slog.New(slog.DiscardHandler)
+		ended <- runner.Run(ctx)
 	}()
 	imported := func() {
 		t.Helper()

@@ -20,6 +20,7 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/config"
+	pgstore "hub.internal/pkg/postgres"
 	"hub.internal/services/auth"
 	"hub.internal/services/auth/postgres"
 	"hub.internal/services/auth/redis"
@@ -233,11 +234,12 @@ func (c *console) run(pepper bool, effect string, do func(context.Context, *auth
 		if err != nil {
 			return err
 		}
-		store, err := postgres.Open(s.WriteStoreURL.Reveal())
+		pool, err := pgstore.Open(pgstore.Config{URL: s.WriteStoreURL.Reveal()})
 		if err != nil {
 			return err
 		}
-		defer store.Close()
+		defer pool.Close()
+		store := postgres.New(pool)
 		parts := auth.Config{Store: store, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
 		if pepper {
 			if parts.Peppers, err = auth.NewPeppers(s.Pepper.Reveal(), s.PepperPrevious.Reveal()); err != nil {

@@ -83,11 +83,7 @@ func (x *terminal) issue(t *testing.T, args ...string) record {
 // status asks the service about a key, as the gateway would.
 func (x *terminal) status(t *testing.T, key string) auth.Status {
 	t.Helper()
-	store, err := postgres.Open(x.db.URL("auth"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
+	store := postgres.New(hubtest.Pool(t, x.db.URL("auth")))
 	peppers, err := auth.NewPeppers(pepper, "")
 	if err != nil {
 		t.Fatal(err)

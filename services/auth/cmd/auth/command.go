@@ -9,10 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/process"
 	"hub.internal/pkg/schema"
-	"hub.internal/services/auth"
-	"hub.internal/services/auth/postgres"
 )
 
 // Exit codes.
@@ -26,11 +23,7 @@ const (
 
 // root is the command line; environ is its environment.
 func root(environ []string) *cobra.Command {
-	c := process.Program{
-		Name: "auth", Short: "The service that owns API keys and the console's users, and the commands to manage them",
-		Serve: serve, Migrate: postgres.Migrate,
-		Manifest: func() any { return auth.Manifest(nil) },
-	}.Command(environ)
+	c := program.Command(environ)
 	for _, sub := range c.Commands() {
 		sub.RunE = run(sub.RunE)
 	}

@@ -2,26 +2,26 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
 	"time"
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/config"
-	"hub.internal/pkg/process"
+	"hub.internal/pkg/service"
 	"hub.internal/services/auth"
 	"hub.internal/services/auth/oidc"
 	"hub.internal/services/auth/postgres"
 )
 
+var program = service.Program[settings]{Name: "auth", Short: "The service that owns API keys and the console's users, and the commands to manage them",
+	Migrate: postgres.Migrate, Manifest: auth.Manifest, Build: build}
+
 func main() { os.Exit(execute(root(os.Environ()))) }
 
 type settings struct {
-	process.Settings
-	WriteStoreURL  config.Secret `env:"HUB_WRITE_STORE_URL,required,notEmpty"`
+	service.Settings
 	Pepper         config.Secret `env:"HUB_KEY_PEPPER,required,notEmpty"`
 	PepperPrevious config.Secret `env:"HUB_KEY_PEPPER_PREVIOUS"`
 	// PublicURL is where browsers reach the gateway; OIDC needs it.
@@ -46,48 +46,26 @@ func (s settings) console(people *auth.People, keys *caller.Keys, logger *slog.L
 	return auth.NewConsole(people, provider, keys, logger)
 }
 
-func serve(ctx context.Context, environ []string) error {
-	s, err := config.Load[settings](environ)
-	if err != nil {
-		return err
-	}
+func build(h *service.Host, s settings) error {
 	peppers, err := auth.NewPeppers(s.Pepper.Reveal(), s.PepperPrevious.Reveal())
 	if err != nil {
 		return fmt.Errorf("configuration: %w", err)
 	}
-	store, err := postgres.Open(s.WriteStoreURL.Reveal())
-	if err != nil {
-		return fmt.Errorf("configuration: %w", err)
-	}
-	p, err := process.Start(ctx, "auth", s.Settings, s)
+	store := postgres.New(h.Store())
+	people, err := auth.NewPeople(auth.PeopleConfig{Store: store, Now: time.Now, Logger: h.Logger()})
 	if err != nil {
 		return err
 	}
-	p.OnStop("write store", func(context.Context) error { store.Close(); return nil })
-	p.Ready("write store", store.Ready)
-	people, err := auth.NewPeople(auth.PeopleConfig{Store: store, Now: time.Now, Logger: p.Logger})
+	console, err := s.console(people, h.Keys(), h.Logger())
 	if err != nil {
 		return err
 	}
-	console, err := s.console(people, p.Keys, p.Logger)
-	if err != nil {
-		return err
-	}
-	service := auth.New(auth.Config{Store: store, Peppers: peppers, Now: time.Now, Logger: p.Logger})
-	mux := http.NewServeMux()
-	p.Health(mux)
-	auth.Mount(mux, service, p.Keys, p.Logger)
-	auth.MountPeople(mux, people, p.Keys, p.Logger)
-	console.Mount(mux)
-	addr, err := p.Serve("internal", s.Addr, mux)
-	if err != nil {
-		return err
-	}
-	if err := p.Announce("auth", addr); err != nil {
-		return err
-	}
-	background := p.Background()
-	p.Go(background, "peppers", service.CheckPeppers)
-	p.Go(background, "old sessions", people.Reap)
-	return p.Run(ctx)
+	svc := auth.New(auth.Config{Store: store, Peppers: peppers, Now: time.Now, Logger: h.Logger()})
+	h.Ready("write store", store.Ready)
+	h.Tools(auth.Tools(svc)...)
+	h.Operations(auth.Operations(svc, people)...)
+	h.Pages(console)
+	h.Go("peppers", svc.CheckPeppers)
+	h.Go("old sessions", people.Reap)
+	return nil
 }

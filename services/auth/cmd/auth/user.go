@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hub.internal/pkg/config"
+	pgstore "hub.internal/pkg/postgres"
 	"hub.internal/services/auth"
 	"hub.internal/services/auth/postgres"
 )
@@ -52,11 +53,12 @@ func (c *console) asPeople(do func(context.Context, *auth.People, []string) erro
 		if err != nil {
 			return err
 		}
-		store, err := postgres.Open(s.WriteStoreURL.Reveal())
+		pool, err := pgstore.Open(pgstore.Config{URL: s.WriteStoreURL.Reveal()})
 		if err != nil {
 			return err
 		}
-		defer store.Close()
+		defer pool.Close()
+		store := postgres.New(pool)
 		people, err := auth.NewPeople(auth.PeopleConfig{Store: store, Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"hub.internal/pkg/hubtest"
 	"hub.internal/services/auth"
 	"hub.internal/services/auth/postgres"
 )
@@ -14,11 +15,7 @@ import (
 // signIn tries a password as the log-in page would.
 func (x *terminal) signIn(t *testing.T, email, password string) error {
 	t.Helper()
-	store, err := postgres.Open(x.db.URL("auth"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close()
+	store := postgres.New(hubtest.Pool(t, x.db.URL("auth")))
 	people, err := auth.NewPeople(auth.PeopleConfig{Store: store, Now: time.Now})
 	if err != nil {
 		t.Fatal(err)

@@ -2,20 +2,42 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"os"
 
-	"hub.internal/pkg/process"
+	"hub.internal/pkg/service"
 	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/jobs"
 	"hub.internal/services/review-control/postgres"
+	"hub.internal/services/review-control/smtp"
 )
 
-// name is the service's discovery name.
-const name = "review-control"
+var program = service.Program[settings]{Name: "review-control", Short: "The service where people decide on mails, and that sends them",
+	Migrate: postgres.Migrate, Manifest: reviewcontrol.Manifest, Build: build,
+	// The workers have a connection each beside those of the calls.
+	Connections: func(s settings) int { return 10 + s.Workers }}
 
-var commandLine = process.Program{
-	Name: name, Short: "The service where people decide on mails, and that sends them",
-	Serve: serve, Migrate: postgres.Migrate,
-	Manifest: func() any { return reviewcontrol.Manifest(reviewcontrol.New(reviewcontrol.Config{})) },
+func main() { os.Exit(program.Main()) }
+
+func build(h *service.Host, s settings) error {
+	sender, err := smtp.New(smtp.Config{Addr: s.SMTPAddr, TLS: s.SMTPTLS, User: s.SMTPUser, Password: s.SMTPPassword.Reveal(), Hello: s.SMTPHello, Timeout: s.Timeout})
+	if err != nil {
+		return fmt.Errorf("configuration: %w", err)
+	}
+	h.OnStop("SMTP server", func(context.Context) error { sender.Close(); return nil })
+	store := postgres.New(h.Store())
+	svc := reviewcontrol.New(reviewcontrol.Config{Store: store, Drafts: reviewcontrol.Neighbour{Client: h.Neighbour("authoring")}, Sender: sender, PublicURL: s.PublicURL,
+		From: reviewcontrol.Address{Name: s.MailFromName, Email: s.MailFrom}, SendTimeout: s.Timeout, Pace: reviewcontrol.Pace{Retry: s.Retry, GiveUp: s.GiveUp},
+		PerMinute: s.PerMinute, Logger: h.Logger()})
+	console, err := reviewcontrol.NewConsole(svc, h.Keys(), h.Logger())
+	if err != nil {
+		return err
+	}
+	h.Ready("write store", store.Ready)
+	h.Reap(store.Keys())
+	h.Tools(reviewcontrol.Tools(svc)...)
+	h.Pages(console)
+	h.Work(jobs.Runner(svc, store, s.Workers))
+	return nil
 }
-
-func main() { os.Exit(commandLine.Main()) }

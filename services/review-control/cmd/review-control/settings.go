@@ -1,0 +1,58 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"hub.internal/pkg/config"
+	"hub.internal/pkg/schema"
+	"hub.internal/pkg/service"
+)
+
+type settings struct {
+	service.Settings
+	// PublicURL is where browsers reach the gateway.
+	PublicURL string `env:"HUB_PUBLIC_URL,required,notEmpty"`
+
+	SMTPAddr     string        `env:"HUB_SMTP_ADDR,required,notEmpty"`
+	SMTPTLS      string        `env:"HUB_SMTP_TLS" envDefault:"starttls"`
+	SMTPUser     string        `env:"HUB_SMTP_USER"`
+	SMTPPassword config.Secret `env:"HUB_SMTP_PASSWORD"`
+	SMTPHello    string        `env:"HUB_SMTP_HELLO"`
+	MailFrom     string        `env:"HUB_MAIL_FROM,required,notEmpty"`
+	MailFromName string        `env:"HUB_MAIL_FROM_NAME"`
+
+	PerMinute int           `env:"HUB_SEND_PER_MINUTE" envDefault:"600"`
+	Workers   int           `env:"HUB_SEND_WORKERS" envDefault:"4"`
+	Timeout   time.Duration `env:"HUB_SEND_TIMEOUT" envDefault:"30s"`
+	Retry     time.Duration `env:"HUB_SEND_RETRY" envDefault:"30s"`
+	GiveUp    time.Duration `env:"HUB_SEND_GIVE_UP" envDefault:"24h"`
+}
+
+// Check judges what the types of the settings do not.
+func (s settings) Check() error {
+	between := func(name string, d, least, most time.Duration) error {
+		if d < least || d > most {
+			return fmt.Errorf("%s has to be between %s and %s, not %s", name, least, most, d)
+		}
+		return nil
+	}
+	var problems []error
+	if u, err := url.Parse(s.PublicURL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
+		problems = append(problems, fmt.Errorf("HUB_PUBLIC_URL has to be an http or https URL, not %q", s.PublicURL))
+	}
+	if !schema.IsEmail(s.MailFrom) {
+		problems = append(problems, fmt.Errorf("HUB_MAIL_FROM has to be a bare e-mail address, not %q", s.MailFrom))
+	}
+	if s.PerMinute < 1 || s.PerMinute > 60_000 {
+		problems = append(problems, fmt.Errorf("HUB_SEND_PER_MINUTE has to be between 1 and 60000, not %d", s.PerMinute))
+	}
+	if s.Workers < 1 || s.Workers > 100 {
+		problems = append(problems, fmt.Errorf("HUB_SEND_WORKERS has to be between 1 and 100, not %d", s.Workers))
+	}
+	problems = append(problems, between("HUB_SEND_TIMEOUT", s.Timeout, time.Second, 10*time.Minute), between("HUB_SEND_RETRY", s.Retry, time.Millisecond, time.Hour),
+		between("HUB_SEND_GIVE_UP", s.GiveUp, time.Second, 30*24*time.Hour))
+	return errors.Join(problems...)
+}

@@ -2,7 +2,6 @@ package caller
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 
@@ -57,13 +56,9 @@ func (k *Keys) Accept(ctx context.Context, h http.Header, takes Rule) (context.C
 		return nil, err
 	}
 	c := carried{Caller: s.caller}
-	if c.Kind != Service {
+	if shown := h.Get(ShownHeader); shown == "" && c.Kind != Service {
 		c.shown = signed
-	}
-	if shown := h.Get(ShownHeader); shown != "" {
-		if c.Kind != Service {
-			return nil, invalid(errors.New("a token is shown beside one that speaks for somebody already"))
-		}
+	} else if shown != "" {
 		behind, err := k.openShown(shown, s.issuer)
 		if err != nil {
 			return nil, err
@@ -71,7 +66,8 @@ func (k *Keys) Accept(ctx context.Context, h http.Header, takes Rule) (context.C
 		c.Caller = behind.caller
 	}
 	if !takes.takes(s.issuer, c.Kind) {
-		return nil, fault.New(fault.Scope, "This operation is not for whoever called it.").Because(fmt.Errorf("%s presents the kind %q", s.issuer, c.Kind))
+		return nil, fault.New(fault.Scope, "This operation is not for whoever called it.").
+			Because(fmt.Errorf("%s presents the kind %q", s.issuer, c.Kind))
 	}
 	if id := h.Get(RequestHeader); ValidRequestID(id) {
 		c.RequestID = id

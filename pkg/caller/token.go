@@ -88,9 +88,9 @@ func (k *Keys) mint(c Caller, audience string) (string, error) {
 	}
 	proof := rand.Text()
 	sum := sha256.Sum256([]byte(proof))
-	t := jwt.NewWithClaims(jwt.SigningMethodEdDSA, claims{Caller: c, Proof: base64.RawURLEncoding.EncodeToString(sum[:]), RegisteredClaims: jwt.RegisteredClaims{
-		Issuer: k.process, Audience: jwt.ClaimStrings{audience}, IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(lifetime)),
-	}})
+	t := jwt.NewWithClaims(jwt.SigningMethodEdDSA, claims{Caller: c, Proof: base64.RawURLEncoding.EncodeToString(sum[:]),
+		RegisteredClaims: jwt.RegisteredClaims{Issuer: k.process, Audience: jwt.ClaimStrings{audience},
+			IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(lifetime))}})
 	t.Header["kid"] = k.kid
 	signed, err := t.SignedString(k.signing.private)
 	if err != nil {

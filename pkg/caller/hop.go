@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"hub.internal/pkg/fault"
 )
@@ -51,20 +52,22 @@ func (k *Keys) Accept(ctx context.Context, h http.Header, takes Rule) (context.C
 	if token == "" {
 		return nil, fault.New(fault.AuthMissing, "An internal token is required.")
 	}
-	s, signed, err := k.open(token)
+	s, err := k.open(token)
 	if err != nil {
 		return nil, err
 	}
 	c := carried{Caller: s.caller}
-	if shown := h.Get(ShownHeader); shown == "" && c.Kind != Service {
-		c.shown = signed
-	} else if shown != "" {
+	if shown := h.Get(ShownHeader); shown != "" {
 		behind, err := k.openShown(shown, s.issuer)
 		if err != nil {
 			return nil, err
 		}
 		c.Caller = behind.caller
+	} else if c.Kind != Service {
+		c.shown = s.signed
 	}
+	// What is kept is everybody's, and what is handed out the receiver's own.
+	c.Scopes, c.Roles = slices.Clone(c.Scopes), slices.Clone(c.Roles)
 	if !takes.takes(s.issuer, c.Kind) {
 		return nil, fault.New(fault.Scope, "This operation is not for whoever called it.").
 			Because(fmt.Errorf("%s presents the kind %q", s.issuer, c.Kind))

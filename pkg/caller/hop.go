@@ -2,9 +2,9 @@ package caller
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"hub.internal/pkg/fault"
 )
@@ -52,26 +52,25 @@ func (k *Keys) Accept(ctx context.Context, h http.Header, takes Rule) (context.C
 	if token == "" {
 		return nil, fault.New(fault.AuthMissing, "An internal token is required.")
 	}
-	s, signed, err := k.open(token)
+	s, err := k.open(token)
 	if err != nil {
 		return nil, err
 	}
 	c := carried{Caller: s.caller}
-	if c.Kind != Service {
-		c.shown = signed
-	}
 	if shown := h.Get(ShownHeader); shown != "" {
-		if c.Kind != Service {
-			return nil, invalid(errors.New("a token is shown beside one that speaks for somebody already"))
-		}
 		behind, err := k.openShown(shown, s.issuer)
 		if err != nil {
 			return nil, err
 		}
 		c.Caller = behind.caller
+	} else if c.Kind != Service {
+		c.shown = s.signed
 	}
+	// What is kept is everybody's, and what is handed out the receiver's own.
+	c.Scopes, c.Roles = slices.Clone(c.Scopes), slices.Clone(c.Roles)
 	if !takes.takes(s.issuer, c.Kind) {
-		return nil, fault.New(fault.Scope, "This operation is not for whoever called it.").Because(fmt.Errorf("%s presents the kind %q", s.issuer, c.Kind))
+		return nil, fault.New(fault.Scope, "This operation is not for whoever called it.").
+			Because(fmt.Errorf("%s presents the kind %q", s.issuer, c.Kind))
 	}
 	if id := h.Get(RequestHeader); ValidRequestID(id) {
 		c.RequestID = id

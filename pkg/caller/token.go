@@ -8,7 +8,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -34,14 +33,16 @@ const (
 // both may call; the JWT alone can only be shown beside a token of the service that it was made
 // for, so that a service which is shown it can use it for nothing.
 type Keys struct {
-	process  string
-	signing  SigningKey
-	kid      string
-	trusted  TrustedKeys
-	now      func() time.Time
-	parser   *jwt.Parser
-	minted   recent[identity, mintedToken]
-	verified recent[string, statement]
+	process string
+	signing SigningKey
+	kid     string
+	trusted TrustedKeys
+	now     func() time.Time
+	parser  *jwt.Parser
+	minted  recent[identity, mintedToken]
+	// What was found right to call with, and what was found right to be shown: apart, because
+	// the one has to come with its proof.
+	opened, shown recent[string, *statement]
 }
 
 type mintedToken struct {
@@ -49,11 +50,12 @@ type mintedToken struct {
 	until time.Time
 }
 
-// statement is what the signature of a token vouches for.
+// statement is what the signature of a token vouches for, as long as it holds.
 type statement struct {
 	issuer, audience string
 	caller           Caller
 	proof            []byte // the SHA-256 of it
+	signed           string // the JWT itself
 	until            time.Time
 }
 
@@ -88,9 +90,9 @@ func (k *Keys) mint(c Caller, audience string) (string, error) {
 	}
 	proof := rand.Text()
 	sum := sha256.Sum256([]byte(proof))
-	t := jwt.NewWithClaims(jwt.SigningMethodEdDSA, claims{Caller: c, Proof: base64.RawURLEncoding.EncodeToString(sum[:]), RegisteredClaims: jwt.RegisteredClaims{
-		Issuer: k.process, Audience: jwt.ClaimStrings{audience}, IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(lifetime)),
-	}})
+	t := jwt.NewWithClaims(jwt.SigningMethodEdDSA, claims{Caller: c, Proof: base64.RawURLEncoding.EncodeToString(sum[:]),
+		RegisteredClaims: jwt.RegisteredClaims{Issuer: k.process, Audience: jwt.ClaimStrings{audience},
+			IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(lifetime))}})
 	t.Header["kid"] = k.kid
 	signed, err := t.SignedString(k.signing.private)
 	if err != nil {
@@ -124,61 +126,61 @@ func appendText(b []byte, s string) []byte {
 }
 
 // open reads a token that is used to call: for this process, with its proof.
-func (k *Keys) open(token string) (statement, string, error) {
-	signed, proof, found := strings.Cut(token, "~")
-	if !found {
-		return statement{}, "", invalid(errors.New("it has no proof: it was only to be shown"))
-	}
-	s, err := k.read(signed)
-	if err != nil {
-		return statement{}, "", err
-	}
-	if sum := sha256.Sum256([]byte(proof)); subtle.ConstantTimeCompare(sum[:], s.proof) != 1 {
-		return statement{}, "", invalid(errors.New("wrong proof"))
-	}
-	if s.audience != k.process {
-		return statement{}, "", invalid(fmt.Errorf("it is for %q", s.audience))
-	}
-	return s, signed, nil
+func (k *Keys) open(token string) (*statement, error) {
+	return k.read(&k.opened, token, func() (*statement, error) {
+		signed, proof, found := strings.Cut(token, "~")
+		if !found {
+			return nil, errors.New("it has no proof: it was only to be shown")
+		}
+		s, err := k.verify(signed)
+		if err != nil {
+			return nil, err
+		}
+		if sum := sha256.Sum256([]byte(proof)); subtle.ConstantTimeCompare(sum[:], s.proof) != 1 {
+			return nil, errors.New("wrong proof")
+		}
+		if s.audience != k.process {
+			return nil, fmt.Errorf("it is for %q", s.audience)
+		}
+		return s, nil
+	})
 }
 
 // openShown reads a token that a service shows of somebody who has called it.
-func (k *Keys) openShown(signed, presenter string) (statement, error) {
-	s, err := k.read(signed)
+func (k *Keys) openShown(signed, presenter string) (*statement, error) {
+	s, err := k.read(&k.shown, signed, func() (*statement, error) { return k.verify(signed) })
 	switch {
 	case err != nil:
-		return statement{}, err
+		return nil, err
 	case s.audience != presenter:
-		return statement{}, invalid(fmt.Errorf("%s shows a token for %q", presenter, s.audience))
+		return nil, invalid(fmt.Errorf("%s shows a token for %q", presenter, s.audience))
 	case s.caller.Kind == Service:
-		return statement{}, invalid(fmt.Errorf("%s shows a token of the service %q", presenter, s.issuer))
+		return nil, invalid(fmt.Errorf("%s shows a token of the service %q", presenter, s.issuer))
 	}
 	return s, nil
 }
 
-// read is what a signed token says, as long as it holds. A token is verified once.
-func (k *Keys) read(signed string) (statement, error) {
-	if len(signed) > maxToken {
-		return statement{}, invalid(errors.New("it is too long"))
-	}
-	s, known := k.verified.get(signed)
-	if !known {
-		var err error
-		if s, err = k.verify(signed); err != nil {
-			return statement{}, invalid(err)
+// read judges a token once; its end counts at each use.
+func (k *Keys) read(known *recent[string, *statement], token string, judge func() (*statement, error)) (*statement, error) {
+	s, found := known.get(token)
+	if !found {
+		if len(token) > maxToken {
+			return nil, invalid(errors.New("it is too long"))
 		}
-		// A copy: the original may be a part of something larger. It can call nobody, without its proof.
-		k.verified.put(strings.Clone(signed), s)
+		var err error
+		if s, err = judge(); err != nil {
+			return nil, invalid(err)
+		}
+		known.put(strings.Clone(token), s) // the original may be a part of something larger
 	}
 	if !k.now().Before(s.until) {
-		return statement{}, invalid(jwt.ErrTokenExpired)
+		return nil, invalid(jwt.ErrTokenExpired)
 	}
-	// What is kept is everybody's, and what is handed out the receiver's own.
-	s.caller.Scopes, s.caller.Roles = slices.Clone(s.caller.Scopes), slices.Clone(s.caller.Roles)
 	return s, nil
 }
 
-func (k *Keys) verify(signed string) (statement, error) {
+// verify reads a JWT.
+func (k *Keys) verify(signed string) (*statement, error) {
 	var c claims
 	var signer trustedKey
 	_, err := k.parser.ParseWithClaims(signed, &c, func(t *jwt.Token) (any, error) {
@@ -190,25 +192,26 @@ func (k *Keys) verify(signed string) (statement, error) {
 		return signer.public, nil
 	})
 	if err != nil {
-		return statement{}, err
+		return nil, err
 	}
 	c.RequestID = ""
 	proof, err := base64.RawURLEncoding.Strict().DecodeString(c.Proof)
 	switch {
 	case err != nil || len(proof) != sha256.Size:
-		return statement{}, errors.New("it has no hash of a proof")
+		return nil, errors.New("it has no hash of a proof")
 	case c.IssuedAt == nil || c.ExpiresAt.Sub(c.IssuedAt.Time) > lifetime:
-		return statement{}, errors.New("it lives too long")
+		return nil, errors.New("it lives too long")
 	case c.Issuer != signer.process:
-		return statement{}, fmt.Errorf("%s has signed as %q", signer.process, c.Issuer)
+		return nil, fmt.Errorf("%s has signed as %q", signer.process, c.Issuer)
 	case len(c.Audience) != 1:
-		return statement{}, fmt.Errorf("it is for %d audiences", len(c.Audience))
+		return nil, fmt.Errorf("it is for %d audiences", len(c.Audience))
 	case !maySay(signer.process, c.Kind):
-		return statement{}, fmt.Errorf("%s may not speak for the kind %q", signer.process, c.Kind)
+		return nil, fmt.Errorf("%s may not speak for the kind %q", signer.process, c.Kind)
 	case c.Kind == Service && identify(c.Caller, "") != identify(Itself(signer.process), ""):
-		return statement{}, fmt.Errorf("%s may speak for no service but itself", signer.process)
+		return nil, fmt.Errorf("%s may speak for no service but itself", signer.process)
 	}
-	return statement{issuer: signer.process, audience: c.Audience[0], caller: c.Caller, proof: proof, until: c.ExpiresAt.Add(skew)}, nil
+	return &statement{issuer: signer.process, audience: c.Audience[0], caller: c.Caller, proof: proof,
+		signed: strings.Clone(signed), until: c.ExpiresAt.Add(skew)}, nil
 }
 
 func invalid(cause error) error {

@@ -143,9 +143,9 @@ func (t *tokens) get() (string, error) {
 		return "", err
 	}
 	t.minted = time.Now()
-	h := http.Header{}
-	err = keys.Present(caller.With(context.Background(), caller.Caller{Kind: caller.Key, Service: "hub-bench", ExternalUserID: "bench", CredentialID: "bench",
-		Scopes: []string{"explore", "sql", "query"}}), h, "query", false)
+	h, who := http.Header{}, caller.Caller{Kind: caller.Key, Service: "hub-bench", ExternalUserID: "bench", CredentialID: "bench",
+		Scopes: []string{"explore", "sql", "query"}}
+	err = keys.Present(caller.With(context.Background(), who), h, "query", false)
 	t.token = h.Get(caller.Header)
 	return t.token, err
 }

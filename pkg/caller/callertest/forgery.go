@@ -49,7 +49,8 @@ func NewToken(process, audience string, c caller.Caller) Token {
 	}
 	proof := rand.Text()
 	now := time.Now()
-	maps.Copy(claims, map[string]any{"iss": process, "aud": audience, "iat": now.Unix(), "exp": now.Add(time.Minute).Unix(), "prf": proofHash(proof)})
+	maps.Copy(claims, map[string]any{"iss": process, "aud": audience, "prf": proofHash(proof),
+		"iat": now.Unix(), "exp": now.Add(time.Minute).Unix()})
 	key := private(process)
 	return Token{Key: key, KeyID: keyID(key.Public().(ed25519.PublicKey)), Method: jwt.SigningMethodEdDSA, Claims: claims, Proof: proof}
 }
@@ -188,13 +189,16 @@ func Forgeries(issuer, audience string, who caller.Caller, others ...string) (al
 	signed := good.Signed()
 	parts := strings.Split(signed, ".")
 	for name, token := range map[string]string{
-		"an empty proof after it": signed + "~", "cut": signed[:len(signed)-2] + "~" + good.Proof, "other payload": parts[0] + "." + parts[1] + "A." + parts[2] + "~" + good.Proof,
-		"no signature at all": parts[0] + "." + parts[1] + ".~" + good.Proof, "dots": strings.Repeat(".", 20_000), "nonsense": "x~y",
+		"an empty proof after it": signed + "~",
+		"cut":                     signed[:len(signed)-2] + "~" + good.Proof,
+		"other payload":           parts[0] + "." + parts[1] + "A." + parts[2] + "~" + good.Proof,
+		"no signature at all":     parts[0] + "." + parts[1] + ".~" + good.Proof,
+		"dots":                    strings.Repeat(".", 20_000),
+		"nonsense":                "x~y",
 	} {
 		all = append(all, Forgery{name, http.Header{caller.Header: {token}}})
 	}
-	all = append(all, Forgery{"nothing", http.Header{}}, Forgery{"only a shown token", http.Header{caller.ShownHeader: {signed}}},
-		Forgery{"only a shown token with its proof", http.Header{caller.ShownHeader: {good.String()}}},
-		Forgery{"shown beside another token of " + issuer, http.Header{caller.Header: {NewToken(issuer, audience, caller.Itself(issuer)).String()}, caller.ShownHeader: {signed}}})
-	return all
+	shown("shown beside another token of "+issuer, issuer, signed)
+	return append(all, Forgery{"nothing", http.Header{}}, Forgery{"only a shown token", http.Header{caller.ShownHeader: {signed}}},
+		Forgery{"only a shown token with its proof", http.Header{caller.ShownHeader: {good.String()}}})
 }

@@ -62,10 +62,10 @@ const (
 // the end of an answer, a refusal of net/http's own, 100 Continue.
 func (p pace) listen(addr string) (net.Listener, error) {
 	config := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
-		keepUnsent(c, unsent)
+		bound(c, unsent, p.stall)
 		return nil
 	}}
-	config.SetMultipathTCP(false) // whose sockets have no such bound
+	config.SetMultipathTCP(false) // whose sockets have no such bounds
 	l, err := config.Listen(context.Background(), "tcp", addr)
 	if err != nil {
 		return nil, err

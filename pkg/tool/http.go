@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -18,7 +17,6 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/schema"
 )
 
 // The internal protocol between processes. An answer with FaultHeader carries a
@@ -78,8 +76,8 @@ func Recover(logger *slog.Logger) endpoint.Middleware {
 
 // Handler serves one endpoint of Call and Result to those whom takes names.
 func Handler(e endpoint.Endpoint, name string, takes caller.Rule, maxBody int64, keys *caller.Keys, logger *slog.Logger) http.Handler {
-	decode := func(_ context.Context, r *http.Request) (any, error) {
-		body, err := ReadBody(r.Body, r.ContentLength, maxBody)
+	decode := func(ctx context.Context, r *http.Request) (any, error) {
+		body, err := ReadBody(ctx, r.Body, r.ContentLength, maxBody)
 		if err != nil {
 			return nil, err
 		}
@@ -101,40 +99,6 @@ func Handler(e endpoint.Endpoint, name string, takes caller.Rule, maxBody int64,
 	return Authenticated(keys, takes, logger, kithttp.NewServer(e, decode, encode, kithttp.ServerErrorEncoder(func(ctx context.Context, err error, w http.ResponseWriter) {
 		WriteFault(ctx, logger, w, err)
 	}), kithttp.ServerErrorHandler(ignore{})))
-}
-
-// ReadBody reads a body of at most limit bytes; a larger one is E_VALIDATION with
-// details.limit_bytes.
-func ReadBody(body io.Reader, length, limit int64) ([]byte, error) {
-	if length > limit {
-		return nil, TooLarge(limit)
-	}
-	size := length
-	if size < 0 {
-		size = 512
-	}
-	buf := make([]byte, 0, size+1)
-	for {
-		if len(buf) == cap(buf) {
-			buf = append(buf, 0)[:len(buf)]
-		}
-		n, err := body.Read(buf[len(buf):cap(buf)])
-		buf = buf[:len(buf)+n]
-		switch {
-		case int64(len(buf)) > limit:
-			return nil, TooLarge(limit)
-		case err == io.EOF:
-			return buf, nil
-		case err != nil:
-			return nil, schema.Invalid("", "json", "could not be read to its end").Because(err)
-		}
-	}
-}
-
-// TooLarge is the refusal of a body over its cap.
-func TooLarge(limit int64) error {
-	return fault.New(fault.Validation, "The request body is larger than %d bytes.", limit).With(map[string]any{"limit_bytes": limit,
-		"violations": []schema.Violation{{Rule: "maxBytes", Message: "must have at most " + strconv.FormatInt(limit, 10) + " bytes"}}})
 }
 
 // Authenticated puts the caller, the trace and the deadline of a neighbour's request into the

@@ -1,6 +1,7 @@
 package hop
 
 import (
+	"context"
 	"io"
 	"strconv"
 
@@ -8,20 +9,50 @@ import (
 	"hub.internal/pkg/schema"
 )
 
-// ReadBody reads a body of at most limit bytes, length of which are declared (-1: not known). A
-// larger one is E_VALIDATION with details.limit_bytes.
-func ReadBody(body io.Reader, length, limit int64) ([]byte, error) {
+// Holder is a request's body whose server bounds what is kept of such bodies at once.
+type Holder interface {
+	// Hold counts n more bytes as kept until the request is over. Its error is a fault: the
+	// body cannot be kept.
+	Hold(ctx context.Context, n int64) error
+}
+
+const (
+	// bodyStart is what a body gets to begin with, unless it has announced less or nothing.
+	bodyStart, bodyUnannounced = 64 << 10, 512
+	// bodyFree is what counts for nothing.
+	bodyFree = bodyStart
+	// bodyGrowth is by how much it grows: what a body takes is in proportion to what has
+	// arrived of it, and not to what its sender has announced.
+	bodyGrowth = 4
+)
+
+// ReadBody reads a body of at most limit bytes; a larger one is E_VALIDATION with
+// details.limit_bytes. length is what the sender has announced, -1 for nothing. Beyond 64 KiB
+// the memory is taken as the bytes arrive, from the body's Holder if it is one, whose refusal
+// ReadBody returns.
+func ReadBody(ctx context.Context, body io.Reader, length, limit int64) ([]byte, error) {
 	if length > limit {
 		return nil, TooLarge(limit)
 	}
-	size := length
-	if size < 0 {
-		size = 512
+	// The byte more tells that there is more.
+	most, start := limit+1, int64(bodyUnannounced)
+	if length >= 0 {
+		most, start = length+1, bodyStart
 	}
-	buf := make([]byte, 0, size+1)
+	buf := make([]byte, 0, min(most, start))
+	holder, _ := body.(Holder)
 	for {
 		if len(buf) == cap(buf) {
-			buf = append(buf, 0)[:len(buf)]
+			had := int64(cap(buf))
+			size := min(had*bodyGrowth, max(most, had+bodyStart))
+			if more := max(size, bodyFree) - max(had, bodyFree); holder != nil && more > 0 {
+				if err := holder.Hold(ctx, more); err != nil {
+					return nil, err
+				}
+			}
+			grown := make([]byte, len(buf), size)
+			copy(grown, buf)
+			buf = grown
 		}
 		n, err := body.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]

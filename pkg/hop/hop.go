@@ -97,8 +97,8 @@ func Recover(logger *slog.Logger) endpoint.Middleware {
 
 // Handler serves one endpoint of tool.Call and tool.Result to those whom takes names.
 func Handler(e endpoint.Endpoint, name string, takes caller.Rule, maxBody int64, keys *caller.Keys, logger *slog.Logger) http.Handler {
-	decode := func(_ context.Context, r *http.Request) (any, error) {
-		body, err := ReadBody(r.Body, r.ContentLength, maxBody)
+	decode := func(ctx context.Context, r *http.Request) (any, error) {
+		body, err := ReadBody(ctx, r.Body, r.ContentLength, maxBody)
 		if err != nil {
 			return nil, err
 		}

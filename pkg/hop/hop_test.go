@@ -237,10 +237,10 @@ func TestBodyCap(t *testing.T) {
 			}
 		}
 	}
-	if _, err := hop.ReadBody(io.MultiReader(strings.NewReader("half"), broken{}), -1, 100); !fault.Is(err, fault.Validation) {
+	if _, err := hop.ReadBody(t.Context(), io.MultiReader(strings.NewReader("half"), broken{}), -1, 100); !fault.Is(err, fault.Validation) {
 		t.Errorf("a body that breaks off: %v", err)
 	}
-	if b, err := hop.ReadBody(strings.NewReader("more than announced"), 4, 100); err != nil || string(b) != "more than announced" {
+	if b, err := hop.ReadBody(t.Context(), strings.NewReader("more than announced"), 4, 100); err != nil || string(b) != "more than announced" {
 		t.Errorf("%q, %v", b, err)
 	}
 }

@@ -3,9 +3,7 @@ package process
 import (
 	"context"
 	"errors"
-	"io"
 	"net"
-	"net/http"
 	"os"
 	"sync"
 	"syscall"
@@ -52,9 +50,6 @@ const (
 	// unsent bounds what the system keeps of an answer that is not read, beside what has been
 	// sent: by itself it takes megabytes of each.
 	unsent = 128 << 10
-	// remainder is how long what the handler did not read of a body may take to arrive, so that
-	// the connection serves another request.
-	remainder = 5 * time.Second
 )
 
 // listen opens a listener whose connections are written at this pace. The deadlines are the
@@ -62,10 +57,10 @@ const (
 // the end of an answer, a refusal of net/http's own, 100 Continue.
 func (p pace) listen(addr string) (net.Listener, error) {
 	config := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
-		keepUnsent(c, unsent)
+		bound(c, unsent, p.stall)
 		return nil
 	}}
-	config.SetMultipathTCP(false) // whose sockets have no such bound
+	config.SetMultipathTCP(false) // whose sockets have no such bounds
 	l, err := config.Listen(context.Background(), "tcp", addr)
 	if err != nil {
 		return nil, err
@@ -121,63 +116,4 @@ func (c *pacedConn) CloseWrite() error {
 		return tcp.CloseWrite()
 	}
 	return nil
-}
-
-// bodies makes the bodies of requests arrive at this pace. Each is waited for only while it
-// is read, and no deadline outlives its request.
-func (p pace) bodies(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Body == nil || r.Body == http.NoBody {
-			next.ServeHTTP(w, r)
-			return
-		}
-		b := &pacedBody{ReadCloser: r.Body, deadline: http.NewResponseController(w).SetReadDeadline, patience: p.patience()}
-		defer b.finish()
-		r.Body = b
-		next.ServeHTTP(w, r)
-	})
-}
-
-type pacedBody struct {
-	io.ReadCloser
-	deadline func(time.Time) error
-	patience patience // of the one who reads
-
-	mu sync.Mutex
-	// over is set at the body's end and at the handler's: the connection is not the body's then.
-	over bool
-}
-
-func (b *pacedBody) Read(p []byte) (int, error) {
-	if err := b.expect(); err != nil {
-		return 0, err
-	}
-	n, err := b.ReadCloser.Read(p)
-	b.patience.end(n)
-	if err != nil {
-		b.mu.Lock()
-		b.over = true
-		b.mu.Unlock()
-	}
-	return n, err
-}
-
-func (b *pacedBody) expect() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	until := b.patience.begin()
-	if b.over {
-		return nil
-	}
-	return b.deadline(until)
-}
-
-// finish leaves the rest of the body to net/http.
-func (b *pacedBody) finish() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !b.over {
-		b.over = true
-		_ = b.deadline(time.Now().Add(remainder)) // it fails with the connection alone
-	}
 }

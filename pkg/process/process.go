@@ -24,6 +24,7 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/config"
 	"hub.internal/pkg/discover"
+	"hub.internal/pkg/quota"
 	"hub.internal/pkg/telemetry"
 )
 
@@ -64,6 +65,11 @@ type Settings struct {
 	// beyond what LeastRate takes; LeastRate is in a second.
 	StallTimeout time.Duration `env:"HUB_STALL_TIMEOUT" envDefault:"20s"`
 	LeastRate    config.Bytes  `env:"HUB_LEAST_RATE" envDefault:"16KiB"`
+	// MemoryLimit is what the process may have in all; 0 is what its container may.
+	MemoryLimit config.Bytes `env:"HUB_MEMORY_LIMIT"`
+	// BodyBytes is what the bodies of requests may take at once, and half of it those of one
+	// caller; 0 is a quarter of the memory limit, 256 MiB where there is none.
+	BodyBytes config.Bytes `env:"HUB_BODY_BYTES"`
 	// Advertise is the host:port that neighbours reach this process at; empty means Addr.
 	Advertise string `env:"HUB_ADVERTISE"`
 }
@@ -92,7 +98,9 @@ type Process struct {
 
 	// effective is the configuration, logged once when nothing is wrong with it.
 	effective any
+	memory    memory
 	telemetry *telemetry.Telemetry
+	bodies    *quota.Quota // bytes of requests' bodies in memory
 	draining  atomic.Bool
 	checks    []check
 	servers   []*server
@@ -138,7 +146,11 @@ func Start(ctx context.Context, service string, settings Settings, effective any
 	if err != nil {
 		return nil, err
 	}
-	p := &Process{effective: effective, Logger: logger, Settings: settings, Keys: keys, telemetry: t, failed: make(chan error, 1)}
+	memory, err := limitMemory(settings)
+	if err != nil {
+		logger.Warn("the memory limit of the container cannot be read; HUB_MEMORY_LIMIT sets one", "error", err)
+	}
+	p := &Process{effective: effective, memory: memory, Logger: logger, Settings: settings, Keys: keys, telemetry: t, bodies: quota.New(int64(memory.bodies)), failed: make(chan error, 1)}
 	if settings.OpsAddr != noOperations {
 		if p.operations, err = p.listen("operations", settings.OpsAddr, p.operate()); err != nil {
 			return nil, fmt.Errorf("HUB_OPS_ADDR: %w", err)
@@ -208,7 +220,7 @@ func (p *Process) listen(name, addr string, handler http.Handler) (*server, erro
 		return nil, fmt.Errorf("%s: cannot listen at %q: %w", name, addr, err)
 	}
 	return &server{name: name, listener: listener, http: &http.Server{
-		Handler:           pace.bodies(handler),
+		Handler:           pace.bodies(p.bodies, handler),
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       90 * time.Second,
 		MaxHeaderBytes:    32 << 10,
@@ -240,7 +252,8 @@ func (p *Process) Announce(service string, addr net.Addr) error {
 func (p *Process) Run(ctx context.Context) error {
 	ctx, restore := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
 	defer restore()
-	p.Logger.Info("configuration", "settings", config.LogValue(p.effective))
+	p.Logger.Info("configuration", "settings", config.LogValue(p.effective),
+		"memory_limit", p.memory.limit, "memory_limit_from", p.memory.from, "body_bytes", p.memory.bodies)
 	for _, s := range p.servers {
 		p.work.Go(func() { p.serve(s) })
 		p.Logger.Info("serving", "listener", s.name, "addr", s.listener.Addr().String())

@@ -36,6 +36,9 @@ func main() {
 }
 
 func program(mode string) error {
+	if err := enterCgroup(); err != nil {
+		return err
+	}
 	s, err := config.Load[process.Settings](os.Environ())
 	if err != nil {
 		return err
@@ -92,6 +95,7 @@ func program(mode string) error {
 		p.Logger.Info("closed", "what", "call")
 	})
 	transfers(p, mux)
+	keepers(mux, released)
 	addr, err := p.Serve("api", s.Addr, mux)
 	if err != nil {
 		return err

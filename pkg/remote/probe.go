@@ -11,8 +11,9 @@ import (
 
 const (
 	probeEvery = 250 * time.Millisecond
-	// probeMisses is how many probes in a row have to fail.
-	probeMisses = 2
+	// probeMisses is how many probes in a row have to fail: a busy machine makes a process miss
+	// two, and what is taken for down loses its calls in flight.
+	probeMisses = 3
 )
 
 // errUnhealthy ends the calls in flight to an instance that stopped answering.

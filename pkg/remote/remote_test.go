@@ -323,6 +323,39 @@ func TestHungInstanceEndsItsCallsAndComesBack(t *testing.T) {
 	hubtest.Eventually(t, "it gets calls again", func() bool { _, err := do(t.Context(), client, read); return err == nil })
 }
 
+// TestAnInstanceThatMissesTwoProbesKeepsItsCalls: it was busy, and is well.
+func TestAnInstanceThatMissesTwoProbesKeepsItsCalls(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	i := start(t, "", func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-release:
+			ok(w, r)
+		case <-r.Context().Done():
+		}
+	})
+	var missed, answered atomic.Int64
+	well := *i.probe.Load()
+	busy := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if missed.Add(1) <= 2 {
+			i.hang(w, r)
+			return
+		}
+		well(w, r)
+		answered.Add(1)
+	})
+	client := newClient(t, 0, i.addr)
+	call := make(chan error)
+	go func() { _, err := do(t.Context(), client, write); call <- err }()
+	hubtest.Eventually(t, "the call is in flight", func() bool { return i.calls.Load() == 1 })
+	i.probe.Store(&busy)
+	hubtest.Eventually(t, "it is well again", func() bool { return answered.Load() > 0 })
+	close(release)
+	if err := <-call; err != nil {
+		t.Errorf("the call in flight: %v", err)
+	}
+}
+
 // TestHungInstanceHandsItsReadsOver: what hangs at one instance is answered by the other.
 func TestHungInstanceHandsItsReadsOver(t *testing.T) {
 	t.Parallel()

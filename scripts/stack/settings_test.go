@@ -129,6 +129,17 @@ func TestPortsStayAndGiveWay(t *testing.T) {
 	}
 }
 
+// TestOnePersonCanSeeEverything: whoever tries Hub out alone signs in once.
+func TestOnePersonCanSeeEverything(t *testing.T) {
+	held := map[string]string{}
+	for _, u := range devUsers {
+		held[u.name] = u.roles
+	}
+	if roles := strings.Split(held["admin"], ","); !slices.Contains(roles, "admin") || !slices.Contains(roles, "reviewer") || held["reviewer"] != "reviewer" {
+		t.Errorf("roles %v", held)
+	}
+}
+
 func TestDevEnvCanBeSourced(t *testing.T) {
 	values := map[string]string{"HUB_URL": "http://x", "HUB_API_KEY": `it's $HOME "quoted" \n` + "`id`", "HUB_SOURCE_DSN": "a:b@tcp(h:1)/d?x=1&y=2"}
 	path := t.TempDir() + "/dev.env"

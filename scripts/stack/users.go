@@ -11,7 +11,7 @@ import (
 // devUsers are the console's users of the local stack.
 var devUsers = []struct{ name, email, fullName, roles, variable string }{
 	{"reviewer", "reviewer@hub.example", "Rae Reviewer", "reviewer", "HUB_REVIEWER"},
-	{"admin", "admin@hub.example", "Ada Admin", "admin", "HUB_ADMIN"},
+	{"admin", "admin@hub.example", "Ada Admin", "admin,reviewer", "HUB_ADMIN"},
 }
 
 // addUsers adds the users that auth does not know yet, through auth's own command.

@@ -3,6 +3,7 @@
 package gateway
 
 import (
+	"context"
 	"net/http"
 	"time"
 
@@ -34,13 +35,15 @@ type Call struct {
 	// BodyLength is the declared length, -1 when unknown.
 	BodyLength int64
 	// ReadBody reads the body, at most limit bytes of it.
-	ReadBody func(limit int64) ([]byte, error)
+	ReadBody func(ctx context.Context, limit int64) ([]byte, error)
 
 	Key    APIKey
 	Caller caller.Caller
 	Entry  *Entry
 	Limits Decision
 	Input  []byte
+	// end releases what the call's deadline takes, once its answer has been written.
+	end context.CancelFunc
 }
 
 // Answer is what the pipeline ends with.

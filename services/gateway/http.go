@@ -25,9 +25,6 @@ import (
 	"hub.internal/pkg/web"
 )
 
-// listingTimeout bounds a catalog or detail request.
-const listingTimeout = 5 * time.Second
-
 // Routes adds the public routes of the tool gateway to mux.
 func (g *Gateway) Routes(mux *http.ServeMux) {
 	route := func(pattern string, methods map[string]http.Handler) {
@@ -89,14 +86,9 @@ func (g *Gateway) server(e endpoint.Endpoint) http.Handler {
 		kithttp.ServerErrorEncoder(g.writeError), kithttp.ServerErrorHandler(handled{}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := g.newCall(r)
-		deadline := listingTimeout
-		if entry := g.Catalog.Entry(c.Tool); entry != nil && r.Method == http.MethodPost {
-			deadline = entry.Spec.Timeout()
-		}
 		ctx := otel.GetTextMapPropagator().Extract(r.Context(), propagation.HeaderCarrier(r.Header))
-		ctx, cancel := context.WithTimeout(context.WithValue(ctx, callKey{}, c), deadline)
-		defer cancel()
-		handler.ServeHTTP(w, r.WithContext(ctx))
+		defer func() { c.end() }()
+		handler.ServeHTTP(w, r.WithContext(context.WithValue(ctx, callKey{}, c)))
 	})
 }
 
@@ -112,6 +104,7 @@ func (handled) Handle(context.Context, error) {}
 // newCall reads what a request says of itself; nothing of it is believed yet.
 func (g *Gateway) newCall(r *http.Request) *Call {
 	return &Call{
+		end:            func() {},
 		RequestID:      requestID(r.Header),
 		Started:        time.Now(),
 		Address:        g.clientAddress(r),
@@ -122,11 +115,11 @@ func (g *Gateway) newCall(r *http.Request) *Call {
 		IfNoneMatch:    r.Header.Get("If-None-Match"),
 		HasKey:         len(r.Header.Values(tool.KeyHeader)) > 0,
 		BodyLength:     r.ContentLength,
-		ReadBody: func(limit int64) ([]byte, error) {
+		ReadBody: func(ctx context.Context, limit int64) ([]byte, error) {
 			if err := jsonContent(r.Header.Get("Content-Type")); err != nil {
 				return nil, err
 			}
-			return hop.ReadBody(r.Body, r.ContentLength, limit)
+			return hop.ReadBody(ctx, r.Body, r.ContentLength, limit)
 		},
 	}
 }

@@ -55,6 +55,7 @@ func (g *Gateway) Pipeline() endpoint.Endpoint {
 		g.limit,
 		g.requireKey,
 		g.validate,
+		g.deadline,
 	}
 	return chain(stages, g.route)
 }
@@ -188,7 +189,7 @@ func (g *Gateway) requireKey(next endpoint.Endpoint) endpoint.Endpoint {
 
 func (g *Gateway) validate(next endpoint.Endpoint) endpoint.Endpoint {
 	return stage(func(ctx context.Context, c *Call) (context.Context, error) {
-		body, err := c.ReadBody(c.Entry.Spec.MaxBody)
+		body, err := c.ReadBody(ctx, c.Entry.Spec.MaxBody)
 		if err != nil {
 			return ctx, err
 		}
@@ -196,6 +197,15 @@ func (g *Gateway) validate(next endpoint.Endpoint) endpoint.Endpoint {
 			return ctx, f
 		}
 		c.Input = body
+		return ctx, nil
+	})(next)
+}
+
+// deadline begins when the input is there: what a slow line takes to send it is bounded by its
+// progress, and not taken from the time that the tool has.
+func (g *Gateway) deadline(next endpoint.Endpoint) endpoint.Endpoint {
+	return stage(func(ctx context.Context, c *Call) (context.Context, error) {
+		ctx, c.end = context.WithTimeout(ctx, c.Entry.Spec.Timeout())
 		return ctx, nil
 	})(next)
 }

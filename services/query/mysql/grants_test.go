@@ -30,7 +30,7 @@ func TestJudgeGrant(t *testing.T) {
 
 		{line: "GRANT ALL PRIVILEGES ON *.* TO `root`@`localhost` WITH GRANT OPTION", privilege: "ALL PRIVILEGES"},
 		{line: "GRANT SELECT, INSERT ON `shop`.* TO `hub_ro`@`%`", privilege: "INSERT"},
-		{line: "GRANT SELECT (`a`), UPDATE (`b`) ON `shop`.`t` TO `hub_ro`@`%`", privilege: "UPDATE"},
+		{line: "GRANT SELECT (`a`), UPDATE (`b`) ON `shop`.`t` TO `hub_ro`@`%`", privilege: "UPDATE (`b`)"},
 		{line: "GRANT SELECT, CREATE TEMPORARY TABLES ON `shop`.* TO `hub_ro`@`%`", privilege: "CREATE TEMPORARY TABLES"},
 		{line: "GRANT FILE ON *.* TO `hub_ro`@`%`", privilege: "FILE"},
 		{line: "GRANT PROCESS ON *.* TO `hub_ro`@`%`", privilege: "PROCESS"},
@@ -50,16 +50,60 @@ func TestJudgeGrant(t *testing.T) {
 		{line: "GRANT `r1`@`%`,`to`@`localhost` TO `hub_ro`@`%`", roles: []string{"`r1`@`%`", "`to`@`localhost`"}},
 		{line: "GRANT `reader` TO `hub_ro`@`%` WITH ADMIN OPTION", privilege: "ADMIN OPTION"},
 	} {
-		roles, err := judgeGrant(c.line, "")
-		var over *GrantsError
-		switch errors.As(err, &over); {
-		case err != nil && over == nil:
-			t.Errorf("%s: %v", c.line, err)
-		case (over != nil) != (c.privilege != "") || over != nil && over.Privilege != c.privilege:
-			t.Errorf("%s: refused for %v, want %q", c.line, over, c.privilege)
-		case !slices.Equal(roles, c.roles):
+		j := judge{account: "`hub_ro`@`%`"}
+		roles := j.line(c.line, "")
+		var rights []string
+		for _, f := range j.findings {
+			rights = append(rights, f.Rights...)
+		}
+		if (rights != nil) != (c.privilege != "") || rights != nil && rights[0] != c.privilege {
+			t.Errorf("%s: refused for %q, want %q", c.line, rights, c.privilege)
+		}
+		if c.privilege != "ADMIN OPTION" && !slices.Equal(roles, c.roles) {
 			t.Errorf("%s: roles %q, want %q", c.line, roles, c.roles)
 		}
+	}
+}
+
+func TestWhatMendsAGrant(t *testing.T) {
+	for _, c := range []struct {
+		dialect    Dialect
+		line, role string
+		want       string // statements
+	}{
+		{MariaDB, "GRANT SELECT, INSERT, CREATE ROUTINE, SHOW VIEW ON `shop`.* TO `u`@`%`", "", "REVOKE INSERT, CREATE ROUTINE ON `shop`.* FROM `u`@`%`"},
+		{MariaDB, "GRANT SELECT (`a`), UPDATE (`b`, `c`) ON `shop`.`t` TO `u`@`%`", "", "REVOKE UPDATE (`b`, `c`) ON `shop`.`t` FROM `u`@`%`"},
+		{MariaDB, "GRANT EXECUTE ON PROCEDURE `shop`.`p` TO `u`@`%`", "", "REVOKE EXECUTE ON PROCEDURE `shop`.`p` FROM `u`@`%`"},
+		{MySQL, "GRANT EXECUTE ON FUNCTION shop.p TO 'u'@'%'", "", "REVOKE EXECUTE ON FUNCTION shop.p FROM `u`@`%`"},
+		{MariaDB, "GRANT ALL PRIVILEGES ON `sh\\_op`.* TO `u`@`%`", "", "REVOKE ALL PRIVILEGES ON `sh\\_op`.* FROM `u`@`%`; GRANT SELECT, SHOW VIEW ON `sh\\_op`.* TO `u`@`%`"},
+		// Nobody should read everything: mysql.global_priv has the hashes of passwords.
+		{MariaDB, "GRANT ALL PRIVILEGES ON *.* TO `u`@`%` WITH GRANT OPTION", "", "REVOKE ALL PRIVILEGES ON *.* FROM `u`@`%`; REVOKE GRANT OPTION ON *.* FROM `u`@`%`"},
+		{MySQL, "GRANT PROXY ON ``@`` TO `u`@`%` WITH GRANT OPTION", "", "REVOKE PROXY ON ``@`` FROM `u`@`%`"},
+		{MariaDB, "GRANT SELECT, DELETE, CREATE ON `test`.* TO PUBLIC", "PUBLIC", "REVOKE ALL PRIVILEGES ON `test`.* FROM PUBLIC"},
+		{MariaDB, "GRANT SELECT, DELETE ON `test\\_%`.* TO PUBLIC WITH GRANT OPTION", "PUBLIC",
+			"REVOKE ALL PRIVILEGES ON `test\\_%`.* FROM PUBLIC; REVOKE GRANT OPTION ON `test\\_%`.* FROM PUBLIC"},
+		{MariaDB, "GRANT SELECT, DELETE ON `shop`.* TO `writer`", "`writer`", "REVOKE `writer` FROM `u`@`%`"},
+		{MySQL, "GRANT SELECT, DELETE ON `shop`.* TO `u`@`%`", "`writer`@`%`", "REVOKE `writer`@`%` FROM `u`@`%`"},
+		{MariaDB, "GRANT `r` TO `u`@`%` WITH ADMIN OPTION", "", "REVOKE ADMIN OPTION FOR `r` FROM `u`@`%`"},
+		{MySQL, "GRANT `r`@`%` TO `u`@`%` WITH ADMIN OPTION", "", "REVOKE `r`@`%` FROM `u`@`%`; GRANT `r`@`%` TO `u`@`%`"},
+		{MariaDB, "ALLOW EVERYTHING", "", ""},
+	} {
+		j := judge{dialect: c.dialect, account: quoteAccount("u@%")}
+		j.line(c.line, c.role)
+		var got []string
+		for _, f := range j.findings {
+			got = append(got, f.Mend...)
+		}
+		if len(j.findings) == 0 || strings.Join(got, "; ") != c.want {
+			t.Errorf("%s\n is mended by %s\n        want %s", c.line, strings.Join(got, "; "), c.want)
+		}
+	}
+	if got := quoteAccount("a@b`c@10.%"); got != "`a@b``c`@`10.%`" {
+		t.Errorf("an account of many marks is %s", got)
+	}
+	several := &GrantsError{[]Finding{{Rights: []string{"DELETE", "INSERT"}, Role: "`w`", Mend: []string{"REVOKE `w` FROM `u`"}}, {Rights: []string{"DROP"}, Role: "`w`", Mend: []string{"REVOKE `w` FROM `u`"}}}}
+	if text := several.Error(); strings.Count(text, "REVOKE") != 1 || strings.Contains(text, "\n") || !strings.Contains(text, "DELETE, INSERT through the role `w`; and DROP") {
+		t.Error(text)
 	}
 }
 
@@ -112,6 +156,8 @@ func TestGrantsOfRealUsers(t *testing.T) {
 		{"role in a role", []string{"GRANT role_nested TO %s"}, []string{"DELETE", "role", "role_nested"}},
 		{"default role", []string{"GRANT role_writes TO %s", "SET DEFAULT ROLE role_writes FOR %s"}, []string{"DELETE"}},
 		{"role with admin option", []string{"GRANT role_reads TO %s WITH ADMIN OPTION"}, []string{"ADMIN OPTION"}},
+		{"several", []string{"GRANT SELECT, INSERT ON grants_a.* TO %s", "GRANT UPDATE (b) ON grants_a.t TO %s", "GRANT FILE ON *.* TO %s", "GRANT role_writes TO %s"},
+			[]string{"INSERT", "UPDATE (`b`)", "FILE", "role_writes"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			user := fmt.Sprintf("grants_%d", i)
@@ -141,6 +187,49 @@ func TestGrantsOfRealUsers(t *testing.T) {
 					t.Errorf("%q does not name %q", err, part)
 				}
 			}
+			// Whoever runs what the error says is served, and keeps what they may read.
+			for _, f := range over.Findings {
+				exec(f.Mend...)
+			}
+			if err := checkGrants(t.Context(), db, MariaDB); err != nil {
+				t.Errorf("mended by %v, and still refused: %v", over.Findings, err)
+			}
 		})
+	}
+}
+
+// TestGrantsOfEverybody is a stock MariaDB: it lets each account write to the schema test.
+func TestGrantsOfEverybody(t *testing.T) {
+	server := hubtest.NewMariaDB(t)
+	admin, err := server.Admin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { admin.Close() })
+	exec := func(statements ...string) {
+		t.Helper()
+		for _, q := range statements {
+			if _, err := admin.ExecContext(t.Context(), q); err != nil {
+				t.Fatalf("%s: %v", q, err)
+			}
+		}
+	}
+	const all = "GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, REFERENCES, INDEX, ALTER, CREATE TEMPORARY TABLES, LOCK TABLES, CREATE VIEW, CREATE ROUTINE, SHOW VIEW, EVENT, TRIGGER ON "
+	exec("CREATE DATABASE shop", all+"`test`.* TO PUBLIC", all+"`test\\_%`.* TO PUBLIC", "CREATE USER reader@'%' IDENTIFIED BY 'pw'", "GRANT SELECT ON shop.* TO reader@'%'")
+	db, err := sql.Open("mysql", server.DSN("reader", "pw", "shop"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	err = checkGrants(t.Context(), db, MariaDB)
+	var over *GrantsError
+	if !errors.As(err, &over) || !strings.Contains(err.Error(), "REVOKE ALL PRIVILEGES ON `test`.* FROM PUBLIC; REVOKE ALL PRIVILEGES ON `test\\_%`.* FROM PUBLIC;") {
+		t.Fatalf("got %v", err)
+	}
+	for _, f := range over.Findings {
+		exec(f.Mend...)
+	}
+	if err = checkGrants(t.Context(), db, MariaDB); err != nil {
+		t.Errorf("mended, and still refused: %v", err)
 	}
 }

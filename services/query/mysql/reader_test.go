@@ -568,7 +568,7 @@ func TestTooManyRights(t *testing.T) {
 	defer r.Close()
 	err = r.ReadStatement(t.Context(), query.Statement{Text: "SELECT 1"}, &collected{limit: 1})
 	var over *GrantsError
-	if !errors.As(err, &over) || !fault.Is(err, fault.DB) || over.Privilege != "ALL PRIVILEGES" {
+	if !errors.As(err, &over) || !fault.Is(err, fault.DB) || over.Findings[0].Rights[0] != "ALL PRIVILEGES" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,0 +1,11 @@
+//go:build !linux
+
+package process
+
+import (
+	"syscall"
+	"time"
+)
+
+// bound does nothing where the system has no such bounds.
+func bound(syscall.RawConn, int, time.Duration) {}

@@ -16,7 +16,9 @@ import (
 const grants = `
 GRANT USAGE ON SCHEMA %[1]s TO %[2]s;
 GRANT SELECT, INSERT, UPDATE, DELETE ON %[1]s.river_job, %[1]s.river_leader, %[1]s.river_queue, %[1]s.river_notification TO %[2]s;
-GRANT USAGE ON SEQUENCE %[1]s.river_job_id_seq, %[1]s.river_notification_id_seq TO %[2]s`
+GRANT USAGE ON SEQUENCE %[1]s.river_job_id_seq, %[1]s.river_notification_id_seq TO %[2]s;
+REVOKE ALL ON FUNCTION %[1]s.river_job_state_in_bitmask(bit, %[1]s.river_job_state) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION %[1]s.river_job_state_in_bitmask(bit, %[1]s.river_job_state) TO %[2]s`
 
 // Migrate brings River's tables in a service's schema up to date, as the owner, after the
 // service's own migrations. role is the service's.

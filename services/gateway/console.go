@@ -50,6 +50,8 @@ type Console struct {
 	Menus func(context.Context, Session) []web.Tab
 	// Protection refuses requests that other sites make a browser send.
 	Protection http.CrossOriginProtection
+
+	visitors visitors
 }
 
 // consoleRoute is a route with its owner.
@@ -316,6 +318,14 @@ func (k *Console) pass(ctx context.Context, g *Gateway, v *visit) error {
 		return fault.New(fault.DB, "The %s service is not known to this gateway yet.", v.route.service).After(time.Second)
 	}
 	if v.Caller.Kind == "" {
+		if err := whole(v.r); err != nil {
+			return err
+		}
+		leave, err := k.visitors.enter(v.Address)
+		if err != nil {
+			return err
+		}
+		defer leave()
 		v.Caller = caller.Caller{Kind: caller.Visitor, Service: "console", RequestID: v.RequestID}
 	}
 	prepare := func(h http.Header) {
@@ -404,7 +414,7 @@ func (k *Console) fail(g *Gateway, v *visit, err error) {
 		status = http.StatusMethodNotAllowed
 	}
 	if f.Status() >= 500 {
-		g.Logger.ErrorContext(v.r.Context(), "page failed", "request_id", v.RequestID, "path", v.r.URL.Path, "error", err)
+		g.Logger.ErrorContext(v.r.Context(), "page failed", "request_id", v.RequestID, "path", printable(v.r.URL.Path), "error", err)
 	}
 	v.w.Header().Add("Vary", "Accept")
 	reads := v.r.Method == http.MethodGet || v.r.Method == http.MethodHead

@@ -59,6 +59,8 @@ type house struct {
 	ended   map[string]bool
 	authOut bool
 	reached []saw
+	// waits, when set, is what the page /login/waits waits for.
+	waits chan struct{}
 }
 
 func (h *house) ask(_ context.Context, secret string) (gateway.Session, error) {
@@ -139,6 +141,8 @@ func newHouse(t *testing.T, options ...func(*gateway.Gateway)) *house {
 			panic(http.ErrAbortHandler)
 		case "/logout":
 			http.SetCookie(w, web.Cookie(r, web.SessionCookie, "", -1))
+		case "/login/waits":
+			<-h.waits
 		}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = io.WriteString(w, "<p>a page of "+r.URL.Path)

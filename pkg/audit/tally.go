@@ -37,7 +37,7 @@ type Tally struct {
 	origins map[string]*origin
 }
 
-// origin is what was refused of one.
+// origin is what was refused of one. Its caller is nobody for a network, where many may be.
 type origin struct {
 	caller   caller.Caller
 	rows     int
@@ -63,8 +63,10 @@ func (t *Tally) Counted(from string, e Entry) bool {
 		o = t.origins[from]
 	}
 	if o == nil {
-		o = &origin{caller: e.Caller}
-		o.caller.RequestID = ""
+		o = &origin{}
+		if e.Caller.CredentialID == from {
+			o.caller = caller.Caller{Service: e.Caller.Service, CredentialID: from}
+		}
 		t.origins[from] = o
 	}
 	if from != others && o.rows < ownRows && t.rows < allRows {
@@ -104,9 +106,6 @@ func (t *Tally) tell() {
 	for from, o := range origins {
 		if o.count == 0 {
 			continue
-		}
-		if from == others {
-			o.caller = caller.Caller{} // of many
 		}
 		t.log.Queue(Entry{At: now, Caller: o.caller, Tool: t.tool, Outcome: string(fault.RateLimit), Count: o.count,
 			Detail: map[string]any{"from": from, "since": since.UTC().Truncate(time.Second), "outcomes": o.outcomes}})

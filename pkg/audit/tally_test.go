@@ -37,7 +37,7 @@ func (s *shelf) take() []audit.Entry {
 
 // refuse is what a service does with a refusal.
 func (s *shelf) refuse(t *audit.Tally, from, outcome string) {
-	e := audit.Entry{At: time.Now(), Caller: caller.Caller{RequestID: "req_1"}, Tool: "x", Outcome: outcome}
+	e := audit.Entry{At: time.Now(), Caller: caller.Caller{RequestID: "req_1", Service: "svc", ExternalUserID: "somebody", CredentialID: "ak_1"}, Tool: "x", Outcome: outcome}
 	if !t.Counted(from, e) {
 		s.Queue(e)
 	}
@@ -63,7 +63,7 @@ func counts(t *testing.T, rows []audit.Entry) map[string]string {
 		if err := json.Unmarshal(b, &detail); err != nil {
 			t.Fatal(err)
 		}
-		if found[detail.From] != "" || e.Outcome != "E_RATE_LIMIT" || e.Caller.RequestID != "" || detail.Since.IsZero() {
+		if found[detail.From] != "" || e.Outcome != "E_RATE_LIMIT" || e.Caller.RequestID+e.Caller.ExternalUserID != "" || (e.Caller.CredentialID == "ak_1") != (detail.From == "ak_1") || detail.Since.IsZero() {
 			t.Errorf("%+v", e)
 		}
 		found[detail.From] = fmt.Sprint(e.Count, " ", detail.Outcomes)
@@ -107,7 +107,7 @@ func TestTallyBoundsTheRowsOfAMinute(t *testing.T) {
 		synctest.Wait()
 		for n := range 5000 { // each a few times
 			for range 3 {
-				log.refuse(tally, fmt.Sprint(n), "E_AUTH_INVALID")
+				log.refuse(tally, map[bool]string{true: "ak_1", false: fmt.Sprint(n)}[n == 7], "E_AUTH_INVALID")
 			}
 		}
 		if n := len(log.take()); n != 600 {

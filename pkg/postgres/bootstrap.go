@@ -86,7 +86,8 @@ func seal(ctx context.Context, config *pgx.ConnConfig, database string) error {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	_, err = conn.Exec(ctx, "REVOKE TEMPORARY ON DATABASE "+pgx.Identifier{database}.Sanitize()+" FROM PUBLIC; REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+	_, err = conn.Exec(ctx, "REVOKE TEMPORARY ON DATABASE "+pgx.Identifier{database}.Sanitize()+" FROM PUBLIC; "+
+		"REVOKE CREATE ON SCHEMA public FROM PUBLIC")
 	return err
 }
 

@@ -34,7 +34,8 @@ func (v *visitors) enter(address string) (leave func(), err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.all >= maxVisitors || v.ofNetwork[network] >= maxVisitorsEach {
-		return nil, fault.New(fault.RateLimit, "Too many people are at this page at this moment. Try again in a few seconds.").After(2 * time.Second)
+		return nil, fault.New(fault.RateLimit, "Too many people are at this page at this moment. Try again in a few seconds.").
+			After(2 * time.Second)
 	}
 	if v.ofNetwork == nil {
 		v.ofNetwork = map[string]int{}

@@ -7,10 +7,10 @@ import (
 	"embed"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"hub.internal/pkg/audit"
@@ -51,13 +51,16 @@ func Open(url string) (*Store, error) {
 	return &Store{pool: pool}, nil
 }
 
+// AuditLog starts the log of what no transaction records.
+func (s *Store) AuditLog(logger *slog.Logger) *audit.Log { return audit.NewLog(s.pool, logger) }
+
 // Close returns the connections.
 func (s *Store) Close() { s.pool.Close() }
 
 // Ready tells whether the store can be reached and auth's tables are there.
 func (s *Store) Ready(ctx context.Context) error {
 	return s.ready.Ask(func() error {
-		_, err := s.pool.Exec(ctx, `SELECT FROM auth.api_keys LIMIT 0`)
+		_, err := s.pool.Exec(ctx, `SELECT FROM auth.api_keys, auth.browsers LIMIT 0`)
 		return explain(err)
 	})
 }
@@ -89,8 +92,7 @@ func one(ctx context.Context, q postgres.Querier, id, sql string) (auth.Key, err
 		return auth.Key{}, err
 	}
 	k, err := pgx.CollectExactlyOneRow(rows, key)
-	var pg *pgconn.PgError
-	if errors.Is(err, pgx.ErrNoRows) || errors.As(err, &pg) && pg.Code == "22021" { // not UTF-8, so not an id
+	if errors.Is(err, pgx.ErrNoRows) || notText(err) {
 		return auth.Key{}, fault.New(fault.NotFound, "There is no API key with the id %q.", id)
 	}
 	return k.Key, err

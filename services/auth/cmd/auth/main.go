@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/config"
 	"hub.internal/pkg/process"
@@ -64,8 +65,11 @@ func serve(ctx context.Context, environ []string) error {
 		return err
 	}
 	p.OnStop("write store", func(context.Context) error { store.Close(); return nil })
+	log := store.AuditLog(p.Logger)
+	p.OnStop("audit log", log.Close)
 	p.Ready("write store", store.Ready)
-	people, err := auth.NewPeople(auth.PeopleConfig{Store: store, Now: time.Now, Logger: p.Logger})
+	refused := audit.NewTally(log, "session.refused")
+	people, err := auth.NewPeople(auth.PeopleConfig{Store: store, Refused: refused, Now: time.Now, Logger: p.Logger})
 	if err != nil {
 		return err
 	}
@@ -89,5 +93,6 @@ func serve(ctx context.Context, environ []string) error {
 	background := p.Background()
 	p.Go(background, "peppers", service.CheckPeppers)
 	p.Go(background, "old sessions", people.Reap)
+	p.Go(background, "refused log-ins", refused.Run)
 	return p.Run(ctx)
 }

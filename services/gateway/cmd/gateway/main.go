@@ -88,7 +88,8 @@ func serve(ctx context.Context, environ []string) error {
 		return err
 	}
 	refused := audit.NewTally(log, "calls.refused")
-	g := &gateway.Gateway{Console: console, Keys: cache, Limiter: limiter, Catalog: catalog, Services: clients, Audit: log, Refused: refused, Logger: p.Logger,
+	g := &gateway.Gateway{Console: console, Keys: cache, Limiter: limiter, Catalog: catalog, Services: clients,
+		Audit: log, Refused: refused, Logger: p.Logger,
 		Failures: gateway.Rate{PerMinute: s.FailuresRate, Burst: s.FailureBurst}, TrustedHops: s.TrustedHops}
 
 	p.Go(background, "rate limits", limiter.Run)

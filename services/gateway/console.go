@@ -18,6 +18,7 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/quota"
 	"hub.internal/pkg/remote"
 	"hub.internal/pkg/telemetry"
 	"hub.internal/pkg/tool"
@@ -50,8 +51,8 @@ type Console struct {
 	Menus func(context.Context, Session) []web.Tab
 	// Protection refuses requests that other sites make a browser send.
 	Protection http.CrossOriginProtection
-
-	visitors visitors
+	// Visitors is what people who are not signed in share: NewVisitors.
+	Visitors *quota.Quota
 }
 
 // consoleRoute is a route with its owner.
@@ -318,10 +319,7 @@ func (k *Console) pass(ctx context.Context, g *Gateway, v *visit) error {
 		return fault.New(fault.DB, "The %s service is not known to this gateway yet.", v.route.service).After(time.Second)
 	}
 	if v.Caller.Kind == "" {
-		if err := whole(v.r); err != nil {
-			return err
-		}
-		leave, err := k.visitors.enter(v.Address)
+		leave, err := k.admit(v)
 		if err != nil {
 			return err
 		}

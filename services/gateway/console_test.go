@@ -160,7 +160,7 @@ func newHouse(t *testing.T, options ...func(*gateway.Gateway)) *house {
 		t.Fatal(err)
 	}
 	h.edge = newEdge(t, append([]func(*gateway.Gateway){func(g *gateway.Gateway) {
-		g.Console = &gateway.Console{Sessions: gateway.NewSessionCache(h.ask, h.clock.Now), Pages: pages}
+		g.Console = &gateway.Console{Sessions: gateway.NewSessionCache(h.ask, h.clock.Now), Pages: pages, Visitors: gateway.NewVisitors()}
 		client := remote.New(remote.Options{Service: "desk", Instancer: sd.FixedInstancer{strings.TrimPrefix(desk.URL, "http://")}, Keys: keys, Logger: logger, Patience: hubtest.Patience})
 		gone := remote.New(remote.Options{Service: "gone", Instancer: sd.FixedInstancer{"127.0.0.1:1"}, Keys: keys, Logger: logger, Patience: hubtest.Patience})
 		t.Cleanup(client.Close)

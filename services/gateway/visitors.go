@@ -4,64 +4,40 @@ import (
 	"bytes"
 	"io"
 	"net/http"
-	"sync"
 	"time"
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/quota"
 	"hub.internal/pkg/tool"
 )
 
 const (
-	// maxVisitors is how many requests of people who are not signed in may be under way at once, and
-	// maxVisitorsEach how many of one network. They share the way to a service with the keys and sessions
-	// that it verifies, which has HUB_SERVICE_CONCURRENCY places (256).
-	maxVisitors, maxVisitorsEach = 128, 32
+	// maxVisitors is how many requests of people who are not signed in may be under way at once, and half of it
+	// those of one network.
+	maxVisitors = 128
 	// maxVisitorForm bounds what somebody who is not signed in may send: a log-in, an unsubscription.
 	maxVisitorForm = 64 << 10
 )
 
-// visitors counts the requests of people who are not signed in. The zero value counts none yet.
-type visitors struct {
-	mu        sync.Mutex
-	all       int
-	ofNetwork map[string]int
-}
+// NewVisitors is what people who are not signed in share.
+func NewVisitors() *quota.Quota { return quota.New(maxVisitors) }
 
-// enter takes a place until leave, or refuses with E_RATE_LIMIT.
-func (v *visitors) enter(address string) (leave func(), err error) {
-	network := caller.Network(address)
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.all >= maxVisitors || v.ofNetwork[network] >= maxVisitorsEach {
+// admit takes a place for a visitor's request until leave, or refuses with E_RATE_LIMIT. What they send is read
+// before: who sends it slowly holds nothing but their own connection.
+func (k *Console) admit(v *visit) (leave func(), err error) {
+	if r := v.r; r.Body != nil && r.Body != http.NoBody {
+		form, err := tool.ReadBody(r.Body, r.ContentLength, maxVisitorForm)
+		if err != nil {
+			return nil, err
+		}
+		r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(form)), int64(len(form)), nil
+	}
+	place := k.Visitors.Open(caller.Network(v.Address))
+	if !place.TryTake(1) {
+		place.Close()
 		return nil, fault.New(fault.RateLimit, "Too many people are at this page at this moment. Try again in a few seconds.").
 			After(2 * time.Second)
 	}
-	if v.ofNetwork == nil {
-		v.ofNetwork = map[string]int{}
-	}
-	v.all++
-	v.ofNetwork[network]++
-	return func() {
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		v.all--
-		if v.ofNetwork[network]--; v.ofNetwork[network] == 0 {
-			delete(v.ofNetwork, network)
-		}
-	}, nil
-}
-
-// whole reads what a visitor sends before a place is taken for it: who sends it slowly holds nothing but
-// their own connection.
-func whole(r *http.Request) error {
-	if r.Body == nil || r.Body == http.NoBody {
-		return nil
-	}
-	b, err := tool.ReadBody(r.Body, r.ContentLength, maxVisitorForm)
-	if err != nil {
-		return err
-	}
-	r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(b)), int64(len(b)), nil
-	return nil
+	return place.Close, nil
 }

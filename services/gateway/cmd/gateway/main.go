@@ -115,7 +115,8 @@ func consoleOf(s settings, keys *caller.Keys, auth *remote.Client, logger *slog.
 	if err != nil {
 		return nil, err
 	}
-	c := &gateway.Console{Sessions: gateway.NewSessionCache(gateway.AskAuthForSession(auth), time.Now), Pages: pages, PlainCookies: s.InsecureCookies}
+	c := &gateway.Console{Sessions: gateway.NewSessionCache(gateway.AskAuthForSession(auth), time.Now), Pages: pages,
+		PlainCookies: s.InsecureCookies, Visitors: gateway.NewVisitors()}
 	if s.PublicURL != "" {
 		if err := c.Protection.AddTrustedOrigin(strings.TrimRight(s.PublicURL, "/")); err != nil {
 			return nil, fmt.Errorf("configuration: HUB_PUBLIC_URL: %w", err)

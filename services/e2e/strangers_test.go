@@ -117,7 +117,7 @@ func TestStrangersFillNothing(t *testing.T) {
 			return "GET", "/api/tools", "", []string{"Traceparent", "00-" + digits(16) + "-" + digits(8) + "-01"}
 		},
 	}
-	const each = 300
+	const each = 200
 	round := func(times int) map[string]map[int]int {
 		answers := map[string]map[int]int{}
 		var mu sync.Mutex

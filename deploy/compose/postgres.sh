@@ -10,3 +10,5 @@ SELECT format('GRANT hub_service TO %I', :'role') WHERE :'role' <> 'hub' \gexec
 SQL
 done
 psql -v ON_ERROR_STOP=1 --username "$POSTGRES_USER" --dbname "$POSTGRES_DB" -c 'CREATE DATABASE hub OWNER hub'
+# No role but the owner makes anything there, not even temporarily.
+psql -v ON_ERROR_STOP=1 --username "$POSTGRES_USER" --dbname hub -c 'REVOKE TEMPORARY ON DATABASE hub FROM PUBLIC' -c 'REVOKE CREATE ON SCHEMA public FROM PUBLIC'

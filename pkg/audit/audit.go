@@ -122,7 +122,16 @@ func clean(s string) string {
 
 func clamp(n int64) int32 { return int32(min(max(n, 0), math.MaxInt32)) }
 
-const insert = `INSERT INTO audit.calls (at, request_id, service, external_user_id, credential_id, tool, outcome, count, took_ms, input_hash, detail) `
+// insert is followed by where the rows are from. A row has the time of its entry; but, by the store's own clock, it is
+// not in the future and not further in the past than the store takes (five minutes): a process whose clock is wrong, and
+// a row that waited for a store that was away, are recorded all the same.
+const insert = `INSERT INTO audit.calls
+	(at, request_id, service, external_user_id, credential_id, tool, outcome, count, took_ms, input_hash, detail)
+	SELECT greatest(least(at, clock_timestamp()), clock_timestamp() - interval '4 minutes'),
+		request_id, service, external_user_id, credential_id, tool, outcome, count, took_ms, input_hash, detail FROM `
+
+// as names what insert selects.
+const as = ` AS r (at, request_id, service, external_user_id, credential_id, tool, outcome, count, took_ms, input_hash, detail)`
 
 // Append adds a row in the transaction of the effect that it records.
 func Append(ctx context.Context, tx postgres.Querier, e Entry) error {
@@ -130,7 +139,7 @@ func Append(ctx context.Context, tx postgres.Querier, e Entry) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, insert+`VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+	_, err = tx.Exec(ctx, insert+`(VALUES ($1::timestamptz, $2, $3, $4, $5, $6, $7, $8::int, $9::int, $10::bytea, $11::jsonb))`+as,
 		r.at, r.requestID, r.service, r.externalUser, r.credential, r.tool, r.outcome, r.count, r.tookMS, r.inputHash, r.detail)
 	return err
 }

@@ -237,7 +237,8 @@ func (l *Log) insert(ctx context.Context, g []pending) error {
 		at[i], request[i], service[i], user[i], credential[i], tool[i], outcome[i] = r.at, r.requestID, r.service, r.externalUser, r.credential, r.tool, r.outcome
 		count[i], took[i], hash[i], detail[i] = r.count, r.tookMS, r.inputHash, r.detail
 	}
-	_, err := l.pool.Exec(ctx, insert+`SELECT * FROM unnest($1::timestamptz[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::int[], $9::int[], $10::bytea[], $11::jsonb[])`,
+	_, err := l.pool.Exec(ctx, insert+`unnest($1::timestamptz[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
+		$8::int[], $9::int[], $10::bytea[], $11::jsonb[])`+as,
 		at, request, service, user, credential, tool, outcome, count, took, hash, detail)
 	return postgres.Fault(err)
 }

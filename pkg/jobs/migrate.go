@@ -18,7 +18,9 @@ import (
 const grants = `
 GRANT USAGE ON SCHEMA %[1]s TO %[2]s;
 GRANT SELECT, INSERT, UPDATE, DELETE ON %[1]s.river_job, %[1]s.river_leader, %[1]s.river_queue, %[1]s.river_notification TO %[2]s;
-GRANT USAGE ON SEQUENCE %[1]s.river_job_id_seq, %[1]s.river_notification_id_seq TO %[2]s`
+GRANT USAGE ON SEQUENCE %[1]s.river_job_id_seq, %[1]s.river_notification_id_seq TO %[2]s;
+REVOKE ALL ON FUNCTION %[1]s.river_job_state_in_bitmask(bit, %[1]s.river_job_state) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION %[1]s.river_job_state_in_bitmask(bit, %[1]s.river_job_state) TO %[2]s`
 
 // Migrate is the step of River's tables, after the service's own migrations.
 func Migrate(ctx context.Context, ownerURL, service string) error {

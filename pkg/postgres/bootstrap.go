@@ -30,9 +30,10 @@ func Schema(service string) string { return strings.ReplaceAll(service, "-", "_"
 var bootstrapSQL string
 
 // Bootstrap creates what no service may create for itself: the owner role, the
-// group role, one log-in role per service and the database. It needs a
-// superuser, is safe to repeat, and sets the passwords given (role name →
-// password), so that repeating it also rotates them.
+// group role, one log-in role per service and the database, in which no role but the
+// owner may make anything, not even temporarily. It needs a superuser, is safe to
+// repeat, and sets the passwords given (role name → password), so that repeating it
+// also rotates them.
 func Bootstrap(ctx context.Context, superuserURL, database string, passwords map[string]string) error {
 	conn, err := pgx.Connect(ctx, superuserURL)
 	if err != nil {
@@ -65,7 +66,25 @@ func Bootstrap(ctx context.Context, superuserURL, database string, passwords map
 			return fmt.Errorf("bootstrap database %s: %w", database, err)
 		}
 	}
+	if err := seal(ctx, conn.Config(), database); err != nil {
+		return fmt.Errorf("bootstrap database %s: %w", database, err)
+	}
 	return nil
+}
+
+// seal takes from PUBLIC what PostgreSQL gives it in a new database: temporary objects, which
+// shadow those that the owner's functions mean, and before PostgreSQL 15 the schema public. The
+// schema belongs to the database, so that one is entered.
+func seal(ctx context.Context, config *pgx.ConnConfig, database string) error {
+	config.Database = database
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	_, err = conn.Exec(ctx, "REVOKE TEMPORARY ON DATABASE "+pgx.Identifier{database}.Sanitize()+" FROM PUBLIC; "+
+		"REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+	return err
 }
 
 // login creates a role that may log in, or changes its password. DDL takes no

@@ -76,6 +76,9 @@ func TestBootstrapMayRunTwiceAndTogether(t *testing.T) {
 	if err := exec("hub_auth", "a", "CREATE TABLE t (a int)"); err == nil {
 		t.Error("a service's role may create tables")
 	}
+	if err := exec("hub_auth", "a", "CREATE TEMP TABLE t (a int)"); err == nil {
+		t.Error("a service's role may create temporary tables")
+	}
 	if err := exec("hub_auth", "a", "CREATE SCHEMA s"); err == nil {
 		t.Error("a service's role may create schemas")
 	}

@@ -27,6 +27,9 @@ import (
 //go:embed layout/*.html
 var layouts embed.FS
 
+// maxLogged bounds what a visitor can put into a line of the log, in bytes.
+const maxLogged = 200
+
 // maxForm bounds the body of a page's request, unless the page says otherwise.
 const maxForm = 1 << 20
 
@@ -203,7 +206,7 @@ const errorPage = "error"
 func (s *Site) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	f := faultOf(err)
 	if f.Status() >= 500 {
-		s.o.Logger.ErrorContext(r.Context(), "page failed", "request_id", caller.From(r.Context()).RequestID, "path", r.URL.Path, "error", err)
+		s.o.Logger.ErrorContext(r.Context(), "page failed", "request_id", caller.From(r.Context()).RequestID, "path", r.URL.Path[:min(len(r.URL.Path), maxLogged)], "error", err)
 	}
 	s.FailAs(w, r, f, f.Status())
 }

@@ -110,6 +110,11 @@ func (c *Console) renderLogin(w http.ResponseWriter, r *http.Request, status int
 	return c.site.Render(w, r, "login", web.Page{Title: "Sign in", Plain: true, Status: status, Data: f})
 }
 
+func (c *Console) throttledLogin(w http.ResponseWriter, r *http.Request, next, email string, f *fault.Error) error {
+	w.Header().Set("Retry-After", seconds(f.RetryAfter))
+	return c.renderLogin(w, r, http.StatusTooManyRequests, next, email, f.Message)
+}
+
 func (c *Console) loginPage(w http.ResponseWriter, r *http.Request) error {
 	to := next(r.URL.Query().Get("next"))
 	if _, signedIn := web.UserOf(r.Context()); signedIn {
@@ -124,20 +129,28 @@ func (c *Console) login(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	email, to := strings.TrimSpace(form.Get("email")), next(form.Get("next"))
-	_, secret, err := c.people.SignIn(r.Context(), email, form.Get("password"), browser(r))
+	in, err := c.people.SignIn(r.Context(), email, form.Get("password"), browser(r))
 	if err != nil {
 		f := fault.From(err)
 		switch f.Code {
 		case fault.AuthInvalid:
 			return c.renderLogin(w, r, http.StatusUnauthorized, to, email, f.Message)
 		case fault.RateLimit:
-			w.Header().Set("Retry-After", seconds(f.RetryAfter))
-			return c.renderLogin(w, r, http.StatusTooManyRequests, to, email, f.Message)
+			return c.throttledLogin(w, r, to, email, f)
 		}
 		return err
 	}
-	http.SetCookie(w, web.Cookie(r, web.SessionCookie, secret.Reveal(), 0))
+	keep(w, r, in)
 	return web.Go(w, r, to)
+}
+
+// browserCookie makes a browser known to be its user's, for longer than a session.
+const browserCookie = "browser"
+
+// keep leaves with the browser what it has got.
+func keep(w http.ResponseWriter, r *http.Request, in SignedIn) {
+	http.SetCookie(w, web.Cookie(r, web.SessionCookie, in.Secret.Reveal(), 0))
+	http.SetCookie(w, web.Cookie(r, browserCookie, in.Known.Reveal(), int(knownFor.Seconds())))
 }
 
 const flowCookie, flowLifetime = "signin", 600
@@ -172,15 +185,23 @@ func (c *Console) finish(w http.ResponseWriter, r *http.Request) error {
 	if subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(f.State)) != 1 {
 		return staleFlow()
 	}
+	worked, err := c.people.Ask(r.Context(), browser(r))
+	if fault.Is(err, fault.RateLimit) {
+		return c.throttledLogin(w, r, f.Next, "", fault.From(err))
+	}
+	if err != nil {
+		return err
+	}
 	if q.Get("error") != "" {
 		c.logger.InfoContext(r.Context(), "log-in refused by the provider", "error", bounded(q.Get("error"), 100))
 		return c.renderLogin(w, r, http.StatusUnauthorized, f.Next, "", "The log-in was cancelled, or the provider refused it.")
 	}
 	who, err := c.sso.Finish(r.Context(), f, q.Get("code"), q.Get("iss"))
 	if err == nil {
-		var secret SessionSecret
-		if _, secret, err = c.people.SignInVerified(r.Context(), who.Email, who.Name, who.Roles, browser(r)); err == nil {
-			http.SetCookie(w, web.Cookie(r, web.SessionCookie, secret.Reveal(), 0))
+		var in SignedIn
+		if in, err = c.people.SignInVerified(r.Context(), who.Email, who.Name, who.Roles, browser(r)); err == nil {
+			worked()
+			keep(w, r, in)
 			return web.Go(w, r, f.Next)
 		}
 	}
@@ -304,7 +325,7 @@ func (c *Console) changePassword(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	err = c.people.ChangePassword(r.Context(), u.Email, form.Get("old"), form.Get("new"), browser(r))
+	in, err := c.people.ChangePassword(r.Context(), u.Email, form.Get("old"), form.Get("new"), browser(r))
 	var f *fault.Error
 	switch {
 	case err == nil:
@@ -318,19 +339,14 @@ func (c *Console) changePassword(w http.ResponseWriter, r *http.Request) error {
 	default:
 		return err
 	}
-	// Every session has ended, also whoever else had the old password. This one begins anew.
-	_, secret, err := c.people.SignIn(r.Context(), u.Email, form.Get("new"), browser(r))
-	if err != nil {
-		return err
-	}
-	http.SetCookie(w, web.Cookie(r, web.SessionCookie, secret.Reveal(), 0))
+	keep(w, r, in)
 	web.Done(w, r, "Your password is changed. Other browsers are signed out.")
 	return web.Go(w, r, "/account/sessions")
 }
 
 func browser(r *http.Request) Browser {
 	u, _ := web.UserOf(r.Context())
-	return Browser{Address: web.Address(r), Agent: r.UserAgent(), Session: u.Session}
+	return Browser{Address: web.Address(r), Agent: r.UserAgent(), Session: u.Session, Known: web.ReadCookie(r, browserCookie)}
 }
 
 func seconds(d time.Duration) string {

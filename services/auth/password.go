@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/alexedwards/argon2id"
+
+	"hub.internal/pkg/fault"
 )
 
 // argonParams are OWASP's for argon2id (2024): 19 MiB, two passes. A hash under others still
@@ -18,6 +21,8 @@ var argonParams = argon2id.Params{Memory: 19 << 10, Iterations: 2, Parallelism: 
 // passwords hashes a bounded number of passwords at a time: each takes memory and a core.
 type passwords struct {
 	slots chan struct{}
+	// patience is how long one waits for its turn.
+	patience time.Duration
 	// nobody is a hash that no password has: checking it takes as long as a real one.
 	nobody string
 }
@@ -29,14 +34,21 @@ func newPasswords() (*passwords, error) {
 	if err != nil {
 		return nil, fmt.Errorf("argon2id: %w", err)
 	}
-	return &passwords{slots: make(chan struct{}, 2*runtime.GOMAXPROCS(0)), nobody: nobody}, nil
+	return &passwords{slots: make(chan struct{}, 2*runtime.GOMAXPROCS(0)), patience: hashWait, nobody: nobody}, nil
 }
 
-// wait takes a slot; a caller that leaves does not take one.
+// hashWait is how long a password waits for its turn: who waits holds a place at the gateway and here.
+const hashWait = 5 * time.Second
+
+// wait takes a slot; a caller that leaves does not take one. E_RATE_LIMIT when there is none for long.
 func (p *passwords) wait(ctx context.Context) error {
+	patience := time.NewTimer(p.patience)
+	defer patience.Stop()
 	select {
 	case p.slots <- struct{}{}:
 		return nil
+	case <-patience.C:
+		return fault.New(fault.RateLimit, "Too many people sign in at this moment. Try again in a few seconds.").After(hashWait)
 	case <-ctx.Done():
 		return ctx.Err()
 	}

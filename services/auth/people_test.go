@@ -88,11 +88,11 @@ func (h *hall) add(t *testing.T, email string, roles ...string) auth.User {
 
 func (h *hall) signIn(t *testing.T, email string) (auth.Session, string) {
 	t.Helper()
-	s, secret, err := h.SignIn(h.ctx, email, password, auth.Browser{Address: "192.0.2.1", Agent: "test"})
+	in, err := h.SignIn(h.ctx, email, password, auth.Browser{Address: "192.0.2.1", Agent: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s, secret.Reveal()
+	return in.Session, in.Secret.Reveal()
 }
 
 // code is the code of Resolve's answer; empty for a session that holds.
@@ -202,7 +202,7 @@ func TestSignInVerified(t *testing.T) {
 	h := newHall(t)
 	h.add(t, ada, "reviewer")
 	signIn := func(email string, roles ...string) error {
-		_, _, err := h.SignInVerified(h.ctx, email, " ", roles, auth.Browser{})
+		_, err := h.SignInVerified(h.ctx, email, " ", roles, auth.Browser{})
 		return err
 	}
 	if err := signIn(strings.ToLower(ada), "admin"); err != nil || h.query(t, `SELECT roles::text FROM auth.users`) != "{admin}" {
@@ -245,7 +245,7 @@ func TestRefusals(t *testing.T) {
 		"more than the longest": {"long@example.com", strings.Repeat("x", 513)}, "wrong field": {password, ""},
 	} {
 		began := time.Now()
-		_, _, err := h.SignIn(h.ctx, c.email, c.password, auth.Browser{Address: name})
+		_, err := h.SignIn(h.ctx, c.email, c.password, auth.Browser{Address: name})
 		took[name] = time.Since(began)
 		if f := fault.From(err); f.Code != fault.AuthInvalid || f.Message != "The e-mail address or the password is not right." || f.Details != nil {
 			t.Errorf("%s: %v", name, err)
@@ -340,7 +340,7 @@ func TestSessionsAreRevoked(t *testing.T) {
 	if _, err := h.SetPassword(h.ctx, ada, "another good password"); err != nil || h.code(threeSecret) != fault.AuthRevoked {
 		t.Errorf("a new password left the session: %v", err)
 	}
-	if _, _, err := h.SignIn(h.ctx, ada, password, auth.Browser{}); !fault.Is(err, fault.AuthInvalid) {
+	if _, err := h.SignIn(h.ctx, ada, password, auth.Browser{}); !fault.Is(err, fault.AuthInvalid) {
 		t.Errorf("the old password: %v", err)
 	}
 	h.query(t, `UPDATE auth.users SET disabled_at = now() WHERE email = 'bob@example.com' RETURNING ''`)
@@ -383,7 +383,7 @@ func TestChangedWhileSigningIn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, err = p.SignIn(h.ctx, ada, password, auth.Browser{})
+		_, err = p.SignIn(h.ctx, ada, password, auth.Browser{})
 		return err
 	}
 	for name, change := range map[string]func() error{
@@ -414,57 +414,6 @@ func TestChangedWhileSigningIn(t *testing.T) {
 	h.signIn(t, ada)
 }
 
-func TestThrottle(t *testing.T) {
-	t.Parallel()
-	h := newHall(t)
-	h.add(t, ada)
-	try := func(email, pass, address string) fault.Code {
-		_, _, err := h.SignIn(h.ctx, email, pass, auth.Browser{Address: address})
-		if err == nil {
-			return ""
-		}
-		f := fault.From(err)
-		if f.Code == fault.RateLimit && (f.RetryAfter <= 0 || f.RetryAfter > time.Minute) {
-			t.Errorf("retry after %v", f.RetryAfter)
-		}
-		return f.Code
-	}
-	for range auth.AccountThrottle.Burst + 2 { // what works is never counted
-		if code := try(ada, password, "a"); code != "" {
-			t.Fatal(code)
-		}
-	}
-	for _, account := range []string{ada, "nobody@example.com"} {
-		for i := range auth.AccountThrottle.Burst {
-			if code := try(account, "wrong", fmt.Sprint("b", i)); code != fault.AuthInvalid {
-				t.Fatalf("%s, try %d: %s", account, i, code)
-			}
-		}
-		if code := try(strings.ToUpper(account), "wrong", "c"); code != fault.RateLimit {
-			t.Errorf("%s, beyond the burst: %s", account, code)
-		}
-	}
-	if code := try(ada, password, "d"); code != fault.RateLimit {
-		t.Errorf("the right password, throttled: %s", code)
-	}
-	h.clock.Advance(auth.AccountThrottle.Every)
-	if code := try(ada, password, "d"); code != "" {
-		t.Errorf("after a minute: %s", code)
-	}
-	for i := range auth.AccountThrottle.Burst {
-		try(ada, "wrong", fmt.Sprint("e", i))
-	}
-	if code := try(ada, password, "f"); code != fault.RateLimit {
-		t.Errorf("the right password, throttled again: %s", code)
-	}
-	if _, err := h.SetPassword(h.ctx, strings.ToUpper(ada), "another good password"); err != nil {
-		t.Fatal(err)
-	}
-	if code := try(ada, "another good password", "f"); code != "" {
-		t.Errorf("with the password that an administrator has just given: %s", code)
-	}
-}
-
 // TestThrottleAtOnce takes from two replicas at the same time: the burst holds exactly.
 func TestThrottleAtOnce(t *testing.T) {
 	t.Parallel()
@@ -477,7 +426,7 @@ func TestThrottleAtOnce(t *testing.T) {
 		for i := range 30 {
 			wg.Go(func() {
 				// Two orders of the same two buckets: nobody may wait for the other in a circle.
-				buckets := []auth.Bucket{{Name: "address", Throttle: auth.AddressThrottle}, {Name: fmt.Sprint("account", i%2), Throttle: auth.AddressThrottle}}
+				buckets := []auth.Bucket{{Name: "address", Throttle: auth.NetworkThrottle}, {Name: fmt.Sprint("account", i%2), Throttle: auth.NetworkThrottle}}
 				if i%3 == r {
 					slices.Reverse(buckets)
 				}
@@ -496,11 +445,11 @@ func TestThrottleAtOnce(t *testing.T) {
 		}
 	}
 	wg.Wait()
-	if taken != auth.AddressThrottle.Burst || refused != 60-taken {
+	if taken != auth.NetworkThrottle.Burst || refused != 60-taken {
 		t.Errorf("%d taken, %d refused", taken, refused)
 	}
 	// Whoever is refused leaves nothing behind, whatever they typed.
-	stranger := []auth.Bucket{{Name: "account of a stranger", Throttle: auth.AccountThrottle}, {Name: "address", Throttle: auth.AddressThrottle}}
+	stranger := []auth.Bucket{{Name: "account of a stranger", Throttle: auth.AccountThrottle}, {Name: "address", Throttle: auth.NetworkThrottle}}
 	if wait, err := h.store.Take(h.ctx, h.clock.Now(), stranger); wait <= 0 || err != nil {
 		t.Errorf("%v, %v", wait, err)
 	}
@@ -514,7 +463,7 @@ func TestReap(t *testing.T) {
 	h := newHall(t)
 	h.add(t, ada)
 	h.signIn(t, ada)
-	_, _, _ = h.SignIn(h.ctx, ada, "wrong", auth.Browser{})
+	_, _ = h.SignIn(h.ctx, ada, "wrong", auth.Browser{})
 	h.clock.Advance(8 * 24 * time.Hour)
 	_, kept := h.signIn(t, ada)
 	ctx, cancel := context.WithCancel(h.ctx)
@@ -617,7 +566,7 @@ func TestLoginPage(t *testing.T) {
 	if res, _ = h.visit(t, user, "GET", "/login?next=/p/a/b", nil); res.StatusCode != 303 || res.Header.Get("Location") != "/p/a/b" {
 		t.Errorf("signed in already: %d %s", res.StatusCode, res.Header.Get("Location"))
 	}
-	for range auth.AccountThrottle.Burst + 1 {
+	for range auth.PlaceThrottle.Burst + 1 {
 		res, page = h.visit(t, visitor, "POST", "/login", url.Values{"email": {"x@example.com"}, "password": {"x"}})
 	}
 	if res.StatusCode != 429 || res.Header.Get("Retry-After") == "" || !strings.Contains(page, "Too many failed tries") {
@@ -700,13 +649,13 @@ func TestAccountPage(t *testing.T) {
 		t.Errorf("%d", res.StatusCode)
 	}
 	// Whoever found the browser open cannot try passwords there.
-	for range auth.AccountThrottle.Burst - 1 {
+	for range auth.PlaceThrottle.Burst - 1 {
 		_, _ = change("wrong wrong wrong", "a new good password")
 	}
 	if res, page = change(password, "a new good password"); res.StatusCode != 429 || res.Header.Get("Retry-After") == "" || !strings.Contains(page, "Too many failed tries") {
 		t.Errorf("throttled: %d %v", res.StatusCode, res.Header)
 	}
-	h.clock.Advance(2 * auth.AccountThrottle.Every)
+	h.clock.Advance(2 * auth.PlaceThrottle.Every)
 	res, _ = change(password, "a new good password")
 	c := cookie(res, "__Host-hub")
 	if res.StatusCode != 303 || c == nil || h.code(secret) != fault.AuthRevoked || h.code(c.Value) != "" {

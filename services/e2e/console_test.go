@@ -98,14 +98,20 @@ func TestConsole(t *testing.T) {
 		do(p, network.SetCookie, network.SetCookieParams{Name: "__Host-hub", Value: strings.Repeat("A", 43), URL: s.url, Path: "/", Secure: new(true), HTTPOnly: new(true)})
 		p.Open("/login")
 		p.signIn(ada.Email, ada.Password)
-		var held []*network.Cookie
+		held := map[string]*network.Cookie{}
 		for _, c := range do(p, network.GetCookies, network.GetCookiesParams{}).Cookies {
 			if strings.HasPrefix(c.Name, "__Host-hub") && !strings.Contains(c.Name, "flash") {
-				held = append(held, c)
+				held[c.Name] = c
 			}
 		}
-		if len(held) != 1 || held[0].Value == strings.Repeat("A", 43) || !held[0].HTTPOnly || !held[0].Secure || held[0].SameSite != network.CookieSameSiteLax || !held[0].Session || held[0].Path != "/" {
-			t.Errorf("cookies %+v", held)
+		session, known := held["__Host-hub"], held["__Host-hub-browser"]
+		if len(held) != 2 || session == nil || known == nil || session.Value == strings.Repeat("A", 43) || !session.Session || known.Session {
+			t.Fatalf("cookies %+v", held)
+		}
+		for _, c := range held {
+			if !c.HTTPOnly || !c.Secure || c.SameSite != network.CookieSameSiteLax || c.Path != "/" {
+				t.Errorf("cookie %+v", c)
+			}
 		}
 		var seen string
 		if p.Evaluate("document.cookie", &seen); seen != "" {
@@ -127,6 +133,27 @@ func TestConsole(t *testing.T) {
 		p.SeesNot(ada.Email)
 		if p.Open("/account/sessions"); p.Path() != "/login" {
 			t.Errorf("after signing out %s is served", p.URL())
+		}
+	})
+
+	t.Run("strangers", func(t *testing.T) {
+		grace := s.person("Grace Hopper", "reviewer")
+		own := s.signedIn(t, grace, "/account/sessions")
+		for range 11 {
+			if _, err := s.stranger("POST", "/login", url.Values{"email": {grace.Email}, "password": {"a wrong one, surely"}}.Encode()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		other := newPage(t, s.url)
+		other.Open("/login")
+		other.signIn(grace.Email, grace.Password)
+		if notice := other.Notice(); other.Status() != http.StatusTooManyRequests || !strings.HasPrefix(notice, "Too many failed tries. Wait for ") {
+			t.Errorf("another browser there: %d %q", other.Status(), notice)
+		}
+		own.Button("Sign out").Click()
+		own.signIn(grace.Email, grace.Password)
+		if own.Path() == "/login" {
+			t.Errorf("her own browser: %d %q", own.Status(), own.Notice())
 		}
 	})
 

@@ -21,7 +21,7 @@ import (
 type Call struct {
 	RequestID string
 	Started   time.Time
-	// Address is the client's, for the limit on failed credentials.
+	// Address is the client's; limits count its network.
 	Address    string
 	Credential Credential
 	// ExternalUserID is who the agent acts for, as it says.

@@ -19,6 +19,7 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hop"
+	"hub.internal/pkg/quota"
 	"hub.internal/pkg/remote"
 	"hub.internal/pkg/telemetry"
 	"hub.internal/pkg/tool"
@@ -51,6 +52,8 @@ type Console struct {
 	Menus func(context.Context, Session) []web.Tab
 	// Protection refuses requests that other sites make a browser send.
 	Protection http.CrossOriginProtection
+	// Visitors is what people who are not signed in share: NewVisitors.
+	Visitors *quota.Quota
 }
 
 // consoleRoute is a route with its owner.
@@ -317,6 +320,11 @@ func (k *Console) pass(ctx context.Context, g *Gateway, v *visit) error {
 		return fault.New(fault.DB, "The %s service is not known to this gateway yet.", v.route.service).After(time.Second)
 	}
 	if v.Caller.Kind == "" {
+		leave, err := k.admit(v)
+		if err != nil {
+			return err
+		}
+		defer leave()
 		v.Caller = caller.Caller{Kind: caller.Visitor, Service: "console", RequestID: v.RequestID}
 	}
 	prepare := func(h http.Header) {
@@ -405,7 +413,7 @@ func (k *Console) fail(g *Gateway, v *visit, err error) {
 		status = http.StatusMethodNotAllowed
 	}
 	if f.Status() >= 500 {
-		g.Logger.ErrorContext(v.r.Context(), "page failed", "request_id", v.RequestID, "path", v.r.URL.Path, "error", err)
+		g.Logger.ErrorContext(v.r.Context(), "page failed", "request_id", v.RequestID, "path", printable(v.r.URL.Path), "error", err)
 	}
 	v.w.Header().Add("Vary", "Accept")
 	reads := v.r.Method == http.MethodGet || v.r.Method == http.MethodHead

@@ -59,6 +59,8 @@ type house struct {
 	ended   map[string]bool
 	authOut bool
 	reached []saw
+	// waits, when set, is what the page /login/waits waits for.
+	waits chan struct{}
 }
 
 func (h *house) ask(_ context.Context, secret string) (gateway.Session, error) {
@@ -139,6 +141,8 @@ func newHouse(t *testing.T, options ...func(*gateway.Gateway)) *house {
 			panic(http.ErrAbortHandler)
 		case "/logout":
 			http.SetCookie(w, web.Cookie(r, web.SessionCookie, "", -1))
+		case "/login/waits":
+			<-h.waits
 		}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = io.WriteString(w, "<p>a page of "+r.URL.Path)
@@ -156,7 +160,7 @@ func newHouse(t *testing.T, options ...func(*gateway.Gateway)) *house {
 		t.Fatal(err)
 	}
 	h.edge = newEdge(t, append([]func(*gateway.Gateway){func(g *gateway.Gateway) {
-		g.Console = &gateway.Console{Sessions: gateway.NewSessionCache(h.ask, h.clock.Now), Pages: pages}
+		g.Console = &gateway.Console{Sessions: gateway.NewSessionCache(h.ask, h.clock.Now), Pages: pages, Visitors: gateway.NewVisitors()}
 		client := remote.New(remote.Options{Service: "desk", Instancer: sd.FixedInstancer{strings.TrimPrefix(desk.URL, "http://")}, Keys: keys, Logger: logger, Patience: hubtest.Patience})
 		gone := remote.New(remote.Options{Service: "gone", Instancer: sd.FixedInstancer{"127.0.0.1:1"}, Keys: keys, Logger: logger, Patience: hubtest.Patience})
 		t.Cleanup(client.Close)

@@ -87,10 +87,10 @@ func (k APIKey) buckets(c caller.Caller) []Bucket {
 	}
 }
 
-// countFailure counts a failed credential against its client address, and refuses
-// with E_RATE_LIMIT when there were too many: guessing is bounded, and so is the load
-// that it makes. Calls with a good key never count here.
+// countFailure counts a failed credential against its client's network, and refuses
+// with E_RATE_LIMIT when there were too many: guessing is bounded. Calls with a good key
+// never count here, so a key is looked up before its network is.
 func (g *Gateway) countFailure(ctx context.Context, address string) error {
-	d := g.Limiter.Take(ctx, []Bucket{{Scope: "address", Key: "rl:{failed}:" + address, Rate: g.Failures}})
+	d := g.Limiter.Take(ctx, []Bucket{{Scope: "address", Key: "rl:{failed}:" + caller.Network(address), Rate: g.Failures}})
 	return d.Refusal()
 }

@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/propagation"
 
+	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hop"
 	"hub.internal/pkg/schema"
@@ -124,12 +125,16 @@ func (g *Gateway) newCall(r *http.Request) *Call {
 	}
 }
 
-// clientAddress is the peer's, or what the last trusted proxy says of it.
+// clientAddress is the peer's, or what the outermost trusted proxy says of its own peer: each
+// proxy appends to X-Forwarded-For, so what a client has put there itself is further left and
+// is not looked at. A header that is too short or holds no address says nothing.
 func (g *Gateway) clientAddress(r *http.Request) string {
 	if g.TrustedHops > 0 {
 		hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 		if i := len(hops) - g.TrustedHops; i >= 0 {
-			return strings.TrimSpace(hops[i])
+			if address, ok := caller.ParseAddress(hops[i]); ok {
+				return address.String()
+			}
 		}
 	}
 	host, _, err := net.SplitHostPort(r.RemoteAddr)

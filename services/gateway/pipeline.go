@@ -24,8 +24,10 @@ type Gateway struct {
 	Catalog  *Catalog
 	Services Services
 	Audit    Recorder
-	Logger   *slog.Logger
-	// Failures is the limit on failed credentials of one client address.
+	// Refused counts the refusals of those whom no limit is charged for; nil records each.
+	Refused *audit.Tally
+	Logger  *slog.Logger
+	// Failures is the limit on failed credentials of one client's network.
 	Failures Rate
 	// Console is the part for people; nil serves none.
 	Console *Console
@@ -96,14 +98,22 @@ func (g *Gateway) observe(next endpoint.Endpoint) endpoint.Endpoint {
 }
 
 // record keeps what was refused here, or got no answer from its owner; what a service
-// has answered is in that service's own rows.
+// has answered is in that service's own rows. A call that was charged to no limit, because
+// it was refused before or by it, can be made without end: those are counted.
 func (g *Gateway) record(next endpoint.Endpoint) endpoint.Endpoint {
 	return func(ctx context.Context, request any) (any, error) {
 		response, err := next(ctx, request)
 		if c := request.(*Call); err != nil && (c.Input == nil || remote.Unanswered(err)) {
-			who := c.Caller
-			who.RequestID = c.RequestID
-			g.Audit.Queue(audit.Entry{At: c.Started, Caller: who, Tool: c.Tool, Outcome: audit.Outcome(err), Took: time.Since(c.Started)})
+			e := audit.Entry{At: c.Started, Caller: c.Caller, Tool: c.Tool, Outcome: audit.Outcome(err), Took: time.Since(c.Started)}
+			e.Caller.RequestID = c.RequestID
+			from := c.Key.ID
+			if from == "" {
+				from, e.Detail = caller.Network(c.Address), map[string]string{"address": c.Address}
+			}
+			charged := len(c.Limits.States) > 0 && c.Limits.Refused == ""
+			if charged || !g.Refused.Counted(from, e) {
+				g.Audit.Queue(e)
+			}
 		}
 		return response, err
 	}

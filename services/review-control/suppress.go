@@ -230,7 +230,7 @@ func (s *Service) Unsubscription(ctx context.Context, token string) (email strin
 }
 
 // Unsubscribe puts the address that a mail's link is for on the suppression list; doing it
-// again changes nothing. E_NOT_FOUND for a token that no mail has.
+// again stores nothing. E_NOT_FOUND for a token that no mail has.
 func (s *Service) Unsubscribe(ctx context.Context, token string) (email string, err error) {
 	id, t, err := s.ofToken(ctx, token)
 	if err != nil {

@@ -19,8 +19,9 @@ func sessionFields(s *auth.Session) []any {
 	return []any{&s.ID, &s.UserID, &s.Method, &s.Address, &s.Agent, &s.CreatedAt, &s.LastSeen, &s.ExpiresAt, &s.RevokedAt}
 }
 
-// AddSession commits a new session of u and the end of the one that it replaces, if any.
-func (s *Store) AddSession(ctx context.Context, n auth.Session, h auth.Hash, u auth.User, replaces string, e audit.Entry) error {
+// AddSession commits a new session of u, the end of the one that it replaces, if any, and that its browser is known.
+func (s *Store) AddSession(ctx context.Context, n auth.Session, h auth.Hash, u auth.User, replaces string, k auth.Known,
+	e audit.Entry) error {
 	return s.atomically(ctx, func(tx pgx.Tx) error {
 		// The user's lock settles the race with a change that ends all sessions: it finds this
 		// one, or this one finds the change.
@@ -40,8 +41,34 @@ func (s *Store) AddSession(ctx context.Context, n auth.Session, h auth.Hash, u a
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, n.ID, h[:], n.UserID, n.Method, n.Address, n.Agent, n.CreatedAt, n.LastSeen, n.ExpiresAt); err != nil {
 			return err
 		}
+		if err := addBrowser(ctx, tx, n, k); err != nil {
+			return err
+		}
 		return audit.Append(ctx, tx, e)
 	})
+}
+
+// addBrowser makes the browser of a session known, in the place of what it was known by, and forgets those of the user
+// that are one too many. The user is locked.
+func addBrowser(ctx context.Context, tx pgx.Tx, n auth.Session, k auth.Known) error {
+	if _, err := tx.Exec(ctx, `DELETE FROM auth.browsers WHERE user_id = $1 AND hash IN (
+		(SELECT hash FROM auth.browsers WHERE user_id = $1 AND hash <> $2 ORDER BY created_at DESC, hash OFFSET $3 - 1)
+		UNION ALL SELECT $2::bytea)`, n.UserID, k.Replaces[:], auth.KnownBrowsers); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, `INSERT INTO auth.browsers (hash, user_id, created_at, expires_at) VALUES ($1, $2, $3, $4)`,
+		k.Hash[:], n.UserID, n.CreatedAt, k.ExpiresAt)
+	return err
+}
+
+// KnownBrowser returns the address of the user whose browser it is known to be.
+func (s *Store) KnownBrowser(ctx context.Context, h auth.Hash, now time.Time) (email string, known bool, err error) {
+	err = s.pool.QueryRow(ctx, `SELECT u.email FROM auth.browsers b JOIN auth.users u ON u.id = b.user_id
+		WHERE b.hash = $1 AND b.expires_at > $2`, h[:], now).Scan(&email)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", false, nil
+	}
+	return email, err == nil, explain(err)
 }
 
 // FindSession returns a session with its user.
@@ -90,13 +117,18 @@ func (s *Store) Sessions(ctx context.Context, userID string, now time.Time) ([]a
 	return all, explain(err)
 }
 
-// Reap deletes sessions that were over before a moment, and throttles that have been full since.
-func (s *Store) Reap(ctx context.Context, before time.Time) error {
-	if _, err := s.pool.Exec(ctx, `DELETE FROM auth.sessions WHERE expires_at < $1`, before); err != nil {
-		return explain(err)
+// Reap deletes sessions that were over before a moment, and what means nothing any more by now.
+func (s *Store) Reap(ctx context.Context, before, now time.Time) error {
+	for sql, at := range map[string]time.Time{
+		`DELETE FROM auth.sessions WHERE expires_at < $1`:  before,
+		`DELETE FROM auth.browsers WHERE expires_at <= $1`: now,
+		`DELETE FROM auth.throttles WHERE full_at <= $1`:   now,
+	} {
+		if _, err := s.pool.Exec(ctx, sql, at); err != nil {
+			return explain(err)
+		}
 	}
-	_, err := s.pool.Exec(ctx, `DELETE FROM auth.throttles WHERE full_at < $1`, before)
-	return explain(err)
+	return nil
 }
 
 // errThrottled leaves Take's transaction without a trace: whoever types names at random must
@@ -162,9 +194,9 @@ func (s *Store) Return(ctx context.Context, buckets []auth.Bucket) error {
 	})
 }
 
-// Refill makes a bucket full.
+// Refill makes a bucket full, and those whose name begins with its name and a space.
 func (s *Store) Refill(ctx context.Context, b auth.Bucket) error {
-	_, err := s.pool.Exec(ctx, `DELETE FROM auth.throttles WHERE bucket = $1`, b.Name)
+	_, err := s.pool.Exec(ctx, `DELETE FROM auth.throttles WHERE bucket = $1 OR bucket > $1 || ' ' AND bucket < $1 || '!'`, b.Name)
 	return explain(err)
 }
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/fault"
@@ -39,7 +38,7 @@ func New(pool *postgres.Pool) *Store { return &Store{pool: pool} }
 // Ready tells whether the store can be reached and auth's tables are there.
 func (s *Store) Ready(ctx context.Context) error {
 	return s.ready.Ask(func() error {
-		_, err := s.pool.Exec(ctx, `SELECT FROM auth.api_keys LIMIT 0`)
+		_, err := s.pool.Exec(ctx, `SELECT FROM auth.api_keys, auth.browsers LIMIT 0`)
 		return explain(err)
 	})
 }
@@ -71,8 +70,7 @@ func one(ctx context.Context, q postgres.Querier, id, sql string) (auth.Key, err
 		return auth.Key{}, err
 	}
 	k, err := pgx.CollectExactlyOneRow(rows, key)
-	var pg *pgconn.PgError
-	if errors.Is(err, pgx.ErrNoRows) || errors.As(err, &pg) && pg.Code == "22021" { // not UTF-8, so not an id
+	if errors.Is(err, pgx.ErrNoRows) || notText(err) {
 		return auth.Key{}, fault.New(fault.NotFound, "There is no API key with the id %q.", id)
 	}
 	return k.Key, err

@@ -58,11 +58,16 @@ func userByEmail(ctx context.Context, q postgres.Querier, email, lock string) (a
 		return auth.User{}, err
 	}
 	u, err := pgx.CollectExactlyOneRow(rows, user)
-	var pg *pgconn.PgError
-	if errors.Is(err, pgx.ErrNoRows) || errors.As(err, &pg) && pg.Code == "22021" { // not UTF-8, so no address
+	if errors.Is(err, pgx.ErrNoRows) || notText(err) {
 		return auth.User{}, fault.New(fault.NotFound, "There is no user with the address %q.", email)
 	}
 	return u, err
+}
+
+// notText tells that a parameter is not UTF-8, so no id and no address.
+func notText(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == "22021"
 }
 
 // Users lists all users by address.
@@ -92,6 +97,9 @@ func (s *Store) ChangeUser(ctx context.Context, email string, decide func(auth.U
 		}
 		if endSessions {
 			if _, err := tx.Exec(ctx, `UPDATE auth.sessions SET revoked_at = $2 WHERE user_id = $1 AND revoked_at IS NULL`, u.ID, e.At); err != nil {
+				return err
+			}
+			if _, err := tx.Exec(ctx, `DELETE FROM auth.browsers WHERE user_id = $1`, u.ID); err != nil {
 				return err
 			}
 		}

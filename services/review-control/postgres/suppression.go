@@ -72,14 +72,14 @@ func suppress(ctx context.Context, q postgres.Querier, list []reviewcontrol.Supp
 	return int(tag.RowsAffected()), err
 }
 
-// Suppress adds an address to the list, unless it is there.
+// Suppress adds an address to the list. One that is there already is left as it is, and nothing is
+// stored, no audit entry either: a link to unsubscribe may be followed without end, by anybody.
 func (s *Store) Suppress(ctx context.Context, x reviewcontrol.Suppression, entry audit.Entry) (added bool, err error) {
 	err = s.atomically(ctx, func(tx pgx.Tx) error {
 		n, err := suppress(ctx, tx, []reviewcontrol.Suppression{x}, x.Source, x.By, x.At, nil)
-		if err != nil {
+		if added = n == 1; err != nil || !added {
 			return err
 		}
-		added = n == 1
 		return audit.Append(ctx, tx, entry)
 	})
 	return added && err == nil, err

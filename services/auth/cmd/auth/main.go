@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/config"
 	"hub.internal/pkg/service"
@@ -52,7 +53,8 @@ func build(h *service.Host, s settings) error {
 		return fmt.Errorf("configuration: %w", err)
 	}
 	store := postgres.New(h.Store())
-	people, err := auth.NewPeople(auth.PeopleConfig{Store: store, Now: time.Now, Logger: h.Logger()})
+	refused := audit.NewTally(h.Audit(), "session.refused")
+	people, err := auth.NewPeople(auth.PeopleConfig{Store: store, Refused: refused, Now: time.Now, Logger: h.Logger()})
 	if err != nil {
 		return err
 	}
@@ -67,5 +69,6 @@ func build(h *service.Host, s settings) error {
 	h.Pages(console)
 	h.Go("peppers", svc.CheckPeppers)
 	h.Go("old sessions", people.Reap)
+	h.Go("refused log-ins", refused.Run)
 	return nil
 }

@@ -20,7 +20,7 @@ func (x *terminal) signIn(t *testing.T, email, password string) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, err = people.SignIn(t.Context(), email, password, auth.Browser{Address: "test"})
+	_, err = people.SignIn(t.Context(), email, password, auth.Browser{Address: "test"})
 	return err
 }
 

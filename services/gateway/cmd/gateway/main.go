@@ -87,10 +87,13 @@ func serve(ctx context.Context, environ []string) error {
 	if err != nil {
 		return err
 	}
-	g := &gateway.Gateway{Console: console, Keys: cache, Limiter: limiter, Catalog: catalog, Services: clients, Audit: log, Logger: p.Logger,
+	refused := audit.NewTally(log, "calls.refused")
+	g := &gateway.Gateway{Console: console, Keys: cache, Limiter: limiter, Catalog: catalog, Services: clients,
+		Audit: log, Refused: refused, Logger: p.Logger,
 		Failures: gateway.Rate{PerMinute: s.FailuresRate, Burst: s.FailureBurst}, TrustedHops: s.TrustedHops}
 
 	p.Go(background, "rate limits", limiter.Run)
+	p.Go(background, "refused calls", refused.Run)
 	p.Go(background, "key notices", func(ctx context.Context) error {
 		return shared.Subscribe(ctx, p.Logger, cache.Forget, cache.ForgetAll)
 	})
@@ -112,7 +115,8 @@ func consoleOf(s settings, keys *caller.Keys, auth *remote.Client, logger *slog.
 	if err != nil {
 		return nil, err
 	}
-	c := &gateway.Console{Sessions: gateway.NewSessionCache(gateway.AskAuthForSession(auth), time.Now), Pages: pages, PlainCookies: s.InsecureCookies}
+	c := &gateway.Console{Sessions: gateway.NewSessionCache(gateway.AskAuthForSession(auth), time.Now), Pages: pages,
+		PlainCookies: s.InsecureCookies, Visitors: gateway.NewVisitors()}
 	if s.PublicURL != "" {
 		if err := c.Protection.AddTrustedOrigin(strings.TrimRight(s.PublicURL, "/")); err != nil {
 			return nil, fmt.Errorf("configuration: HUB_PUBLIC_URL: %w", err)

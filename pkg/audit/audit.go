@@ -1,7 +1,8 @@
 // Package audit is the append-only log of calls: who called what, with which
 // outcome. A row joins the transaction of its effect (Append), is awaited before an
-// answer leaves (Log.Write), or is queued (Log.Queue). It refuses to read, change
-// or delete rows: no service's role may do that, and triggers hold the owner to it.
+// answer leaves (Log.Write), is queued (Log.Queue), or is counted with others (Tally). It
+// refuses to read, change or delete rows: no service's role may do that, and triggers hold
+// the owner to it.
 package audit
 
 import (

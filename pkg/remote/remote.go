@@ -356,11 +356,11 @@ func (c *Client) request(ctx context.Context, addr string, r Request) (*http.Req
 		return nil, fmt.Errorf("remote %s: %w", c.service, err)
 	}
 	h := req.Header
+	h.Set("Content-Type", "application/json")
+	setDeadline(ctx, h)
 	if err := c.keys.Present(ctx, h, c.service, r.Show); err != nil {
 		return nil, fmt.Errorf("remote %s: %w", c.service, err)
 	}
-	h.Set("Content-Type", "application/json")
-	setDeadline(ctx, h)
 	if r.IdempotencyKey != "" {
 		h.Set(tool.KeyHeader, r.IdempotencyKey)
 	}

@@ -136,7 +136,7 @@ func (g *Gateway) capBody(next endpoint.Endpoint) endpoint.Endpoint {
 
 func (g *Gateway) authenticate(next endpoint.Endpoint) endpoint.Endpoint {
 	return stage(func(ctx context.Context, c *Call) (context.Context, error) {
-		key, err := g.verify(caller.With(ctx, caller.Caller{RequestID: c.RequestID}), c.Credential)
+		key, err := g.verify(ctx, c.Credential)
 		if err != nil {
 			if code := fault.From(err).Code; code == fault.AuthInvalid || code == fault.AuthRevoked {
 				if limited := g.countFailure(ctx, c.Address); limited != nil {

@@ -1,12 +1,9 @@
 package query
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
@@ -17,7 +14,7 @@ import (
 // StatementReader runs one statement that the guard accepted on a read-only session of
 // the source, limited in time. Its errors are faults: E_DB_TIMEOUT, E_DB, and
 // E_VALIDATION for what the server refuses. When it returns, nothing of the statement
-// runs any more, or it has been killed.
+// runs any more, or it has been killed; the statement's turn tells which.
 type StatementReader interface {
 	ReadStatement(ctx context.Context, s Statement, to RowWriter) error
 }
@@ -27,15 +24,34 @@ type Statement struct {
 	Text string
 	// Most is how many rows the text itself yields at most; 0 when that is not known.
 	Most int
+	// Turn is told of the statement's end on the server; nil when nobody waits for it.
+	Turn Turn
 }
 
-// RowWriter takes what a statement answers.
+// Turn is a statement's place among those that may run at once.
+type Turn interface {
+	// Overdue says that the statement has been killed and runs on. It comes at most once.
+	Overdue()
+	// End says that nothing of the statement runs on the server any more. It comes once,
+	// as ReadStatement returns or later.
+	End()
+}
+
+// RowWriter takes what a statement answers. It is not used after ReadStatement has
+// returned.
 type RowWriter interface {
+	// Arrived tells that n more bytes of the answer have come from the server, before
+	// anything is made of them; false ends the reading.
+	Arrived(n int) (more bool)
 	// Columns comes first, once.
 	Columns([]ResultColumn)
-	// Row takes a row as a JSON array, which it does not keep; false ends the reading.
-	Row(array []byte) (more bool)
+	// Row takes a row; false ends the reading.
+	Row(RowEncoder) (more bool)
 }
+
+// A RowEncoder appends a row as a JSON array. It gives up, and returns false, when the
+// result would be longer than most bytes.
+type RowEncoder func(to []byte, most int) (_ []byte, whole bool)
 
 // ResultColumn is a column of an answer, named and typed as the server does.
 type ResultColumn struct {
@@ -91,6 +107,7 @@ type statements struct {
 	rowLimit  int
 	byteLimit int
 	turns     *bulkhead
+	memory    *memory
 	now       func() time.Time
 	answers   sync.Pool // *sqlAnswer
 }
@@ -110,7 +127,7 @@ func newStatements(c Config) *statements {
 		l.Wait = defaultWait
 	}
 	return &statements{reader: c.Reader, audit: c.Audit, rowLimit: c.MaxRowLimit, byteLimit: l.ResultBytes, now: c.Now,
-		turns: newBulkhead(l.Concurrent, l.PerKey, l.Wait), answers: sync.Pool{New: func() any { return &sqlAnswer{} }}}
+		turns: newBulkhead(l.Concurrent, l.PerKey, l.Wait), memory: newMemory(l.ResultBytes), answers: sync.Pool{New: func() any { return &sqlAnswer{} }}}
 }
 
 // ReadSQLIn is the input of execute_read_sql.
@@ -132,21 +149,30 @@ func (o ReadSQLOut) JSON() []byte { return o.data }
 func (o ReadSQLOut) Count() int { return o.rows }
 
 // ExecuteReadSQL runs one reading statement of the caller's. Whatever comes of it, its
-// audit row is committed first; without the row there is no answer.
+// audit row is committed first; without the row there is no answer. ctx is the request's:
+// a large answer counts among those that are in memory until ctx ends.
 func (s *Service) ExecuteReadSQL(ctx context.Context, in ReadSQLIn) (ReadSQLOut, error) {
 	return s.statements.execute(ctx, in)
 }
 
 func (s *statements) execute(ctx context.Context, in ReadSQLIn) (ReadSQLOut, error) {
-	record := SQLRecord{Input: in, At: s.now()}
+	record, key := SQLRecord{Input: in, At: s.now()}, sqlKey(ctx)
 	answer := s.answers.Get().(*sqlAnswer)
 	defer s.release(answer)
-	answer.begin(int(min(in.Limit, int64(s.rowLimit))), s.byteLimit)
+	memory := &loan{of: s.memory, key: key}
+	answer.begin(int(min(in.Limit, int64(s.rowLimit))), s.byteLimit, memory)
 
-	record.Err = s.run(ctx, in.SQL, answer)
-	if record.Err == nil {
-		answer.end()
+	var data []byte
+	if record.Err = s.run(ctx, key, in.SQL, answer); record.Err == nil {
+		data = answer.end()
 		record.Columns, record.RowCount, record.Truncated = answer.names(), answer.rows, answer.truncated
+	}
+	memory.shrink(cap(data))
+	// The answer is written after this call; the request ends when it has been.
+	if memory.taken > 0 && ctx.Done() != nil {
+		context.AfterFunc(ctx, memory.end)
+	} else {
+		defer memory.end()
 	}
 	record.Took = s.now().Sub(record.At)
 	// A caller who has gone away is in the log as well.
@@ -162,11 +188,11 @@ func (s *statements) execute(ctx context.Context, in ReadSQLIn) (ReadSQLOut, err
 	if record.Err != nil {
 		return ReadSQLOut{}, record.Err
 	}
-	return ReadSQLOut{data: bytes.Clone(answer.json), rows: answer.rows}, nil
+	return ReadSQLOut{data: data, rows: answer.rows}, nil
 }
 
 // run judges the statement, waits for its turn and reads its rows.
-func (s *statements) run(ctx context.Context, text string, answer *sqlAnswer) error {
+func (s *statements) run(ctx context.Context, key, text string, answer *sqlAnswer) error {
 	accepted, err := sqlguard.Parse(text)
 	var refusal *sqlguard.Refusal
 	if errors.As(err, &refusal) {
@@ -175,92 +201,28 @@ func (s *statements) run(ctx context.Context, text string, answer *sqlAnswer) er
 	if err != nil {
 		return err
 	}
-	key := sqlKey(ctx)
-	if err := s.turns.enter(ctx, key); err != nil {
+	turn, err := s.turns.enter(ctx, key)
+	if err != nil {
 		if ctx.Err() != nil {
 			return fault.New(fault.DB, "The caller went away before the statement's turn came.").Because(err)
 		}
 		return err
 	}
-	defer s.turns.leave(key)
 	// One row more than the limit tells whether the answer is cut.
-	st := Statement{Text: accepted.Capped(answer.limit + 1)}
+	st := Statement{Text: accepted.Capped(answer.limit + 1), Turn: turn}
 	if st.Text != text {
 		st.Most = answer.limit + 1
 	}
-	return s.reader.ReadStatement(ctx, st, answer)
+	if err := s.reader.ReadStatement(ctx, st, answer); err != nil {
+		return err
+	}
+	return answer.refused
 }
 
 func (s *statements) release(a *sqlAnswer) {
 	if cap(a.json) > keptBuffer {
 		a.json = nil
 	}
-	a.columns = nil
+	a.columns, a.memory = nil, nil
 	s.answers.Put(a)
-}
-
-// sqlAnswer is an answer in the making. It implements RowWriter.
-type sqlAnswer struct {
-	limit, bytes  int
-	columns       []ResultColumn
-	json          []byte
-	rows          int
-	truncated     bool
-	truncatedHere string // what cut the answer, other than the row limit
-}
-
-// tailSize is more than end appends.
-const tailSize = 128
-
-func (a *sqlAnswer) begin(limit, bytes int) {
-	*a = sqlAnswer{limit: limit, bytes: bytes, json: a.json[:0]}
-}
-
-// Columns implements RowWriter.
-func (a *sqlAnswer) Columns(columns []ResultColumn) {
-	a.columns = columns
-	a.json = append(a.json, `{"columns":`...)
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	// Strings always encode.
-	_ = e.Encode(columns)
-	a.json = append(append(a.json, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...), `,"rows":[`...)
-}
-
-// Row implements RowWriter.
-func (a *sqlAnswer) Row(array []byte) bool {
-	switch {
-	case a.rows == a.limit:
-		a.truncated = true
-		return false
-	case len(a.json)+len(array)+tailSize > a.bytes:
-		a.truncated, a.truncatedHere = true, "bytes"
-		return false
-	}
-	if a.rows > 0 {
-		a.json = append(a.json, ',')
-	}
-	a.json = append(a.json, array...)
-	a.rows++
-	return true
-}
-
-// end completes the document.
-func (a *sqlAnswer) end() {
-	a.json = strconv.AppendInt(append(a.json, `],"row_count":`...), int64(a.rows), 10)
-	a.json = strconv.AppendBool(append(a.json, `,"truncated":`...), a.truncated)
-	a.json = strconv.AppendInt(append(a.json, `,"row_limit":`...), int64(a.limit), 10)
-	if a.truncatedHere != "" {
-		a.json = append(append(append(a.json, `,"truncated_by":"`...), a.truncatedHere...), '"')
-	}
-	a.json = append(a.json, '}')
-}
-
-func (a *sqlAnswer) names() []string {
-	names := make([]string, len(a.columns))
-	for i, c := range a.columns {
-		names[i] = c.Name
-	}
-	return names
 }

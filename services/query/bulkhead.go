@@ -186,7 +186,7 @@ func busy() error {
 }
 
 func overdue() error {
-	return fault.New(fault.RateLimit, "A statement of this key was stopped, but the source database has not been able to end it yet; until it has, no other runs. "+
-		"Write it cheaper before you send it again: shorter texts, fewer rows, filters on indexed columns.").
+	return fault.New(fault.RateLimit, "A statement of this key was stopped, but the source database has not been able to end it yet; "+
+		"until it has, no other runs. Write it cheaper before you send it again: shorter texts, fewer rows, filters on indexed columns.").
 		With(map[string]any{"scope": "source", "retryAfter": int(overdueRetry.Seconds())}).After(overdueRetry)
 }

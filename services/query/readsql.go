@@ -86,7 +86,14 @@ type SQLLimits struct {
 	Concurrent, PerKey int
 	// Wait is how long a statement waits for its turn; 2 s.
 	Wait time.Duration
+	// TmpBytes (HUB_SQL_TMP_BYTES) is what the reader lets a statement have of the server's
+	// temporary space; DefaultTmpBytes. It is told to callers.
+	TmpBytes int64
 }
+
+// DefaultTmpBytes is enough to group or sort some million rows, and eight times of it no harm
+// to a disk.
+const DefaultTmpBytes = 512 << 20
 
 const (
 	defaultResultBytes = 16 << 20
@@ -106,6 +113,7 @@ type statements struct {
 	audit     SQLAudit
 	rowLimit  int
 	byteLimit int
+	tmpLimit  int64
 	turns     *bulkhead
 	memory    *memory
 	now       func() time.Time
@@ -126,8 +134,12 @@ func newStatements(c Config) *statements {
 	if l.Wait <= 0 {
 		l.Wait = defaultWait
 	}
-	return &statements{reader: c.Reader, audit: c.Audit, rowLimit: c.MaxRowLimit, byteLimit: l.ResultBytes, now: c.Now,
-		turns: newBulkhead(l.Concurrent, l.PerKey, l.Wait), memory: newMemory(l.ResultBytes), answers: sync.Pool{New: func() any { return &sqlAnswer{} }}}
+	if l.TmpBytes <= 0 {
+		l.TmpBytes = DefaultTmpBytes
+	}
+	return &statements{reader: c.Reader, audit: c.Audit, rowLimit: c.MaxRowLimit, byteLimit: l.ResultBytes, tmpLimit: l.TmpBytes, now: c.Now,
+		turns: newBulkhead(l.Concurrent, l.PerKey, l.Wait), memory: newMemory(l.ResultBytes),
+		answers: sync.Pool{New: func() any { return &sqlAnswer{} }}}
 }
 
 // ReadSQLIn is the input of execute_read_sql.

@@ -107,7 +107,8 @@ func (a *sqlAnswer) fits() bool {
 	if a.memory.grow(cap(a.json) + 2*a.arrivedOfRow) {
 		return true
 	}
-	return a.refuse(fault.New(fault.RateLimit, "There are too many large answers at once. Try again in a second, or ask for less: fewer rows, fewer or shorter columns.").
+	return a.refuse(fault.New(fault.RateLimit, "There are too many large answers at once. "+
+		"Try again in a second, or ask for less: fewer rows, fewer or shorter columns.").
 		With(map[string]any{"scope": "source", "retryAfter": 1}).After(time.Second))
 }
 

@@ -59,8 +59,10 @@ var columnKinds = map[string]columnKind{
 	"BIT":     {"bit", appendBits, nil},
 	"DECIMAL": {"decimal", appendText, nil}, "DATE": {"date", appendText, nil}, "TIME": {"time", appendText, nil},
 	"DATETIME": {"datetime", appendDateTime, nil}, "TIMESTAMP": {"timestamp", appendDateTime, nil},
-	"CHAR": {"char", appendText, sizeOfText}, "VARCHAR": {"varchar", appendText, sizeOfText}, "ENUM": {"enum", appendText, sizeOfText}, "SET": {"set", appendText, sizeOfText},
-	"TINYTEXT": {"tinytext", appendText, sizeOfText}, "TEXT": {"text", appendText, sizeOfText}, "MEDIUMTEXT": {"mediumtext", appendText, sizeOfText}, "LONGTEXT": {"longtext", appendText, sizeOfText},
+	"CHAR": {"char", appendText, sizeOfText}, "VARCHAR": {"varchar", appendText, sizeOfText},
+	"ENUM": {"enum", appendText, sizeOfText}, "SET": {"set", appendText, sizeOfText},
+	"TINYTEXT": {"tinytext", appendText, sizeOfText}, "TEXT": {"text", appendText, sizeOfText},
+	"MEDIUMTEXT": {"mediumtext", appendText, sizeOfText}, "LONGTEXT": {"longtext", appendText, sizeOfText},
 	"JSON": {"json", appendJSON, sizeOfJSON}, "NULL": {"null", appendText, sizeOfText},
 }
 

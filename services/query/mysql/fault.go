@@ -97,7 +97,8 @@ func unavailable(err error) *fault.Error {
 
 // tooLarge is the fault of a fixed statement that answers more than fixedBytes.
 func tooLarge(err error) error {
-	return fault.New(fault.Validation, "The source database answers more than the %d MiB that this tool reads: ask for less, with a smaller limit or for one record.", fixedBytes>>20).Because(err)
+	return fault.New(fault.Validation, "The source database answers more than the %d MiB that this tool reads: "+
+		"ask for less, with a smaller limit or for one record.", fixedBytes>>20).Because(err)
 }
 
 // named finds the table in "Table 'db.campaign' doesn't exist" and in "… denied to

@@ -58,11 +58,13 @@ type doubt struct {
 
 func newOverruns(db *sql.DB, logger *slog.Logger) *overruns {
 	meter := otel.Meter("hub.internal/services/query/mysql")
-	now, err := meter.Int64UpDownCounter("hub.sql.runaway", metric.WithDescription("Statements of callers that run on the source now, although they were killed a second ago and more."))
+	now, err := meter.Int64UpDownCounter("hub.sql.runaway",
+		metric.WithDescription("Statements of callers that run on the source now, although they were killed a second ago and more."))
 	if err != nil {
 		otel.Handle(err)
 	}
-	ever, err := meter.Int64Counter("hub.sql.runaways", metric.WithDescription("Statements of callers that still ran on the source a second after they were killed."))
+	ever, err := meter.Int64Counter("hub.sql.runaways",
+		metric.WithDescription("Statements of callers that still ran on the source a second after they were killed."))
 	if err != nil {
 		otel.Handle(err)
 	}

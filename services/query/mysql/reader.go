@@ -33,8 +33,6 @@ const (
 	// killPoolSize is how many statements can be killed at a time, and one connection to
 	// follow what they do.
 	killPoolSize = 3
-	// defaultTmpBytes bounds a statement's temporary space on disk.
-	defaultTmpBytes = 512 << 20
 	// recursionLimit is for recursive CTEs: MariaDB ends them at 1,000 steps without an
 	// error, so that the answer would be wrong. The statement's time limit bounds them.
 	recursionLimit = "4294967295"
@@ -51,7 +49,7 @@ type ReaderOptions struct {
 	MaxRows int
 	// TmpBytes (HUB_SQL_TMP_BYTES) bounds the temporary space of a statement on the server's
 	// disk, where the server can: of each temporary table on MariaDB, of all temporary tables
-	// and files together since MariaDB 11.5; 0 means 512 MiB.
+	// and files together since MariaDB 11.5; 0 means query.DefaultTmpBytes.
 	TmpBytes int64
 	// Logger hears of what nobody is answered; nil discards.
 	Logger *slog.Logger
@@ -93,7 +91,7 @@ func NewReader(s *Source, o ReaderOptions) *Reader {
 		o.MaxRows = 1000
 	}
 	if o.TmpBytes <= 0 {
-		o.TmpBytes = defaultTmpBytes
+		o.TmpBytes = query.DefaultTmpBytes
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -325,13 +323,16 @@ func (r *Reader) judge(ctx context.Context, err error) error {
 		return r.timedOut(err)
 	case environmental[number]:
 		return unavailable(err)
+	case tmpSpace[number]:
+		return fault.New(fault.Validation, "The statement needs more temporary space on the source database than it may have (%d MiB). "+
+			"Narrow it: filter before you group, sort or recurse, select fewer and shorter columns, or aggregate in steps.", r.tmpBytes>>20).
+			With(refusal(answered.Number, "needs too much temporary space: "+answered.Message)).Because(err)
 	case number == errReadOnlyTransaction, number == errTableDenied, number == errAccessNeeded:
 		r.holes.Add(ctx, 1, metric.WithAttributes(attribute.Int("db_errno", int(number))))
 		r.logger.WarnContext(ctx, "a statement that the guard accepted was refused by the server", "db_errno", number, "error", answered.Message)
 	}
 	return fault.New(fault.Validation, "The source database refused the statement: %s", answered.Message).
-		With(statementDetails{DBErrno: answered.Number, Violations: []schema.Violation{{Path: "/sql", Rule: "sql.server", Message: answered.Message}}}).
-		Because(err)
+		With(refusal(answered.Number, answered.Message)).Because(err)
 }
 
 // Refusals of a statement that the guard accepted: each is counted, for an alarm.
@@ -347,12 +348,21 @@ var environmental = map[uint16]bool{
 	1021: true, 1030: true, 1037: true, 1038: true, 1041: true, // disk full, storage engine, memory
 	1034: true, 1035: true, 1194: true, 1195: true, // a damaged table
 	1152: true, 1153: true, 1158: true, 1159: true, 1160: true, 1161: true, 1184: true, // the connection
-	1114: true, 1135: true, 1180: true, 1206: true, // temporary space, threads, transactions
+	1135: true, 1180: true, 1206: true, // threads, transactions
 }
+
+// tmpSpace are the errors of a statement that needs more temporary space than there is: a
+// temporary table is full, and what MariaDB 11.5 says of a session's and of the server's
+// limit, as a file's or as a storage engine's error.
+var tmpSpace = map[uint16]bool{1114: true, 41: true, 42: true, 200: true, 201: true}
 
 type statementDetails struct {
 	DBErrno    uint16             `json:"db_errno"`
 	Violations []schema.Violation `json:"violations"`
+}
+
+func refusal(number uint16, message string) statementDetails {
+	return statementDetails{DBErrno: number, Violations: []schema.Violation{{Path: "/sql", Rule: "sql.server", Message: message}}}
 }
 
 func (r *Reader) timedOut(err error) error {

@@ -34,11 +34,13 @@ type settings struct {
 	SQLConcurrent  int           `env:"HUB_SQL_CONCURRENT" envDefault:"8"`
 	SQLPerKey      int           `env:"HUB_SQL_PER_KEY"` // 0 is half of HUB_SQL_CONCURRENT
 	SQLWait        time.Duration `env:"HUB_SQL_WAIT" envDefault:"2s"`
+	SQLTmpBytes    int64         `env:"HUB_SQL_TMP_BYTES" envDefault:"536870912"`
 }
 
 func (s settings) check() error {
 	for setting, n := range map[string]int64{"HUB_SOURCE_POOL": int64(s.SourcePool), "MCP_MAX_ROW_LIMIT": int64(s.MaxRowLimit), "MCP_QUERY_TIMEOUT_MS": s.QueryTimeoutMS,
-		"HUB_MAX_RESULT_BYTES": int64(s.MaxResultBytes), "HUB_SQL_CONCURRENT": int64(s.SQLConcurrent), "HUB_SQL_WAIT": int64(s.SQLWait)} {
+		"HUB_MAX_RESULT_BYTES": int64(s.MaxResultBytes), "HUB_SQL_CONCURRENT": int64(s.SQLConcurrent), "HUB_SQL_WAIT": int64(s.SQLWait),
+		"HUB_SQL_TMP_BYTES": s.SQLTmpBytes} {
 		if n < 1 {
 			return fmt.Errorf("configuration: %s has to be positive, not %d", setting, n)
 		}
@@ -70,11 +72,15 @@ func serve(ctx context.Context, environ []string) error {
 	if err := proven(ctx, source, p.Logger); err != nil {
 		return err
 	}
-	reader := mysql.NewReader(source, mysql.ReaderOptions{Timeout: timeout, Sessions: s.SQLConcurrent + s.SQLConcurrent/2, MaxRows: s.MaxRowLimit, Logger: p.Logger})
+	reader := mysql.NewReader(source, mysql.ReaderOptions{
+		Timeout: timeout, Sessions: s.SQLConcurrent + s.SQLConcurrent/2, MaxRows: s.MaxRowLimit, TmpBytes: s.SQLTmpBytes, Logger: p.Logger,
+	})
 	log := audit.NewLog(store, p.Logger)
 	service := query.New(query.Config{
 		Source: source, Reader: reader, Audit: query.AuditTo(log), MaxRowLimit: s.MaxRowLimit, QueryTimeout: timeout,
-		SQL: query.SQLLimits{ResultBytes: s.MaxResultBytes, Concurrent: s.SQLConcurrent, PerKey: s.SQLPerKey, Wait: s.SQLWait},
+		SQL: query.SQLLimits{
+			ResultBytes: s.MaxResultBytes, Concurrent: s.SQLConcurrent, PerKey: s.SQLPerKey, Wait: s.SQLWait, TmpBytes: s.SQLTmpBytes,
+		},
 	})
 	p.OnStop("write store", func(context.Context) error { store.Close(); return nil })
 	p.OnStop("audit log", log.Close)

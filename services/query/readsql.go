@@ -7,7 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/quota"
 	"hub.internal/services/query/sqlguard"
 )
 
@@ -101,6 +103,11 @@ const (
 	defaultWait        = 2 * time.Second
 	// auditLimit bounds the wait for an audit row when the caller's own patience is over.
 	auditLimit = 6 * time.Second
+	// memoryAnswers is how many of the largest answers there is memory for in all, and half of
+	// them for those of a key; one counts three times while it is read. No less than
+	// memoryLeast, so that a small answer is never refused for it.
+	memoryAnswers = 12
+	memoryLeast   = 4 << 20
 	// deadlineMargin is what a call may take beyond its statement's time (contract 1.8).
 	deadlineMargin = 5 * time.Second
 	// keptBuffer is the largest buffer that waits for another answer.
@@ -115,7 +122,7 @@ type statements struct {
 	byteLimit int
 	tmpLimit  int64
 	turns     *bulkhead
-	memory    *memory
+	memory    *quota.Quota // bytes
 	now       func() time.Time
 	answers   sync.Pool // *sqlAnswer
 }
@@ -138,7 +145,7 @@ func newStatements(c Config) *statements {
 		l.TmpBytes = DefaultTmpBytes
 	}
 	return &statements{reader: c.Reader, audit: c.Audit, rowLimit: c.MaxRowLimit, byteLimit: l.ResultBytes, tmpLimit: l.TmpBytes, now: c.Now,
-		turns: newBulkhead(l.Concurrent, l.PerKey, l.Wait), memory: newMemory(l.ResultBytes),
+		turns: newBulkhead(l.Concurrent, l.PerKey, l.Wait), memory: quota.New(int64(max(memoryAnswers*l.ResultBytes, memoryLeast))),
 		answers: sync.Pool{New: func() any { return &sqlAnswer{} }}}
 }
 
@@ -148,10 +155,12 @@ type ReadSQLIn struct {
 	Limit int64  `json:"limit"`
 }
 
-// ReadSQLOut is the answer of execute_read_sql, written as JSON already.
+// ReadSQLOut is the answer of execute_read_sql, written as JSON already. Release has to be
+// called when it is not needed any more: a large answer counts among those in memory until then.
 type ReadSQLOut struct {
-	data []byte
-	rows int
+	data   []byte
+	rows   int
+	memory *quota.Loan // nil for a small one
 }
 
 // JSON is the answer's data.
@@ -160,47 +169,43 @@ func (o ReadSQLOut) JSON() []byte { return o.data }
 // Count is the number of rows.
 func (o ReadSQLOut) Count() int { return o.rows }
 
+// Release frees what the answer takes.
+func (o ReadSQLOut) Release() {
+	if o.memory != nil {
+		o.memory.Close()
+	}
+}
+
 // ExecuteReadSQL runs one reading statement of the caller's. Whatever comes of it, its
-// audit row is committed first; without the row there is no answer. ctx is the request's:
-// a large answer counts among those that are in memory until ctx ends.
+// audit row is committed first; without the row there is no answer.
 func (s *Service) ExecuteReadSQL(ctx context.Context, in ReadSQLIn) (ReadSQLOut, error) {
 	return s.statements.execute(ctx, in)
 }
 
 func (s *statements) execute(ctx context.Context, in ReadSQLIn) (ReadSQLOut, error) {
-	record, key := SQLRecord{Input: in, At: s.now()}, sqlKey(ctx)
+	record, key := SQLRecord{Input: in, At: s.now()}, caller.From(ctx).Account()
 	answer := s.answers.Get().(*sqlAnswer)
 	defer s.release(answer)
-	memory := &loan{of: s.memory, key: key}
-	answer.begin(int(min(in.Limit, int64(s.rowLimit))), s.byteLimit, memory)
+	answer.begin(int(min(in.Limit, int64(s.rowLimit))), s.byteLimit, room{of: s.memory, who: key})
 
-	var data []byte
+	var out ReadSQLOut
 	if record.Err = s.run(ctx, key, in.SQL, answer); record.Err == nil {
-		data = answer.end()
+		out = answer.end()
 		record.Columns, record.RowCount, record.Truncated = answer.names(), answer.rows, answer.truncated
-	}
-	memory.shrink(cap(data))
-	// The answer is written after this call; the request ends when it has been.
-	if memory.taken > 0 && ctx.Done() != nil {
-		context.AfterFunc(ctx, memory.end)
-	} else {
-		defer memory.end()
 	}
 	record.Took = s.now().Sub(record.At)
 	// A caller who has gone away is in the log as well.
 	keep, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditLimit)
 	defer cancel()
 	if err := s.audit.Record(keep, record); err != nil {
+		out.Release()
 		if record.Err != nil {
 			// For the log alone: the code that the caller gets is the audit's.
 			err = fmt.Errorf("%w (the statement itself: %s)", err, record.Err.Error())
 		}
 		return ReadSQLOut{}, err
 	}
-	if record.Err != nil {
-		return ReadSQLOut{}, record.Err
-	}
-	return ReadSQLOut{data: data, rows: answer.rows}, nil
+	return out, record.Err
 }
 
 // run judges the statement, waits for its turn and reads its rows.
@@ -235,6 +240,7 @@ func (s *statements) release(a *sqlAnswer) {
 	if cap(a.json) > keptBuffer {
 		a.json = nil
 	}
-	a.columns, a.memory = nil, nil
+	a.room.leave()
+	a.columns = nil
 	s.answers.Put(a)
 }

@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/quota"
 )
 
 // sqlAnswer is an answer in the making. It implements RowWriter.
 type sqlAnswer struct {
 	limit, bytes  int
-	memory        *loan
+	room          room
 	columns       []ResultColumn
 	json          []byte
 	rows          int
@@ -34,8 +35,8 @@ const (
 	readAhead = 256 << 10
 )
 
-func (a *sqlAnswer) begin(limit, bytes int, memory *loan) {
-	*a = sqlAnswer{limit: limit, bytes: bytes, memory: memory, json: a.json[:0]}
+func (a *sqlAnswer) begin(limit, bytes int, room room) {
+	*a = sqlAnswer{limit: limit, bytes: bytes, room: room, json: a.json[:0]}
 }
 
 // Arrived implements RowWriter. The driver takes a row as one piece, so one that cannot
@@ -104,7 +105,7 @@ func (a *sqlAnswer) refuse(err error) bool {
 // fits takes the memory that the answer needs now: the answer so far, and the row that
 // is on its way, once as the driver holds it and once as it is going to be encoded.
 func (a *sqlAnswer) fits() bool {
-	if a.memory.grow(cap(a.json) + 2*a.arrivedOfRow) {
+	if a.room.grow(cap(a.json) + 2*a.arrivedOfRow) {
 		return true
 	}
 	return a.refuse(fault.New(fault.RateLimit, "There are too many large answers at once. "+
@@ -116,8 +117,8 @@ func tooManyColumns() error {
 	return sqlRefused("sql.columns", "the answer has more columns than Hub reads: name those that you need")
 }
 
-// end completes the document and hands it over.
-func (a *sqlAnswer) end() []byte {
+// end completes the document and hands it over, with the memory that it takes.
+func (a *sqlAnswer) end() ReadSQLOut {
 	a.json = strconv.AppendInt(append(a.json, `],"row_count":`...), int64(a.rows), 10)
 	a.json = strconv.AppendBool(append(a.json, `,"truncated":`...), a.truncated)
 	a.json = strconv.AppendInt(append(a.json, `,"row_limit":`...), int64(a.limit), 10)
@@ -125,12 +126,14 @@ func (a *sqlAnswer) end() []byte {
 		a.json = append(append(append(a.json, `,"truncated_by":"`...), a.truncatedHere...), '"')
 	}
 	a.json = append(a.json, '}')
+	out := ReadSQLOut{data: a.json, rows: a.rows}
 	if cap(a.json) <= keptBuffer {
-		return bytes.Clone(a.json) // the buffer serves the next answer
+		out.data = bytes.Clone(a.json) // the buffer serves the next answer
+	} else {
+		a.json = nil
 	}
-	data := a.json
-	a.json = nil
-	return data
+	out.memory = a.room.handOver(cap(out.data))
+	return out
 }
 
 func (a *sqlAnswer) names() []string {
@@ -139,4 +142,56 @@ func (a *sqlAnswer) names() []string {
 		names[i] = c.Name
 	}
 	return names
+}
+
+// room is what an answer takes of the memory for all of them.
+type room struct {
+	of    *quota.Quota
+	who   string
+	taken int
+	loan  *quota.Loan // nil while the answer is small
+}
+
+const (
+	// roomFree is what an answer may take without being counted.
+	roomFree = 64 << 10
+	// roomStep is how much is taken at a time.
+	roomStep = 256 << 10
+)
+
+// grow takes what is missing to size bytes; false when there is not enough.
+func (r *room) grow(size int) bool {
+	if size <= r.taken+roomFree {
+		return true
+	}
+	if r.loan == nil {
+		r.loan = r.of.Open(r.who)
+	}
+	more := (size - roomFree - r.taken + roomStep - 1) / roomStep * roomStep
+	if !r.loan.TryTake(int64(more)) {
+		return false
+	}
+	r.taken += more
+	return true
+}
+
+// handOver leaves what size bytes need to whoever has them now; nil when that is nothing.
+func (r *room) handOver(size int) *quota.Loan {
+	if size <= roomFree {
+		return nil
+	}
+	loan := r.loan
+	if loan != nil {
+		loan.Keep(int64(size))
+	}
+	r.loan = nil
+	return loan
+}
+
+// leave gives back what has not been handed over.
+func (r *room) leave() {
+	if r.loan != nil {
+		r.loan.Close()
+		r.loan = nil
+	}
 }

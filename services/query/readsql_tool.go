@@ -55,7 +55,7 @@ func executeReadSQLTool(s *Service) tool.Tool {
 		Limits: map[string]int64{
 			"default_limit": defaultSQLRows, "max_row_limit": int64(s.MaxRowLimit), "max_result_bytes": int64(s.statements.byteLimit),
 			"max_temporary_bytes": s.statements.tmpLimit,
-			"max_sql_chars": maxSQL, "query_timeout_ms": s.QueryTimeout.Milliseconds(),
+			"max_sql_chars":       maxSQL, "query_timeout_ms": s.QueryTimeout.Milliseconds(),
 			"max_concurrent": int64(s.statements.turns.limit), "max_concurrent_per_key": int64(s.statements.turns.perKey),
 		},
 		Examples: examples(toolExecuteReadSQL),
@@ -67,15 +67,6 @@ func executeReadSQLTool(s *Service) tool.Tool {
 func sqlRefused(rule, message string) error {
 	return fault.New(fault.Validation, "The statement is refused (%s): %s.", rule, message).
 		With(map[string]any{"violations": []schema.Violation{{Path: "/sql", Rule: rule, Message: message}}})
-}
-
-// sqlKey is whose statements share a limit: a key's, else those of one user of an app.
-func sqlKey(ctx context.Context) string {
-	c := caller.From(ctx)
-	if c.CredentialID != "" {
-		return c.CredentialID
-	}
-	return c.Service + "\n" + c.ExternalUserID
 }
 
 // AuditLog is the part of audit.Log that keeps statements.

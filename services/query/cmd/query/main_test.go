@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -145,18 +146,11 @@ func TestStopWithAStatementThatCannotBeStopped(t *testing.T) {
 	if p := run(t, "migrate", environ...); p.Wait(t) != 0 {
 		t.Fatalf("migrate: %s", p.Log)
 	}
-	keys, err := caller.NewKeys([]string{internalKey}, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	token, err := keys.Mint(caller.Caller{Kind: caller.Key, Service: "crm", CredentialID: "key1", RequestID: "req_stuck"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	agent := callertest.Header(t, "query", caller.Caller{Kind: caller.Key, Service: "crm", CredentialID: "key1", RequestID: "req_stuck"})
 	p := run(t, "serve", environ...)
 	p.Ready(t)
 	metrics := func() string {
-		r, err := http.Get("http://" + p.Addr(t) + "/metrics")
+		r, err := http.Get("http://" + p.Listener(t, "operations") + "/metrics")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,11 +166,11 @@ func TestStopWithAStatementThatCannotBeStopped(t *testing.T) {
 		t.Errorf("no series before the first: %s", metrics())
 	}
 	const unstoppable = `{"sql": "SELECT LOCATE(CONCAT(REPEAT('a',140000),'b'),REPEAT('a',280000))"}`
-	if r, body := call(t, p, token, "execute_read_sql", unstoppable); r.StatusCode != http.StatusGatewayTimeout {
+	if r, body := call(t, p, agent, "execute_read_sql", unstoppable); r.StatusCode != http.StatusGatewayTimeout {
 		t.Fatalf("%s %s", r.Status, body)
 	}
 	hubtest.Eventually(t, "the alarm", func() bool { return alarm("1") })
-	if r, body := call(t, p, token, "execute_read_sql", `{"sql": "SELECT 1"}`); r.StatusCode != http.StatusTooManyRequests || !strings.Contains(body, `"scope":"source"`) {
+	if r, body := call(t, p, agent, "execute_read_sql", `{"sql": "SELECT 1"}`); r.StatusCode != http.StatusTooManyRequests || !strings.Contains(body, `"scope":"source"`) {
 		t.Errorf("%s %s", r.Status, body)
 	}
 	start := time.Now()

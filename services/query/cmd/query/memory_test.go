@@ -17,11 +17,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	_ "github.com/go-sql-driver/mysql"
 
 	"hub.internal/pkg/caller"
+	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/hubtest/servers"
 	"hub.internal/pkg/tool"
@@ -78,20 +78,12 @@ func TestLargeAnswersDoNotTakeTheServiceDown(t *testing.T) {
 	}
 	p := plain(t, environ...)
 	p.Ready(t)
-	keys, err := caller.NewKeys([]string{internalKey}, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
 	ask := func(ctx context.Context, key, text string) (*http.Response, error) {
-		token, err := keys.Mint(caller.Caller{Kind: caller.Key, Service: "crm", CredentialID: key, RequestID: "req_" + key})
-		if err != nil {
-			return nil, err
-		}
 		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+p.Addr(t)+tool.Path("execute_read_sql"), strings.NewReader(fmt.Sprintf(`{"sql":%q}`, text)))
 		if err != nil {
 			return nil, err
 		}
-		request.Header.Set(caller.Header, token)
+		request.Header = callertest.Header(t, "query", caller.Caller{Kind: caller.Key, Service: "crm", CredentialID: key, RequestID: "req_" + key})
 		return http.DefaultClient.Do(request)
 	}
 	// read asks for an answer and returns its status and its end.
@@ -213,7 +205,7 @@ func plain(t *testing.T, environ ...string) *hubtest.Program {
 	p := &hubtest.Program{Out: &hubtest.Buffer{}, Log: &hubtest.Buffer{}}
 	var err error
 	p.Process, err = servers.StartProgram(servers.Program{Path: path, Args: []string{"serve"}, Output: p.Out, Errors: p.Log,
-		Env: append([]string{"HOME=" + dir, "TMPDIR=" + dir, "HUB_INTERNAL_KEYS=" + internalKey}, environ...)})
+		Env: append([]string{"HOME=" + dir, "TMPDIR=" + dir}, append(callertest.Environ("query", caller.Gateway, "authoring"), environ...)...)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -106,6 +106,9 @@ func Handler(e endpoint.Endpoint, name string, takes caller.Rule, maxBody int64,
 	}
 	encode := func(_ context.Context, w http.ResponseWriter, response any) error {
 		r := response.(*tool.Result)
+		if r.Release != nil {
+			defer r.Release()
+		}
 		h := w.Header()
 		h.Set("Content-Type", "application/json")
 		h.Set("Content-Length", strconv.Itoa(len(r.Data)))

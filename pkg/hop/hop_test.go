@@ -349,3 +349,42 @@ func TestStatus(t *testing.T) {
 		t.Errorf("%s %s", resp.Status, body)
 	}
 }
+
+// raw writes its own JSON.
+type raw string
+
+func (r raw) JSON() []byte { return []byte(r) }
+
+// held is an answer that has to be released.
+type held struct {
+	raw
+	release func()
+}
+
+func (h held) Release() { h.release() }
+
+// TestAnswerIsReleasedOnceItIsWritten, read by its caller or not.
+func TestAnswerIsReleasedOnceItIsWritten(t *testing.T) {
+	released := make(chan struct{}, 2)
+	s := serve(t, []tool.Tool{tool.New(declaration(func(d *tool.Declaration) { d.Output = schema.FreeObject("") }), func(_ context.Context, i in) (held, error) {
+		return held{raw(`"` + strings.Repeat("x", int(i.Limit)<<20) + `"`), func() { released <- struct{}{} }}, nil
+	})})
+	resp, body := s.call(t, `{"name":"x","limit":1}`)
+	if resp.StatusCode != http.StatusOK || len(body) != 1<<20+2 {
+		t.Errorf("%s, %d bytes", resp.Status, len(body))
+	}
+	<-released
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+hop.ToolPath("say"), strings.NewReader(`{"name":"x","limit":5}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header = callertest.Header(t, "speaker", caller.Caller{Kind: caller.Key, CredentialID: "ak_1", RequestID: "req_1"})
+	if resp, err = http.DefaultClient.Do(r); err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close() // unread
+	<-released
+	if len(released) > 0 {
+		t.Error("released twice")
+	}
+}

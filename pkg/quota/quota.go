@@ -96,6 +96,19 @@ func (l *Loan) TryTake(n int64) bool {
 	return true
 }
 
+// Keep gives back what is more than n.
+func (l *Loan) Keep(n int64) {
+	back := l.taken - n
+	if back <= 0 {
+		return
+	}
+	l.taken = n
+	l.quota.all.Release(back)
+	if l.own != nil {
+		l.own.Release(back)
+	}
+}
+
 func (l *Loan) clamp(n int64) int64 { return min(n, l.most-l.taken) }
 
 // Close gives everything back.

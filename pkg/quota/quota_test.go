@@ -40,6 +40,28 @@ func TestNobodyHasMoreThanHalf(t *testing.T) {
 	}
 }
 
+func TestWhatIsNotKeptIsThere(t *testing.T) {
+	q := quota.New(10)
+	for _, who := range []string{"me", ""} {
+		l, other, third := q.Open(who), q.Open("them"), q.Open("third")
+		if !l.TryTake(5) {
+			t.Fatalf("%q gets nothing", who)
+		}
+		l.Keep(7)
+		l.Keep(2)
+		if !l.TryTake(3) || !other.TryTake(5) || third.TryTake(1) {
+			t.Errorf("%q gave back too little, or too much", who)
+		}
+		l.Keep(0)
+		for _, loan := range []*quota.Loan{l, other, third} {
+			loan.Close()
+		}
+	}
+	if l := q.Open(""); !l.TryTake(10) {
+		t.Error("something was not given back")
+	}
+}
+
 func TestALoanLargerThanItsShareGoesOn(t *testing.T) {
 	q := quota.New(10)
 	l := q.Open("me")

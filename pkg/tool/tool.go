@@ -99,6 +99,8 @@ type Head struct {
 type Result struct {
 	Head
 	Data []byte
+	// Release, when there is one, is called when Data has been written.
+	Release func()
 }
 
 // Counter is an output that knows its primary row count; others count 1.
@@ -106,6 +108,10 @@ type Counter interface{ Count() int }
 
 // Raw is an output that has written its own JSON.
 type Raw interface{ JSON() []byte }
+
+// Releaser is an output that holds something until it has been written, such as its share of
+// the memory for large answers.
+type Releaser interface{ Release() }
 
 // Declaration is what New needs beside the function.
 type Declaration struct {
@@ -212,6 +218,9 @@ func result(out any) (*Result, error) {
 	r := &Result{Head: Head{Count: 1}}
 	if c, ok := out.(Counter); ok {
 		r.Count = c.Count()
+	}
+	if holder, ok := out.(Releaser); ok {
+		r.Release = holder.Release
 	}
 	if raw, ok := out.(Raw); ok {
 		r.Data = raw.JSON()

@@ -22,6 +22,7 @@ import (
 	"hub.internal/pkg/service"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/auth"
+	"hub.internal/services/auth/postgres"
 )
 
 // serve mounts the desk's service and returns its URL, and a token that it takes.
@@ -159,7 +160,9 @@ func TestStoreDown(t *testing.T) {
 	_, secret := d.issue(t)
 	var log bytes.Buffer
 	d.config.Logger = slog.New(slog.NewJSONHandler(&log, nil))
-	d.config.Store.(interface{ Close() }).Close()
+	pool := hubtest.Pool(t, d.db.URL("auth"))
+	d.config.Store = postgres.New(pool)
+	pool.Close()
 	d.Service = auth.New(d.config)
 	url, token := d.serve(t)
 	status, _, body := post(t, url, token, `{"key":"`+secret.Reveal()+`"}`)

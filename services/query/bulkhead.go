@@ -9,8 +9,8 @@ import (
 )
 
 // bulkhead lets a number of statements run at once, and fewer of each key. The others
-// wait in the order of their arrival; one whose key is at its limit holds up none of
-// other keys behind it.
+// wait in the order of their arrival, but a key of which nothing runs comes first, and one
+// at its limit holds up none of the keys behind it. A key with a statement that cannot be stopped gets no turn.
 type bulkhead struct {
 	limit, perKey int
 	patience      time.Duration // how long a statement waits for its turn
@@ -18,57 +18,74 @@ type bulkhead struct {
 	mu      sync.Mutex
 	total   int
 	running map[string]int
+	overdue map[string]int // those of running that outlive their kill
 	queue   []*waiter
 }
 
 type waiter struct {
-	key  string
-	turn chan struct{} // closed when the statement may run
+	key     string
+	decided chan struct{} // closed when the statement may run, or never will
+	refused error
 }
 
-// maxWaiting bounds the queue; it is far beyond what can get a turn in time.
-const maxWaiting = 1000
+// turn is the place of one statement of a key. It implements Turn.
+type turn struct {
+	of      *bulkhead
+	key     string
+	overdue bool // under the bulkhead's lock
+}
+
+const (
+	// maxWaiting bounds the queue; it is far beyond what can get a turn in time.
+	maxWaiting = 1000
+	// overdueRetry is when a key with a statement that cannot be stopped may look again.
+	overdueRetry = 5 * time.Second
+)
 
 func newBulkhead(limit, perKey int, patience time.Duration) *bulkhead {
-	return &bulkhead{limit: limit, perKey: perKey, patience: patience, running: map[string]int{}}
+	return &bulkhead{limit: limit, perKey: perKey, patience: patience, running: map[string]int{}, overdue: map[string]int{}}
 }
 
-// enter waits for the turn of a statement of the key; leave ends it. It answers
-// E_RATE_LIMIT when the turn does not come in time, and the context's error when the
-// caller goes away first.
-func (b *bulkhead) enter(ctx context.Context, key string) error {
+// enter waits for the turn of a statement of the key. It answers E_RATE_LIMIT when the
+// turn does not come in time, at once when a statement of the key is overdue, and the
+// context's error when the caller goes away first.
+func (b *bulkhead) enter(ctx context.Context, key string) (*turn, error) {
 	if err := ctx.Err(); err != nil {
-		return err
+		return nil, err
 	}
+	t := &turn{of: b, key: key}
 	w, err := b.join(key)
 	if w == nil {
-		return err
+		return t, err
 	}
 	timer := time.NewTimer(b.patience)
 	defer timer.Stop()
 	select {
-	case <-w.turn:
-		return nil
+	case <-w.decided:
+		return t, w.refused
 	case <-timer.C:
 		err = busy()
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
 	if b.abandon(w) {
-		return err
+		return nil, err
 	}
-	// The turn came at the same moment.
-	if ctx.Err() != nil {
-		b.leave(key)
-		return err
+	// It was decided at the same moment.
+	if w.refused == nil && ctx.Err() != nil {
+		t.End()
+		return nil, err
 	}
-	return nil
+	return t, w.refused
 }
 
 // join takes a slot at once, or a place in the queue, or neither.
 func (b *bulkhead) join(key string) (*waiter, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.overdue[key] > 0 {
+		return nil, overdue()
+	}
 	// Whoever waits and could run has been let in already, so a free slot is for the
 	// first comer whose key has room.
 	if b.total < b.limit && b.running[key] < b.perKey {
@@ -78,7 +95,7 @@ func (b *bulkhead) join(key string) (*waiter, error) {
 	if len(b.queue) >= maxWaiting {
 		return nil, busy()
 	}
-	w := &waiter{key: key, turn: make(chan struct{})}
+	w := &waiter{key: key, decided: make(chan struct{})}
 	b.queue = append(b.queue, w)
 	return w, nil
 }
@@ -96,21 +113,51 @@ func (b *bulkhead) abandon(w *waiter) bool {
 	return false
 }
 
-// leave ends a statement of the key and gives its slot to the first waiter whose key
-// has room.
-func (b *bulkhead) leave(key string) {
+// End gives the statement's slot to the next waiter. It is called once.
+func (t *turn) End() {
+	b := t.of
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.total--
-	if b.running[key]--; b.running[key] == 0 {
-		delete(b.running, key)
+	less(b.running, t.key)
+	if t.overdue {
+		less(b.overdue, t.key)
 	}
+	if i := b.next(); i >= 0 {
+		w := b.queue[i]
+		b.remove(i)
+		b.start(w.key)
+		close(w.decided)
+	}
+}
+
+// next is the waiter whose turn it is; -1 when nobody's.
+func (b *bulkhead) next() int {
+	first := -1
 	for i, w := range b.queue {
-		if b.running[w.key] < b.perKey {
+		switch n := b.running[w.key]; {
+		case n == 0:
+			return i
+		case n < b.perKey && first < 0:
+			first = i
+		}
+	}
+	return first
+}
+
+// Overdue refuses all further statements of the key, those that wait as well, until the
+// turn ends. It is called at most once, before End.
+func (t *turn) Overdue() {
+	b := t.of
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t.overdue = true
+	b.overdue[t.key]++
+	for i := len(b.queue) - 1; i >= 0; i-- {
+		if w := b.queue[i]; w.key == t.key {
 			b.remove(i)
-			b.start(w.key)
-			close(w.turn)
-			return
+			w.refused = overdue()
+			close(w.decided)
 		}
 	}
 }
@@ -118,6 +165,13 @@ func (b *bulkhead) leave(key string) {
 func (b *bulkhead) start(key string) {
 	b.total++
 	b.running[key]++
+}
+
+// less counts the key down and forgets it at zero.
+func less(counts map[string]int, key string) {
+	if counts[key]--; counts[key] == 0 {
+		delete(counts, key)
+	}
 }
 
 func (b *bulkhead) remove(i int) {
@@ -129,4 +183,10 @@ func (b *bulkhead) remove(i int) {
 func busy() error {
 	return fault.New(fault.RateLimit, "The source database is busy with other statements. Try again in a second.").
 		With(map[string]any{"scope": "source", "retryAfter": 1}).After(time.Second)
+}
+
+func overdue() error {
+	return fault.New(fault.RateLimit, "A statement of this key was stopped, but the source database has not been able to end it yet; "+
+		"until it has, no other runs. Write it cheaper before you send it again: shorter texts, fewer rows, filters on indexed columns.").
+		With(map[string]any{"scope": "source", "retryAfter": int(overdueRetry.Seconds())}).After(overdueRetry)
 }

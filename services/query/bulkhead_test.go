@@ -25,6 +25,11 @@ func (b *bulkhead) check() {
 			panic(fmt.Sprintf("%d running of key %s, limit %d", n, key, b.perKey))
 		}
 	}
+	for key, n := range b.overdue {
+		if n <= 0 || n > b.running[key] {
+			panic(fmt.Sprintf("%d of %d running of key %s are overdue", n, b.running[key], key))
+		}
+	}
 	if sum != b.total || b.total > b.limit {
 		panic(fmt.Sprintf("%d running, %d counted, limit %d", sum, b.total, b.limit))
 	}
@@ -32,6 +37,9 @@ func (b *bulkhead) check() {
 		for _, w := range b.queue {
 			if b.running[w.key] < b.perKey {
 				panic("a statement waits that could run")
+			}
+			if b.overdue[w.key] > 0 {
+				panic("a statement waits whose key has one that is overdue")
 			}
 		}
 	}
@@ -46,7 +54,8 @@ func TestTurnsComeInOrder(t *testing.T) {
 		enter := func(key, name string) {
 			hold += time.Millisecond // no two end at once
 			go func(hold time.Duration) {
-				if err := b.enter(t.Context(), key); err != nil {
+				turn, err := b.enter(t.Context(), key)
+				if err != nil {
 					t.Error(err)
 					return
 				}
@@ -54,7 +63,7 @@ func TestTurnsComeInOrder(t *testing.T) {
 				order = append(order, name)
 				mu.Unlock()
 				time.Sleep(hold)
-				b.leave(key)
+				turn.End()
 			}(hold)
 			synctest.Wait()
 			b.check()
@@ -74,14 +83,49 @@ func TestTurnsComeInOrder(t *testing.T) {
 	})
 }
 
+// TestCrowdDoesNotKeepAnotherKeyWaiting: who has nothing running need not wait for all that
+// came before.
+func TestCrowdDoesNotKeepAnotherKeyWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBulkhead(2, 2, time.Hour)
+		var mu sync.Mutex
+		var order []string
+		enter := func(key string) {
+			go func() {
+				turn, err := b.enter(t.Context(), key)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				order = append(order, key)
+				mu.Unlock()
+				time.Sleep(time.Second)
+				turn.End()
+			}()
+			synctest.Wait()
+			time.Sleep(time.Millisecond) // no two end at once
+		}
+		for _, key := range []string{"a", "a", "a", "a", "a", "b", "b"} {
+			enter(key)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if want := []string{"a", "a", "b", "a", "b", "a", "a"}; !reflect.DeepEqual(order, want) {
+			t.Errorf("order %v, want %v", order, want)
+		}
+	})
+}
+
 func TestTurnThatDoesNotCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBulkhead(1, 1, 2*time.Second)
-		if err := b.enter(t.Context(), "a"); err != nil {
+		turn, err := b.enter(t.Context(), "a")
+		if err != nil {
 			t.Fatal(err)
 		}
 		start := time.Now()
-		err := b.enter(t.Context(), "b")
+		_, err = b.enter(t.Context(), "b")
 		f := fault.From(err)
 		if took := time.Since(start); !fault.Is(err, fault.RateLimit) || took != 2*time.Second {
 			t.Errorf("%v after %s", err, took)
@@ -91,23 +135,70 @@ func TestTurnThatDoesNotCome(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := b.enter(ctx, "b"); !errors.Is(err, context.DeadlineExceeded) || len(b.queue) != 0 {
+		if _, err := b.enter(ctx, "b"); !errors.Is(err, context.DeadlineExceeded) || len(b.queue) != 0 {
 			t.Errorf("a caller who went away: %v, %d still in the queue", err, len(b.queue))
 		}
-		if err := b.enter(ctx, "b"); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := b.enter(ctx, "b"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a caller who is gone: %v", err)
 		}
-		b.leave("a")
-		if err := b.enter(t.Context(), "b"); err != nil {
+		turn.End()
+		if _, err := b.enter(t.Context(), "b"); err != nil {
 			t.Error(err)
 		}
+	})
+}
+
+// TestKeyWithAnOverdueStatementGetsNoTurn, and the others get theirs.
+func TestKeyWithAnOverdueStatementGetsNoTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBulkhead(4, 2, 2*time.Second)
+		enter := func(key string) *turn {
+			t.Helper()
+			turn, err := b.enter(t.Context(), key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return turn
+		}
+		stuck, other := enter("a"), enter("a")
+		waited := make(chan error, 1)
+		go func() {
+			_, err := b.enter(t.Context(), "a")
+			waited <- err
+		}()
+		synctest.Wait()
+		refused := func(err error) {
+			t.Helper()
+			f := fault.From(err)
+			if want := map[string]any{"scope": "source", "retryAfter": 5}; !fault.Is(err, fault.RateLimit) || !reflect.DeepEqual(f.Details, want) || f.RetryAfter != 5*time.Second {
+				t.Errorf("%v, details %v, retry after %s", err, f.Details, f.RetryAfter)
+			}
+		}
+		start := time.Now()
+		stuck.Overdue()
+		refused(<-waited) // who waited does not wait on
+		_, err := b.enter(t.Context(), "a")
+		refused(err)
+		other.End() // its slot is for other keys
+		_, err = b.enter(t.Context(), "a")
+		refused(err)
+		for range 2 {
+			defer enter("b").End()
+		}
+		if time.Since(start) != 0 {
+			t.Errorf("it took %s", time.Since(start))
+		}
+		b.check()
+		stuck.End()
+		enter("a").End()
+		b.check()
 	})
 }
 
 func TestQueueIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBulkhead(1, 1, time.Second)
-		if err := b.enter(t.Context(), "a"); err != nil {
+		if _, err := b.enter(t.Context(), "a"); err != nil {
 			t.Fatal(err)
 		}
 		for range maxWaiting {
@@ -115,7 +206,7 @@ func TestQueueIsBounded(t *testing.T) {
 		}
 		synctest.Wait()
 		start := time.Now()
-		if err := b.enter(t.Context(), "c"); !fault.Is(err, fault.RateLimit) || time.Since(start) != 0 {
+		if _, err := b.enter(t.Context(), "c"); !fault.Is(err, fault.RateLimit) || time.Since(start) != 0 {
 			t.Errorf("%v after %s", err, time.Since(start))
 		}
 		time.Sleep(2 * time.Second)
@@ -135,15 +226,21 @@ func TestBulkheadHolds(t *testing.T) {
 			const callers = 300
 			for range callers {
 				key := fmt.Sprint(rng.IntN(5))
+				stuck := rng.IntN(10) == 0
 				hold, patience := time.Duration(rng.IntN(5000))*time.Microsecond, time.Duration(rng.IntN(30000))*time.Microsecond
 				wg.Go(func() {
 					ctx, cancel := context.WithTimeout(t.Context(), patience)
 					defer cancel()
-					switch err := b.enter(ctx, key); {
+					switch turn, err := b.enter(ctx, key); {
 					case err == nil:
 						b.check()
 						time.Sleep(hold)
-						b.leave(key)
+						if stuck {
+							turn.Overdue()
+							b.check()
+							time.Sleep(hold)
+						}
+						turn.End()
 						b.check()
 						count(&ran)
 					case fault.Is(err, fault.RateLimit):
@@ -158,7 +255,7 @@ func TestBulkheadHolds(t *testing.T) {
 			}
 			wg.Wait()
 			b.check()
-			if b.total != 0 || len(b.queue) != 0 || len(b.running) != 0 || ran+refused+left != callers || ran == 0 {
+			if b.total != 0 || len(b.queue) != 0 || len(b.running) != 0 || len(b.overdue) != 0 || ran+refused+left != callers || ran == 0 {
 				t.Errorf("seed %d: %d running, %d waiting; %d ran, %d refused, %d left", seed, b.total, len(b.queue), ran, refused, left)
 			}
 		})
@@ -174,9 +271,9 @@ func TestBulkheadRace(t *testing.T) {
 			for j := range 200 {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(j%7)*300*time.Microsecond)
 				key := fmt.Sprint(i % 4)
-				if b.enter(ctx, key) == nil {
+				if turn, err := b.enter(ctx, key); err == nil {
 					b.check()
-					b.leave(key)
+					turn.End()
 				}
 				cancel()
 			}

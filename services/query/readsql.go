@@ -1,23 +1,22 @@
 package query
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
+	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/quota"
 	"hub.internal/services/query/sqlguard"
 )
 
 // StatementReader runs one statement that the guard accepted on a read-only session of
 // the source, limited in time. Its errors are faults: E_DB_TIMEOUT, E_DB, and
 // E_VALIDATION for what the server refuses. When it returns, nothing of the statement
-// runs any more, or it has been killed.
+// runs any more, or it has been killed; the statement's turn tells which.
 type StatementReader interface {
 	ReadStatement(ctx context.Context, s Statement, to RowWriter) error
 }
@@ -27,15 +26,34 @@ type Statement struct {
 	Text string
 	// Most is how many rows the text itself yields at most; 0 when that is not known.
 	Most int
+	// Turn is told of the statement's end on the server; nil when nobody waits for it.
+	Turn Turn
 }
 
-// RowWriter takes what a statement answers.
+// Turn is a statement's place among those that may run at once.
+type Turn interface {
+	// Overdue says that the statement has been killed and runs on. It comes at most once.
+	Overdue()
+	// End says that nothing of the statement runs on the server any more. It comes once,
+	// as ReadStatement returns or later.
+	End()
+}
+
+// RowWriter takes what a statement answers. It is not used after ReadStatement has
+// returned.
 type RowWriter interface {
+	// Arrived tells that n more bytes of the answer have come from the server, before
+	// anything is made of them; false ends the reading.
+	Arrived(n int) (more bool)
 	// Columns comes first, once.
 	Columns([]ResultColumn)
-	// Row takes a row as a JSON array, which it does not keep; false ends the reading.
-	Row(array []byte) (more bool)
+	// Row takes a row; false ends the reading.
+	Row(RowEncoder) (more bool)
 }
+
+// A RowEncoder appends a row as a JSON array. It gives up, and returns false, when the
+// result would be longer than most bytes.
+type RowEncoder func(to []byte, most int) (_ []byte, whole bool)
 
 // ResultColumn is a column of an answer, named and typed as the server does.
 type ResultColumn struct {
@@ -70,7 +88,14 @@ type SQLLimits struct {
 	Concurrent, PerKey int
 	// Wait is how long a statement waits for its turn; 2 s.
 	Wait time.Duration
+	// TmpBytes (HUB_SQL_TMP_BYTES) is what the reader lets a statement have of the server's
+	// temporary space; DefaultTmpBytes. It is told to callers.
+	TmpBytes int64
 }
+
+// DefaultTmpBytes is enough to group or sort some million rows, and eight times of it no harm
+// to a disk.
+const DefaultTmpBytes = 512 << 20
 
 const (
 	defaultResultBytes = 16 << 20
@@ -78,6 +103,11 @@ const (
 	defaultWait        = 2 * time.Second
 	// auditLimit bounds the wait for an audit row when the caller's own patience is over.
 	auditLimit = 6 * time.Second
+	// memoryAnswers is how many of the largest answers there is memory for in all, and half of
+	// them for those of a key; one counts three times while it is read. No less than
+	// memoryLeast, so that a small answer is never refused for it.
+	memoryAnswers = 12
+	memoryLeast   = 4 << 20
 	// deadlineMargin is what a call may take beyond its statement's time (contract 1.8).
 	deadlineMargin = 5 * time.Second
 	// keptBuffer is the largest buffer that waits for another answer.
@@ -90,7 +120,9 @@ type statements struct {
 	audit     SQLAudit
 	rowLimit  int
 	byteLimit int
+	tmpLimit  int64
 	turns     *bulkhead
+	memory    *quota.Quota // bytes
 	now       func() time.Time
 	answers   sync.Pool // *sqlAnswer
 }
@@ -109,8 +141,12 @@ func newStatements(c Config) *statements {
 	if l.Wait <= 0 {
 		l.Wait = defaultWait
 	}
-	return &statements{reader: c.Reader, audit: c.Audit, rowLimit: c.MaxRowLimit, byteLimit: l.ResultBytes, now: c.Now,
-		turns: newBulkhead(l.Concurrent, l.PerKey, l.Wait), answers: sync.Pool{New: func() any { return &sqlAnswer{} }}}
+	if l.TmpBytes <= 0 {
+		l.TmpBytes = DefaultTmpBytes
+	}
+	return &statements{reader: c.Reader, audit: c.Audit, rowLimit: c.MaxRowLimit, byteLimit: l.ResultBytes, tmpLimit: l.TmpBytes, now: c.Now,
+		turns: newBulkhead(l.Concurrent, l.PerKey, l.Wait), memory: quota.New(int64(max(memoryAnswers*l.ResultBytes, memoryLeast))),
+		answers: sync.Pool{New: func() any { return &sqlAnswer{} }}}
 }
 
 // ReadSQLIn is the input of execute_read_sql.
@@ -119,10 +155,12 @@ type ReadSQLIn struct {
 	Limit int64  `json:"limit"`
 }
 
-// ReadSQLOut is the answer of execute_read_sql, written as JSON already.
+// ReadSQLOut is the answer of execute_read_sql, written as JSON already. Release has to be
+// called when it is not needed any more: a large answer counts among those in memory until then.
 type ReadSQLOut struct {
-	data []byte
-	rows int
+	data   []byte
+	rows   int
+	memory *quota.Loan // nil for a small one
 }
 
 // JSON is the answer's data.
@@ -131,6 +169,13 @@ func (o ReadSQLOut) JSON() []byte { return o.data }
 // Count is the number of rows.
 func (o ReadSQLOut) Count() int { return o.rows }
 
+// Release frees what the answer takes.
+func (o ReadSQLOut) Release() {
+	if o.memory != nil {
+		o.memory.Close()
+	}
+}
+
 // ExecuteReadSQL runs one reading statement of the caller's. Whatever comes of it, its
 // audit row is committed first; without the row there is no answer.
 func (s *Service) ExecuteReadSQL(ctx context.Context, in ReadSQLIn) (ReadSQLOut, error) {
@@ -138,14 +183,14 @@ func (s *Service) ExecuteReadSQL(ctx context.Context, in ReadSQLIn) (ReadSQLOut,
 }
 
 func (s *statements) execute(ctx context.Context, in ReadSQLIn) (ReadSQLOut, error) {
-	record := SQLRecord{Input: in, At: s.now()}
+	record, key := SQLRecord{Input: in, At: s.now()}, caller.From(ctx).Account()
 	answer := s.answers.Get().(*sqlAnswer)
 	defer s.release(answer)
-	answer.begin(int(min(in.Limit, int64(s.rowLimit))), s.byteLimit)
+	answer.begin(int(min(in.Limit, int64(s.rowLimit))), s.byteLimit, room{of: s.memory, who: key})
 
-	record.Err = s.run(ctx, in.SQL, answer)
-	if record.Err == nil {
-		answer.end()
+	var out ReadSQLOut
+	if record.Err = s.run(ctx, key, in.SQL, answer); record.Err == nil {
+		out = answer.end()
 		record.Columns, record.RowCount, record.Truncated = answer.names(), answer.rows, answer.truncated
 	}
 	record.Took = s.now().Sub(record.At)
@@ -153,20 +198,18 @@ func (s *statements) execute(ctx context.Context, in ReadSQLIn) (ReadSQLOut, err
 	keep, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditLimit)
 	defer cancel()
 	if err := s.audit.Record(keep, record); err != nil {
+		out.Release()
 		if record.Err != nil {
 			// For the log alone: the code that the caller gets is the audit's.
 			err = fmt.Errorf("%w (the statement itself: %s)", err, record.Err.Error())
 		}
 		return ReadSQLOut{}, err
 	}
-	if record.Err != nil {
-		return ReadSQLOut{}, record.Err
-	}
-	return ReadSQLOut{data: bytes.Clone(answer.json), rows: answer.rows}, nil
+	return out, record.Err
 }
 
 // run judges the statement, waits for its turn and reads its rows.
-func (s *statements) run(ctx context.Context, text string, answer *sqlAnswer) error {
+func (s *statements) run(ctx context.Context, key, text string, answer *sqlAnswer) error {
 	accepted, err := sqlguard.Parse(text)
 	var refusal *sqlguard.Refusal
 	if errors.As(err, &refusal) {
@@ -175,92 +218,29 @@ func (s *statements) run(ctx context.Context, text string, answer *sqlAnswer) er
 	if err != nil {
 		return err
 	}
-	key := sqlKey(ctx)
-	if err := s.turns.enter(ctx, key); err != nil {
+	turn, err := s.turns.enter(ctx, key)
+	if err != nil {
 		if ctx.Err() != nil {
 			return fault.New(fault.DB, "The caller went away before the statement's turn came.").Because(err)
 		}
 		return err
 	}
-	defer s.turns.leave(key)
 	// One row more than the limit tells whether the answer is cut.
-	st := Statement{Text: accepted.Capped(answer.limit + 1)}
+	st := Statement{Text: accepted.Capped(answer.limit + 1), Turn: turn}
 	if st.Text != text {
 		st.Most = answer.limit + 1
 	}
-	return s.reader.ReadStatement(ctx, st, answer)
+	if err := s.reader.ReadStatement(ctx, st, answer); err != nil {
+		return err
+	}
+	return answer.refused
 }
 
 func (s *statements) release(a *sqlAnswer) {
 	if cap(a.json) > keptBuffer {
 		a.json = nil
 	}
+	a.room.leave()
 	a.columns = nil
 	s.answers.Put(a)
-}
-
-// sqlAnswer is an answer in the making. It implements RowWriter.
-type sqlAnswer struct {
-	limit, bytes  int
-	columns       []ResultColumn
-	json          []byte
-	rows          int
-	truncated     bool
-	truncatedHere string // what cut the answer, other than the row limit
-}
-
-// tailSize is more than end appends.
-const tailSize = 128
-
-func (a *sqlAnswer) begin(limit, bytes int) {
-	*a = sqlAnswer{limit: limit, bytes: bytes, json: a.json[:0]}
-}
-
-// Columns implements RowWriter.
-func (a *sqlAnswer) Columns(columns []ResultColumn) {
-	a.columns = columns
-	a.json = append(a.json, `{"columns":`...)
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	// Strings always encode.
-	_ = e.Encode(columns)
-	a.json = append(append(a.json, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...), `,"rows":[`...)
-}
-
-// Row implements RowWriter.
-func (a *sqlAnswer) Row(array []byte) bool {
-	switch {
-	case a.rows == a.limit:
-		a.truncated = true
-		return false
-	case len(a.json)+len(array)+tailSize > a.bytes:
-		a.truncated, a.truncatedHere = true, "bytes"
-		return false
-	}
-	if a.rows > 0 {
-		a.json = append(a.json, ',')
-	}
-	a.json = append(a.json, array...)
-	a.rows++
-	return true
-}
-
-// end completes the document.
-func (a *sqlAnswer) end() {
-	a.json = strconv.AppendInt(append(a.json, `],"row_count":`...), int64(a.rows), 10)
-	a.json = strconv.AppendBool(append(a.json, `,"truncated":`...), a.truncated)
-	a.json = strconv.AppendInt(append(a.json, `,"row_limit":`...), int64(a.limit), 10)
-	if a.truncatedHere != "" {
-		a.json = append(append(append(a.json, `,"truncated_by":"`...), a.truncatedHere...), '"')
-	}
-	a.json = append(a.json, '}')
-}
-
-func (a *sqlAnswer) names() []string {
-	names := make([]string, len(a.columns))
-	for i, c := range a.columns {
-		names[i] = c.Name
-	}
-	return names
 }

@@ -124,6 +124,7 @@ func (f *sqlFixture) call(t testing.TB, text string, limit int64) sqlAnswer {
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
+	defer out.Release()
 	var a sqlAnswer
 	d := json.NewDecoder(strings.NewReader(string(out.JSON())))
 	d.UseNumber()
@@ -224,6 +225,101 @@ func TestBytesAreCut(t *testing.T) {
 	}
 	if a := f.call(t, "SELECT 1", 5); len(a.Rows) != 1 || *a.Truncated {
 		t.Errorf("the next call: %+v", a)
+	}
+}
+
+// TestLargeRowsAreCut before they are in memory: the rows before them are answered.
+func TestLargeRowsAreCut(t *testing.T) {
+	f := newSQLFixture(t, sqlOptions{limits: query.SQLLimits{ResultBytes: 1 << 20}, audit: quiet{}})
+	f.exec(t, "CREATE TABLE l (id INT PRIMARY KEY, c LONGTEXT, b LONGBLOB)",
+		"INSERT INTO l SELECT seq, REPEAT('x', 1000), REPEAT('x', 1000) FROM seq_1_to_10",
+		"INSERT INTO l VALUES (11, REPEAT('x', 9 << 20), NULL), (12, REPEAT('\x01', 300000), NULL), (13, NULL, REPEAT('x', 800000)), (14, REPEAT('\"', 500000), NULL), (15, REPEAT('한', 300000), NULL)")
+	for _, c := range []struct {
+		text string
+		rows int
+		cut  bool
+	}{
+		{"SELECT id, c FROM l ORDER BY id", 10, true},
+		{"SELECT id, c FROM l WHERE id > 9 ORDER BY id", 1, true},
+		{"SELECT c, c, c, c, c, c, c, c FROM l WHERE id = 11", 0, true},
+		{"SELECT id, c FROM l WHERE id IN (1, 12) ORDER BY id", 1, true}, // 300,000 bytes are 1.8 MB of escapes
+		{"SELECT id, b FROM l WHERE id IN (1, 13) ORDER BY id", 1, true}, // and 800,000 are 1.07 of base64
+		{"SELECT c FROM l WHERE id = 14", 1, false},
+		{"SELECT c, c FROM l WHERE id = 14", 0, true},
+		{"SELECT c FROM l WHERE id = 15", 1, false},
+		{"SELECT LENGTH(c) FROM l ORDER BY id", 15, false},
+		{"SELECT LEFT(c, 1000) FROM l ORDER BY id", 15, false},
+	} {
+		a := f.call(t, c.text, 100)
+		if len(a.Rows) != c.rows || *a.Truncated != c.cut || (a.TruncatedBy == "bytes") != c.cut {
+			t.Errorf("%s: %d rows, truncated %t by %q; want %d rows", c.text, len(a.Rows), *a.Truncated, a.TruncatedBy, c.rows)
+		}
+	}
+}
+
+// TestTooManyColumns: what an answer's columns cost is bounded as well.
+func TestTooManyColumns(t *testing.T) {
+	f := newSQLFixture(t, sqlOptions{audit: quiet{}})
+	columns := make([]string, 1000)
+	for i := range columns {
+		columns[i] = fmt.Sprintf("c%d TINYINT", i)
+	}
+	f.exec(t, "CREATE TABLE wide ("+strings.Join(columns, ", ")+")", "INSERT INTO wide (c0) VALUES (1)")
+	stars := func(n int) string { return "SELECT w.*" + strings.Repeat(",w.*", n-1) + " FROM wide w" }
+	if a := f.call(t, stars(8), 10); len(a.Rows) != 1 || len(a.Columns) != 8000 || *a.Truncated {
+		t.Errorf("%d rows of %d columns", len(a.Rows), len(a.Columns))
+	}
+	_, err := f.ExecuteReadSQL(as(t.Context(), "k1"), query.ReadSQLIn{SQL: stars(1000), Limit: 10})
+	if rule := ruleOf(err); rule != "sql.columns" {
+		t.Errorf("a million columns: %v", err)
+	}
+	if a := f.call(t, "SELECT 1", 10); len(a.Rows) != 1 {
+		t.Errorf("the next call: %+v", a)
+	}
+}
+
+// TestLargeAnswersAreBoundedTogether: they count until they have been written.
+func TestLargeAnswersAreBoundedTogether(t *testing.T) {
+	const mib = 1 << 20
+	f := newSQLFixture(t, sqlOptions{limits: query.SQLLimits{ResultBytes: mib}, audit: quiet{}})
+	f.exec(t, "CREATE TABLE l (c LONGTEXT)", "INSERT INTO l VALUES (REPEAT('x', 900000))")
+	large := func(key string) (written func(), err error) {
+		t.Helper()
+		out, err := f.ExecuteReadSQL(as(t.Context(), key), query.ReadSQLIn{SQL: "SELECT c FROM l", Limit: 1})
+		if err == nil && len(out.JSON()) < 900_000 {
+			t.Errorf("%d bytes", len(out.JSON()))
+		}
+		return out.Release, err
+	}
+	var held []func()
+	for len(held) < 20 {
+		written, err := large("slow")
+		if err != nil {
+			if f := fault.From(err); !fault.Is(err, fault.RateLimit) || f.RetryAfter != time.Second {
+				t.Errorf("got %v", err)
+			}
+			break
+		}
+		held = append(held, written)
+	}
+	if len(held) < 3 || len(held) > 6 {
+		t.Errorf("%d large answers of one key are held, want about half of 12", len(held))
+	}
+	if _, err := large("other"); err != nil {
+		t.Errorf("another key: %v", err)
+	}
+	if out, err := f.ExecuteReadSQL(as(t.Context(), "slow"), query.ReadSQLIn{SQL: "SELECT LENGTH(c) FROM l", Limit: 1}); err != nil {
+		t.Errorf("a small answer: %v %s", err, out.JSON())
+	}
+	for _, written := range held {
+		written()
+	}
+	for range 20 {
+		written, err := large("slow")
+		if err != nil {
+			t.Errorf("the memory is not free again: %v", err)
+		}
+		written()
 	}
 }
 
@@ -541,9 +637,11 @@ func BenchmarkExecuteReadSQL(b *testing.B) {
 				ctx := as(b.Context(), "k1")
 				b.ReportAllocs()
 				for b.Loop() {
-					if out, err := f.ExecuteReadSQL(ctx, in); err != nil || out.Count() != n {
+					out, err := f.ExecuteReadSQL(ctx, in)
+					if err != nil || out.Count() != n {
 						b.Fatal(out.Count(), err)
 					}
+					out.Release()
 				}
 			})
 		}

@@ -29,7 +29,7 @@ type readSQLDoc struct {
 	RowCount    int64   `json:"row_count" jsonschema:"Number of rows in this answer"`
 	Truncated   bool    `json:"truncated" jsonschema:"true when the statement has more rows than this answer; false when its own LIMIT ended it"`
 	RowLimit    int64   `json:"row_limit" jsonschema:"The row cap that applied: limit, or less where the server allows less"`
-	TruncatedBy string  `json:"truncated_by,omitempty" jsonschema:"bytes when the size of the answer cut it; absent when the row cap did"`
+	TruncatedBy string  `json:"truncated_by,omitempty" jsonschema:"bytes when the size of the answer cut it (max_result_bytes); absent when the row cap did. With no row at all, the first is larger than an answer may be: select fewer or shorter columns, such as LEFT(col, 1000)"`
 }
 
 func executeReadSQLTool(s *Service) tool.Tool {
@@ -45,14 +45,17 @@ func executeReadSQLTool(s *Service) tool.Tool {
 		),
 		Output: schema.Of[readSQLDoc](),
 		Errors: []tool.ErrorDoc{
-			{Code: fault.Validation, Reason: "The input breaks its schema, the statement is not a single reading one (rule sql.…, with what to write instead), or the database refused it (rule sql.server, with details.db_errno)."},
+			{Code: fault.Validation, Reason: "The input breaks its schema, the statement is not a single reading one (rule sql.…, with what to write instead), " +
+				"it has too many columns (rule sql.columns), or the database refused it (rule sql.server, with details.db_errno), as one that needs more than max_temporary_bytes."},
 			{Code: fault.DBTimeout, Reason: "The statement ran longer than MCP_QUERY_TIMEOUT_MS and was stopped. Read less, or look at its EXPLAIN."},
-			{Code: fault.RateLimit, Reason: "Too many statements run on the source database (details.scope is source). Try again after retryAfter seconds."},
+			{Code: fault.RateLimit, Reason: "Too many statements run on the source database, or too many large answers are on their way, or a statement of this key " +
+				"was stopped and the database has not ended it yet: write that one cheaper (details.scope is source). Try again after retryAfter seconds."},
 			{Code: fault.DB, Reason: "The source database cannot be reached or broke the statement off (deadlock, lock wait), or the call could not be recorded. Try again in a moment."},
 		},
 		Limits: map[string]int64{
 			"default_limit": defaultSQLRows, "max_row_limit": int64(s.MaxRowLimit), "max_result_bytes": int64(s.statements.byteLimit),
-			"max_sql_chars": maxSQL, "query_timeout_ms": s.QueryTimeout.Milliseconds(),
+			"max_temporary_bytes": s.statements.tmpLimit,
+			"max_sql_chars":       maxSQL, "query_timeout_ms": s.QueryTimeout.Milliseconds(),
 			"max_concurrent": int64(s.statements.turns.limit), "max_concurrent_per_key": int64(s.statements.turns.perKey),
 		},
 		Examples: examples(toolExecuteReadSQL),
@@ -64,15 +67,6 @@ func executeReadSQLTool(s *Service) tool.Tool {
 func sqlRefused(rule, message string) error {
 	return fault.New(fault.Validation, "The statement is refused (%s): %s.", rule, message).
 		With(map[string]any{"violations": []schema.Violation{{Path: "/sql", Rule: rule, Message: message}}})
-}
-
-// sqlKey is whose statements share a limit: a key's, else those of one user of an app.
-func sqlKey(ctx context.Context) string {
-	c := caller.From(ctx)
-	if c.CredentialID != "" {
-		return c.CredentialID
-	}
-	return c.Service + "\n" + c.ExternalUserID
 }
 
 // AuditLog is the part of audit.Log that keeps statements.

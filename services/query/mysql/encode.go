@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -14,10 +15,34 @@ import (
 // column.
 type encoder func(to []byte, v driver.Value) []byte
 
+// largeValue is from where on a value is measured before it is encoded: escapes can make
+// six bytes of one.
+const largeValue = 64 << 10
+
+// largeTail is for what follows a large value, so that it does not cost a copy of it all.
+const largeTail = 1 << 10
+
 // columnKind is a type's name as the server writes it, and how its values are encoded.
 type columnKind struct {
 	name   string
 	encode encoder
+	size   func(b []byte) int // what a large value takes as JSON; nil where none is large
+}
+
+// room makes room in to for a large value and what may follow it; false when the value
+// would take more than most bytes.
+func (k columnKind) room(to, value []byte, most int) ([]byte, bool) {
+	if k.size == nil {
+		return to, true
+	}
+	if len(value) > most { // JSON is not shorter
+		return to, false
+	}
+	size := k.size(value)
+	if size > most {
+		return to, false
+	}
+	return slices.Grow(to, size+largeTail), true
 }
 
 // columnKinds are the driver's type names. It tells text from bytes by the column's
@@ -25,18 +50,20 @@ type columnKind struct {
 // the protocol that the driver reads to tell them from other text, so they are answered as
 // text; MySQL's are answered as JSON.
 var columnKinds = map[string]columnKind{
-	"TINYINT": {"tinyint", appendNumber}, "UNSIGNED TINYINT": {"tinyint unsigned", appendNumber},
-	"SMALLINT": {"smallint", appendNumber}, "UNSIGNED SMALLINT": {"smallint unsigned", appendNumber},
-	"MEDIUMINT": {"mediumint", appendNumber}, "UNSIGNED MEDIUMINT": {"mediumint unsigned", appendNumber},
-	"INT": {"int", appendNumber}, "UNSIGNED INT": {"int unsigned", appendNumber},
-	"BIGINT": {"bigint", appendNumber}, "UNSIGNED BIGINT": {"bigint unsigned", appendNumber},
-	"YEAR": {"year", appendNumber}, "FLOAT": {"float", appendNumber}, "DOUBLE": {"double", appendNumber},
-	"BIT":     {"bit", appendBits},
-	"DECIMAL": {"decimal", appendText}, "DATE": {"date", appendText}, "TIME": {"time", appendText},
-	"DATETIME": {"datetime", appendDateTime}, "TIMESTAMP": {"timestamp", appendDateTime},
-	"CHAR": {"char", appendText}, "VARCHAR": {"varchar", appendText}, "ENUM": {"enum", appendText}, "SET": {"set", appendText},
-	"TINYTEXT": {"tinytext", appendText}, "TEXT": {"text", appendText}, "MEDIUMTEXT": {"mediumtext", appendText}, "LONGTEXT": {"longtext", appendText},
-	"JSON": {"json", appendJSON}, "NULL": {"null", appendText},
+	"TINYINT": {"tinyint", appendNumber, nil}, "UNSIGNED TINYINT": {"tinyint unsigned", appendNumber, nil},
+	"SMALLINT": {"smallint", appendNumber, nil}, "UNSIGNED SMALLINT": {"smallint unsigned", appendNumber, nil},
+	"MEDIUMINT": {"mediumint", appendNumber, nil}, "UNSIGNED MEDIUMINT": {"mediumint unsigned", appendNumber, nil},
+	"INT": {"int", appendNumber, nil}, "UNSIGNED INT": {"int unsigned", appendNumber, nil},
+	"BIGINT": {"bigint", appendNumber, nil}, "UNSIGNED BIGINT": {"bigint unsigned", appendNumber, nil},
+	"YEAR": {"year", appendNumber, nil}, "FLOAT": {"float", appendNumber, nil}, "DOUBLE": {"double", appendNumber, nil},
+	"BIT":     {"bit", appendBits, nil},
+	"DECIMAL": {"decimal", appendText, nil}, "DATE": {"date", appendText, nil}, "TIME": {"time", appendText, nil},
+	"DATETIME": {"datetime", appendDateTime, nil}, "TIMESTAMP": {"timestamp", appendDateTime, nil},
+	"CHAR": {"char", appendText, sizeOfText}, "VARCHAR": {"varchar", appendText, sizeOfText},
+	"ENUM": {"enum", appendText, sizeOfText}, "SET": {"set", appendText, sizeOfText},
+	"TINYTEXT": {"tinytext", appendText, sizeOfText}, "TEXT": {"text", appendText, sizeOfText},
+	"MEDIUMTEXT": {"mediumtext", appendText, sizeOfText}, "LONGTEXT": {"longtext", appendText, sizeOfText},
+	"JSON": {"json", appendJSON, sizeOfJSON}, "NULL": {"null", appendText, sizeOfText},
 }
 
 func kindOf(databaseType string) columnKind {
@@ -44,7 +71,7 @@ func kindOf(databaseType string) columnKind {
 		return k
 	}
 	// BINARY, VARBINARY, the BLOBs, GEOMETRY, VECTOR, and what a newer server brings.
-	return columnKind{strings.ToLower(databaseType), appendBase64}
+	return columnKind{strings.ToLower(databaseType), appendBase64, sizeOfBase64}
 }
 
 // maxExact is the greatest integer that a JSON reader with 64-bit floats keeps exact.
@@ -126,6 +153,13 @@ func appendJSON(to []byte, v driver.Value) []byte {
 	return appendText(to, v)
 }
 
+func sizeOfJSON(b []byte) int {
+	if json.Valid(b) {
+		return len(b)
+	}
+	return sizeOfText(b)
+}
+
 // appendBase64 appends bytes as "base64:…".
 func appendBase64(to []byte, v driver.Value) []byte {
 	b, ok := v.([]byte)
@@ -135,6 +169,8 @@ func appendBase64(to []byte, v driver.Value) []byte {
 	to = append(to, `"base64:`...)
 	return append(base64.StdEncoding.AppendEncode(to, b), '"')
 }
+
+func sizeOfBase64(b []byte) int { return len(`"base64:"`) + base64.StdEncoding.EncodedLen(len(b)) }
 
 // appendText appends text. What is not valid UTF-8 is replaced, never dropped.
 func appendText(to []byte, v driver.Value) []byte {
@@ -186,4 +222,28 @@ func appendQuoted(to, b []byte) []byte {
 		done = i
 	}
 	return append(append(to, b[done:]...), '"')
+}
+
+// sizeOfText is the length of what appendQuoted appends.
+func sizeOfText(b []byte) int {
+	size := len(`""`)
+	for i := 0; i < len(b); {
+		switch c := b[i]; {
+		case c >= utf8.RuneSelf:
+			r, n := utf8.DecodeRune(b[i:])
+			if i += n; r == utf8.RuneError && n == 1 {
+				n = len("\ufffd")
+			}
+			size += n
+			continue
+		case c == '"', c == '\\', c == '\n', c == '\r', c == '\t':
+			size += 2
+		case c < ' ':
+			size += len(`\u0000`)
+		default:
+			size++
+		}
+		i++
+	}
+	return size
 }

@@ -95,6 +95,12 @@ func unavailable(err error) *fault.Error {
 	return fault.New(fault.DB, "The source database is not available right now. Try again in a moment.").After(time.Second).Because(err)
 }
 
+// tooLarge is the fault of a fixed statement that answers more than fixedBytes.
+func tooLarge(err error) error {
+	return fault.New(fault.Validation, "The source database answers more than the %d MiB that this tool reads: "+
+		"ask for less, with a smaller limit or for one record.", fixedBytes>>20).Because(err)
+}
+
 // named finds the table in "Table 'db.campaign' doesn't exist" and in "… denied to
 // user … for table `db`.`campaign`".
 var named = regexp.MustCompile("(?:Table '(?:[^']*\\.)?([^'.]+)' doesn't exist|for table (?:`[^`]*`\\.)?[`']([^`']+)[`'])")

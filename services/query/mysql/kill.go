@@ -2,12 +2,15 @@ package mysql
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"strconv"
 	"sync"
 	"time"
 
 	mysqldriver "github.com/go-sql-driver/mysql"
+
+	"hub.internal/services/query"
 )
 
 const (
@@ -21,9 +24,12 @@ const (
 // stops the statement before that may kill by the connection's id, and the connection
 // is never used again.
 type flight struct {
-	id     uint64             // the server's id of the connection
-	cancel context.CancelFunc // closes the connection's socket
-	landed chan struct{}
+	id      uint64 // the server's id of the connection
+	request string // the request's id, for the log
+	start   time.Time
+	turn    query.Turn         // nil when nobody waits for the end
+	cancel  context.CancelFunc // closes the connection's socket
+	landed  chan struct{}
 
 	mu      sync.Mutex
 	ended   bool
@@ -47,7 +53,7 @@ func (r *Reader) stop(ctx context.Context, f *flight, why error) {
 }
 
 // land says that nothing more is read from the statement, and returns why it was
-// stopped; nil means that it ended by itself and that nobody will kill it any more.
+// stopped; nil means that nobody has tried to kill it, and that stop no longer will.
 func (f *flight) land() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -68,19 +74,27 @@ func (r *Reader) kill(ctx context.Context, f *flight) {
 	defer giveUp.Stop()
 	defer f.cancel()
 
-	id := strconv.FormatUint(f.id, 10)
-	if _, err := r.kills.ExecContext(ctx, "KILL QUERY "+id); err == nil {
+	if err := kill(ctx, r.kills, "KILL QUERY", f.id); err == nil {
 		select {
 		case <-f.landed:
 			return
 		case <-time.After(killGrace):
 		}
 	}
-	var answered *mysqldriver.MySQLError
-	if _, err := r.kills.ExecContext(ctx, "KILL "+id); err != nil && !(errors.As(err, &answered) && answered.Number == errUnknownThread) {
+	if err := kill(ctx, r.kills, "KILL", f.id); err != nil {
 		r.logger.Warn("statement not killed", "connection", f.id, "error", err)
 	}
 }
 
 // errUnknownThread says that the connection has ended already.
 const errUnknownThread = 1094
+
+// kill runs KILL or KILL QUERY for a connection; one that has ended already is no error.
+func kill(ctx context.Context, db *sql.DB, command string, id uint64) error {
+	_, err := db.ExecContext(ctx, command+" "+strconv.FormatUint(id, 10))
+	var answered *mysqldriver.MySQLError
+	if errors.As(err, &answered) && answered.Number == errUnknownThread {
+		return nil
+	}
+	return err
+}

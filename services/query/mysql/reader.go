@@ -5,12 +5,8 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
-	"maps"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
 	"hub.internal/services/query"
@@ -33,8 +30,9 @@ const (
 	renewLimit = 250 * time.Millisecond
 	// maxTries is how many sessions in a row may turn out to be dead.
 	maxTries = 3
-	// killPoolSize is how many statements can be killed at a time.
-	killPoolSize = 2
+	// killPoolSize is how many statements can be killed at a time, and one connection to
+	// follow what they do.
+	killPoolSize = 3
 	// recursionLimit is for recursive CTEs: MariaDB ends them at 1,000 steps without an
 	// error, so that the answer would be wrong. The statement's time limit bounds them.
 	recursionLimit = "4294967295"
@@ -49,6 +47,10 @@ type ReaderOptions struct {
 	Sessions int
 	// MaxRows is the greatest number of rows asked for (MCP_MAX_ROW_LIMIT); 0 means 1,000.
 	MaxRows int
+	// TmpBytes (HUB_SQL_TMP_BYTES) bounds the temporary space of a statement on the server's
+	// disk, where the server can: of each temporary table on MariaDB, of all temporary tables
+	// and files together since MariaDB 11.5; 0 means query.DefaultTmpBytes.
+	TmpBytes int64
 	// Logger hears of what nobody is answered; nil discards.
 	Logger *slog.Logger
 }
@@ -64,14 +66,15 @@ type ReaderOptions struct {
 // into the pool only if its statement ended by itself, without an error and with every
 // row read. After anything else the connection is closed.
 type Reader struct {
-	db      *sql.DB
-	kills   *sql.DB
-	timeout time.Duration
-	logger  *slog.Logger
-	warm    sync.Once
-	running sync.WaitGroup
-	rows    sync.Pool // *[]byte, the row being encoded
-	holes   metric.Int64Counter
+	db       *sql.DB
+	kills    *sql.DB
+	timeout  time.Duration
+	tmpBytes int64
+	logger   *slog.Logger
+	warm     sync.Once
+	running  sync.WaitGroup
+	overruns *overruns
+	holes    metric.Int64Counter
 }
 
 var _ query.StatementReader = (*Reader)(nil)
@@ -87,6 +90,9 @@ func NewReader(s *Source, o ReaderOptions) *Reader {
 	if o.MaxRows <= 0 {
 		o.MaxRows = 1000
 	}
+	if o.TmpBytes <= 0 {
+		o.TmpBytes = query.DefaultTmpBytes
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -95,19 +101,22 @@ func NewReader(s *Source, o ReaderOptions) *Reader {
 	if err != nil {
 		otel.Handle(err)
 	}
-	r := &Reader{timeout: o.Timeout, logger: o.Logger, holes: holes, rows: sync.Pool{New: func() any { b := make([]byte, 0, 1024); return &b }}}
-	r.db = sql.OpenDB(&sessions{server: s.server, timeout: o.Timeout, maxRows: o.MaxRows})
+	r := &Reader{timeout: o.Timeout, tmpBytes: o.TmpBytes, logger: o.Logger, holes: holes}
+	r.db = sql.OpenDB(&sessions{server: s.server, timeout: o.Timeout, maxRows: o.MaxRows, tmpBytes: o.TmpBytes})
 	r.db.SetMaxOpenConns(o.Sessions)
 	r.db.SetMaxIdleConns(o.Sessions)
 	r.db.SetConnMaxIdleTime(5 * time.Minute)
 	r.db.SetConnMaxLifetime(30 * time.Minute)
-	r.kills = s.newPool(killPoolSize, killLimit, nil)
+	r.kills = s.newPool(killPoolSize, killLimit)
+	r.overruns = newOverruns(r.kills, r.logger)
 	return r
 }
 
-// Close waits for the statements that run, kills included, and closes the sessions.
+// Close waits for the statements that run, kills included, and closes the sessions. For
+// what does not end although it was killed it waits two seconds more.
 func (r *Reader) Close() error {
 	r.running.Wait()
+	r.overruns.close()
 	return errors.Join(r.db.Close(), r.kills.Close())
 }
 
@@ -124,13 +133,28 @@ func (r *Reader) ReadStatement(ctx context.Context, st query.Statement, to query
 	r.warm.Do(func() { r.prepareKill(context.WithoutCancel(ctx)) })
 	// The text may hold data; the audit log has it, under the same request id.
 	ctx, span := startSpan(ctx, "a caller's statement")
-	stale, err := r.attempt(ctx, st, to)
-	for tries := 1; stale && tries < maxTries; tries++ {
-		stale, err = r.attempt(ctx, st, to)
+	end := over
+	defer func() {
+		if end != unknown && st.Turn != nil {
+			st.Turn.End()
+		}
+	}()
+	end, err := r.attempt(ctx, st, to)
+	for tries := 1; end == unsent && tries < maxTries; tries++ {
+		end, err = r.attempt(ctx, st, to)
 	}
 	endSpan(span, err)
 	return err
 }
+
+// ending is what is known of a statement whose reading has ended.
+type ending int
+
+const (
+	over    ending = iota // nothing of it runs on the server
+	unsent                // the session turned out to be dead before it was sent
+	unknown               // it may run on; it is followed, and its turn with it
+)
 
 // prepareKill makes the first connection for kills, so that the first KILL does not have
 // to, of a server that may be full by then.
@@ -146,62 +170,82 @@ func (r *Reader) prepareKill(ctx context.Context) {
 	}()
 }
 
-// attempt runs the statement once. It is stale when the session turned out to be dead
-// before the statement was sent.
-func (r *Reader) attempt(ctx context.Context, st query.Statement, to query.RowWriter) (stale bool, err error) {
+// attempt runs the statement once.
+func (r *Reader) attempt(ctx context.Context, st query.Statement, to query.RowWriter) (end ending, err error) {
 	checkout, cancel := context.WithTimeout(ctx, checkoutLimit)
 	conn, err := r.db.Conn(checkout)
 	cancel()
 	if err != nil {
-		return false, sessionFault(ctx, err)
+		return over, sessionFault(ctx, err)
 	}
-	err = driver.ErrBadConn
 	// Raw closes the connection when it is told that it is bad, which is how a session
 	// that is not known to be pristine is kept from everybody else.
+	end, err = unsent, driver.ErrBadConn
 	_ = conn.Raw(func(c any) error {
 		var pristine bool
-		if pristine, err = r.run(ctx, c.(*session), st, to); pristine {
+		if pristine, end, err = r.run(ctx, c.(*session), st, to); pristine {
 			return nil
 		}
 		return driver.ErrBadConn
 	})
 	_ = conn.Close()
-	return errors.Is(err, driver.ErrBadConn), r.judge(ctx, err)
+	return end, r.judge(ctx, err)
 }
 
 // run reads the statement's rows. The session is pristine when the statement ended by
 // itself, nobody has tried to stop it, and the next transaction is open.
-func (r *Reader) run(ctx context.Context, s *session, st query.Statement, to query.RowWriter) (pristine bool, err error) {
+func (r *Reader) run(ctx context.Context, s *session, st query.Statement, to query.RowWriter) (pristine bool, end ending, err error) {
 	// The caller's end does not close the socket by itself: first the statement has to
 	// be killed, while the connection is still known to be its.
 	socket, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	f := &flight{id: s.id, cancel: cancel, landed: make(chan struct{})}
-	start := time.Now()
+	f := &flight{id: s.id, request: caller.From(ctx).RequestID, start: time.Now(), turn: st.Turn, cancel: cancel, landed: make(chan struct{})}
 	deadline := time.AfterFunc(r.timeout+ownDeadline, func() { r.stop(ctx, f, errDeadline) })
 	defer deadline.Stop()
 	unwatch := context.AfterFunc(ctx, func() { r.stop(ctx, f, ctx.Err()) })
 	defer unwatch()
 
+	s.wire.meter = to
 	whole, err := r.read(socket, s, st, to)
+	s.wire.meter = nil
+	if s.wire.cut {
+		err = nil // the driver's, who knows nothing of it
+	}
 	if err == nil && !whole {
 		r.stop(ctx, f, errEnough)
 	}
 	stopped := f.land()
-	switch {
-	case stopped != nil && !errors.Is(stopped, errEnough):
-		return false, stopped
-	case time.Since(start) >= r.timeout:
+	switch end = endingOf(whole, err); {
+	case end == unknown:
+		r.overruns.follow(f, stopped != nil)
+	case end == unsent && stopped != nil:
+		end = over // and not to be sent again
+	}
+	if stopped != nil && !errors.Is(stopped, errEnough) {
+		err = stopped
+	} else if time.Since(f.start) >= r.timeout {
 		// BENCHMARK and GET_LOCK end with a value, not an error, when time is up.
-		return false, errDeadline
+		err = errDeadline
 	}
 	if err != nil || !whole || s.chain == "" {
-		return err == nil && whole, err
+		return err == nil && whole, end, err
 	}
 	// What is read is read: a session that cannot go on costs the connection only.
 	renewal := time.AfterFunc(renewLimit, cancel)
 	defer renewal.Stop()
-	return s.exec(socket, s.chain) == nil, nil
+	return s.exec(socket, s.chain) == nil, end, nil
+}
+
+// endingOf says what the end of the reading tells of the statement.
+func endingOf(whole bool, err error) ending {
+	var answered *mysqldriver.MySQLError
+	switch {
+	case whole, errors.As(err, &answered): // an answer has come to its end
+		return over
+	case errors.Is(err, driver.ErrBadConn): // nothing was written to the connection
+		return unsent
+	}
+	return unknown
 }
 
 // read hands the rows on, and tells whether it has read them all.
@@ -211,36 +255,44 @@ func (r *Reader) read(ctx context.Context, s *session, st query.Statement, to qu
 		return false, err
 	}
 	names, types := rows.Columns(), rows.(driver.RowsColumnTypeDatabaseTypeName)
-	columns, encoders := make([]query.ResultColumn, len(names)), make([]encoder, len(names))
+	columns, kinds := make([]query.ResultColumn, len(names)), make([]columnKind, len(names))
 	for i, name := range names {
-		kind := kindOf(types.ColumnTypeDatabaseTypeName(i))
-		columns[i], encoders[i] = query.ResultColumn{Name: name, Type: kind.name}, kind.encode
+		kinds[i] = kindOf(types.ColumnTypeDatabaseTypeName(i))
+		columns[i] = query.ResultColumn{Name: name, Type: kinds[i].name}
 	}
 	to.Columns(columns)
 
-	buffer := r.rows.Get().(*[]byte)
-	row := *buffer
-	defer func() { *buffer = row[:0]; r.rows.Put(buffer) }()
 	values := make([]driver.Value, len(names))
+	encode := func(to []byte, most int) ([]byte, bool) {
+		to = append(to, '[')
+		for i, v := range values {
+			if i > 0 {
+				to = append(to, ',')
+			}
+			if v == nil {
+				to = append(to, "null"...)
+				continue
+			}
+			if b, isBytes := v.([]byte); isBytes && len(b) > largeValue {
+				var fits bool
+				if to, fits = kinds[i].room(to, b, most-len(to)); !fits {
+					return to, false
+				}
+			}
+			to = kinds[i].encode(to, v)
+			if len(to) >= most {
+				return to, false
+			}
+		}
+		return append(to, ']'), len(to) < most
+	}
 	for n := 1; ; n++ {
 		if err := rows.Next(values); errors.Is(err, io.EOF) {
 			return true, rows.Close()
 		} else if err != nil {
 			return false, err
 		}
-		row = append(row[:0], '[')
-		for i, v := range values {
-			if i > 0 {
-				row = append(row, ',')
-			}
-			if v == nil {
-				row = append(row, "null"...)
-			} else {
-				row = encoders[i](row, v)
-			}
-		}
-		row = append(row, ']')
-		if to.Row(row) {
+		if to.Row(encode) {
 			continue
 		}
 		// The statement's LIMIT ends here: what follows can only be its end.
@@ -271,13 +323,16 @@ func (r *Reader) judge(ctx context.Context, err error) error {
 		return r.timedOut(err)
 	case environmental[number]:
 		return unavailable(err)
+	case tmpSpace[number]:
+		return fault.New(fault.Validation, "The statement needs more temporary space on the source database than it may have (%d MiB). "+
+			"Narrow it: filter before you group, sort or recurse, select fewer and shorter columns, or aggregate in steps.", r.tmpBytes>>20).
+			With(refusal(answered.Number, "needs too much temporary space: "+answered.Message)).Because(err)
 	case number == errReadOnlyTransaction, number == errTableDenied, number == errAccessNeeded:
 		r.holes.Add(ctx, 1, metric.WithAttributes(attribute.Int("db_errno", int(number))))
 		r.logger.WarnContext(ctx, "a statement that the guard accepted was refused by the server", "db_errno", number, "error", answered.Message)
 	}
 	return fault.New(fault.Validation, "The source database refused the statement: %s", answered.Message).
-		With(statementDetails{DBErrno: answered.Number, Violations: []schema.Violation{{Path: "/sql", Rule: "sql.server", Message: answered.Message}}}).
-		Because(err)
+		With(refusal(answered.Number, answered.Message)).Because(err)
 }
 
 // Refusals of a statement that the guard accepted: each is counted, for an alarm.
@@ -293,12 +348,21 @@ var environmental = map[uint16]bool{
 	1021: true, 1030: true, 1037: true, 1038: true, 1041: true, // disk full, storage engine, memory
 	1034: true, 1035: true, 1194: true, 1195: true, // a damaged table
 	1152: true, 1153: true, 1158: true, 1159: true, 1160: true, 1161: true, 1184: true, // the connection
-	1114: true, 1135: true, 1180: true, 1206: true, // temporary space, threads, transactions
+	1135: true, 1180: true, 1206: true, // threads, transactions
 }
+
+// tmpSpace are the errors of a statement that needs more temporary space than there is: a
+// temporary table is full, and what MariaDB 11.5 says of a session's and of the server's
+// limit, as a file's or as a storage engine's error.
+var tmpSpace = map[uint16]bool{1114: true, 41: true, 42: true, 200: true, 201: true}
 
 type statementDetails struct {
 	DBErrno    uint16             `json:"db_errno"`
 	Violations []schema.Violation `json:"violations"`
+}
+
+func refusal(number uint16, message string) statementDetails {
+	return statementDetails{DBErrno: number, Violations: []schema.Violation{{Path: "/sql", Rule: "sql.server", Message: message}}}
 }
 
 func (r *Reader) timedOut(err error) error {
@@ -321,142 +385,3 @@ func sessionFault(ctx context.Context, err error) error {
 	}
 	return unavailable(err)
 }
-
-// sessions makes read-only sessions.
-type sessions struct {
-	server  *server
-	timeout time.Duration
-	maxRows int
-}
-
-// session is a connection whose id is known.
-type session struct {
-	driver.Conn
-	id    uint64
-	chain string // ends the transaction and begins the next one; empty where there are none
-}
-
-// Driver implements driver.Connector.
-func (c *sessions) Driver() driver.Driver { return mysqldriver.MySQLDriver{} }
-
-// Connect implements driver.Connector: it connects, arms the session, and reads back
-// that it is armed.
-func (c *sessions) Connect(ctx context.Context) (driver.Conn, error) {
-	dialect, err := c.server.prove(ctx)
-	if err != nil {
-		return nil, err
-	}
-	config := c.server.config.Clone()
-	if config.MultiStatements || config.AllowAllFiles {
-		return nil, errors.New("mysql: multiple statements and local files must be off")
-	}
-	config.InterpolateParams = false // a caller's text goes as it is
-	config.Params = sessionOf(dialect, c.timeout)
-	maps.Copy(config.Params, c.more(dialect))
-	connector, err := mysqldriver.NewConnector(config)
-	if err != nil {
-		return nil, err
-	}
-	conn, err := connector.Connect(ctx)
-	if err != nil {
-		var answered *mysqldriver.MySQLError
-		if errors.As(err, &answered) && answered.Number == errUnknownVariable {
-			c.server.forget() // another server is behind the address now
-		}
-		return nil, err
-	}
-	s := &session{Conn: conn}
-	if err := s.arm(ctx, dialect, c.timeout); err != nil {
-		_ = conn.Close()
-		return nil, err
-	}
-	return s, nil
-}
-
-// more are the variables of a session for callers' statements. sql_select_limit is a
-// second belt: it bounds a SELECT without a LIMIT, and leaves what the greatest
-// row_limit and its probe row need.
-func (c *sessions) more(d Dialect) map[string]string {
-	v := map[string]string{"sql_select_limit": strconv.Itoa(c.maxRows + 1)}
-	switch d {
-	case MariaDB:
-		v["max_recursive_iterations"] = recursionLimit
-		v["idle_readonly_transaction_timeout"] = "0" // a session waits inside a transaction that holds nothing
-		v["idle_transaction_timeout"] = "0"
-	case MySQL:
-		v["cte_max_recursion_depth"] = recursionLimit
-	case TiDB:
-		v["cte_max_recursion_depth"] = recursionLimit
-	}
-	return v
-}
-
-// arm makes the session READ ONLY, opens a READ ONLY transaction in it and reads back
-// what the safety of it all rests on.
-func (s *session) arm(ctx context.Context, d Dialect, timeout time.Duration) error {
-	check := "SELECT CONNECTION_ID(), @@sql_mode, @@max_execution_time, @@transaction_read_only, 1"
-	switch d {
-	case MariaDB:
-		check = "SELECT CONNECTION_ID(), @@sql_mode, ROUND(@@max_statement_time * 1000), @@tx_read_only, @@in_transaction"
-	case TiDB: // has no read-only sessions; the account's grants hold alone
-		check = "SELECT CONNECTION_ID(), @@sql_mode, @@max_execution_time, 1, 1"
-	}
-	if d != TiDB {
-		s.chain = "ROLLBACK AND CHAIN"
-		// The isolation level keeps a SERIALIZABLE server from locking what is read.
-		for _, statement := range []string{"SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY", "START TRANSACTION READ ONLY"} {
-			if err := s.exec(ctx, statement); err != nil {
-				return fmt.Errorf("%s: %w", statement, err)
-			}
-		}
-	}
-	rows, err := s.Conn.(driver.QueryerContext).QueryContext(ctx, check, nil)
-	if err != nil {
-		return fmt.Errorf("reading the session back: %w", err)
-	}
-	values := make([]driver.Value, 5)
-	if err := rows.Next(values); err != nil {
-		return fmt.Errorf("reading the session back: %w", err)
-	}
-	var read [5]string
-	for i, v := range values {
-		if b, ok := v.([]byte); ok {
-			v = string(b)
-		}
-		read[i] = fmt.Sprint(v)
-	}
-	if err := rows.Close(); err != nil {
-		return err
-	}
-	if s.id, err = strconv.ParseUint(read[0], 10, 64); err != nil {
-		return fmt.Errorf("connection id: %w", err)
-	}
-	mode := "," + strings.ToUpper(read[1]) + ","
-	for _, bad := range []string{"ANSI", "ANSI_QUOTES", "NO_BACKSLASH_ESCAPES", "ORACLE", "PIPES_AS_CONCAT", "IGNORE_SPACE"} {
-		if strings.Contains(mode, ","+bad+",") {
-			return fmt.Errorf("the session has sql_mode %s, which reads text otherwise than the guard does", bad)
-		}
-	}
-	limit, err := strconv.ParseFloat(read[2], 64)
-	if err != nil || limit != float64(max(timeout.Milliseconds(), 1)) {
-		return fmt.Errorf("the session's statement timeout is %s ms, not %s", read[2], timeout)
-	}
-	if read[3] != "1" || read[4] != "1" {
-		return errors.New("the session is not READ ONLY")
-	}
-	return nil
-}
-
-func (s *session) exec(ctx context.Context, statement string) error {
-	_, err := s.Conn.(driver.ExecerContext).ExecContext(ctx, statement, nil)
-	return err
-}
-
-// ResetSession implements driver.SessionResetter: it finds out whether the connection
-// has died in the pool.
-func (s *session) ResetSession(ctx context.Context) error {
-	return s.Conn.(driver.SessionResetter).ResetSession(ctx)
-}
-
-// IsValid implements driver.Validator.
-func (s *session) IsValid() bool { return s.Conn.(driver.Validator).IsValid() }

@@ -3,6 +3,7 @@ package mysql
 import (
 	"database/sql"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"testing"
@@ -12,10 +13,18 @@ import (
 )
 
 // discarded is a RowWriter that only counts.
-type discarded struct{ rows, bytes int }
+type discarded struct {
+	rows int
+	row  []byte
+}
 
+func (d *discarded) Arrived(int) bool             { return true }
 func (d *discarded) Columns([]query.ResultColumn) {}
-func (d *discarded) Row(array []byte) bool        { d.rows++; d.bytes += len(array); return true }
+func (d *discarded) Row(encode query.RowEncoder) bool {
+	d.rows++
+	d.row, _ = encode(d.row[:0], math.MaxInt)
+	return true
+}
 
 const benchColumns = "campaign_id, partner_id, brand_id, name, status_code, start_at, end_at, offer_count, apply_count, view_count"
 

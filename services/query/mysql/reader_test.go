@@ -27,15 +27,18 @@ type collected struct {
 
 func (c *collected) Columns(columns []query.ResultColumn) { c.columns = columns }
 
-func (c *collected) Row(array []byte) bool {
+func (c *collected) Arrived(int) bool { return true }
+
+func (c *collected) Row(encode query.RowEncoder) bool {
 	if c.limit < 0 {
 		return true
 	}
 	if len(c.rows) == c.limit {
 		return false
 	}
-	c.rows = append(c.rows, string(array))
-	return true
+	row, whole := encode(nil, 1<<20)
+	c.rows = append(c.rows, string(row))
+	return whole
 }
 
 type fixture struct {

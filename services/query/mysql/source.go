@@ -9,7 +9,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"maps"
+	"net"
 	"strconv"
 	"strings"
 	"sync"
@@ -102,12 +102,14 @@ func Open(dsn string, o Options) (*Source, error) {
 	config.Timeout = dialTimeout
 	config.ClientFoundRows = false
 	config.ColumnsWithAlias = false
+	config.DialFunc = nil
 	config.Logger = &mysqldriver.NopLogger{} // what it prints, it returns too
-	if err := config.Apply(mysqldriver.Charset("utf8mb4", "utf8mb4_general_ci")); err != nil {
+	// Compressed, a few bytes of the network would be many of memory.
+	if err := config.Apply(mysqldriver.Charset("utf8mb4", "utf8mb4_general_ci"), mysqldriver.EnableCompression(false)); err != nil {
 		return nil, fmt.Errorf("HUB_SOURCE_DSN: %w", err)
 	}
 	s := &Source{server: &server{config: config}}
-	s.db = s.newPool(o.PoolSize, o.StatementTimeout, nil)
+	s.db = s.newPool(o.PoolSize, o.StatementTimeout)
 	return s, nil
 }
 
@@ -119,8 +121,11 @@ func (s *Source) Database() string { return s.server.config.DBName }
 
 // Dialect is the server's kind; it connects when nobody has yet.
 func (s *Source) Dialect(ctx context.Context) (Dialect, error) {
-	d, err := s.server.prove(ctx)
-	return d, Fault(ctx, err)
+	p, err := s.server.prove(ctx)
+	if err != nil {
+		return "", Fault(ctx, err)
+	}
+	return p.dialect, nil
 }
 
 // Prove connects and returns nil when the account can only read, a *GrantsError when
@@ -134,9 +139,9 @@ func (s *Source) Prove(ctx context.Context) error {
 func (s *Source) Close() error { return s.db.Close() }
 
 // newPool returns a pool of read-only sessions. Each statement in it is limited to
-// timeout by the server; more are further session variables by name, written as SQL.
-func (s *Source) newPool(size int, timeout time.Duration, more map[string]string) *sql.DB {
-	db := sql.OpenDB(&connector{server: s.server, timeout: timeout, more: more})
+// timeout by the server.
+func (s *Source) newPool(size int, timeout time.Duration) *sql.DB {
+	db := sql.OpenDB(&connector{server: s.server, timeout: timeout})
 	db.SetMaxOpenConns(size)
 	db.SetMaxIdleConns(size)
 	db.SetConnMaxIdleTime(5 * time.Minute)
@@ -156,12 +161,15 @@ type server struct {
 type proof struct {
 	done    chan struct{} // closed when the attempt has ended
 	dialect Dialect
-	err     error
+	// tmpLimits are the variables by which a session's temporary space is bounded, as far
+	// as this server has them and lets the account set them.
+	tmpLimits []string
+	err       error
 }
 
 // prove finds out, once, what server this is and what its account may do. Callers
 // that come meanwhile share the attempt and its outcome.
-func (s *server) prove(ctx context.Context) (Dialect, error) {
+func (s *server) prove(ctx context.Context) (*proof, error) {
 	s.mu.Lock()
 	p, mine := s.proof, false
 	if p == nil {
@@ -171,24 +179,23 @@ func (s *server) prove(ctx context.Context) (Dialect, error) {
 	s.mu.Unlock()
 	if mine {
 		// Others wait for this attempt: the end of one call must not fail theirs.
-		p.dialect, p.err = s.attempt(context.WithoutCancel(ctx))
-		if p.err != nil {
+		if p.err = s.attempt(context.WithoutCancel(ctx), p); p.err != nil {
 			s.forget()
 		}
 		close(p.done)
 	}
 	select {
 	case <-p.done:
-		return p.dialect, p.err
+		return p, p.err
 	case <-ctx.Done():
-		return "", ctx.Err()
+		return nil, ctx.Err()
 	}
 }
 
-func (s *server) attempt(ctx context.Context) (Dialect, error) {
+func (s *server) attempt(ctx context.Context, p *proof) error {
 	c, err := mysqldriver.NewConnector(s.config)
 	if err != nil {
-		return "", err
+		return err
 	}
 	db := sql.OpenDB(c)
 	defer db.Close()
@@ -196,10 +203,54 @@ func (s *server) attempt(ctx context.Context) (Dialect, error) {
 	defer cancel()
 	var version string
 	if err := db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version); err != nil {
-		return "", err
+		return err
 	}
-	dialect := dialectOf(version)
-	return dialect, checkGrants(ctx, db, dialect)
+	p.dialect = dialectOf(version)
+	if err := checkGrants(ctx, db, p.dialect); err != nil {
+		return err
+	}
+	p.tmpLimits, err = tmpLimits(ctx, db)
+	return err
+}
+
+// tmpLimits tries which of the variables the account may set here. MariaDB has the first,
+// for each temporary table by itself, and since 11.5 the second, for all temporary tables
+// and files of a session together; MySQL and TiDB have none.
+func tmpLimits(ctx context.Context, db *sql.DB) (names []string, err error) {
+	for _, name := range []string{"tmp_disk_table_size", "max_tmp_session_space_usage"} {
+		_, err := db.ExecContext(ctx, fmt.Sprintf("SET SESSION %[1]s = @@SESSION.%[1]s", name))
+		var refused *mysqldriver.MySQLError
+		switch {
+		case err == nil:
+			names = append(names, name)
+		case !errors.As(err, &refused):
+			return nil, err
+		}
+	}
+	return names, nil
+}
+
+// connect opens a connection whose incoming bytes can be counted.
+func (s *server) connect(ctx context.Context, config *mysqldriver.Config) (driver.Conn, *wire, error) {
+	var w *wire
+	config.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		w = &wire{Conn: conn}
+		return w, nil
+	}
+	c, err := mysqldriver.NewConnector(config)
+	if err != nil {
+		return nil, nil, err
+	}
+	conn, err := c.Connect(ctx)
+	var answered *mysqldriver.MySQLError
+	if errors.As(err, &answered) && answered.Number == errUnknownVariable {
+		s.forget() // another server is behind the address now
+	}
+	return conn, w, err
 }
 
 // forget makes the next connection prove anew.
@@ -213,28 +264,21 @@ func (s *server) forget() {
 type connector struct {
 	server  *server
 	timeout time.Duration
-	more    map[string]string
 }
 
 // Connect implements driver.Connector.
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
-	dialect, err := c.server.prove(ctx)
+	p, err := c.server.prove(ctx)
 	if err != nil {
 		return nil, err
 	}
 	config := c.server.config.Clone()
-	config.Params = sessionOf(dialect, c.timeout)
-	maps.Copy(config.Params, c.more)
-	session, err := mysqldriver.NewConnector(config)
+	config.Params = sessionOf(p.dialect, c.timeout)
+	conn, w, err := c.server.connect(ctx, config)
 	if err != nil {
 		return nil, err
 	}
-	conn, err := session.Connect(ctx)
-	var answered *mysqldriver.MySQLError
-	if errors.As(err, &answered) && answered.Number == errUnknownVariable {
-		c.server.forget() // another server is behind the address now
-	}
-	return conn, err
+	return &metered{driverConn: conn.(driverConn), wire: w}, nil
 }
 
 // Driver implements driver.Connector.
@@ -276,7 +320,13 @@ func (s *Source) query(ctx context.Context, statement string, args []any, row fu
 }
 
 func (s *Source) rows(ctx context.Context, statement string, args []any, row func(*sql.Rows) error) (err error) {
-	rows, err := s.db.QueryContext(ctx, statement, args...)
+	m := &fixedMeter{}
+	defer func() {
+		if m.cut {
+			err = tooLarge(err)
+		}
+	}()
+	rows, err := s.db.QueryContext(withFixedMeter(ctx, m), statement, args...)
 	if err != nil {
 		return err
 	}

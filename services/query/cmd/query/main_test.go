@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -125,7 +127,7 @@ func TestServe(t *testing.T) {
 		}
 	})
 	for setting, bad := range map[string]string{
-		"HUB_SOURCE_DSN": "nonsense", "HUB_WRITE_STORE_URL": "nonsense://", "MCP_MAX_ROW_LIMIT": "0", "MCP_QUERY_TIMEOUT_MS": "-5", "HUB_MAX_RESULT_BYTES": "x", "HUB_SOURCE_POOL": "0", "HUB_SIGNING_KEY": "short", "HUB_TRUSTED_KEYS": "short",
+		"HUB_SOURCE_DSN": "nonsense", "HUB_WRITE_STORE_URL": "nonsense://", "MCP_MAX_ROW_LIMIT": "0", "MCP_QUERY_TIMEOUT_MS": "-5", "HUB_MAX_RESULT_BYTES": "x", "HUB_SOURCE_POOL": "0", "HUB_SQL_TMP_BYTES": "0", "HUB_SIGNING_KEY": "short", "HUB_TRUSTED_KEYS": "short",
 	} {
 		t.Run("bad "+setting, func(t *testing.T) {
 			p := run(t, "serve", append(environ, setting+"="+bad)...)
@@ -133,6 +135,53 @@ func TestServe(t *testing.T) {
 				t.Errorf("exit %d\n%s", code, p.Log)
 			}
 		})
+	}
+}
+
+// TestStopWithAStatementThatCannotBeStopped: the process ends all the same, and until then its
+// metrics and its log tell.
+func TestStopWithAStatementThatCannotBeStopped(t *testing.T) {
+	_, readerDSN := hubtest.SourceDB(t)
+	store := hubtest.WriteStore(t)
+	environ := []string{"HUB_SOURCE_DSN=" + readerDSN, "HUB_WRITE_STORE_URL=" + store.URL("query"), "HUB_MIGRATE_URL=" + store.OwnerURL, "MCP_QUERY_TIMEOUT_MS=500"}
+	if p := run(t, "migrate", environ...); p.Wait(t) != 0 {
+		t.Fatalf("migrate: %s", p.Log)
+	}
+	agent := callertest.Header(t, "query", caller.Caller{Kind: caller.Key, Service: "crm", CredentialID: "key1", RequestID: "req_stuck"})
+	p := run(t, "serve", environ...)
+	p.Ready(t)
+	metrics := func() string {
+		r, err := http.Get("http://" + p.Listener(t, "operations") + "/metrics")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		var b bytes.Buffer
+		_, _ = b.ReadFrom(r.Body)
+		return b.String()
+	}
+	alarm := func(value string) bool {
+		return regexp.MustCompile(`(?m)^hub_sql_runaway\{.*\} `+value+`$`).MatchString(metrics()) && regexp.MustCompile(`(?m)^hub_sql_runaways_total\{.*\} `+value+`$`).MatchString(metrics())
+	}
+	if !alarm("0") {
+		t.Errorf("no series before the first: %s", metrics())
+	}
+	const unstoppable = `{"sql": "SELECT LOCATE(CONCAT(REPEAT('a',140000),'b'),REPEAT('a',280000))"}`
+	if r, body := call(t, p, agent, "execute_read_sql", unstoppable); r.StatusCode != http.StatusGatewayTimeout {
+		t.Fatalf("%s %s", r.Status, body)
+	}
+	hubtest.Eventually(t, "the alarm", func() bool { return alarm("1") })
+	if r, body := call(t, p, agent, "execute_read_sql", `{"sql": "SELECT 1"}`); r.StatusCode != http.StatusTooManyRequests || !strings.Contains(body, `"scope":"source"`) {
+		t.Errorf("%s %s", r.Status, body)
+	}
+	start := time.Now()
+	if code := p.Stop(t); code != 0 || time.Since(start) > 10*time.Second {
+		t.Errorf("exit %d after %s\n%s", code, time.Since(start), p.Log)
+	}
+	for _, want := range []string{"a statement outlives its KILL on the source database", "a statement is left running on the source database", `"request_id":"req_stuck"`} {
+		if !strings.Contains(p.Log.String(), want) || strings.Contains(p.Log.String(), "LOCATE") {
+			t.Errorf("the log has no %q, or says what the statement was:\n%s", want, p.Log)
+		}
 	}
 }
 

@@ -1,0 +1,68 @@
+package mysql
+
+import (
+	"strings"
+	"testing"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/services/query"
+)
+
+// capped is a RowWriter that takes most bytes of the network.
+type capped struct {
+	collected
+	arrived, most int
+}
+
+func (c *capped) Arrived(n int) bool {
+	c.arrived += n
+	return c.arrived <= c.most
+}
+
+// TestReadingEndsOnTheWire: what is not wanted is neither read nor computed.
+func TestReadingEndsOnTheWire(t *testing.T) {
+	f := newFixture(t, ReaderOptions{})
+	f.exec(t, "CREATE TABLE l (c LONGTEXT)", "INSERT INTO l VALUES (REPEAT('x', 15 << 20))")
+	for name, text := range map[string]string{
+		"one row":   "SELECT c, c, c, c, c, c, c, c FROM l",
+		"many rows": "SELECT REPEAT('x', 1000) FROM seq_1_to_1000000, seq_1_to_1000000 b",
+		"columns":   "SELECT " + strings.TrimSuffix(strings.Repeat("1,", 3900), ","),
+	} {
+		t.Run(name, func(t *testing.T) {
+			turn := newFate()
+			to := &capped{collected: collected{limit: -1}, most: 40_000}
+			if err := f.reader.ReadStatement(t.Context(), query.Statement{Text: text, Turn: turn}, to); err != nil {
+				t.Error(err)
+			}
+			if to.arrived <= to.most || to.arrived > to.most+readBuffer {
+				t.Errorf("%d bytes were read, %d are wanted", to.arrived, to.most)
+			}
+			wait(t, turn.ended, "the statement ends")
+			if got := f.value(t, "SELECT 2"); got != "2" {
+				t.Errorf("the next statement: %s", got)
+			}
+		})
+	}
+}
+
+// readBuffer is more than the driver reads at once when it does not know how much comes.
+const readBuffer = 16 << 20
+
+// TestFixedStatementsAreBounded: a tool does not read a table of gigabytes, either.
+func TestFixedStatementsAreBounded(t *testing.T) {
+	f := newFixture(t, ReaderOptions{})
+	f.exec(t, "ALTER TABLE partner_admin MODIFY name LONGTEXT NOT NULL",
+		"INSERT INTO partner (partner_id, name, created_at) VALUES (1, 'p', NOW())",
+		"INSERT INTO partner_admin (partner_id, name, email, email_verified, account_status, created_at) VALUES (1, REPEAT('x', 6 << 20), 'a@b.example', 1, 'READY', NOW()), (1, REPEAT('x', 6 << 20), 'a@b.example', 1, 'READY', NOW())")
+	if c, err := f.source.PartnerContacts(t.Context(), 1, false); err != nil || len(c.Contacts) != 2 {
+		t.Errorf("12 MiB: %v", err)
+	}
+	f.exec(t, "INSERT INTO partner_admin (partner_id, name, email, email_verified, account_status, created_at) VALUES (1, REPEAT('x', 6 << 20), 'a@b.example', 1, 'READY', NOW())")
+	if _, err := f.source.PartnerContacts(t.Context(), 1, false); !fault.Is(err, fault.Validation) {
+		t.Errorf("18 MiB: %v", err)
+	}
+	f.exec(t, "DELETE FROM partner_admin LIMIT 2")
+	if c, err := f.source.PartnerContacts(t.Context(), 1, false); err != nil || len(c.Contacts) != 1 {
+		t.Errorf("6 MiB: %v", err)
+	}
+}

@@ -1,0 +1,81 @@
+package query_test
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hubtest"
+	"hub.internal/services/query"
+)
+
+// unstoppable runs for some seconds, in one call of a function that looks for no KILL.
+const unstoppable = "SELECT LOCATE(CONCAT(REPEAT('a',100000),'b'),REPEAT('a',200000))"
+
+// TestKeyOfAStatementThatOutlivesItsKill: it gets no other until the server is rid of that
+// one, whose slot is taken as long; other keys share the rest.
+func TestKeyOfAStatementThatOutlivesItsKill(t *testing.T) {
+	f := newSQLFixture(t, sqlOptions{timeout: 300 * time.Millisecond, limits: query.SQLLimits{Concurrent: 2, PerKey: 2, Wait: 3 * time.Second}, audit: quiet{}})
+	ask := func(key, text string) (time.Duration, error) {
+		start := time.Now()
+		_, err := f.ExecuteReadSQL(as(t.Context(), key), query.ReadSQLIn{SQL: text, Limit: 1})
+		return time.Since(start), err
+	}
+	if _, err := ask("stuck", "SELECT 1"); err != nil {
+		t.Fatal(err)
+	}
+	if took, err := ask("stuck", unstoppable); !fault.Is(err, fault.DBTimeout) || took > 5*time.Second {
+		t.Fatalf("%v after %s", err, took)
+	}
+	started := time.Now()
+	var refusal *fault.Error
+	hubtest.Eventually(t, "the key is refused", func() bool {
+		took, err := ask("stuck", "SELECT 1")
+		refusal = fault.From(err)
+		return fault.Is(err, fault.RateLimit) && took < time.Second
+	})
+	if want := map[string]any{"scope": "source", "retryAfter": 5}; !reflect.DeepEqual(refusal.Details, want) || refusal.RetryAfter != 5*time.Second {
+		t.Errorf("%v, details %v", refusal, refusal.Details)
+	}
+	for i := range 4 { // one after the other, they all get the slot that is left
+		if _, err := ask(fmt.Sprint("other", i), "SELECT 1"); err != nil {
+			t.Errorf("another key: %v", err)
+		}
+	}
+	if running := runningOf(t, "%LOCATE%"); running != 1 {
+		t.Fatalf("%d statements run after %s: none was refused for anything", running, time.Since(started))
+	}
+	// With the other slot held too, nobody gets one.
+	if took, err := ask("stuck too", unstoppable); !fault.Is(err, fault.DBTimeout) {
+		t.Errorf("the second: %v after %s", err, took)
+	}
+	if runningOf(t, "%LOCATE%") == 2 {
+		if took, err := ask("third", "SELECT 1"); err == nil && runningOf(t, "%LOCATE%") == 2 {
+			t.Errorf("a third statement ran, after %s", took)
+		}
+	}
+	hubtest.Eventually(t, "the keys are free again", func() bool {
+		_, err := ask("stuck", "SELECT 1")
+		_, err2 := ask("stuck too", "SELECT 1")
+		return err == nil && err2 == nil
+	})
+	if running := runningOf(t, "%LOCATE%"); running != 0 {
+		t.Errorf("%d statements still run", running)
+	}
+}
+
+// runningOf counts the statements on the test's server that match.
+func runningOf(t *testing.T, pattern string) (n int) {
+	t.Helper()
+	m, err := hubtest.MariaDB(t).Admin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if err := m.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM information_schema.processlist WHERE id <> CONNECTION_ID() AND info LIKE ?`, pattern).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}

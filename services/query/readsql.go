@@ -86,6 +86,7 @@ const (
 
 // statements is execute_read_sql: guard, turn, statement, audit, answer.
 type statements struct {
+	guard     *sqlguard.Guard
 	reader    StatementReader
 	audit     SQLAudit
 	rowLimit  int
@@ -109,7 +110,10 @@ func newStatements(c Config) *statements {
 	if l.Wait <= 0 {
 		l.Wait = defaultWait
 	}
-	return &statements{reader: c.Reader, audit: c.Audit, rowLimit: c.MaxRowLimit, byteLimit: l.ResultBytes, now: c.Now,
+	if c.Guard == nil {
+		c.Guard = sqlguard.Default(l.ResultBytes)
+	}
+	return &statements{guard: c.Guard, reader: c.Reader, audit: c.Audit, rowLimit: c.MaxRowLimit, byteLimit: l.ResultBytes, now: c.Now,
 		turns: newBulkhead(l.Concurrent, l.PerKey, l.Wait), answers: sync.Pool{New: func() any { return &sqlAnswer{} }}}
 }
 
@@ -167,7 +171,7 @@ func (s *statements) execute(ctx context.Context, in ReadSQLIn) (ReadSQLOut, err
 
 // run judges the statement, waits for its turn and reads its rows.
 func (s *statements) run(ctx context.Context, text string, answer *sqlAnswer) error {
-	accepted, err := sqlguard.Parse(text)
+	accepted, err := s.guard.Parse(text)
 	var refusal *sqlguard.Refusal
 	if errors.As(err, &refusal) {
 		return sqlRefused(refusal.Rule, refusal.Message)
@@ -184,8 +188,9 @@ func (s *statements) run(ctx context.Context, text string, answer *sqlAnswer) er
 	}
 	defer s.turns.leave(key)
 	// One row more than the limit tells whether the answer is cut.
-	st := Statement{Text: accepted.Capped(answer.limit + 1)}
-	if st.Text != text {
+	var st Statement
+	var edited bool
+	if st.Text, edited = accepted.Capped(answer.limit + 1); edited {
 		st.Most = answer.limit + 1
 	}
 	return s.reader.ReadStatement(ctx, st, answer)

@@ -50,14 +50,10 @@ func (g *Guard) checkCall(t tokens, i int) error {
 	case key == "LAST_INSERT_ID" && t.key(i+2) == ")":
 		return nil // 0: no statement that is accepted sets it
 	}
-	f, known := g.functions[name]
-	switch {
-	case known && key == "":
-		return refuse("sql.function", "`%.40s`() in quotes is a stored function: write the built-in %[1]s() without them%s", name, storedHint)
-	case known && f.glued && t[i].end != t[i+1].start:
-		return refuse("sql.function", "%.40s with a space or comment before its parenthesis is a stored function: write %[1]s( without%s", name, storedHint)
-	case known:
+	if _, known := g.functions[name]; known && key != "" {
 		return nil
+	} else if known {
+		return refuse("sql.function", "`%.40s`() in quotes may be a stored function: write the built-in %[1]s() without them%s", name, storedHint)
 	}
 	if why := g.reason(name); why != "" {
 		return refuse("sql.function", "%.40s() %s (HUB_SQL_FUNCTIONS admits stored functions only)", name, why)

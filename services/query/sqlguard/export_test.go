@@ -14,3 +14,15 @@ func Tokens(text string) ([]string, error) {
 	}
 	return append(pieces, text[end:]), nil
 }
+
+// Functions are the built-in functions on the list that a kind of server has, with their
+// families.
+func Functions(server string) map[string]string {
+	families := map[string]string{}
+	for name, f := range readLists().functions {
+		if f.servers == "all" || f.servers == server {
+			families[name] = f.family
+		}
+	}
+	return families
+}

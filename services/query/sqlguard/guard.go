@@ -40,12 +40,19 @@ type Guard struct {
 	maxBytes uint64
 }
 
+// Default returns a guard that admits no stored function, and no constant size beyond
+// maxResultBytes unless that is 0.
+func Default(maxResultBytes int) *Guard {
+	g := &Guard{lists: readLists(), stored: map[string]bool{}, maxBytes: math.MaxUint64}
+	if maxResultBytes > 0 {
+		g.maxBytes = uint64(maxResultBytes)
+	}
+	return g
+}
+
 // New returns a guard, or an error that says what is wrong with the options.
 func New(o Options) (*Guard, error) {
-	g := &Guard{lists: readLists(), stored: map[string]bool{}, maxBytes: math.MaxUint64}
-	if o.MaxResultBytes > 0 {
-		g.maxBytes = uint64(o.MaxResultBytes)
-	}
+	g := Default(o.MaxResultBytes)
 	for _, name := range o.Functions {
 		if err := g.store(name); err != nil {
 			return nil, err
@@ -69,7 +76,7 @@ func (g *Guard) store(function string) error {
 	switch _, builtIn := g.functions[plain]; {
 	case plain == "" || dotted && schema == "":
 		return fmt.Errorf("%q is no function's name: write name or schema.name", function)
-	case dotted && (checkClosed(schema) != nil || same(schema, informationSchema) || strings.HasSuffix(schema, "_SCHEMA")):
+	case dotted && (checkClosed(schema) != nil || alike(schema, informationSchema) || strings.HasSuffix(schema, "_SCHEMA")):
 		return fmt.Errorf("%s is of the server's own schema, not a stored function of yours", function)
 	case !dotted && builtIn:
 		return fmt.Errorf("%s is a built-in function that statements may call anyway", function)
@@ -129,7 +136,13 @@ func (g *Guard) Parse(text string) (Statement, error) {
 	if err := toks.pair(); err != nil {
 		return Statement{}, err
 	}
+	if err := toks.checkDepth(); err != nil {
+		return Statement{}, err
+	}
 	toks.markLists()
+	if err := toks.checkUnfolded(); err != nil {
+		return Statement{}, err
+	}
 	kind, from, err := g.head(toks)
 	if err != nil {
 		return Statement{}, err
@@ -139,11 +152,10 @@ func (g *Guard) Parse(text string) (Statement, error) {
 			return Statement{}, err
 		}
 	}
-	if err := toks.checkQualified(); err != nil {
-		return Statement{}, err
-	}
-	if err := toks.checkTypes(); err != nil {
-		return Statement{}, err
+	for _, check := range [...]func() error{toks.checkGrowth, toks.checkQualified, toks.checkNullSafe, toks.checkTypes} {
+		if err := check(); err != nil {
+			return Statement{}, err
+		}
 	}
 	s := Statement{text: text, run: text, kind: kind}
 	switch kind {
@@ -172,11 +184,22 @@ func (g *Guard) check(t tokens, i int, kind Kind, from int) error {
 	if err := g.checkCall(t, i); err != nil {
 		return err
 	}
+	if err := g.checkForm(t, i); err != nil {
+		return err
+	}
 	return g.checkSize(t, i)
 }
 
 // tokens are the tokens of one statement.
 type tokens []token
+
+// name returns the name of token i, "" outside the statement.
+func (t tokens) name(i int) string {
+	if i < 0 || i >= len(t) {
+		return ""
+	}
+	return t[i].name
+}
 
 // key returns the key of token i, "" outside the statement.
 func (t tokens) key(i int) string {
@@ -243,43 +266,6 @@ func (t tokens) checkQuery(i int) error {
 			}
 			return refuse("sql.head", "found %.40s where a reading statement must start: write SELECT, WITH ... SELECT, SHOW, EXPLAIN SELECT or DESCRIBE", found)
 		}
-	}
-}
-
-// withEnd returns the index behind the WITH list at i, -1 if it is none, and marks the
-// names that head a list of columns:
-//
-//	WITH [RECURSIVE] name [(columns)] AS (query) [CYCLE columns RESTRICT], ...
-func (t tokens) withEnd(i int) int {
-	i++
-	if t.key(i) == "RECURSIVE" {
-		i++
-	}
-	for {
-		if i >= len(t) || t[i].name == "" {
-			return -1
-		}
-		name := i
-		if i++; t.key(i) == "(" {
-			i = t[i].mate + 1
-		}
-		if t.key(i) != "AS" || t.key(i+1) != "(" {
-			return -1
-		}
-		t[name].heads = true
-		i = t[i+1].mate + 1
-		if t.key(i) == "CYCLE" {
-			for i++; t.key(i) != "RESTRICT"; i++ {
-				if i >= len(t) || t[i].name == "" && t[i].key != "," {
-					return -1
-				}
-			}
-			i++
-		}
-		if t.key(i) != "," {
-			return i
-		}
-		i++
 	}
 }
 
@@ -357,25 +343,4 @@ func (t tokens) checkKeyword(i int, kind Kind) error {
 
 func refuseWrite(key string) error {
 	return refuse("sql.write", "%s is not allowed, statements only read: write a SELECT (a name is written `%[1]s`)", key)
-}
-
-// checkQualified refuses a column with its schema in front beside USING or NATURAL:
-// MariaDB 10.11.19 looks such a column up through a null pointer when the schema is
-// unknown, and the whole server goes down. SELECT rights are enough for that.
-func (t tokens) checkQualified() error {
-	var joins, qualified bool
-	for i := range t {
-		switch t[i].key {
-		case "USING":
-			joins = joins || t.key(i+1) == "("
-		case "NATURAL":
-			joins = true
-		case ".":
-			qualified = qualified || t.key(i+2) == "."
-		}
-	}
-	if joins && qualified {
-		return refuse("sql.qualified", "a column with its schema in front beside USING or NATURAL crashes some servers: give the table an alias and write alias.column")
-	}
-	return nil
 }

@@ -26,6 +26,8 @@ type token struct {
 	quoted, digits, variable bool
 	// heads marks a name whose parenthesis holds a list of columns.
 	heads bool
+	// defines is the name of a WITH list whose query this parenthesis opens.
+	defines string
 }
 
 // A lexer cuts a statement into tokens.

@@ -21,7 +21,6 @@ var (
 type function struct {
 	family  string // such as "text"
 	servers string // "all", or the only one that has it
-	glued   bool   // built in only where its parenthesis follows at once
 }
 
 // lists are the names that the guard knows, in upper case.
@@ -37,8 +36,7 @@ func readLists() lists {
 	for line := range dataLines(functionsText) {
 		cells := strings.Fields(line)
 		for _, name := range cells[2:] {
-			plain, glued := strings.CutSuffix(name, "(")
-			l.functions[plain] = function{family: cells[0], servers: cells[1], glued: glued}
+			l.functions[name] = function{family: cells[0], servers: cells[1]}
 		}
 	}
 	for line := range dataLines(refusedText) {

@@ -27,7 +27,7 @@ func (g *Guard) checkSchema(t tokens, i int) error {
 	if err := checkClosed(t[i].name); err != nil {
 		return err
 	}
-	if i+2 < len(t) && same(t[i].name, informationSchema) {
+	if i+2 < len(t) && alike(t[i].name, informationSchema) {
 		return g.checkTable(t[i+2].name)
 	}
 	return nil
@@ -36,7 +36,7 @@ func (g *Guard) checkSchema(t tokens, i int) error {
 // checkClosed refuses a closed schema.
 func checkClosed(schema string) error {
 	for name, why := range closed {
-		if same(schema, name) {
+		if alike(schema, name) {
 			return refuse("sql.schema", "%s %s: query the tables themselves, SHOW TABLES and information_schema.TABLES list them (an alias needs another name)", name, why)
 		}
 	}
@@ -52,18 +52,21 @@ func (g *Guard) checkTable(name string) error {
 	return nil
 }
 
-// same reports whether a server may take name for the ASCII name want: an accented or
-// otherwise dressed Latin letter may stand for any.
-func same(name, want string) bool {
-	i := 0
-	for _, r := range name {
-		if i == len(want) || r != rune(want[i]) && !(r >= utf8.RuneSelf && unicode.Is(unicode.Latin, r)) {
+// alike reports whether a server may take two names for the same one: it may ignore case,
+// and a Latin letter beyond ASCII may stand for any.
+func alike(a, b string) bool {
+	for a != "" && b != "" {
+		x, n := utf8.DecodeRuneInString(a)
+		y, m := utf8.DecodeRuneInString(b)
+		if unicode.ToUpper(x) != unicode.ToUpper(y) && !isDressed(x) && !isDressed(y) {
 			return false
 		}
-		i++
+		a, b = a[n:], b[m:]
 	}
-	return i == len(want)
+	return a == b
 }
+
+func isDressed(r rune) bool { return r >= utf8.RuneSelf && unicode.Is(unicode.Latin, r) }
 
 // checkVariable refuses the system variable at i, the marks @@, if it is not on the list.
 func (g *Guard) checkVariable(t tokens, i int) error {

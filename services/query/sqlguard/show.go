@@ -122,7 +122,7 @@ func (m *showMatch) name(isTable bool) bool {
 		return true
 	}
 	m.refuse(checkClosed(t[i].name))
-	if m.table != "" && same(t[i].name, informationSchema) {
+	if m.table != "" && alike(t[i].name, informationSchema) {
 		m.refuse(m.guard.checkTable(m.table))
 	}
 	return true

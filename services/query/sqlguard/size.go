@@ -87,3 +87,80 @@ func (t tokens) size(a argument) uint64 {
 func (t tokens) isEmpty(a argument) bool {
 	return a.to-a.from == 1 && t[a.from].quoted && len(t[a.from].text) == 2
 }
+
+// maxGrowth bounds how much longer a text may become in functions that no limit of the
+// server stops (others answer NULL beyond max_allowed_packet). Of a text of 16 MB it is a
+// gigabyte.
+const maxGrowth = 64
+
+// checkGrowth refuses a statement whose functions that make a text longer, taken together,
+// go beyond maxGrowth: one may work on what another has made. On MariaDB they neither look
+// at the time limit nor at KILL while they do.
+func (t tokens) checkGrowth() error {
+	product := 1
+	for i := range t {
+		product *= t.growth(i)
+		if product > maxGrowth {
+			return refuse("sql.size", "%s makes text grow more than %d times here: use it less often, in REGEXP_REPLACE() with a short literal to put in", t[i].key, maxGrowth)
+		}
+	}
+	return nil
+}
+
+// growth is how many times longer the function at i, or the character set named at i,
+// makes a text at most.
+func (t tokens) growth(i int) int {
+	switch t[i].key {
+	case "REGEXP_REPLACE":
+		if t.key(i+1) == "(" {
+			return t.replacementGrowth(t.arguments(i + 1))
+		}
+	case "MAKE_SET":
+		if t.key(i+1) == "(" {
+			return min(len(t.arguments(i+1)), maxGrowth+1)
+		}
+	case "USING", "CHARSET":
+		return charsetGrowth(t.name(i + 1))
+	case "SET":
+		return charsetGrowth(t.name(i + 1)) // CHARACTER SET
+	}
+	return 1
+}
+
+// charsetGrowth is how many bytes a character set makes of one byte at most. A text in the
+// usual ones does not grow, however often it is converted.
+func charsetGrowth(name string) int {
+	switch name {
+	case "", "UTF8MB4", "UTF8MB3", "UTF8", "BINARY", "ASCII":
+		return 1
+	case "UTF32":
+		return 4
+	}
+	return 2
+}
+
+// replacementGrowth is how much longer REGEXP_REPLACE makes a text at most: each match,
+// empty ones too, becomes the literal, and each group referred to in it.
+func (t tokens) replacementGrowth(args []argument) int {
+	if len(args) < 3 {
+		return 1
+	}
+	with := args[2]
+	if with.to-with.from != 1 || !t[with.from].quoted {
+		return maxGrowth + 1 // who knows
+	}
+	literal, characters, groups := t[with.from].text, 0, 0
+	for i := 1; i < len(literal)-1; i++ {
+		switch {
+		case literal[i] != '\\':
+			characters++
+		case i+2 < len(literal)-1 && literal[i+1] == '\\' && isDigit(literal[i+2]):
+			groups++
+			i += 2
+		default:
+			characters++
+			i++
+		}
+	}
+	return min(characters+max(groups, 1), maxGrowth+1)
+}

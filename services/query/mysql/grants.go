@@ -39,22 +39,23 @@ func (e *GrantsError) Error() string {
 }
 
 // checkGrants returns a *GrantsError when the current account, or a role it has been
-// given, active or not, holds more than readRights.
-func checkGrants(ctx context.Context, db *sql.DB, d Dialect) (err error) {
+// given, active or not, holds more than readRights and EXECUTE on functions, which are
+// written name or schema.name.
+func checkGrants(ctx context.Context, db *sql.DB, d Dialect, functions []string) (err error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return err
 	}
 	// The session has had its role set: nobody else gets it.
 	defer func() { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }()
-	roles, err := judgeGrants(ctx, conn, "SHOW GRANTS FOR CURRENT_USER", "")
+	roles, err := judgeGrants(ctx, conn, "SHOW GRANTS FOR CURRENT_USER", "", functions)
 	if err != nil {
 		return err
 	}
 	if d == MariaDB {
 		// What everybody holds. Servers before 10.11 know no PUBLIC and answer an error.
 		var answered *mysqldriver.MySQLError
-		if _, err := judgeGrants(ctx, conn, "SHOW GRANTS FOR PUBLIC", "PUBLIC"); err != nil && !errors.As(err, &answered) {
+		if _, err := judgeGrants(ctx, conn, "SHOW GRANTS FOR PUBLIC", "PUBLIC", functions); err != nil && !errors.As(err, &answered) {
 			return err
 		}
 	}
@@ -67,7 +68,7 @@ func checkGrants(ctx context.Context, db *sql.DB, d Dialect) (err error) {
 			}
 			show = "SHOW GRANTS FOR CURRENT_ROLE"
 		}
-		if _, err := judgeGrants(ctx, conn, show, role); err != nil {
+		if _, err := judgeGrants(ctx, conn, show, role, functions); err != nil {
 			return err
 		}
 	}
@@ -75,7 +76,7 @@ func checkGrants(ctx context.Context, db *sql.DB, d Dialect) (err error) {
 }
 
 // judgeGrants judges what a SHOW GRANTS answers and returns the roles in it.
-func judgeGrants(ctx context.Context, conn *sql.Conn, show, role string) (roles []string, err error) {
+func judgeGrants(ctx context.Context, conn *sql.Conn, show, role string, functions []string) (roles []string, err error) {
 	rows, err := conn.QueryContext(ctx, show)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", show, err)
@@ -86,7 +87,7 @@ func judgeGrants(ctx context.Context, conn *sql.Conn, show, role string) (roles 
 		if err := rows.Scan(&line); err != nil {
 			return nil, err
 		}
-		more, err := judgeGrant(line, role)
+		more, err := judgeGrant(line, role, functions)
 		if err != nil {
 			return nil, err
 		}
@@ -102,7 +103,7 @@ func judgeGrants(ctx context.Context, conn *sql.Conn, show, role string) (roles 
 //
 // It returns the roles that the line gives, quoted for SQL. role is whose line it is;
 // empty for the account's own.
-func judgeGrant(line, role string) (roles []string, err error) {
+func judgeGrant(line, role string, functions []string) (roles []string, err error) {
 	words := grantWords(line)
 	refuse := func(privilege, on string) ([]string, error) {
 		return nil, &GrantsError{Privilege: privilege, On: on, Role: role}
@@ -128,7 +129,8 @@ func judgeGrant(line, role string) (roles []string, err error) {
 		}
 		on = strings.Join(words[1:i], "")
 		for _, right := range given {
-			if name := strings.ToUpper(strings.Join(right, " ")); !slices.Contains(readRights, name) {
+			name := strings.ToUpper(strings.Join(right, " "))
+			if !slices.Contains(readRights, name) && (name != "EXECUTE" || !isFunction(words[1:i], functions)) {
 				return refuse(name, on)
 			}
 		}
@@ -145,6 +147,27 @@ func judgeGrant(line, role string) (roles []string, err error) {
 		}
 	}
 	return roles, nil
+}
+
+// isFunction reports whether the object of a grant, FUNCTION schema.name, is one of the
+// functions.
+func isFunction(object, functions []string) bool {
+	if len(object) != 4 || keyword(object, 0) != "FUNCTION" || object[2] != "." {
+		return false
+	}
+	schema, name := unquote(object[1]), unquote(object[3])
+	return slices.ContainsFunc(functions, func(f string) bool {
+		return strings.EqualFold(f, name) || strings.EqualFold(f, schema+"."+name)
+	})
+}
+
+// unquote is a name without its quotes.
+func unquote(word string) string {
+	if !isQuoted(word) || len(word) < 2 {
+		return word
+	}
+	quote := word[:1]
+	return strings.ReplaceAll(word[1:len(word)-1], quote+quote, quote)
 }
 
 // grantList cuts the list in front of ON or TO at its commas, column lists left out,

@@ -51,6 +51,8 @@ type Options struct {
 	PoolSize int
 	// StatementTimeout is the server's own limit for one of them; 0 means DefaultStatementTimeout.
 	StatementTimeout time.Duration
+	// Functions are the stored functions (HUB_SQL_FUNCTIONS) on which the account may hold EXECUTE.
+	Functions []string
 }
 
 // DefaultStatementTimeout is a little less than the deadline of a call, so that the
@@ -106,7 +108,7 @@ func Open(dsn string, o Options) (*Source, error) {
 	if err := config.Apply(mysqldriver.Charset("utf8mb4", "utf8mb4_general_ci")); err != nil {
 		return nil, fmt.Errorf("HUB_SOURCE_DSN: %w", err)
 	}
-	s := &Source{server: &server{config: config}}
+	s := &Source{server: &server{config: config, functions: o.Functions}}
 	s.db = s.newPool(o.PoolSize, o.StatementTimeout, nil)
 	return s, nil
 }
@@ -146,7 +148,8 @@ func (s *Source) newPool(size int, timeout time.Duration, more map[string]string
 
 // server is what the pools of a Source have in common.
 type server struct {
-	config *mysqldriver.Config // without session variables: they depend on the dialect
+	config    *mysqldriver.Config // without session variables: they depend on the dialect
+	functions []string
 
 	mu    sync.Mutex
 	proof *proof // nil before the first attempt and after a failed one
@@ -199,7 +202,7 @@ func (s *server) attempt(ctx context.Context) (Dialect, error) {
 		return "", err
 	}
 	dialect := dialectOf(version)
-	return dialect, checkGrants(ctx, db, dialect)
+	return dialect, checkGrants(ctx, db, dialect, s.functions)
 }
 
 // forget makes the next connection prove anew.

@@ -10,8 +10,8 @@ var grammar = wordSet(`
 	SELECT ALL DISTINCT DISTINCTROW HIGH_PRIORITY STRAIGHT_JOIN SQL_BIG_RESULT SQL_BUFFER_RESULT SQL_CACHE
 	SQL_CALC_FOUND_ROWS SQL_NO_CACHE SQL_SMALL_RESULT
 	FROM JOIN ON USING WHERE HAVING BY GROUP WHEN THEN ELSE CASE AS UNION EXCEPT INTERSECT VALUES
-	AND OR XOR NOT IN EXISTS ANY SOME BETWEEN LIKE RLIKE REGEXP ESCAPE DIV BINARY ROW MATCH AGAINST
-	OVER PARTITION INDEX KEY COLUMNS FOR TO OF LEADING TRAILING BOTH`)
+	AND OR XOR NOT IN EXISTS ANY SOME BETWEEN LIKE RLIKE REGEXP DIV BINARY ROW MATCH
+	OVER PARTITION INDEX KEY FOR TO LEADING TRAILING BOTH`)
 
 // sized are the types that take a length behind them, in digits.
 var sized = wordSet(`
@@ -45,7 +45,7 @@ func (g *Guard) checkCall(t tokens, i int) error {
 	switch {
 	case grammar[key], sized[key] && t.isLength(i+1), g.stored[name]:
 		return nil
-	case key == "LATERAL" && (t.key(i+2) == "SELECT" || t.key(i+2) == "WITH"):
+	case t.isGrammarHere(i):
 		return nil
 	case key == "LAST_INSERT_ID" && t.key(i+2) == ")":
 		return nil // 0: no statement that is accepted sets it
@@ -59,6 +59,22 @@ func (g *Guard) checkCall(t tokens, i int) error {
 		return refuse("sql.function", "%.40s() %s (HUB_SQL_FUNCTIONS admits stored functions only)", name, why)
 	}
 	return refuse("sql.function", "%.40s() is not on the list of functions: use built-in functions of text, number, date, JSON, regexp, aggregate and window%s", name, storedHint)
+}
+
+// isGrammarHere reports whether the word at i, which elsewhere can be a function's name, is
+// grammar where it stands.
+func (t tokens) isGrammarHere(i int) bool {
+	switch t[i].key {
+	case "OF": // FOR SYSTEM_TIME AS OF, MEMBER OF
+		return t.key(i-1) == "AS" || t.key(i-1) == "MEMBER"
+	case "AGAINST":
+		return t.key(i-1) == ")"
+	case "COLUMNS": // of JSON_TABLE, behind a path
+		return i > 0 && t[i-1].quoted
+	case "LATERAL":
+		return t.key(i+2) == "SELECT" || t.key(i+2) == "WITH"
+	}
+	return false
 }
 
 const storedHint = "; an operator admits stored functions in HUB_SQL_FUNCTIONS"

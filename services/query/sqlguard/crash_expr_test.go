@@ -140,7 +140,7 @@ func (w *crashWriter) special(d int) string {
 	case 36:
 		return "JSON_OBJECT(" + e() + ", " + e() + ", " + e() + ", " + w.json() + ")"
 	case 37:
-		return "MATCH(" + pick(w, "tx", "b", "president") + ") AGAINST (" + pick(w, w.text(), "REPEAT('+a ', 2000)", "'+(a b) -c* \"d e\"@3'") + pick(w, "", " IN BOOLEAN MODE", " WITH QUERY EXPANSION", " IN NATURAL LANGUAGE MODE") + ")"
+		return "MATCH(" + pick(w, "tx", "b", "president") + ") AGAINST (" + pick(w, "'a'", "'"+strings.Repeat("+a ", 300)+"'", "x'00'", "'+(a b) -c* \"d e\"@3'") + pick(w, "", " IN BOOLEAN MODE", " WITH QUERY EXPANSION", " IN NATURAL LANGUAGE MODE") + ")"
 	case 38:
 		return "(" + e() + " LIKE " + e() + " ESCAPE " + w.literal() + ")"
 	case 39:

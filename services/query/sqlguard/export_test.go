@@ -26,3 +26,29 @@ func Functions(server string) map[string]string {
 	}
 	return families
 }
+
+// Known tells what the guard knows a name in front of a parenthesis as: "listed",
+// "refused" with a reason, "grammar" or "".
+func Known(name string) string {
+	l := readLists()
+	_, listed := l.functions[name]
+	switch {
+	case listed:
+		return "listed"
+	case l.reason(name) != "":
+		return "refused"
+	case grammar[name], sized[name]:
+		return "grammar"
+	}
+	return ""
+}
+
+// GrammarWords are the words behind which a parenthesis is no call.
+func GrammarWords() (words []string) {
+	for _, set := range []map[string]bool{grammar, sized} {
+		for word := range set {
+			words = append(words, word)
+		}
+	}
+	return words
+}

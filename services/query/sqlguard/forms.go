@@ -79,6 +79,8 @@ func (g *Guard) checkForm(t tokens, i int) error {
 		return t.checkFraction(t.arguments(i + 1)[0])
 	case "JSON_TABLE":
 		return t.checkDocument(t.arguments(i + 1)[0])
+	case "AGAINST":
+		return t.checkWords(i + 1)
 	}
 	return nil
 }
@@ -129,6 +131,15 @@ func (t tokens) checkFraction(a argument) error {
 func (t tokens) checkDocument(a argument) error {
 	if t[a.from:a.to].find("OVER") {
 		return refuse("sql.crash", "a window function in the document of JSON_TABLE() crashes some servers: compute it in a WITH before")
+	}
+	return nil
+}
+
+// checkWords refuses words of a full-text search, in the parenthesis at i, that a call
+// makes: MariaDB searches for a megabyte of them beyond any limit, and KILL does not end it.
+func (t tokens) checkWords(i int) error {
+	if t[i+1 : t[i].mate].find("(") {
+		return refuse("sql.size", "the words behind AGAINST have to be a literal: write AGAINST ('word word' IN BOOLEAN MODE)")
 	}
 	return nil
 }

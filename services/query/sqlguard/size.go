@@ -19,7 +19,7 @@ func (g *Guard) checkSize(t tokens, i int) error {
 }
 
 // callSize is the least number of bytes that the call at i makes, 0 where that is not
-// known. Empty and NULL arguments apart: they make nothing, however often.
+// known. An empty text counts as one byte: it makes nothing, but MariaDB counts it out.
 func (t tokens) callSize(i int) uint64 {
 	args := t.arguments(i + 1)
 	switch t[i].key {
@@ -32,7 +32,7 @@ func (t tokens) callSize(i int) uint64 {
 			return t.integer(args[1])
 		}
 	case "REPEAT":
-		if len(args) == 2 && !t.isEmpty(args[0]) {
+		if len(args) == 2 {
 			high, low := bits.Mul64(t.integer(args[1]), max(t.size(args[0]), 1))
 			if high > 0 {
 				return math.MaxUint64

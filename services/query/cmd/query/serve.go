@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/go-kit/kit/endpoint"
@@ -18,6 +19,7 @@ import (
 	"hub.internal/pkg/tool"
 	"hub.internal/services/query"
 	"hub.internal/services/query/mysql"
+	"hub.internal/services/query/sqlguard"
 )
 
 // name is the service's discovery name.
@@ -31,6 +33,7 @@ type settings struct {
 	MaxRowLimit    int           `env:"MCP_MAX_ROW_LIMIT" envDefault:"1000"`
 	QueryTimeoutMS int64         `env:"MCP_QUERY_TIMEOUT_MS" envDefault:"30000"`
 	MaxResultBytes int           `env:"HUB_MAX_RESULT_BYTES" envDefault:"16777216"`
+	SQLFunctions   []string      `env:"HUB_SQL_FUNCTIONS"`
 	SQLConcurrent  int           `env:"HUB_SQL_CONCURRENT" envDefault:"8"`
 	SQLPerKey      int           `env:"HUB_SQL_PER_KEY"` // 0 is half of HUB_SQL_CONCURRENT
 	SQLWait        time.Duration `env:"HUB_SQL_WAIT" envDefault:"2s"`
@@ -54,8 +57,17 @@ func serve(ctx context.Context, environ []string) error {
 	if err != nil {
 		return err
 	}
+	for i, f := range s.SQLFunctions {
+		s.SQLFunctions[i] = strings.TrimSpace(f)
+	}
+	guard, err := sqlguard.New(sqlguard.Options{Functions: s.SQLFunctions, MaxResultBytes: s.MaxResultBytes})
+	if err != nil {
+		return fmt.Errorf("configuration: HUB_SQL_FUNCTIONS: %w", err)
+	}
 	timeout := time.Duration(s.QueryTimeoutMS) * time.Millisecond
-	source, err := mysql.Open(s.SourceDSN.Reveal(), mysql.Options{PoolSize: s.SourcePool, StatementTimeout: min(timeout, mysql.DefaultStatementTimeout)})
+	source, err := mysql.Open(s.SourceDSN.Reveal(), mysql.Options{
+		PoolSize: s.SourcePool, StatementTimeout: min(timeout, mysql.DefaultStatementTimeout), Functions: s.SQLFunctions,
+	})
 	if err != nil {
 		return fmt.Errorf("configuration: %w", err)
 	}
@@ -73,7 +85,7 @@ func serve(ctx context.Context, environ []string) error {
 	reader := mysql.NewReader(source, mysql.ReaderOptions{Timeout: timeout, Sessions: s.SQLConcurrent + s.SQLConcurrent/2, MaxRows: s.MaxRowLimit, Logger: p.Logger})
 	log := audit.NewLog(store, p.Logger)
 	service := query.New(query.Config{
-		Source: source, Reader: reader, Audit: query.AuditTo(log), MaxRowLimit: s.MaxRowLimit, QueryTimeout: timeout,
+		Source: source, Reader: reader, Guard: guard, Audit: query.AuditTo(log), MaxRowLimit: s.MaxRowLimit, QueryTimeout: timeout,
 		SQL: query.SQLLimits{ResultBytes: s.MaxResultBytes, Concurrent: s.SQLConcurrent, PerKey: s.SQLPerKey, Wait: s.SQLWait},
 	})
 	p.OnStop("write store", func(context.Context) error { store.Close(); return nil })

@@ -116,6 +116,7 @@ const (
 
 // statements is execute_read_sql: guard, turn, statement, audit, answer.
 type statements struct {
+	guard     *sqlguard.Guard
 	reader    StatementReader
 	audit     SQLAudit
 	rowLimit  int
@@ -144,7 +145,10 @@ func newStatements(c Config) *statements {
 	if l.TmpBytes <= 0 {
 		l.TmpBytes = DefaultTmpBytes
 	}
-	return &statements{reader: c.Reader, audit: c.Audit, rowLimit: c.MaxRowLimit, byteLimit: l.ResultBytes, tmpLimit: l.TmpBytes, now: c.Now,
+	if c.Guard == nil {
+		c.Guard = sqlguard.Default(l.ResultBytes)
+	}
+	return &statements{guard: c.Guard, reader: c.Reader, audit: c.Audit, rowLimit: c.MaxRowLimit, byteLimit: l.ResultBytes, tmpLimit: l.TmpBytes, now: c.Now,
 		turns: newBulkhead(l.Concurrent, l.PerKey, l.Wait), memory: quota.New(int64(max(memoryAnswers*l.ResultBytes, memoryLeast))),
 		answers: sync.Pool{New: func() any { return &sqlAnswer{} }}}
 }
@@ -210,7 +214,7 @@ func (s *statements) execute(ctx context.Context, in ReadSQLIn) (ReadSQLOut, err
 
 // run judges the statement, waits for its turn and reads its rows.
 func (s *statements) run(ctx context.Context, key, text string, answer *sqlAnswer) error {
-	accepted, err := sqlguard.Parse(text)
+	accepted, err := s.guard.Parse(text)
 	var refusal *sqlguard.Refusal
 	if errors.As(err, &refusal) {
 		return sqlRefused(refusal.Rule, refusal.Message)
@@ -226,8 +230,9 @@ func (s *statements) run(ctx context.Context, key, text string, answer *sqlAnswe
 		return err
 	}
 	// One row more than the limit tells whether the answer is cut.
-	st := Statement{Text: accepted.Capped(answer.limit + 1), Turn: turn}
-	if st.Text != text {
+	st := Statement{Turn: turn}
+	var edited bool
+	if st.Text, edited = accepted.Capped(answer.limit + 1); edited {
 		st.Most = answer.limit + 1
 	}
 	if err := s.reader.ReadStatement(ctx, st, answer); err != nil {

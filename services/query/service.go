@@ -14,6 +14,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
+	"hub.internal/services/query/sqlguard"
 )
 
 // Source is the marketplace's database. Its errors are faults: E_DB, E_DB_TIMEOUT,
@@ -48,6 +49,8 @@ type Config struct {
 	Source Source
 	// Reader runs the statements of execute_read_sql.
 	Reader StatementReader
+	// Guard judges them first; nil means one that admits no stored function.
+	Guard *sqlguard.Guard
 	// Audit keeps the record of each of them.
 	Audit SQLAudit
 	// SQL bounds execute_read_sql.

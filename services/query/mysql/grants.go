@@ -61,15 +61,16 @@ func (e *GrantsError) Error() string {
 const everybody = "PUBLIC"
 
 // checkGrants returns a *GrantsError when the current account, or a role it has been
-// given, active or not, holds more than readRights.
-func checkGrants(ctx context.Context, db *sql.DB, d Dialect) (err error) {
+// given, active or not, holds more than readRights and EXECUTE on functions, which are
+// written name or schema.name.
+func checkGrants(ctx context.Context, db *sql.DB, d Dialect, functions []string) (err error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return err
 	}
 	// The session has had its role set: nobody else gets it.
 	defer func() { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }()
-	j := judge{dialect: d}
+	j := judge{dialect: d, functions: functions}
 	if err := conn.QueryRowContext(ctx, "SELECT CURRENT_USER()").Scan(&j.account); err != nil {
 		return fmt.Errorf("the source account's name: %w", err)
 	}
@@ -106,9 +107,11 @@ func checkGrants(ctx context.Context, db *sql.DB, d Dialect) (err error) {
 
 // judge collects what an account holds beyond reading.
 type judge struct {
-	dialect  Dialect
-	account  string // quoted for SQL
-	findings []Finding
+	dialect Dialect
+	account string // quoted for SQL
+	// functions are those on which EXECUTE is no finding.
+	functions []string
+	findings  []Finding
 }
 
 // show judges what a SHOW GRANTS answers and returns the roles in it.
@@ -163,7 +166,8 @@ func (j *judge) line(line, role string) (roles []string) {
 		on = spell(words[1:i])
 		var more []string
 		for _, right := range given {
-			if name := strings.ToUpper(strings.Join(right.name, " ")); !slices.Contains(readRights, name) {
+			name := strings.ToUpper(strings.Join(right.name, " "))
+			if !slices.Contains(readRights, name) && (name != "EXECUTE" || !isFunction(words[1:i], j.functions)) {
 				more = append(more, name+right.columns)
 			}
 		}
@@ -187,6 +191,27 @@ func (j *judge) line(line, role string) (roles []string) {
 		}
 	}
 	return roles
+}
+
+// isFunction reports whether the object of a grant, FUNCTION schema.name, is one of the
+// functions.
+func isFunction(object, functions []string) bool {
+	if len(object) != 4 || keyword(object, 0) != "FUNCTION" || object[2] != "." {
+		return false
+	}
+	schema, name := unquote(object[1]), unquote(object[3])
+	return slices.ContainsFunc(functions, func(f string) bool {
+		return strings.EqualFold(f, name) || strings.EqualFold(f, schema+"."+name)
+	})
+}
+
+// unquote is a name without its quotes.
+func unquote(word string) string {
+	if !isQuoted(word) || len(word) < 2 {
+		return word
+	}
+	quote := word[:1]
+	return strings.ReplaceAll(word[1:len(word)-1], quote+quote, quote)
 }
 
 // revoke are the statements that take rights away. A role is taken from the account rather

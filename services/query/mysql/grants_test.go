@@ -36,6 +36,13 @@ func TestJudgeGrant(t *testing.T) {
 		{line: "GRANT PROCESS ON *.* TO `hub_ro`@`%`", privilege: "PROCESS"},
 		{line: "GRANT LOCK TABLES ON `shop`.* TO `hub_ro`@`%`", privilege: "LOCK TABLES"},
 		{line: "GRANT EXECUTE ON PROCEDURE `shop`.`p` TO `hub_ro`@`%`", privilege: "EXECUTE"},
+		{line: "GRANT EXECUTE ON FUNCTION `shop`.`f_net` TO `hub_ro`@`%`"},
+		{line: "GRANT EXECUTE ON FUNCTION `SHOP`.`f_VAT` TO `hub_ro`@`%`"},
+		{line: "GRANT EXECUTE ON FUNCTION `other`.`f_vat` TO `hub_ro`@`%`", privilege: "EXECUTE"},
+		{line: "GRANT EXECUTE ON PROCEDURE `shop`.`f_net` TO `hub_ro`@`%`", privilege: "EXECUTE"},
+		{line: "GRANT EXECUTE ON `function`.`f_net` TO `hub_ro`@`%`", privilege: "EXECUTE"},
+		{line: "GRANT EXECUTE, ALTER ROUTINE ON FUNCTION `shop`.`f_net` TO `hub_ro`@`%`", privilege: "ALTER ROUTINE"},
+		{line: "GRANT EXECUTE ON FUNCTION `shop`.`f_net` TO `hub_ro`@`%` WITH GRANT OPTION", privilege: "GRANT OPTION"},
 		{line: "GRANT SELECT ON `shop`.* TO `hub_ro`@`%` WITH GRANT OPTION", privilege: "GRANT OPTION"},
 		{line: "GRANT USAGE ON *.* TO `hub_ro`@`%` WITH GRANT OPTION", privilege: "GRANT OPTION"},
 		{line: "GRANT PROXY ON ''@'%' TO 'root'@'localhost' WITH GRANT OPTION", privilege: "PROXY"},
@@ -50,7 +57,7 @@ func TestJudgeGrant(t *testing.T) {
 		{line: "GRANT `r1`@`%`,`to`@`localhost` TO `hub_ro`@`%`", roles: []string{"`r1`@`%`", "`to`@`localhost`"}},
 		{line: "GRANT `reader` TO `hub_ro`@`%` WITH ADMIN OPTION", privilege: "ADMIN OPTION"},
 	} {
-		j := judge{account: "`hub_ro`@`%`"}
+		j := judge{account: "`hub_ro`@`%`", functions: []string{"f_net", "shop.f_vat"}}
 		roles := j.line(c.line, "")
 		var rights []string
 		for _, f := range j.findings {
@@ -123,6 +130,7 @@ func TestGrantsOfRealUsers(t *testing.T) {
 		}
 	}
 	exec("CREATE DATABASE grants_a", "CREATE TABLE grants_a.t (a INT, b INT)", "CREATE PROCEDURE grants_a.p() SELECT 1",
+		"CREATE FUNCTION grants_a.f() RETURNS INT RETURN 1", "CREATE FUNCTION grants_a.g() RETURNS INT RETURN 1",
 		"CREATE ROLE role_reads", "GRANT SELECT ON grants_a.* TO role_reads",
 		"CREATE ROLE role_writes", "GRANT SELECT, DELETE ON grants_a.* TO role_writes",
 		"CREATE ROLE role_nested", "GRANT role_writes TO role_nested")
@@ -149,6 +157,8 @@ func TestGrantsOfRealUsers(t *testing.T) {
 		{"update of a column", []string{"GRANT SELECT (a), UPDATE (b) ON grants_a.t TO %s"}, []string{"UPDATE"}},
 		{"file", []string{"GRANT FILE ON *.* TO %s"}, []string{"FILE", "*.*"}},
 		{"execute", []string{"GRANT EXECUTE ON PROCEDURE grants_a.p TO %s"}, []string{"EXECUTE"}},
+		{"execute of a function that is named", []string{"GRANT EXECUTE ON FUNCTION grants_a.f TO %s"}, nil},
+		{"execute of another function", []string{"GRANT EXECUTE ON FUNCTION grants_a.g TO %s"}, []string{"EXECUTE", "grants_a"}},
 		{"temporary tables", []string{"GRANT CREATE TEMPORARY TABLES ON grants_a.* TO %s"}, []string{"CREATE TEMPORARY TABLES"}},
 		{"grant option", []string{"GRANT SELECT ON grants_a.* TO %s WITH GRANT OPTION"}, []string{"GRANT OPTION"}},
 		{"proxy", []string{"GRANT PROXY ON ''@'%%' TO %s"}, []string{"PROXY"}},
@@ -171,7 +181,7 @@ func TestGrantsOfRealUsers(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer db.Close()
-			err = checkGrants(t.Context(), db, MariaDB)
+			err = checkGrants(t.Context(), db, MariaDB, []string{"grants_a.f"})
 			if len(c.want) == 0 {
 				if err != nil {
 					t.Errorf("refused: %v", err)
@@ -191,7 +201,7 @@ func TestGrantsOfRealUsers(t *testing.T) {
 			for _, f := range over.Findings {
 				exec(f.Mend...)
 			}
-			if err := checkGrants(t.Context(), db, MariaDB); err != nil {
+			if err := checkGrants(t.Context(), db, MariaDB, nil); err != nil {
 				t.Errorf("mended by %v, and still refused: %v", over.Findings, err)
 			}
 		})

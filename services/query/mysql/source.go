@@ -51,6 +51,8 @@ type Options struct {
 	PoolSize int
 	// StatementTimeout is the server's own limit for one of them; 0 means DefaultStatementTimeout.
 	StatementTimeout time.Duration
+	// Functions are the stored functions (HUB_SQL_FUNCTIONS) on which the account may hold EXECUTE.
+	Functions []string
 }
 
 // DefaultStatementTimeout is a little less than the deadline of a call, so that the
@@ -108,7 +110,7 @@ func Open(dsn string, o Options) (*Source, error) {
 	if err := config.Apply(mysqldriver.Charset("utf8mb4", "utf8mb4_general_ci"), mysqldriver.EnableCompression(false)); err != nil {
 		return nil, fmt.Errorf("HUB_SOURCE_DSN: %w", err)
 	}
-	s := &Source{server: &server{config: config}}
+	s := &Source{server: &server{config: config, functions: o.Functions}}
 	s.db = s.newPool(o.PoolSize, o.StatementTimeout)
 	return s, nil
 }
@@ -151,7 +153,8 @@ func (s *Source) newPool(size int, timeout time.Duration) *sql.DB {
 
 // server is what the pools of a Source have in common.
 type server struct {
-	config *mysqldriver.Config // without session variables: they depend on the dialect
+	config    *mysqldriver.Config // without session variables: they depend on the dialect
+	functions []string
 
 	mu    sync.Mutex
 	proof *proof // nil before the first attempt and after a failed one
@@ -206,7 +209,7 @@ func (s *server) attempt(ctx context.Context, p *proof) error {
 		return err
 	}
 	p.dialect = dialectOf(version)
-	if err := checkGrants(ctx, db, p.dialect); err != nil {
+	if err := checkGrants(ctx, db, p.dialect, s.functions); err != nil {
 		return err
 	}
 	p.tmpLimits, err = tmpLimits(ctx, db)

@@ -10,27 +10,28 @@ import (
 // slot means that there is none.
 type slot struct{ start, end int }
 
-// Capped returns the statement with its end edited so that the server yields
-// at most n rows, n at least 0: LIMIT n is added, or the count of the
-// statement's own LIMIT lowered to n. Neither order, offset, duplicate column
-// names nor the statement's own shorter LIMIT are touched. SHOW, EXPLAIN, FETCH, LIMIT ROWS EXAMINED and a text that would become
-// too long to be accepted come back unchanged: their reader has to stop at n.
-func (s Statement) Capped(n int) string {
+// Capped returns the statement as it is to run, its end edited so that the server yields
+// at most n rows, n at least 0: LIMIT n is added, or the count of the statement's own
+// LIMIT lowered to n. Neither order, offset, duplicate column names nor the statement's
+// own shorter LIMIT are touched. SHOW, EXPLAIN, FETCH, LIMIT ROWS EXAMINED and a text that
+// would become too long to be accepted come back without such an edit, and edited false:
+// their reader has to stop at n.
+func (s Statement) Capped(n int) (text string, edited bool) {
 	if s.slot == (slot{}) {
-		return s.text
+		return s.run, false
 	}
 	count := strconv.Itoa(max(n, 0))
-	if own := s.text[s.slot.start:s.slot.end]; own == "" {
+	if own := s.run[s.slot.start:s.slot.end]; own == "" {
 		// A new line, because the text may end in a line comment.
 		count = "\nLIMIT " + count
 	} else if k, err := strconv.Atoi(own); err == nil && k <= n {
-		return s.text
+		return s.run, false
 	}
-	capped := s.text[:s.slot.start] + count + s.text[s.slot.end:]
+	capped := s.run[:s.slot.start] + count + s.run[s.slot.end:]
 	if utf8.RuneCountInString(capped) > maxRunes {
-		return s.text
+		return s.run, false
 	}
-	return capped
+	return capped, true
 }
 
 // limitSlot finds the slot of the query t is. A query that is one pair of
@@ -53,7 +54,7 @@ func (t tokens) limitSlot(text string) slot {
 		case "(":
 			i = t[i].mate
 		case "LIMIT":
-			return t[i+1 : to].countSlot(text)
+			return t[i+1 : to].countSlot()
 		case "FETCH", "OFFSET":
 			return slot{}
 		}
@@ -63,16 +64,13 @@ func (t tokens) limitSlot(text string) slot {
 
 // countSlot returns the slot of the row count in t, the tokens behind LIMIT:
 // count, or offset, count, or count OFFSET offset, in plain digits.
-func (t tokens) countSlot(text string) slot {
-	isInt := func(i int) bool {
-		return t[i].key == "" && t[i].name == "" && digitsEnd(text, t[i].start) == t[i].end
-	}
+func (t tokens) countSlot() slot {
 	count := 0
 	switch {
-	case len(t) == 1 && isInt(0):
-	case len(t) == 3 && isInt(0) && isInt(2) && t[1].key == ",":
+	case len(t) == 1 && t[0].digits:
+	case len(t) == 3 && t[0].digits && t[2].digits && t[1].key == ",":
 		count = 2
-	case len(t) == 3 && isInt(0) && isInt(2) && t[1].key == "OFFSET":
+	case len(t) == 3 && t[0].digits && t[2].digits && t[1].key == "OFFSET":
 	default:
 		return slot{}
 	}

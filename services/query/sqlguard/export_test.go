@@ -14,3 +14,41 @@ func Tokens(text string) ([]string, error) {
 	}
 	return append(pieces, text[end:]), nil
 }
+
+// Functions are the built-in functions on the list that a kind of server has, with their
+// families.
+func Functions(server string) map[string]string {
+	families := map[string]string{}
+	for name, f := range readLists().functions {
+		if f.servers == "all" || f.servers == server {
+			families[name] = f.family
+		}
+	}
+	return families
+}
+
+// Known tells what the guard knows a name in front of a parenthesis as: "listed",
+// "refused" with a reason, "grammar" or "".
+func Known(name string) string {
+	l := readLists()
+	_, listed := l.functions[name]
+	switch {
+	case listed:
+		return "listed"
+	case l.reason(name) != "":
+		return "refused"
+	case grammar[name], sized[name]:
+		return "grammar"
+	}
+	return ""
+}
+
+// GrammarWords are the words behind which a parenthesis is no call.
+func GrammarWords() (words []string) {
+	for _, set := range []map[string]bool{grammar, sized} {
+		for word := range set {
+			words = append(words, word)
+		}
+	}
+	return words
+}

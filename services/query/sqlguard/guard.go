@@ -3,11 +3,13 @@
 //
 // It is a lexer and an allow-list, not a parser: it cuts the text exactly as
 // MariaDB and MySQL do and accepts SELECT, WITH ... SELECT, SHOW, EXPLAIN and
-// DESCRIBE without the clauses and functions that write, lock, wait, leave
-// state in the session or touch the server's files. It presumes a connection
-// with character set utf8mb4, without multi-statements, and an sql_mode without
-// ANSI_QUOTES, NO_BACKSLASH_ESCAPES and ORACLE. It cannot know what a stored
-// function does: the database user's grants stop those.
+// DESCRIBE without the clauses that write, lock, wait, leave state in the session
+// or touch the server's files. Functions, system variables, forms of SHOW and the
+// tables of information_schema are allow-lists, too: what is on none may crash the
+// server or show what others do. It presumes a connection with character set
+// utf8mb4, without multi-statements, and an sql_mode without ANSI_QUOTES,
+// NO_BACKSLASH_ESCAPES, IGNORE_SPACE and ORACLE. It cannot know what a stored
+// function does: it refuses those that the operator has not named.
 //
 // Sources: MariaDB Knowledge Base "Comment Syntax", "Identifier Names",
 // "String Literals", "Reserved Words", "SELECT", "WITH"; MySQL 8.4 Reference
@@ -17,15 +19,80 @@ package sqlguard
 
 import (
 	"fmt"
+	"math"
 	"strings"
-	"unicode"
+	"unicode/utf8"
 )
+
+// Options are what the operator decides.
+type Options struct {
+	// Functions are the stored functions that statements may call (HUB_SQL_FUNCTIONS), as
+	// they are called: name or schema.name.
+	Functions []string
+	// MaxResultBytes refuses a constant size beyond it (HUB_MAX_RESULT_BYTES); 0 refuses none.
+	MaxResultBytes int
+}
+
+// A Guard judges statements. It does not change.
+type Guard struct {
+	lists
+	stored   map[string]bool // in upper case
+	maxBytes uint64
+}
+
+// Default returns a guard that admits no stored function, and no constant size beyond
+// maxResultBytes unless that is 0.
+func Default(maxResultBytes int) *Guard {
+	g := &Guard{lists: readLists(), stored: map[string]bool{}, maxBytes: math.MaxUint64}
+	if maxResultBytes > 0 {
+		g.maxBytes = uint64(maxResultBytes)
+	}
+	return g
+}
+
+// New returns a guard, or an error that says what is wrong with the options.
+func New(o Options) (*Guard, error) {
+	g := Default(o.MaxResultBytes)
+	for _, name := range o.Functions {
+		if err := g.store(name); err != nil {
+			return nil, err
+		}
+	}
+	return g, nil
+}
+
+// store lets statements call a stored function.
+func (g *Guard) store(function string) error {
+	name := strings.Map(upperASCII, function)
+	schema, plain, dotted := strings.Cut(name, ".")
+	if !dotted {
+		schema, plain = "", name
+	}
+	for _, part := range [...]string{schema, plain} {
+		if strings.ContainsFunc(part, func(r rune) bool { return r < utf8.RuneSelf && !isIdent(byte(r)) || r == utf8.RuneError }) {
+			return fmt.Errorf("%q is no function's name: write name or schema.name", function)
+		}
+	}
+	switch _, builtIn := g.functions[plain]; {
+	case plain == "" || dotted && schema == "":
+		return fmt.Errorf("%q is no function's name: write name or schema.name", function)
+	case dotted && (checkClosed(schema) != nil || alike(schema, informationSchema) || strings.HasSuffix(schema, "_SCHEMA")):
+		return fmt.Errorf("%s is of the server's own schema, not a stored function of yours", function)
+	case !dotted && builtIn:
+		return fmt.Errorf("%s is a built-in function that statements may call anyway", function)
+	case !dotted && (g.reason(plain) != "" || grammar[plain] || sized[plain]):
+		return fmt.Errorf("%s is built in, and refused: it cannot name a stored function", function)
+	}
+	g.stored[name] = true
+	return nil
+}
 
 // A Statement is a statement that Parse accepted. It does not change.
 type Statement struct {
-	text string
+	text string // as it was given
+	run  string // as it is to run, the cap of its rows apart
 	kind Kind
-	slot slot
+	slot slot // in run
 }
 
 // Text returns the statement as it was given.
@@ -61,7 +128,7 @@ func refuse(rule, format string, args ...any) error {
 
 // Parse accepts text as one reading statement of 1 to 8000 characters. Its
 // error is a *Refusal.
-func Parse(text string) (Statement, error) {
+func (g *Guard) Parse(text string) (Statement, error) {
 	toks, err := lex(text)
 	if err != nil {
 		return Statement{}, err
@@ -69,30 +136,70 @@ func Parse(text string) (Statement, error) {
 	if err := toks.pair(); err != nil {
 		return Statement{}, err
 	}
-	kind, err := toks.head()
+	if err := toks.checkDepth(); err != nil {
+		return Statement{}, err
+	}
+	toks.markLists()
+	if err := toks.checkUnfolded(); err != nil {
+		return Statement{}, err
+	}
+	kind, from, err := g.head(toks)
 	if err != nil {
 		return Statement{}, err
 	}
 	for i := range toks {
-		if err := toks.checkKeyword(i, kind); err != nil {
-			return Statement{}, err
-		}
-		if err := toks.checkCall(i); err != nil {
+		if err := g.check(toks, i, kind, from); err != nil {
 			return Statement{}, err
 		}
 	}
-	if err := toks.checkQualified(); err != nil {
-		return Statement{}, err
+	for _, check := range [...]func() error{toks.checkGrowth, toks.checkQualified, toks.checkNullSafe, toks.checkTypes} {
+		if err := check(); err != nil {
+			return Statement{}, err
+		}
 	}
-	s := Statement{text: text, kind: kind}
-	if kind == Select {
+	s := Statement{text: text, run: text, kind: kind}
+	switch kind {
+	case Select:
 		s.slot = toks.limitSlot(text)
+	case Show:
+		s.run = toks.withoutState(text)
 	}
 	return s, nil
 }
 
+// check refuses what token i brings with it; the statement's query starts at from.
+func (g *Guard) check(t tokens, i int, kind Kind, from int) error {
+	if err := t.checkKeyword(i, kind); err != nil {
+		return err
+	}
+	if err := g.checkVariable(t, i); err != nil {
+		return err
+	}
+	if err := g.checkSchema(t, i); err != nil {
+		return err
+	}
+	if i < from {
+		return nil
+	}
+	if err := g.checkCall(t, i); err != nil {
+		return err
+	}
+	if err := g.checkForm(t, i); err != nil {
+		return err
+	}
+	return g.checkSize(t, i)
+}
+
 // tokens are the tokens of one statement.
 type tokens []token
+
+// name returns the name of token i, "" outside the statement.
+func (t tokens) name(i int) string {
+	if i < 0 || i >= len(t) {
+		return ""
+	}
+	return t[i].name
+}
 
 // key returns the key of token i, "" outside the statement.
 func (t tokens) key(i int) string {
@@ -102,7 +209,7 @@ func (t tokens) key(i int) string {
 	return t[i].key
 }
 
-// pair finds the mate of every opening parenthesis and refuses a missing one:
+// pair finds the mate of every parenthesis and refuses a missing one:
 // the text must not reach out of brackets that are put around it.
 func (t tokens) pair() error {
 	var open []int
@@ -114,7 +221,7 @@ func (t tokens) pair() error {
 			if len(open) == 0 {
 				return refuse("sql.parentheses", "closing parenthesis at byte %d was never opened: balance them", t[i].start)
 			}
-			t[open[len(open)-1]].mate = i
+			t[open[len(open)-1]].mate, t[i].mate = i, open[len(open)-1]
 			open = open[:len(open)-1]
 		}
 	}
@@ -124,15 +231,17 @@ func (t tokens) pair() error {
 	return nil
 }
 
-// head returns the statement's kind, or refuses one that is not on the list.
-func (t tokens) head() (Kind, error) {
+// head returns the statement's kind and where its query starts, or refuses one that is
+// not on the list.
+func (g *Guard) head(t tokens) (kind Kind, from int, err error) {
 	switch t.key(0) {
 	case "SHOW":
-		return Show, t.checkShow()
+		return Show, 0, g.checkShow(t)
 	case "EXPLAIN", "DESCRIBE", "DESC":
-		return Explain, t.checkExplain()
+		from, err := t.checkExplain()
+		return Explain, from, err
 	}
-	return Select, t.checkQuery(0)
+	return Select, 0, t.checkQuery(0)
 }
 
 // checkQuery requires SELECT at i, behind any parentheses and WITH lists.
@@ -160,55 +269,10 @@ func (t tokens) checkQuery(i int) error {
 	}
 }
 
-// withEnd returns the index behind the WITH list at i, -1 if it is none:
-//
-//	WITH [RECURSIVE] name [(columns)] AS (query) [CYCLE columns RESTRICT], ...
-func (t tokens) withEnd(i int) int {
-	i++
-	if t.key(i) == "RECURSIVE" {
-		i++
-	}
-	for {
-		if i >= len(t) || t[i].name == "" {
-			return -1
-		}
-		if i++; t.key(i) == "(" {
-			i = t[i].mate + 1
-		}
-		if t.key(i) != "AS" || t.key(i+1) != "(" {
-			return -1
-		}
-		i = t[i+1].mate + 1
-		if t.key(i) == "CYCLE" {
-			for i++; t.key(i) != "RESTRICT"; i++ {
-				if i >= len(t) || t[i].name == "" && t[i].key != "," {
-					return -1
-				}
-			}
-			i++
-		}
-		if t.key(i) != "," {
-			return i
-		}
-		i++
-	}
-}
-
-// checkShow lets every SHOW pass but those that reveal the writes or the
-// running statements of others.
-func (t tokens) checkShow() error {
-	switch what := t.key(1); what {
-	case "BINLOG", "RELAYLOG", "EXPLAIN", "ANALYZE":
-		return refuse("sql.show", "SHOW %s reveals what other sessions do: query the tables instead", what)
-	case "":
-		return refuse("sql.show", "SHOW lacks its object: write SHOW TABLES, SHOW COLUMNS FROM name, ...")
-	}
-	return nil
-}
-
 // checkExplain requires EXPLAIN [EXTENDED|PARTITIONS|ANALYZE] [FORMAT = word]
-// query, or DESCRIBE [schema.]table [column | 'pattern'].
-func (t tokens) checkExplain() error {
+// query, or DESCRIBE [schema.]table [column | 'pattern'], and returns where the query
+// starts.
+func (t tokens) checkExplain() (from int, err error) {
 	i := 1
 	switch t.key(i) {
 	case "EXTENDED", "PARTITIONS", "ANALYZE":
@@ -219,7 +283,7 @@ func (t tokens) checkExplain() error {
 	}
 	switch t.key(i) {
 	case "SELECT", "WITH", "(":
-		return t.checkQuery(i)
+		return i, t.checkQuery(i)
 	}
 	last := 1
 	if t.key(2) == "." {
@@ -231,9 +295,9 @@ func (t tokens) checkExplain() error {
 		isTable = false
 	}
 	if !isTable {
-		return refuse("sql.explain", "%s takes a SELECT, a WITH ... SELECT, or one table name with at most one column", t.key(0))
+		return 0, refuse("sql.explain", "%s takes a SELECT, a WITH ... SELECT, or one table name with at most one column", t.key(0))
 	}
-	return nil
+	return 0, nil
 }
 
 // checkKeyword refuses the keyword at i if its clause does more than read. Most
@@ -280,64 +344,3 @@ func (t tokens) checkKeyword(i int, kind Kind) error {
 func refuseWrite(key string) error {
 	return refuse("sql.write", "%s is not allowed, statements only read: write a SELECT (a name is written `%[1]s`)", key)
 }
-
-// checkCall refuses the call at i of a function that reads files, locks, waits,
-// moves a sequence, sets session state or runs commands. The name may be quoted.
-func (t tokens) checkCall(i int) error {
-	name := t[i].name
-	if name == "" || t.key(i+1) != "(" {
-		return nil
-	}
-	switch name {
-	case "LOAD_FILE":
-		return refuse("sql.function", "LOAD_FILE() reads the server's files: select from tables only")
-	case "GET_LOCK", "RELEASE_LOCK", "RELEASE_ALL_LOCKS",
-		"SERVICE_GET_READ_LOCKS", "SERVICE_GET_WRITE_LOCKS", "SERVICE_RELEASE_LOCKS":
-		return refuse("sql.function", "%s() takes or releases server-wide locks: leave it out; IS_USED_LOCK() reads", name)
-	case "NEXTVAL", "SETVAL":
-		return refuse("sql.sequence", "%s() moves a sequence: number rows with ROW_NUMBER() OVER (...)", name)
-	case "WAIT_FOR_EXECUTED_GTID_SET", "WAIT_UNTIL_SQL_THREAD_AFTER_GTIDS", "WSREP_SYNC_WAIT_UPTO_GTID":
-		return refuse("sql.function", "%s() waits for replication: leave it out", name)
-	case "SYS_EXEC", "SYS_EVAL", "SYS_GET", "SYS_SET", "SYS_BINEVAL", "DO_SYSTEM", "MROONGA_COMMAND":
-		return refuse("sql.function", "%s() runs commands on the server: use built-in functions only", name)
-	case "LAST_INSERT_ID":
-		if t.key(i+2) != ")" {
-			return refuse("sql.function", "LAST_INSERT_ID(value) sets session state: write the value itself, or LAST_INSERT_ID()")
-		}
-	}
-	switch {
-	case t.key(i-1) == ".":
-		return refuse("sql.function", "a function with a schema in front is a stored one: use built-in functions only")
-	case strings.HasSuffix(name, "_POS_WAIT"), strings.HasSuffix(name, "_GTID_WAIT"):
-		return refuse("sql.function", "%.40s() waits for replication: leave it out", name)
-	case strings.HasPrefix(name, "SPIDER_"):
-		return refuse("sql.function", "%.40s() runs SQL on another server: use built-in functions only", name)
-	case strings.ContainsFunc(name, isAccented):
-		// MySQL finds loadable functions with a collation: sys_éxec is sys_exec.
-		return refuse("sql.function", "%.40s() has an accented letter: built-in functions have plain names", name)
-	}
-	return nil
-}
-
-// checkQualified refuses a column with its schema in front beside USING or NATURAL:
-// MariaDB 10.11.19 looks such a column up through a null pointer when the schema is
-// unknown, and the whole server goes down. SELECT rights are enough for that.
-func (t tokens) checkQualified() error {
-	var joins, qualified bool
-	for i := range t {
-		switch t[i].key {
-		case "USING":
-			joins = joins || t.key(i+1) == "("
-		case "NATURAL":
-			joins = true
-		case ".":
-			qualified = qualified || t.key(i+2) == "."
-		}
-	}
-	if joins && qualified {
-		return refuse("sql.qualified", "a column with its schema in front beside USING or NATURAL crashes some servers: give the table an alias and write alias.column")
-	}
-	return nil
-}
-
-func isAccented(r rune) bool { return r > unicode.MaxASCII && unicode.Is(unicode.Latin, r) }

@@ -17,10 +17,17 @@ type token struct {
 	key string
 	// name is the upper-case text of a word or of a quoted or dotted name.
 	name string
-	// start and end are byte offsets in the text.
+	// text is the token as it stands, from byte offset start to end.
+	text       string
 	start, end int
-	// mate is the index of the parenthesis that closes this opening one.
+	// mate is the index of the other parenthesis of this one's pair.
 	mate int
+	// quoted, digits and variable tell a string, a plain integer and a user variable.
+	quoted, digits, variable bool
+	// heads marks a name whose parenthesis holds a list of columns.
+	heads bool
+	// defines is the name of a WITH list whose query this parenthesis opens.
+	defines string
 }
 
 // A lexer cuts a statement into tokens.
@@ -89,6 +96,7 @@ func (l *lexer) next() error {
 			return l.word() // a name such as 1a
 		}
 		l.add("", "")
+		l.last().digits = digitsEnd(l.text, l.start) == l.pos
 	case isIdent(c):
 		return l.word()
 	default:
@@ -107,8 +115,11 @@ func (l *lexer) peek(n int) byte {
 
 // add appends the piece being read as a token.
 func (l *lexer) add(key, name string) {
-	l.toks = append(l.toks, token{key: key, name: name, start: l.start, end: l.pos})
+	l.toks = append(l.toks, token{key: key, name: name, text: l.text[l.start:l.pos], start: l.start, end: l.pos})
 }
+
+// last is the token that was added last.
+func (l *lexer) last() *token { return &l.toks[len(l.toks)-1] }
 
 // touching returns the previous token if it ends where the piece starts.
 func (l *lexer) touching() (token, bool) {
@@ -193,6 +204,7 @@ func (l *lexer) variable() {
 			l.pos++
 		}
 		l.add("", "")
+		l.last().variable = true
 	}
 }
 
@@ -211,6 +223,7 @@ func (l *lexer) quoted(quote byte) error {
 				l.add("", l.upper[l.start+1:l.pos-1])
 			} else {
 				l.add("", "")
+				l.last().quoted = true
 			}
 			return nil
 		}

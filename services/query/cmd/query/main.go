@@ -10,6 +10,7 @@ import (
 	"hub.internal/pkg/service"
 	"hub.internal/services/query"
 	"hub.internal/services/query/mysql"
+	"hub.internal/services/query/sqlguard"
 )
 
 // program has no tables but the audit log that it appends to.
@@ -19,7 +20,12 @@ var program = service.Program[settings]{Name: "query", Short: "The service that 
 func main() { os.Exit(program.Main()) }
 
 func build(h *service.Host, s settings) error {
-	source, err := mysql.Open(s.SourceDSN.Reveal(), mysql.Options{PoolSize: s.SourcePool, StatementTimeout: min(s.timeout(), mysql.DefaultStatementTimeout)})
+	guard, err := sqlguard.New(sqlguard.Options{Functions: s.SQLFunctions, MaxResultBytes: s.MaxResultBytes})
+	if err != nil {
+		return fmt.Errorf("configuration: HUB_SQL_FUNCTIONS: %w", err)
+	}
+	source, err := mysql.Open(s.SourceDSN.Reveal(), mysql.Options{
+		PoolSize: s.SourcePool, StatementTimeout: min(s.timeout(), mysql.DefaultStatementTimeout), Functions: s.SQLFunctions})
 	if err != nil {
 		return fmt.Errorf("configuration: %w", err)
 	}
@@ -30,7 +36,7 @@ func build(h *service.Host, s settings) error {
 		TmpBytes: s.SQLTmpBytes, Logger: h.Logger()})
 	h.OnStop("source", func(context.Context) error { return source.Close() })
 	h.OnStop("reader", func(context.Context) error { return reader.Close() })
-	svc := query.New(query.Config{Source: source, Reader: reader, Audit: query.AuditTo(h.Audit()), MaxRowLimit: s.MaxRowLimit, QueryTimeout: s.timeout(),
+	svc := query.New(query.Config{Source: source, Reader: reader, Guard: guard, Audit: query.AuditTo(h.Audit()), MaxRowLimit: s.MaxRowLimit, QueryTimeout: s.timeout(),
 		SQL: query.SQLLimits{ResultBytes: s.MaxResultBytes, Concurrent: s.SQLConcurrent, PerKey: s.SQLPerKey, Wait: s.SQLWait, TmpBytes: s.SQLTmpBytes}})
 	h.Tools(query.Tools(svc)...)
 	h.Operations(query.Operations(query.NewRecipients(source))...)

@@ -127,7 +127,7 @@ func TestServe(t *testing.T) {
 		}
 	})
 	for setting, bad := range map[string]string{
-		"HUB_SOURCE_DSN": "nonsense", "HUB_WRITE_STORE_URL": "nonsense://", "MCP_MAX_ROW_LIMIT": "0", "MCP_QUERY_TIMEOUT_MS": "-5", "HUB_MAX_RESULT_BYTES": "x", "HUB_SOURCE_POOL": "0", "HUB_SQL_TMP_BYTES": "0", "HUB_SIGNING_KEY": "short", "HUB_TRUSTED_KEYS": "short",
+		"HUB_SOURCE_DSN": "nonsense", "HUB_WRITE_STORE_URL": "nonsense://", "MCP_MAX_ROW_LIMIT": "0", "MCP_QUERY_TIMEOUT_MS": "-5", "HUB_MAX_RESULT_BYTES": "x", "HUB_SOURCE_POOL": "0", "HUB_SQL_TMP_BYTES": "0", "HUB_SQL_FUNCTIONS": "f_net, load_file", "HUB_SIGNING_KEY": "short", "HUB_TRUSTED_KEYS": "short",
 	} {
 		t.Run("bad "+setting, func(t *testing.T) {
 			p := run(t, "serve", append(environ, setting+"="+bad)...)

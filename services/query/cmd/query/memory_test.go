@@ -22,9 +22,9 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
+	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/hubtest/servers"
-	"hub.internal/pkg/tool"
 )
 
 // largest are statements that ask for as much as the source has, in every way. The server
@@ -79,7 +79,7 @@ func TestLargeAnswersDoNotTakeTheServiceDown(t *testing.T) {
 	p := plain(t, environ...)
 	p.Ready(t)
 	ask := func(ctx context.Context, key, text string) (*http.Response, error) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+p.Addr(t)+tool.Path("execute_read_sql"), strings.NewReader(fmt.Sprintf(`{"sql":%q}`, text)))
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+p.Addr(t)+hop.ToolPath("execute_read_sql"), strings.NewReader(fmt.Sprintf(`{"sql":%q}`, text)))
 		if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"hub.internal/pkg/config"
@@ -22,11 +23,15 @@ type settings struct {
 	SQLConcurrent  int           `env:"HUB_SQL_CONCURRENT" envDefault:"8"`
 	SQLPerKey      int           `env:"HUB_SQL_PER_KEY"` // 0 is half of HUB_SQL_CONCURRENT
 	SQLWait        time.Duration `env:"HUB_SQL_WAIT" envDefault:"2s"`
+	SQLFunctions   []string      `env:"HUB_SQL_FUNCTIONS"`
 	SQLTmpBytes    int64         `env:"HUB_SQL_TMP_BYTES" envDefault:"536870912"`
 }
 
 // Check judges what the types of the settings do not.
 func (s settings) Check() error {
+	for i, f := range s.SQLFunctions {
+		s.SQLFunctions[i] = strings.TrimSpace(f)
+	}
 	for setting, n := range map[string]int64{"HUB_SOURCE_POOL": int64(s.SourcePool), "MCP_MAX_ROW_LIMIT": int64(s.MaxRowLimit), "MCP_QUERY_TIMEOUT_MS": s.QueryTimeoutMS,
 		"HUB_MAX_RESULT_BYTES": int64(s.MaxResultBytes), "HUB_SQL_CONCURRENT": int64(s.SQLConcurrent), "HUB_SQL_WAIT": int64(s.SQLWait),
 		"HUB_SQL_TMP_BYTES": s.SQLTmpBytes} {

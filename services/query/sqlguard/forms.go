@@ -1,0 +1,145 @@
+package sqlguard
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Forms that bring servers down although each of their parts is in order. The crash
+// fuzzer finds them; what it found stands in testdata/cases-more.tsv.
+
+// checkQualified refuses a column with its schema in front beside USING or NATURAL:
+// MariaDB 10.11.19 looks such a column up through a null pointer when the schema is
+// unknown, and the whole server goes down. SELECT rights are enough for that.
+func (t tokens) checkQualified() error {
+	var joins, qualified bool
+	for i := range t {
+		switch t[i].key {
+		case "USING":
+			joins = joins || t.key(i+1) == "("
+		case "NATURAL":
+			joins = true
+		case ".":
+			qualified = qualified || t.key(i+2) == "."
+		}
+	}
+	if joins && qualified {
+		return refuse("sql.qualified", "a column with its schema in front beside USING or NATURAL crashes some servers: give the table an alias and write alias.column")
+	}
+	return nil
+}
+
+// checkNullSafe refuses <=> in a statement with JSON_EXTRACT: MariaDB 10.11.19 compares a
+// text of unknown length with a JSON_EXTRACT that is NULL through a null pointer.
+func (t tokens) checkNullSafe() error {
+	if !t.find("JSON_EXTRACT") {
+		return nil
+	}
+	for i := range t {
+		if t[i].key == "<" && t.key(i+1) == "=" && t.key(i+2) == ">" {
+			return refuse("sql.crash", "<=> beside JSON_EXTRACT() crashes some servers: write = and IS NULL, or JSON_VALUE()")
+		}
+	}
+	return nil
+}
+
+// maxFrame is the greatest distance of rows in a window's frame.
+const maxFrame = 1_000_000
+
+// checkFrame refuses the bound of a ROWS frame at i, PRECEDING or FOLLOWING, that is not a
+// plain number up to maxFrame: MariaDB counts the rows one by one beyond the end of them
+// all, and neither a time limit nor KILL ends that.
+func (t tokens) checkFrame(i int) error {
+	if t[i].key != "PRECEDING" && t[i].key != "FOLLOWING" || t.key(i-1) == "UNBOUNDED" {
+		return nil
+	}
+	if i > 0 && t[i-1].digits {
+		if n, err := strconv.Atoi(t[i-1].text); err == nil && n <= maxFrame {
+			return nil
+		}
+	}
+	for j := i - 1; j >= 0 && t[j].key != "OVER" && t[j].key != "WINDOW"; j-- {
+		if t[j].key == "ROWS" {
+			return refuse("sql.frame", "a ROWS frame reaches %d rows at most, in plain digits: write UNBOUNDED %s for all", maxFrame, t[i].key)
+		}
+	}
+	return nil
+}
+
+// checkForm refuses the call at i of a function that is on the list if its arguments are of
+// a kind that brings servers down.
+func (g *Guard) checkForm(t tokens, i int) error {
+	if t.key(i+1) != "(" {
+		return t.checkFrame(i)
+	}
+	switch t[i].key {
+	case "JSON_OBJECTAGG":
+		return g.checkKey(t, t.arguments(i + 1)[0])
+	case "PERCENTILE_CONT", "PERCENTILE_DISC":
+		return t.checkFraction(t.arguments(i + 1)[0])
+	case "JSON_TABLE":
+		return t.checkDocument(t.arguments(i + 1)[0])
+	case "AGAINST":
+		return t.checkWords(i + 1)
+	}
+	return nil
+}
+
+// checkKey refuses a key of JSON_OBJECTAGG that is neither a column, a literal nor made by
+// one function of text, date or cast: MariaDB 10.11.19 writes a key that is NULL through a
+// null pointer when a comparison of rows has made it, and SELECT or NULLIF hand that on.
+func (g *Guard) checkKey(t tokens, key argument) error {
+	if t.isColumn(key) {
+		return nil
+	}
+	if key.to-key.from > 1 && t.key(key.from+1) == "(" && t[key.from+1].mate == key.to-1 {
+		switch g.functions[t[key.from].key].family {
+		case "text", "date", "cast":
+			return nil
+		}
+	}
+	return refuse("sql.crash", "a computed key of JSON_OBJECTAGG() crashes some servers: write a column, or CAST(key AS CHAR)")
+}
+
+// isColumn reports whether an argument is a column, with or without its table, or a literal.
+func (t tokens) isColumn(a argument) bool {
+	for j := a.from; j < a.to; j++ {
+		isName := t[j].name != "" || t[j].quoted || t[j].digits
+		if (j-a.from)%2 == 0 && !isName || (j-a.from)%2 == 1 && t.key(j) != "." {
+			return false
+		}
+	}
+	return (a.to-a.from)%2 == 1
+}
+
+// checkFraction refuses a percentile that is no plain number from 0 to 1: MariaDB 10.11.19
+// looks beyond the rows of text when it is greater.
+func (t tokens) checkFraction(a argument) error {
+	if a.to-a.from == 1 {
+		whole, decimals, _ := strings.Cut(t[a.from].text, ".")
+		switch {
+		case strings.Trim(decimals, "0123456789") != "":
+		case whole == "0", whole == "" && decimals != "", whole == "1" && strings.Trim(decimals, "0") == "":
+			return nil
+		}
+	}
+	return refuse("sql.crash", "a percentile that is not a plain number from 0 to 1 crashes some servers: write 0.5")
+}
+
+// checkDocument refuses a document of JSON_TABLE with a window function in it: MariaDB
+// 10.11.19 computes it before there is a window.
+func (t tokens) checkDocument(a argument) error {
+	if t[a.from:a.to].find("OVER") {
+		return refuse("sql.crash", "a window function in the document of JSON_TABLE() crashes some servers: compute it in a WITH before")
+	}
+	return nil
+}
+
+// checkWords refuses words of a full-text search, in the parenthesis at i, that a call
+// makes: MariaDB searches for a megabyte of them beyond any limit, and KILL does not end it.
+func (t tokens) checkWords(i int) error {
+	if t[i+1 : t[i].mate].find("(") {
+		return refuse("sql.size", "the words behind AGAINST have to be a literal: write AGAINST ('word word' IN BOOLEAN MODE)")
+	}
+	return nil
+}

@@ -129,6 +129,25 @@ func TestPortsStayAndGiveWay(t *testing.T) {
 	}
 }
 
+// TestTheFirstCallsCanBeAnswered: a schema of one's own has no brands.
+func TestTheFirstCallsCanBeAnswered(t *testing.T) {
+	for dsn, want := range map[string][]string{"": {"search_brands"}, "u:p@tcp(db:3306)/shop": {"get_ddl", "execute_read_sql"}} {
+		e := testEnvironment(nil)
+		e.options.sourceDSN = dsn
+		var out strings.Builder
+		summary(&out, e)
+		var got []string
+		for line := range strings.Lines(out.String()) {
+			if _, tool, found := strings.Cut(strings.TrimSpace(line), "$HUB_URL/api/tools/"); found {
+				got = append(got, tool)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("with SOURCE_DSN=%s: %v, want %v in\n%s", dsn, got, want, &out)
+		}
+	}
+}
+
 // TestOnePersonCanSeeEverything: whoever tries Hub out alone signs in once.
 func TestOnePersonCanSeeEverything(t *testing.T) {
 	held := map[string]string{}

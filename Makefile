@@ -45,12 +45,13 @@ test: browser ## Run every test, with the race detector
 	go test $(TESTFLAGS) -count=1 ./services/e2e/... || status=1; \
 	exit $$status
 
-check: $(LINT) ## gofmt, vet, lint, each module's build alone, import rules, derived files
+check: $(LINT) ## gofmt, vet, lint, each module's build alone, import rules, the list of services, derived files
 	@unformatted=$$(gofmt -l $(MODULES)); [ -z "$$unformatted" ] || { echo "gofmt -w these files:"; echo "$$unformatted"; exit 1; }
 	go vet work
 	@for m in $(MODULES); do echo "lint $$m"; (cd $$m && $(LINT) run --allow-parallel-runners ./...) || exit 1; done
 	@for m in $(MODULES); do echo "build $$m alone"; (cd $$m && GOWORK=off go build ./... && GOWORK=off go vet ./... && GOWORK=off go mod tidy -diff >/dev/null) || { echo "$$m does not build alone, or is not tidy: make tidy"; exit 1; }; done
-	go test -run TestImportRules ./pkg/hubtest
+	go test -count=1 -run TestImportRules ./pkg/hubtest
+	go test -count=1 ./pkg/hubtest/inventory
 	go run ./scripts/catalog -check
 
 bench: servers ## Run the benchmarks: Hub beside the in-process limit and, with Node, its peers

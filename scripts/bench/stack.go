@@ -12,17 +12,19 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"hub.internal/pkg/caller"
+	"hub.internal/pkg/hubtest/inventory"
 	"hub.internal/pkg/hubtest/servers"
 	"hub.internal/pkg/postgres"
 )
 
-// programs are Hub's services in the order of their start.
-var programs = []string{"auth", "query", "gateway"}
+// measured are the services that a read passes, in the order of their start.
+var measured = []string{"auth", "query", "gateway"}
 
 // experiments are variables of the caller's that reach the services, to try settings out.
 var experiments = []string{"GOGC", "GOMEMLIMIT", "GOMAXPROCS", "HUB_SOURCE_POOL", "HUB_SQL_CONCURRENT", "HUB_SQL_PER_KEY", "HUB_SERVICE_CONCURRENCY"}
@@ -37,6 +39,7 @@ type stack struct {
 	source   servers.Source
 	secrets  map[string]string
 	keys     map[string]caller.SigningKey
+	programs inventory.Inventory
 	addr     map[string]string // host:port of each service, and of its metrics and profiles under NAME-ops
 	services map[string]*servers.Process
 	closers  []func()
@@ -58,6 +61,13 @@ func startStack(ctx context.Context, o options, say func(string, ...any)) (s *st
 	}
 	s = &stack{options: o, secrets: map[string]string{}, keys: map[string]caller.SigningKey{}, addr: map[string]string{}, services: map[string]*servers.Process{},
 		pids: map[string]int{}, startTimes: map[string]time.Duration{}, rssAtStart: map[string]int64{}}
+	services, err := inventory.Load(o.root)
+	if err != nil {
+		return nil, err
+	}
+	if s.programs, err = services.Pick(measured...); err != nil {
+		return nil, err
+	}
 	if err := s.makeDirs(); err != nil {
 		return nil, err
 	}
@@ -125,17 +135,26 @@ func (s *stack) signing(name string) caller.SigningKey {
 // trusted lists the public keys of all services.
 func (s *stack) trusted() string {
 	var list []string
-	for _, name := range programs {
-		list = append(list, s.signing(name).Trusted(name))
+	for _, p := range s.programs {
+		list = append(list, s.signing(p.Name).Trusted(p.Name))
 	}
 	return strings.Join(list, " ")
+}
+
+// static lists where the services behind the edge are.
+func (s *stack) static() string {
+	var list []string
+	for _, p := range s.programs.Inner() {
+		list = append(list, p.Name+"="+s.addr[p.Name])
+	}
+	return strings.Join(list, ",")
 }
 
 // build builds the programs as `make up` does.
 func (s *stack) build(ctx context.Context) error {
 	args := []string{"build", "-buildvcs=false", "-o", s.path("bin") + "/", "./scripts/gen"}
-	for _, name := range programs {
-		args = append(args, "./services/"+name+"/cmd/"+name)
+	for _, p := range s.programs {
+		args = append(args, p.Program())
 	}
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir, cmd.Env = s.root, append(os.Environ(), "CGO_ENABLED=0")
@@ -187,8 +206,8 @@ func (s *stack) startServers(ctx context.Context) error {
 		return err
 	}
 	passwords := map[string]string{postgres.Owner: s.secret("store")}
-	for _, name := range programs {
-		passwords[postgres.ServiceRole(name)] = s.secret("store")
+	for _, p := range s.programs {
+		passwords[p.Role()] = s.secret("store")
 	}
 	return postgres.Bootstrap(ctx, s.postgres.SuperuserURL("postgres"), "hub", passwords)
 }
@@ -262,7 +281,7 @@ func (s *stack) command(ctx context.Context, name string, env []string, args ...
 func (s *stack) environ(name string) []string {
 	env := []string{
 		"PATH=/usr/local/bin:/usr/bin:/bin", "HUB_ADDR=" + s.addr[name],
-		"HUB_DISCOVERY=static", "HUB_STATIC=auth=" + s.addr["auth"] + ",query=" + s.addr["query"],
+		"HUB_DISCOVERY=static", "HUB_STATIC=" + s.static(),
 		"HUB_SIGNING_KEY=" + s.signing(name).Reveal(), "HUB_TRUSTED_KEYS=" + s.trusted(), "HUB_KEY_PEPPER=" + s.secret("pepper"),
 		"HUB_WRITE_STORE_URL=" + s.postgres.URL(postgres.ServiceRole(name), s.secret("store"), "hub"),
 		"HUB_MIGRATE_URL=" + s.postgres.URL(postgres.Owner, s.secret("store"), "hub"),
@@ -278,7 +297,7 @@ func (s *stack) environ(name string) []string {
 }
 
 func (s *stack) startServices(ctx context.Context) error {
-	for _, name := range programs {
+	for _, name := range s.programs.Names() {
 		for _, listener := range []string{name, name + "-ops"} {
 			port, err := servers.FreePort()
 			if err != nil {
@@ -290,17 +309,17 @@ func (s *stack) startServices(ctx context.Context) error {
 	if err := s.writeCatalog(ctx); err != nil {
 		return err
 	}
-	for _, name := range programs {
+	for _, name := range s.programs.Names() {
 		if _, err := s.command(ctx, name, s.environ(name), "migrate"); err != nil {
 			return err
 		}
 	}
-	for _, name := range programs {
+	for _, name := range s.programs.Names() {
 		if err := s.startService(ctx, name); err != nil {
 			return err
 		}
 	}
-	for _, name := range programs {
+	for _, name := range s.programs.Names() {
 		s.rssAtStart[name] = memoryOf(s.pids[name]).resident
 	}
 	out, err := s.command(ctx, "auth", s.environ("auth"), "apikey", "issue", "--name", "bench", "--service", "hub-bench", "--json",
@@ -375,7 +394,7 @@ func (s *stack) stop() {
 	for _, end := range s.closers {
 		end()
 	}
-	for _, name := range []string{"gateway", "auth", "query"} {
+	for _, name := range slices.Backward(measured) {
 		if p := s.services[name]; p != nil {
 			_ = p.Stop(ctx) // killed when it does not stop in time
 		}

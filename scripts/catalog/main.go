@@ -12,10 +12,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"sort"
 	"strings"
 
+	"hub.internal/pkg/hubtest/inventory"
 	"hub.internal/pkg/tool"
 )
 
@@ -60,28 +60,23 @@ func run(check bool) error {
 	return nil
 }
 
-// manifests asks each service that serves tools for its manifest.
+// manifests asks each service behind the edge for its manifest.
 func manifests() ([]tool.Manifest, error) {
-	commands, err := filepath.Glob("services/*/cmd/*")
-	if err != nil || len(commands) == 0 {
-		return nil, errors.New("no services here: run it at the root of the repository")
+	services, err := inventory.Load(".")
+	if err != nil {
+		return nil, fmt.Errorf("%w; run it at the root of the repository", err)
 	}
 	var out []tool.Manifest
-	for _, dir := range commands {
-		service := filepath.Base(filepath.Dir(filepath.Dir(dir)))
-		// The gateway merges manifests and has none; other programs beside a service's own serve nothing.
-		if filepath.Base(dir) != service || service == "gateway" {
-			continue
-		}
-		cmd := exec.Command("go", "run", "./"+dir, "manifest")
+	for _, s := range services.Inner() { // the edge merges manifests and has none
+		cmd := exec.Command("go", "run", s.Program(), "manifest")
 		cmd.Stderr = os.Stderr
 		b, err := cmd.Output()
 		if err != nil {
-			return nil, fmt.Errorf("manifest of %s: %w", service, err)
+			return nil, fmt.Errorf("manifest of %s: %w", s.Name, err)
 		}
 		var m tool.Manifest
 		if err := json.Unmarshal(b, &m); err != nil {
-			return nil, fmt.Errorf("manifest of %s: %w", service, err)
+			return nil, fmt.Errorf("manifest of %s: %w", s.Name, err)
 		}
 		out = append(out, m)
 	}

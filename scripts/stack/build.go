@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+
+	"hub.internal/pkg/hubtest/inventory"
 )
 
 // build builds the programs into bin/. Without cgo, as for the container image, so that a
 // machine needs no C compiler; without the version control's stamp, so that a commit alone
 // does not make other programs, which `up` would restart.
-func build(ctx context.Context, l layout) error {
-	packages, err := programs(l)
+func build(ctx context.Context, l layout, services inventory.Inventory) error {
+	packages, err := programs(l, services)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
+
+	"hub.internal/pkg/hubtest/inventory"
 )
 
 // composeUp hands over to Docker Compose.
@@ -40,10 +42,14 @@ func composeKeys(l layout) error {
 	if err != nil {
 		return err
 	}
-	e := environment{layout: l, state: st, services: present(l)}
+	services, err := inventory.Load(l.root)
+	if err != nil {
+		return err
+	}
+	e := environment{layout: l, state: st, services: services}
 	files := map[string]string{"trusted": e.trusted()}
-	for _, s := range e.services {
-		files[s.name] = st.signing(s.name).Key
+	for _, s := range services {
+		files[s.Name] = st.signing(s.Name).Key
 	}
 	for name, content := range files {
 		if err := writeFile(filepath.Join(l.keys(), name), []byte(content+"\n"), 0o444); err != nil {

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"hub.internal/pkg/hubtest/inventory"
 	"hub.internal/pkg/hubtest/servers"
-	"hub.internal/pkg/postgres"
 )
 
 // Names of the two databases.
@@ -21,43 +21,43 @@ type environment struct {
 	layout   layout
 	state    *state
 	options  upOptions
-	services []service
+	services inventory.Inventory
 	caller   map[string]string // the variables of whoever ran `make up`
 }
 
 // settings are the variables of one service. What the caller has set wins.
 func (e environment) settings(s service) map[string]string {
 	env := map[string]string{
-		"HUB_ADDR":         e.state.addr(s.name),
-		"HUB_OPS_ADDR":     e.state.addr(operations(s.name)),
+		"HUB_ADDR":         e.state.addr(s.Name),
+		"HUB_OPS_ADDR":     e.state.addr(operations(s.Name)),
 		"HUB_DISCOVERY":    e.options.discovery,
-		"HUB_STATIC":       e.static(),
-		"HUB_SIGNING_KEY":  e.state.signing(s.name).Key,
+		"HUB_STATIC":       e.static(s),
+		"HUB_SIGNING_KEY":  e.state.signing(s.Name).Key,
 		"HUB_TRUSTED_KEYS": e.trusted(),
 		"PATH":             "/usr/local/bin:/usr/bin:/bin",
 	}
 	if e.options.discovery == "consul" {
 		env["HUB_CONSUL_ADDR"] = e.state.addr("consul")
 	}
-	if s.store {
-		env["HUB_WRITE_STORE_URL"] = e.storeURL(postgres.ServiceRole(s.name))
+	if s.Has(inventory.Store) {
+		env["HUB_WRITE_STORE_URL"] = e.storeURL(s.Role())
 	}
-	if s.redis {
+	if s.Has(inventory.Redis) {
 		env["HUB_REDIS_URL"] = e.redisURL()
 	}
-	if s.source {
+	if s.Has(inventory.Source) {
 		env["HUB_SOURCE_DSN"] = e.sourceDSN()
 	}
-	if s.pepper {
+	if s.Has(inventory.Pepper) {
 		env["HUB_KEY_PEPPER"] = e.state.secret("pepper")
 	}
-	if s.catalog {
+	if s.Has(inventory.Catalog) {
 		env["HUB_CATALOG"] = e.layout.path("deploy", "catalog.json")
 	}
-	if s.layer == layerEdge {
+	if s.Edge {
 		env["HUB_INSECURE_COOKIES"] = "1" // plain HTTP on this machine
 	}
-	if s.mail {
+	if s.Has(inventory.Mail) {
 		env["HUB_PUBLIC_URL"] = e.gatewayURL()
 		env["HUB_MAIL_FROM"], env["HUB_MAIL_FROM_NAME"] = "hub@hub.example", "Hub"
 		env["HUB_SEND_PER_MINUTE"] = "6000"
@@ -86,7 +86,7 @@ func (e environment) overrides(s service) map[string]string {
 			slices.Contains([]string{"GOMAXPROCS", "GOGC", "GOMEMLIMIT", "GODEBUG", "SSL_CERT_FILE", "SSL_CERT_DIR"}, name):
 		case name == "HUB_ADDR", name == "HUB_OPS_ADDR":
 			// One address cannot serve all; the one that people mean is the gateway's.
-			if s.layer != layerEdge {
+			if !s.Edge {
 				continue
 			}
 		case !strings.HasPrefix(name, "HUB_") || isOutput(name) || isOwn(strings.TrimSuffix(name, "_FILE")):
@@ -106,16 +106,18 @@ func isOwn(name string) bool {
 func (e environment) trusted() string {
 	var list []string
 	for _, s := range e.services {
-		list = append(list, e.state.signing(s.name).Trusted)
+		list = append(list, e.state.signing(s.Name).Trusted)
 	}
 	return strings.Join(list, " ")
 }
 
-func (e environment) static() string {
+// static lists the neighbours that a service calls, and no others: what it calls beside them it
+// does not find.
+func (e environment) static(s service) string {
 	var list []string
-	for _, s := range e.services {
-		if s.layer != layerEdge {
-			list = append(list, s.name+"="+e.state.addr(s.name))
+	for _, other := range e.services {
+		if slices.Contains(s.Calls, other.Name) {
+			list = append(list, other.Name+"="+e.state.addr(other.Name))
 		}
 	}
 	return strings.Join(list, ",")
@@ -142,7 +144,7 @@ func (e environment) sampleDSN(user string) string {
 
 // gatewayURL is where a client on this machine reaches the gateway.
 func (e environment) gatewayURL() string {
-	addr := e.settings(table[0])["HUB_ADDR"]
+	addr := e.settings(e.services.Edge())["HUB_ADDR"]
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return "http://" + addr

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"hub.internal/pkg/hubtest/inventory"
 )
 
 // TestMain lets the test binary play the other parts: bin/stack's hidden sub-command and
@@ -118,6 +120,16 @@ func newCheckout(t *testing.T) checkout {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(c.path("go.work"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	list, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(inventory.File)))
+	if err == nil {
+		err = os.MkdirAll(c.path("deploy"), 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(c.path(filepath.FromSlash(inventory.File)), list, 0o600)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(os.Args[0], c.bin("stack")); err != nil {

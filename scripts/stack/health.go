@@ -32,16 +32,16 @@ func awaitReady(ctx context.Context, c control, e environment) error {
 				return false, err
 			}
 			for _, other := range e.services {
-				p := now.Programs[other.name]
-				if p.Restarts-before.Programs[other.name].Restarts >= crashes {
-					return false, withLog(fmt.Errorf("%s does not stay up (%s)", other.name, p.Error), c.layout.log(other.name))
+				p := now.Programs[other.Name]
+				if p.Restarts-before.Programs[other.Name].Restarts >= crashes {
+					return false, withLog(fmt.Errorf("%s does not stay up (%s)", other.Name, p.Error), c.layout.log(other.Name))
 				}
 			}
 			last = ready(ctx, url)
 			return last == nil, nil
 		})
 		if ctx.Err() != nil && last != nil {
-			return withLog(fmt.Errorf("%s is not ready: %w", s.name, last), c.layout.log(s.name))
+			return withLog(fmt.Errorf("%s is not ready: %w", s.Name, last), c.layout.log(s.Name))
 		}
 		if err != nil {
 			return err
@@ -51,7 +51,7 @@ func awaitReady(ctx context.Context, c control, e environment) error {
 }
 
 func (e environment) readyURL(s service) string {
-	if s.layer == layerEdge {
+	if s.Edge {
 		return e.gatewayURL() + "/readyz"
 	}
 	return "http://" + e.settings(s)["HUB_ADDR"] + "/readyz"

@@ -28,7 +28,7 @@ func issueKeys(ctx context.Context, e environment, auth service) error {
 			continue
 		}
 		args := append([]string{"apikey", "issue", "--name", k.name, "--service", "hub-dev", "--json"}, k.args...)
-		cmd := exec.CommandContext(ctx, e.layout.bin(auth.name), args...)
+		cmd := exec.CommandContext(ctx, e.layout.bin(auth.Name), args...)
 		cmd.Env = environ(e.settings(auth))
 		cmd.Dir = e.layout.root
 		var out, problems bytes.Buffer

@@ -44,7 +44,20 @@ func summary(out io.Writer, e environment) {
 	fmt.Fprintf(w, "  Settings for shells\t. %s\n", rel(e.layout.env()))
 	fmt.Fprintf(w, "  Logs\t%s  (make logs)\n", rel(e.layout.path(".hub", "log")))
 	w.Flush()
-	fmt.Fprintf(out, "\nA first call:\n\n  . %s\n  curl -s -H \"Authorization: Bearer $HUB_API_KEY\" -d '{\"limit\":3}' $HUB_URL/api/tools/search_brands\n\n", rel(e.layout.env()))
+	fmt.Fprintf(out, "\nA first call:\n\n  . %s\n", rel(e.layout.env()))
+	for _, call := range firstCalls(e.options) {
+		fmt.Fprintf(out, "  curl -s -H \"Authorization: Bearer $HUB_API_KEY\" -d '%s' $HUB_URL/api/tools/%s\n", call.input, call.tool)
+	}
+	fmt.Fprintln(out)
+}
+
+// firstCalls are those that this source can answer: only the sample, and the marketplace itself,
+// have the tables that most tools read.
+func firstCalls(o upOptions) []struct{ tool, input string } {
+	if o.sourceDSN == "" {
+		return []struct{ tool, input string }{{"search_brands", `{"limit":3}`}}
+	}
+	return []struct{ tool, input string }{{"get_ddl", "{}"}, {"execute_read_sql", `{"sql":"SHOW TABLES"}`}}
 }
 
 func printStatus(out io.Writer, l layout) error {

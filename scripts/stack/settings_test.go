@@ -12,11 +12,24 @@ import (
 	"time"
 
 	"hub.internal/pkg/caller"
+	"hub.internal/pkg/hubtest/inventory"
 )
+
+// three are enough to see how services are told of one another.
+func three() inventory.Inventory {
+	list, err := inventory.Load(filepath.Join("..", ".."))
+	if err == nil {
+		list, err = list.Pick("gateway", "auth", "query")
+	}
+	if err != nil {
+		panic(err)
+	}
+	return list
+}
 
 func testEnvironment(variables map[string]string) environment {
 	st := &state{Secrets: map[string]string{}, Signing: map[string]signingKey{}, Ports: map[string]int{}, Keys: map[string]apiKey{}}
-	e := environment{layout: layout{"/repo"}, state: st, options: upOptions{discovery: "static"}, services: table[:3], caller: variables}
+	e := environment{layout: layout{"/repo"}, state: st, options: upOptions{discovery: "static"}, services: three(), caller: variables}
 	if err := st.choosePorts(portNames(e), func(int) bool { return true }); err != nil {
 		panic(err)
 	}
@@ -25,7 +38,7 @@ func testEnvironment(variables map[string]string) environment {
 
 func TestSettingsOfServices(t *testing.T) {
 	e := testEnvironment(nil)
-	gateway, auth, query := e.settings(table[0]), e.settings(table[1]), e.settings(table[2])
+	gateway, auth, query := e.settings(e.services[0]), e.settings(e.services[1]), e.settings(e.services[2])
 	for _, c := range []struct{ what, got, want string }{
 		{"gateway's address", gateway["HUB_ADDR"], "127.0.0.1:8080"},
 		{"gateway's catalog", gateway["HUB_CATALOG"], "/repo/deploy/catalog.json"},
@@ -48,7 +61,7 @@ func TestSettingsOfServices(t *testing.T) {
 		if err := errors.Join(signing.UnmarshalText([]byte(env["HUB_SIGNING_KEY"])), trusted.UnmarshalText([]byte(env["HUB_TRUSTED_KEYS"]))); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := caller.NewKeys(table[i].name, signing, trusted, time.Now); err != nil {
+		if _, err := caller.NewKeys(e.services[i].Name, signing, trusted, time.Now); err != nil {
 			t.Error(err)
 		}
 	}
@@ -61,13 +74,13 @@ func TestSettingsOfServices(t *testing.T) {
 }
 
 func TestMailGoesToTheSinkUnlessTheCallerNamesAServer(t *testing.T) {
-	row := table[slices.IndexFunc(table, func(s service) bool { return s.mail })]
+	row := service{Name: "query", Needs: []string{inventory.Mail}}
 	e := testEnvironment(nil)
 	env := e.settings(row)
 	if env["HUB_SMTP_ADDR"] != e.state.addr(mailSink+"-smtp") || env["HUB_SMTP_TLS"] != "none" || env["HUB_PUBLIC_URL"] != "http://127.0.0.1:8080" || env["HUB_MAIL_FROM"] == "" {
 		t.Errorf("%v", env)
 	}
-	if e.settings(table[1])["HUB_SMTP_ADDR"] != "" || devEnv(e)["HUB_MAIL_DIR"] != "/repo/.hub/mail" {
+	if e.settings(e.services[1])["HUB_SMTP_ADDR"] != "" || devEnv(e)["HUB_MAIL_DIR"] != "/repo/.hub/mail" {
 		t.Error("auth is told of mail, or the shell is not")
 	}
 	env = testEnvironment(map[string]string{"HUB_SMTP_ADDR": "mx.example:587", "HUB_MAIL_FROM": "me@my.example", "HUB_MAIL_DIR": "stale"}).settings(row)
@@ -83,7 +96,7 @@ func TestTheCallersVariablesWin(t *testing.T) {
 		"HUB_WRITE_STORE_URL": "stale", "HUB_REDIS_URL": "stale", "HUB_SOURCE_DSN": "stale", "HUB_URL": "stale", // from an old dev.env
 		"EDITOR": "vi",
 	})
-	gateway, query := e.settings(table[0]), e.settings(table[2])
+	gateway, query := e.settings(e.services[0]), e.settings(e.services[2])
 	for name, want := range map[string]string{
 		"HUB_LOG_LEVEL": "debug", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://x", "MCP_MAX_ROW_LIMIT": "5", "HUB_KEY_PEPPER_FILE": "/pepper", "HUB_KEY_PEPPER": "",
 	} {
@@ -126,6 +139,25 @@ func TestPortsStayAndGiveWay(t *testing.T) {
 	busy[query] = true
 	if err := s.choosePorts(names, free); err != nil || s.Ports["query"] == query || s.Ports["query"] == s.Ports["auth"] {
 		t.Errorf("query's port %d is taken, and the new one is %d (%v)", query, s.Ports["query"], err)
+	}
+}
+
+// TestTheFirstCallsCanBeAnswered: a schema of one's own has no brands.
+func TestTheFirstCallsCanBeAnswered(t *testing.T) {
+	for dsn, want := range map[string][]string{"": {"search_brands"}, "u:p@tcp(db:3306)/shop": {"get_ddl", "execute_read_sql"}} {
+		e := testEnvironment(nil)
+		e.options.sourceDSN = dsn
+		var out strings.Builder
+		summary(&out, e)
+		var got []string
+		for line := range strings.Lines(out.String()) {
+			if _, tool, found := strings.Cut(strings.TrimSpace(line), "$HUB_URL/api/tools/"); found {
+				got = append(got, tool)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("with SOURCE_DSN=%s: %v, want %v in\n%s", dsn, got, want, &out)
+		}
 	}
 }
 
@@ -182,6 +214,10 @@ func TestContainersFindTheirKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := newCheckout(t).layout
+	services, err := inventory.Load(l.root)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := composeKeys(l); err != nil {
 		t.Fatal(err)
 	}
@@ -200,15 +236,15 @@ func TestContainersFindTheirKeys(t *testing.T) {
 	if err := trusted.UnmarshalText(read("trusted")); err != nil || !strings.Contains(string(compose), `trusted-keys: { file: "${HUB_KEYS_DIR:-.hub/keys}/trusted" }`) {
 		t.Error(err)
 	}
-	for _, s := range present(l) {
+	for _, s := range services {
 		var signing caller.SigningKey
-		if err := signing.UnmarshalText(read(s.name)); err != nil {
+		if err := signing.UnmarshalText(read(s.Name)); err != nil {
 			t.Error(err)
 		}
-		if _, err := caller.NewKeys(s.name, signing, trusted, time.Now); err != nil {
+		if _, err := caller.NewKeys(s.Name, signing, trusted, time.Now); err != nil {
 			t.Error(err)
 		}
-		for _, line := range []string{s.name + `-key: { file: "${HUB_KEYS_DIR:-.hub/keys}/` + s.name + `" }`, "secrets: [{ source: " + s.name + "-key, target: signing-key }, trusted-keys]"} {
+		for _, line := range []string{s.Name + `-key: { file: "${HUB_KEYS_DIR:-.hub/keys}/` + s.Name + `" }`, "secrets: [{ source: " + s.Name + "-key, target: signing-key }, trusted-keys]"} {
 			if !strings.Contains(string(compose), line) {
 				t.Errorf("docker-compose.yml lacks %s", line)
 			}

@@ -1,10 +1,10 @@
 package main
 
-// portNames is everything that listens, in the order of the table.
+// portNames is everything that listens, in the order of deploy/services.json.
 func portNames(e environment) []string {
 	names := []string{}
 	for _, s := range e.services {
-		names = append(names, s.name, operations(s.name))
+		names = append(names, s.Name, operations(s.Name))
 	}
 	return append(append(names, mailSink+"-smtp", mailSink+"-web"), serverNames(e.options)...)
 }
@@ -46,13 +46,13 @@ func serviceSpecs(e environment) (specs []serviceSpec, err error) {
 		Args: []string{"--smtp", e.state.addr(mailSink + "-smtp"), "--web", e.state.addr(mailSink + "-web"), "--dir", e.layout.mail()},
 	})
 	for _, s := range e.services {
-		digest, err := fileDigest(e.layout.bin(s.name))
+		digest, err := fileDigest(e.layout.bin(s.Name))
 		if err != nil {
 			return nil, err
 		}
 		specs = append(specs, serviceSpec{
-			Name: s.name, Path: e.layout.bin(s.name), Digest: digest, Args: []string{"serve"},
-			Env: environ(e.settings(s)), Layer: s.layer, Grace: grace,
+			Name: s.Name, Path: e.layout.bin(s.Name), Digest: digest, Args: []string{"serve"},
+			Env: environ(e.settings(s)), Layer: layerOf(s), Grace: grace,
 		})
 	}
 	return specs, nil

@@ -9,13 +9,11 @@ import (
 	"hub.internal/pkg/postgres"
 )
 
-// bootstrapStore makes the write store's database and roles: the owner and one per row of
-// the table, also of services that are not in this checkout yet.
+// bootstrapStore makes the write store's database and roles: the owner and one per service.
 func bootstrapStore(ctx context.Context, e environment, superuserURL string) error {
 	passwords := map[string]string{postgres.Owner: e.state.secret(postgres.Owner)}
-	for _, s := range table {
-		role := postgres.ServiceRole(s.name)
-		passwords[role] = e.state.secret(role)
+	for _, s := range e.services {
+		passwords[s.Role()] = e.state.secret(s.Role())
 	}
 	return postgres.Bootstrap(ctx, superuserURL, storeDatabase, passwords)
 }
@@ -24,12 +22,12 @@ func bootstrapStore(ctx context.Context, e environment, superuserURL string) err
 func migrate(ctx context.Context, e environment, s service) error {
 	settings := e.settings(s)
 	settings["HUB_MIGRATE_URL"] = e.storeURL(postgres.Owner)
-	cmd := exec.CommandContext(ctx, e.layout.bin(s.name), "migrate")
+	cmd := exec.CommandContext(ctx, e.layout.bin(s.Name), "migrate")
 	cmd.Dir, cmd.Env = e.layout.root, environ(settings)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s migrate: %w: %s", s.name, err, bytes.TrimSpace(out.Bytes()))
+		return fmt.Errorf("%s migrate: %w: %s", s.Name, err, bytes.TrimSpace(out.Bytes()))
 	}
 	return nil
 }

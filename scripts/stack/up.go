@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"hub.internal/pkg/hubtest/inventory"
 	"hub.internal/pkg/hubtest/servers"
 )
 
@@ -42,14 +43,18 @@ func up(ctx context.Context, l layout, o upOptions, p progress) error {
 	if err := installServers(ctx, l, p); err != nil {
 		return err
 	}
-	if err := p.step("building programs", func() error { return build(ctx, l) }); err != nil {
+	services, err := inventory.Load(l.root)
+	if err != nil {
+		return err
+	}
+	if err := p.step("building programs", func() error { return build(ctx, l, services) }); err != nil {
 		return err
 	}
 	st, err := loadState(l)
 	if err != nil {
 		return err
 	}
-	e := environment{layout: l, state: st, options: o, services: present(l), caller: environMap(os.Environ())}
+	e := environment{layout: l, state: st, options: o, services: services, caller: environMap(os.Environ())}
 	if err := bringUp(ctx, e, p); err != nil {
 		return err
 	}
@@ -76,7 +81,7 @@ func bringUp(ctx context.Context, e environment, p progress) error {
 	if err := startServices(ctx, c, e, p); err != nil {
 		return err
 	}
-	if i := slices.IndexFunc(e.services, func(s service) bool { return s.pepper }); i >= 0 {
+	if i := slices.IndexFunc(e.services, func(s service) bool { return s.Has(inventory.Pepper) }); i >= 0 {
 		if err := errors.Join(issueKeys(ctx, e, e.services[i]), addUsers(ctx, e, e.services[i])); err != nil {
 			return err
 		}

@@ -48,7 +48,7 @@ func TestUpTwice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := environment{layout: c.layout, state: st, options: upOptions{discovery: "static"}, services: table[:3], caller: caller}
+		e := environment{layout: c.layout, state: st, options: upOptions{discovery: "static"}, services: three(), caller: caller}
 		if err := bringUp(t.Context(), e, quiet); err != nil {
 			t.Fatal(err)
 		}

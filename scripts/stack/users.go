@@ -17,7 +17,7 @@ var devUsers = []struct{ name, email, fullName, roles, variable string }{
 // addUsers adds the users that auth does not know yet, through auth's own command.
 func addUsers(ctx context.Context, e environment, auth service) error {
 	command := func(input string, args ...string) ([]byte, error) {
-		cmd := exec.CommandContext(ctx, e.layout.bin(auth.name), append([]string{"user"}, args...)...)
+		cmd := exec.CommandContext(ctx, e.layout.bin(auth.Name), append([]string{"user"}, args...)...)
 		cmd.Env, cmd.Dir, cmd.Stdin = environ(e.settings(auth)), e.layout.root, strings.NewReader(input)
 		var problems bytes.Buffer
 		cmd.Stderr = &problems

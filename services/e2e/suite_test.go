@@ -20,9 +20,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/hubtest/inventory"
 	"hub.internal/pkg/hubtest/servers"
 	"hub.internal/pkg/tool"
 )
@@ -56,7 +56,10 @@ func build(t testing.TB) string {
 		if raceEnabled {
 			args = append(args, "-race")
 		}
-		cmd := exec.Command("go", append(args, "./services/gateway/cmd/...", "./services/auth/cmd/...", "./services/authoring/cmd/...", "./services/review-control/cmd/...", "./services/query/cmd/...", "./scripts/gen", "./scripts/mailsink")...)
+		for _, s := range house {
+			args = append(args, s.Module()+"/cmd/...")
+		}
+		cmd := exec.Command("go", append(args, "./scripts/gen", "./scripts/mailsink")...)
 		cmd.Dir = hubtest.Root(t)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			programs.err = fmt.Errorf("%w: %s", err, out)
@@ -78,6 +81,7 @@ type suite struct {
 	env     map[string][]string
 	process map[string]*servers.Process
 	addr    map[string]string
+	ops     map[string]string // where metrics and profiles answer
 	logs    *logs
 	url     string
 	key     string
@@ -98,11 +102,20 @@ type options struct {
 	smtp servers.SMTPHooks
 }
 
-// services are those behind the gateway, in any order.
-var services = []string{"auth", "query", "authoring", "review-control"}
+// house are Hub's services.
+var house = func() inventory.Inventory {
+	list, err := inventory.Load(filepath.Join("..", ".."))
+	if err != nil {
+		panic(err)
+	}
+	return list
+}()
+
+// services are those behind the gateway.
+var services = house.Inner().Names()
 
 // everyProcess has a signing key that all believe.
-var everyProcess = append([]string{caller.Gateway}, services...)
+var everyProcess = house.Names()
 
 type logs struct {
 	mu sync.Mutex
@@ -123,7 +136,7 @@ func (l *logs) String() string {
 
 func start(t testing.TB, o options) *suite {
 	t.Helper()
-	s := &suite{t: t, bin: build(t), process: map[string]*servers.Process{}, addr: map[string]string{}, env: map[string][]string{}, logs: &logs{}, redis: hubtest.NewRedis(t), smtp: hubtest.NewSMTP(t, servers.SMTPOptions{Hooks: o.smtp})}
+	s := &suite{t: t, bin: build(t), process: map[string]*servers.Process{}, addr: map[string]string{}, ops: map[string]string{}, env: map[string][]string{}, logs: &logs{}, redis: hubtest.NewRedis(t), smtp: hubtest.NewSMTP(t, servers.SMTPOptions{Hooks: o.smtp})}
 	if o.postgres == nil {
 		o.postgres = hubtest.Postgres(t)
 	}
@@ -143,26 +156,39 @@ func start(t testing.TB, o options) *suite {
 		gateways = append(gateways, fmt.Sprint("gateway-", i))
 	}
 	for _, name := range append(slices.Clone(inner), gateways...) {
-		port, err := servers.FreePort()
-		if err != nil {
-			t.Fatal(err)
+		for _, addrs := range []map[string]string{s.addr, s.ops} {
+			port, err := servers.FreePort()
+			if err != nil {
+				t.Fatal(err)
+			}
+			addrs[name] = fmt.Sprintf("127.0.0.1:%d", port)
 		}
-		s.addr[name] = fmt.Sprintf("127.0.0.1:%d", port)
 	}
 	s.url = "http://" + s.addr["gateway"]
-	var static []string
-	for _, name := range inner {
-		static = append(static, programOf(name)+"="+s.addr[name])
+	// static is where the neighbours are that a service calls: what it calls beside them, by
+	// deploy/services.json, it does not find.
+	static := func(service inventory.Service) string {
+		var list []string
+		for _, name := range inner {
+			if slices.Contains(service.Calls, programOf(name)) {
+				list = append(list, programOf(name)+"="+s.addr[name])
+			}
+		}
+		return strings.Join(list, ",")
 	}
 	common := append([]string{
-		"HUB_STATIC=" + strings.Join(static, ","), "HUB_PUBLIC_URL=" + s.url,
+		"HUB_PUBLIC_URL=" + s.url,
 		"HUB_SMTP_ADDR=" + s.smtp.Addr(), "HUB_SMTP_TLS=none", "HUB_MAIL_FROM=" + mailFrom, "HUB_SEND_PER_MINUTE=60000", "HUB_SEND_RETRY=1s", "HUB_SEND_TIMEOUT=20s",
 		"HUB_REDIS_URL=" + s.redis.URL(0), "HUB_KEY_PEPPER=" + pepper, "HUB_MIGRATE_URL=" + s.store.OwnerURL,
 		"HUB_SOURCE_DSN=" + readonly, "HUB_CATALOG=" + filepath.Join(hubtest.Root(t), "deploy/catalog.json"), "PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), atOnce,
 	}, o.env...)
 	for name := range s.addr {
-		service := programOf(name)
-		s.env[name] = slices.Concat([]string{"HUB_ADDR=" + s.addr[name], "HUB_WRITE_STORE_URL=" + s.store.URL(service)}, callertest.Environ(service, everyProcess...), common)
+		service, err := house.Find(programOf(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.env[name] = slices.Concat([]string{"HUB_ADDR=" + s.addr[name], "HUB_OPS_ADDR=" + s.ops[name], "HUB_STATIC=" + static(service),
+			"HUB_WRITE_STORE_URL=" + s.store.URL(service.Name)}, callertest.Environ(service.Name, everyProcess...), common)
 	}
 	for _, name := range append(slices.Clone(services), "gateway") {
 		s.run(name, s.env[name], "migrate")

@@ -113,7 +113,7 @@ func (o *overruns) run() {
 		var err error
 		if doubts, err = o.look(doubts); err == nil {
 			failures = 0
-		} else if failures++; o.ctx.Err() == nil {
+		} else if failures++; failures == 1 && o.ctx.Err() == nil {
 			o.logger.Warn("stopped statements cannot be followed", "statements", len(doubts), "error", err)
 		}
 		o.pause(doubts, failures)

@@ -147,5 +147,5 @@ func (s *session) ResetSession(ctx context.Context) error {
 	return s.Conn.(driver.SessionResetter).ResetSession(ctx)
 }
 
-// IsValid implements driver.Validator.
-func (s *session) IsValid() bool { return s.Conn.(driver.Validator).IsValid() }
+// IsValid implements driver.Validator: what a large row took does not wait in the pool.
+func (s *session) IsValid() bool { return !s.wire.large && s.Conn.(driver.Validator).IsValid() }

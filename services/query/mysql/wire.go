@@ -15,6 +15,7 @@ type wire struct {
 	net.Conn
 	meter meter // of the statement that runs; nil when nobody counts
 	cut   bool  // the meter has ended the reading, and with it the connection
+	large bool  // the driver has had a buffer that it does not keep, and holds on to the last one
 }
 
 // meter is told of n bytes that have come; false ends the reading.
@@ -22,8 +23,12 @@ type meter interface{ Arrived(n int) (more bool) }
 
 var errCut = errors.New("more was answered than is read")
 
+// keptBuffer is the largest buffer that the driver uses again.
+const keptBuffer = 256 << 10
+
 // Read implements net.Conn.
 func (w *wire) Read(b []byte) (int, error) {
+	w.large = w.large || len(b) > keptBuffer
 	n, err := w.Conn.Read(b)
 	if w.meter != nil && n > 0 && !w.meter.Arrived(n) {
 		w.cut = true
@@ -83,6 +88,9 @@ type metered struct {
 	driverConn
 	wire *wire
 }
+
+// IsValid implements driver.Validator: what a large row took does not wait in the pool.
+func (c *metered) IsValid() bool { return !c.wire.large && c.driverConn.IsValid() }
 
 // QueryContext implements driver.QueryerContext.
 func (c *metered) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {

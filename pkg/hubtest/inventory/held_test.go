@@ -1,0 +1,214 @@
+package inventory_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/hubtest/inventory"
+	"hub.internal/pkg/postgres"
+)
+
+// The tests below hold what cannot be derived from the list of services to it.
+
+func load(t *testing.T) inventory.Inventory {
+	t.Helper()
+	list, err := inventory.Load(hubtest.Root(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func read(t *testing.T, path ...string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(append([]string{hubtest.Root(t)}, path...)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// same tells whether two lists have the same members.
+func same(t *testing.T, what string, got, want []string) {
+	t.Helper()
+	got, want = slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: %v; by %s it should be %v", what, got, inventory.File, want)
+	}
+}
+
+func TestFoldersAndModules(t *testing.T) {
+	root := hubtest.Root(t)
+	var folders, modules []string
+	programs, err := filepath.Glob(filepath.Join(root, "services", "*", "cmd", "*", "main.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range programs {
+		service := filepath.Base(filepath.Dir(filepath.Dir(filepath.Dir(path))))
+		if filepath.Base(filepath.Dir(path)) == service { // others are for people
+			folders = append(folders, service)
+		}
+	}
+	same(t, "programs of services", folders, load(t).Names())
+	for _, m := range regexp.MustCompile(`(?m)^\t(\./services/\S+)$`).FindAllStringSubmatch(read(t, "go.work"), -1) {
+		modules = append(modules, m[1])
+	}
+	want := []string{"./services/e2e"}
+	for _, s := range load(t) {
+		want = append(want, s.Module())
+		if readme := read(t, "services", s.Name, "README.md"); !strings.HasPrefix(readme, "# "+s.Name+"\n") {
+			t.Errorf("services/%s/README.md has another title", s.Name)
+		}
+		if !strings.Contains(read(t, "README.md"), "(services/"+s.Name+"/README.md)") {
+			t.Errorf("README.md does not lead to services/%s", s.Name)
+		}
+	}
+	same(t, "modules of services in go.work", modules, want)
+}
+
+// compose is the part of docker-compose.yml that is about services.
+type compose struct {
+	Services map[string]struct {
+		Build struct {
+			Args struct {
+				Service string `yaml:"SERVICE"`
+			}
+		}
+		Command     []string
+		Environment map[string]string
+		Ports       []string
+		Secrets     []any
+		DependsOn   map[string]any `yaml:"depends_on"`
+	}
+	Secrets map[string]struct{ File string }
+}
+
+func TestCompose(t *testing.T) {
+	var c compose
+	if err := yaml.Unmarshal([]byte(read(t, "docker-compose.yml")), &c); err != nil {
+		t.Fatal(err)
+	}
+	list := load(t)
+	var built, static, secrets []string
+	for name, s := range c.Services {
+		if s.Build.Args.Service != "" {
+			built = append(built, name)
+		}
+	}
+	var wantBuilt []string
+	wantSecrets := []string{"trusted-keys"}
+	for _, s := range list {
+		wantBuilt = append(wantBuilt, s.Name, "migrate-"+s.Name)
+		wantSecrets = append(wantSecrets, s.Name+"-key")
+		if !s.Edge {
+			static = append(static, s.Name+"="+s.Name+":8080")
+		}
+	}
+	same(t, "images of docker-compose.yml", built, wantBuilt)
+	secrets = slices.Collect(maps.Keys(c.Secrets))
+	same(t, "secrets of docker-compose.yml", secrets, wantSecrets)
+	settings := map[string][]string{
+		inventory.Redis: {"HUB_REDIS_URL"}, inventory.Source: {"HUB_SOURCE_DSN"}, inventory.Pepper: {"HUB_KEY_PEPPER"},
+		inventory.Mail: {"HUB_SMTP_ADDR", "HUB_MAIL_FROM", "HUB_PUBLIC_URL"}, inventory.Store: {"HUB_WRITE_STORE_URL"},
+	}
+	for _, s := range list {
+		service, migrate := c.Services[s.Name], c.Services["migrate-"+s.Name]
+		env := service.Environment
+		if service.Build.Args.Service != s.Name || migrate.Build.Args.Service != s.Name || !slices.Equal(migrate.Command, []string{"migrate"}) || migrate.Environment["HUB_MIGRATE_URL"] == "" {
+			t.Errorf("%s: built from %q, migrated by %q %v", s.Name, service.Build.Args.Service, migrate.Build.Args.Service, migrate.Command)
+		}
+		if service.DependsOn["migrate-"+s.Name] == nil {
+			t.Errorf("%s does not wait for its migrations", s.Name)
+		}
+		if env["HUB_ADDR"] != "0.0.0.0:8080" || env["HUB_OPS_ADDR"] != "0.0.0.0:9090" {
+			t.Errorf("%s listens at %s and %s", s.Name, env["HUB_ADDR"], env["HUB_OPS_ADDR"])
+		}
+		if published := strings.Join(service.Ports, " "); (published != "") != s.Edge || strings.Contains(published, "9090") || s.Edge && !strings.HasPrefix(published, "127.0.0.1:") {
+			t.Errorf("%s publishes %v", s.Name, service.Ports)
+		}
+		same(t, "neighbours that "+s.Name+" is told of", strings.Split(env["HUB_STATIC"], ","), static)
+		if url := env["HUB_WRITE_STORE_URL"]; s.Has(inventory.Store) && !strings.HasPrefix(url, "postgres://"+s.Role()+":") {
+			t.Errorf("%s logs in with %s", s.Name, url)
+		}
+		if env["HUB_MIGRATE_URL"] != "" {
+			t.Errorf("%s holds the owner's password", s.Name)
+		}
+		for need, names := range settings {
+			for _, name := range names {
+				if told := env[name] != ""; told != s.Has(need) && need != inventory.Redis { // which all are told
+					t.Errorf("%s is told %s: %t; it needs %v", s.Name, name, told, s.Needs)
+				}
+			}
+		}
+		if key := c.Secrets[s.Name+"-key"].File; !strings.HasSuffix(key, "/"+s.Name) || !strings.Contains(fmt.Sprint(service.Secrets...), "source:"+s.Name+"-key") {
+			t.Errorf("%s signs with %s, mounted as %v", s.Name, key, service.Secrets)
+		}
+	}
+	var roles string
+	if m := regexp.MustCompile(`(?m)^for role in (.*); do$`).FindStringSubmatch(read(t, "deploy", "compose", "postgres.sh")); m != nil {
+		roles = m[1]
+	}
+	wantRoles := []string{postgres.Owner}
+	for _, s := range list {
+		wantRoles = append(wantRoles, s.Role())
+	}
+	same(t, "roles of deploy/compose/postgres.sh", strings.Fields(roles), wantRoles)
+}
+
+func TestPrometheus(t *testing.T) {
+	var file struct {
+		ScrapeConfigs []struct {
+			StaticConfigs []struct{ Targets []string } `yaml:"static_configs"`
+		} `yaml:"scrape_configs"`
+	}
+	if err := yaml.Unmarshal([]byte(read(t, "deploy", "prometheus", "prometheus.yml")), &file); err != nil {
+		t.Fatal(err)
+	}
+	var got, want []string
+	for _, s := range file.ScrapeConfigs {
+		for _, c := range s.StaticConfigs {
+			got = append(got, c.Targets...)
+		}
+	}
+	for _, s := range load(t) {
+		want = append(want, s.Name+":9090")
+	}
+	same(t, "targets of deploy/prometheus/prometheus.yml", got, want)
+}
+
+// TestGrants: what a service's migrations grant is in its own schema, and for its own role.
+func TestGrants(t *testing.T) {
+	grant := regexp.MustCompile(`(?is)\bGRANT\s+(?:[^;]*?)\sON\s+(?:SCHEMA|SEQUENCE|FUNCTION|TABLE)?\s*([^;]*?)\sTO\s+([a-z_]+)`)
+	for _, s := range load(t) {
+		paths, err := filepath.Glob(filepath.Join(hubtest.Root(t), "services", s.Name, "postgres", "migrations", "*.sql"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			b, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range grant.FindAllStringSubmatch(string(b), -1) {
+				if m[2] != s.Role() {
+					t.Errorf("%s grants to %s, which is not its role %s", path, m[2], s.Role())
+				}
+				for _, object := range strings.Split(m[1], ",") {
+					if schema, _, _ := strings.Cut(strings.TrimSpace(object), "."); schema != s.Schema() {
+						t.Errorf("%s grants on %s, which is not in its schema %s", path, strings.TrimSpace(object), s.Schema())
+					}
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,154 @@
+// Package inventory reads deploy/services.json, the one list of Hub's services: what the local
+// stack, the benchmark, the suite of processes and the catalog are made from, and what Compose,
+// the workspace and the grants are held to. It refuses to know any of them by name.
+package inventory
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+
+	"hub.internal/pkg/postgres"
+)
+
+// File is where the list is, below the root of the repository.
+const File = "deploy/services.json"
+
+// What a service may need, beside what every one has (pkg/process): each stands for settings
+// that whoever starts it has to give.
+const (
+	Store   = "store"   // a role of its own in the write store
+	Redis   = "redis"   // rate limits and notices
+	Source  = "source"  // the marketplace's own database
+	Pepper  = "pepper"  // of API keys
+	Catalog = "catalog" // the file to boot from
+	Mail    = "mail"    // an SMTP server, Hub's mailbox, and where people reach the console
+)
+
+var needs = []string{Store, Redis, Source, Pepper, Catalog, Mail}
+
+// Service is one of Hub's services. Its folder below services/, its program, its image and its
+// discovery name are the same word.
+type Service struct {
+	Name string `json:"name"`
+	// Edge is the one that takes calls from outside. Each of the others takes them from its
+	// neighbours alone, and has a manifest.
+	Edge bool `json:"edge"`
+	// Calls are the neighbours that it is told of.
+	Calls []string `json:"calls"`
+	// Needs are of the constants above.
+	Needs []string `json:"needs"`
+}
+
+// Has tells whether the service needs this.
+func (s Service) Has(need string) bool { return slices.Contains(s.Needs, need) }
+
+// Module is its Go module's folder.
+func (s Service) Module() string { return "./services/" + s.Name }
+
+// Program is the package of its program.
+func (s Service) Program() string { return s.Module() + "/cmd/" + s.Name }
+
+// Role is what it logs in to the write store as.
+func (s Service) Role() string { return postgres.ServiceRole(s.Name) }
+
+// Schema is the one of the write store that is its own, if it has tables.
+func (s Service) Schema() string { return s.Role()[len("hub_"):] }
+
+// Inventory is the list, in the order in which a person names them: the edge first.
+type Inventory []Service
+
+// Load reads the list of the repository at root.
+func Load(root string) (Inventory, error) {
+	b, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(File)))
+	if err != nil {
+		return nil, err
+	}
+	list, err := parse(b)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", File, err)
+	}
+	return list, nil
+}
+
+// names are those that a folder, a host and, with _ for -, a role can have.
+var names = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
+
+func parse(b []byte) (Inventory, error) {
+	var file struct {
+		Services Inventory `json:"services"`
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&file); err != nil {
+		return nil, err
+	}
+	list := file.Services
+	if len(list) == 0 || !list[0].Edge {
+		return nil, errors.New("the first service has to be the edge")
+	}
+	for i, s := range list {
+		switch {
+		case !names.MatchString(s.Name):
+			return nil, fmt.Errorf("%q cannot be the name of a service", s.Name)
+		case slices.ContainsFunc(list[:i], func(o Service) bool { return o.Name == s.Name || o.Edge && s.Edge }):
+			return nil, fmt.Errorf("%s is there twice, or a second edge", s.Name)
+		}
+		for _, name := range s.Calls {
+			if other, err := list.Find(name); err != nil || other.Edge || name == s.Name {
+				return nil, fmt.Errorf("%s cannot call %q", s.Name, name)
+			}
+		}
+		for _, n := range s.Needs {
+			if !slices.Contains(needs, n) {
+				return nil, fmt.Errorf("%s needs %q, which is none of %v", s.Name, n, needs)
+			}
+		}
+	}
+	return list, nil
+}
+
+// Find returns a service by its name.
+func (i Inventory) Find(name string) (Service, error) {
+	if n := slices.IndexFunc(i, func(s Service) bool { return s.Name == name }); n >= 0 {
+		return i[n], nil
+	}
+	return Service{}, fmt.Errorf("there is no service %q in %s", name, File)
+}
+
+// Pick returns services by their names, in that order.
+func (i Inventory) Pick(names ...string) (Inventory, error) {
+	var picked Inventory
+	for _, name := range names {
+		s, err := i.Find(name)
+		if err != nil {
+			return nil, err
+		}
+		picked = append(picked, s)
+	}
+	return picked, nil
+}
+
+// Edge is the service that takes calls from outside.
+func (i Inventory) Edge() Service {
+	return i[slices.IndexFunc(i, func(s Service) bool { return s.Edge })]
+}
+
+// Inner are all but the edge.
+func (i Inventory) Inner() Inventory {
+	return slices.DeleteFunc(slices.Clone(i), func(s Service) bool { return s.Edge })
+}
+
+// Names lists them.
+func (i Inventory) Names() []string {
+	list := make([]string, len(i))
+	for n, s := range i {
+		list[n] = s.Name
+	}
+	return list
+}

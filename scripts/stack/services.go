@@ -1,0 +1,41 @@
+package main
+
+import (
+	"path/filepath"
+	"time"
+
+	"hub.internal/pkg/hubtest/inventory"
+)
+
+// service is one of Hub's, as deploy/services.json has it.
+type service = inventory.Service
+
+// mailSink is the program that takes every mail of the local stack, and shows them.
+const mailSink = "mailsink"
+
+// grace is how long a service may take to stop: its own drain limit and a little more.
+const grace = 30 * time.Second
+
+// layerOf is when a service stops: before those whom it calls.
+func layerOf(s service) int {
+	if s.Edge {
+		return layerEdge
+	}
+	return layerServices
+}
+
+// programs are the packages to build into bin/: each command of each service, this program
+// and the generator of sample data.
+func programs(l layout, services inventory.Inventory) ([]string, error) {
+	packages := []string{"./scripts/stack", "./scripts/gen", "./scripts/" + mailSink}
+	for _, s := range services {
+		dirs, err := filepath.Glob(l.path("services", s.Name, "cmd", "*", "main.go"))
+		if err != nil {
+			return nil, err
+		}
+		for _, path := range dirs {
+			packages = append(packages, s.Module()+"/cmd/"+filepath.Base(filepath.Dir(path)))
+		}
+	}
+	return packages, nil
+}

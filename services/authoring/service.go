@@ -16,6 +16,7 @@ import (
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/markup"
 	"hub.internal/pkg/postgres"
 	"hub.internal/pkg/tool"
 )
@@ -161,6 +162,8 @@ type DraftSaved struct {
 	SegmentID   string `json:"segmentId" jsonschema:"Segment that the draft belongs to"`
 	TargetCount int    `json:"targetCount" jsonschema:"Number of targets"`
 	CreatedAt   string `json:"createdAt" jsonschema:"When it was stored, UTC"`
+	// Removed is never null.
+	Removed []markup.Removed `json:"removed" jsonschema:"What recipients will not get of the texts, because it could hide or move text or is not shown alike everywhere; empty when all stays"`
 }
 
 // SaveMessageDraft stores a draft once for the call's Idempotency-Key. An earlier answer
@@ -191,8 +194,9 @@ func (s *Service) SaveMessageDraft(ctx context.Context, in saveMessageDraftIn) (
 	if err := s.checkRecipients(ctx, targets, draft.TargetCount); err != nil {
 		return tool.Written{}, err
 	}
+	removed := draft.removed(targets)
 	stored, err := s.c.Store.AddDraft(ctx, w.key, draft, targets, w.record(draft.TargetCount, func(id ID) (answer, detail any) {
-		return DraftSaved{DraftID: id.String(), Status: draft.Status, SegmentID: draft.SegmentID.String(), TargetCount: draft.TargetCount, CreatedAt: stamp(draft.CreatedAt)},
+		return DraftSaved{DraftID: id.String(), Status: draft.Status, SegmentID: draft.SegmentID.String(), TargetCount: draft.TargetCount, CreatedAt: stamp(draft.CreatedAt), Removed: removed},
 			map[string]any{"draft_id": id.String(), "segment_id": draft.SegmentID.String(), "name": draft.Name, "targets": draft.TargetCount}
 	}))
 	return written(stored), err

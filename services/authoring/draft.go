@@ -213,8 +213,9 @@ type Mail struct {
 	HTML bool
 }
 
-// ContentHash is what an approval is bound to: SHA-256 over everything of the mail that
-// depends on its target, each part behind its length, so that no two mails share one.
+// ContentHash is what approvals of earlier releases of review-control are bound to: SHA-256 over
+// everything of the mail that depends on its target, each part behind its length, so that no two
+// mails share one. It goes when none of them runs any more.
 func (m Mail) ContentHash() [sha256.Size]byte {
 	form := "text"
 	if m.HTML {

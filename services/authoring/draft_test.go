@@ -18,7 +18,7 @@ func TestDraftIsSaved(t *testing.T) {
 	body := draft(s, target(1, object{"context": json.RawMessage(`{"a":1}`)}), target(2, object{"subject": "Own", "body": "", "toName": ""}))
 	body["senderName"], body["senderEmail"], body["createdBy"] = "Hub", "hub@hub.example", "agent"
 	a, err := h.send(agent(t.Context()), "save_message_draft", "k", text(body))
-	if err != nil || a.count != 2 || a.data != `{"draft_id":"1","status":"draft","segmentId":"1","targetCount":2,"createdAt":"2026-01-15T09:00:00.000Z"}` {
+	if err != nil || a.count != 2 || a.data != `{"draft_id":"1","status":"draft","segmentId":"1","targetCount":2,"createdAt":"2026-01-15T09:00:00.000Z","removed":[]}` {
 		t.Fatalf("%+v, %v\n%s", a, err, h.logs)
 	}
 	if calls, targets := h.query.asked(); calls != 1 || targets != 2 {
@@ -35,6 +35,54 @@ func TestDraftIsSaved(t *testing.T) {
 		`"decisions":{"pending":2,"approved":0,"rejected":0},"delivery":{"sent":0,"failed":0,"suppressed":0},"createdBy":"agent","createdAt":"2026-01-15T09:00:00.000Z","queuedAt":null}]}`
 	if err != nil || a.data != want || a.count != 1 {
 		t.Errorf("%s, %v", a.data, err)
+	}
+}
+
+// TestWhatRecipientsWillNotGet is told to whoever saves a draft, and stored all the same.
+func TestWhatRecipientsWillNotGet(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	s := h.segmentOf(member(1, `{"name":"one"}`))
+	removed := func(body object) string {
+		t.Helper()
+		a, err := h.send(agent(t.Context()), "save_message_draft", newKey(), text(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var saved struct {
+			Removed []struct {
+				What    string
+				Count   int
+				Example string
+			}
+		}
+		if err := json.Unmarshal([]byte(a.data), &saved); err != nil || saved.Removed == nil {
+			t.Fatalf("%v in %s", err, a.data)
+		}
+		return fmt.Sprint(saved.Removed)
+	}
+	hidden := draft(s, target(1, object{"context": object{"link": "https://hub.example/x", "script": "javascript:alert(1)"}}), target(2))
+	hidden["subjectTemplate"] = "He\u200bllo"
+	hidden["bodyTemplate"] = `<style>.x{}</style><p class=x style="display:none;color:#333">Hello</p><p hidden>you</p>`
+	if got, want := removed(hidden), "[{invisible character U+200B (zero-width space) in the subject 1 He[U+200B]llo} {<style> 1 <style>.x{}} {style display 1 display:none} {attribute hidden 1 hidden=\"\"}]"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if p, err := operate[authoring.DraftTargetsResponse](h, authoring.DraftTargetsPath, object{"draft_id": "1"}); err != nil || p.Targets[0].Body != hidden["bodyTemplate"] {
+		t.Errorf("what is stored is %+v, %v", p, err)
+	}
+	// Values count as they are put in.
+	values := draft(s, target(1, object{"context": object{"link": "https://hub.example/x", "bad": "javascript:alert(1)"}}))
+	values["bodyTemplate"] = `<a href="{{context.link}}">a</a><a href="{{context.bad}}">b</a>`
+	if got, want := removed(values), `[{link 1 <a href="javascript:alert(1)">b}]`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	// And so do the targets' own texts.
+	own := draft(s, target(1, object{"body": "<p onclick=x>a</p>"}), target(2, object{"body": "plain <script>text</script>"}), target(3, object{"body": "<p onclick=y>b</p>", "subject": "c\u2060d"}))
+	if got, want := removed(own), `[{attribute onclick 2 onclick="x"} {invisible character U+2060 (word joiner) in the subject 1 c[U+2060]d}]`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got := removed(draft(s, target(1))); got != "[]" {
+		t.Errorf("%s", got)
 	}
 }
 

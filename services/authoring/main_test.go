@@ -322,6 +322,7 @@ type saved struct {
 	SegmentID   string
 	TargetCount int
 	CreatedAt   string
+	Removed     []any
 }
 
 // draftOf stores a draft with so many targets and returns its id.

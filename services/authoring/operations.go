@@ -187,7 +187,8 @@ type TargetView struct {
 	// Snapshot is the segment's evidence of the same partner: a snapshot as it was sent, a list
 	// of several (at most ten) when the segment has brands or campaigns, null without any.
 	Snapshot json.RawMessage `json:"snapshot"`
-	// ContentHash is what an approval is bound to, in hexadecimal.
+	// ContentHash is for releases of review-control before the one that renders mails itself, in
+	// hexadecimal: nothing newer reads it.
 	ContentHash string `json:"content_hash"`
 }
 

@@ -15,6 +15,7 @@ import (
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/markup"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/write"
@@ -160,6 +161,8 @@ type DraftSaved struct {
 	SegmentID   string `json:"segmentId" jsonschema:"Segment that the draft belongs to"`
 	TargetCount int    `json:"targetCount" jsonschema:"Number of targets"`
 	CreatedAt   string `json:"createdAt" jsonschema:"When it was stored, UTC"`
+	// Removed is never null.
+	Removed []markup.Removed `json:"removed" jsonschema:"What recipients will not get of the texts, because it could hide or move text or is not shown alike everywhere; empty when all stays"`
 }
 
 // SaveMessageDraft stores a draft once for the call's Idempotency-Key. An earlier answer
@@ -190,8 +193,9 @@ func (s *Service) SaveMessageDraft(ctx context.Context, in saveMessageDraftIn) (
 	if err := s.checkRecipients(ctx, targets, draft.TargetCount); err != nil {
 		return tool.Result{}, err
 	}
+	removed := draft.removed(targets)
 	return s.c.Store.AddDraft(ctx, w.Key, draft, targets, recording(w, draft.TargetCount, func(id ID) (answer, detail any) {
-		return DraftSaved{DraftID: id.String(), Status: draft.Status, SegmentID: draft.SegmentID.String(), TargetCount: draft.TargetCount, CreatedAt: stamp(draft.CreatedAt)},
+		return DraftSaved{DraftID: id.String(), Status: draft.Status, SegmentID: draft.SegmentID.String(), TargetCount: draft.TargetCount, CreatedAt: stamp(draft.CreatedAt), Removed: removed},
 			map[string]any{"draft_id": id.String(), "segment_id": draft.SegmentID.String(), "name": draft.Name, "targets": draft.TargetCount}
 	}))
 }

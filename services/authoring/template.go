@@ -2,7 +2,6 @@ package authoring
 
 import (
 	"fmt"
-	"html"
 	"regexp"
 	"strings"
 
@@ -20,8 +19,11 @@ type Template struct {
 	HTML bool
 }
 
-// part is a piece of text, or the name of a placeholder.
-type part struct{ text, placeholder string }
+// part is a piece of text, or the name of a placeholder and where in HTML it stands.
+type part struct {
+	text, placeholder string
+	at                placement
+}
 
 const (
 	toName        = "toName"
@@ -36,8 +38,10 @@ var element = regexp.MustCompile(`(?i)<(?:!--|!doctype|/?(?:a|abbr|article|b|blo
 // ParseTemplate reads a template. The error says what is wrong with a placeholder.
 func ParseTemplate(text string) (Template, error) {
 	t := Template{HTML: element.MatchString(text)}
+	at := inText
 	for text != "" {
 		literal, rest, found := strings.Cut(text, "{{")
+		at = at.after(literal)
 		if literal != "" {
 			t.parts = append(t.parts, part{text: literal})
 		}
@@ -52,7 +56,13 @@ func ParseTemplate(text string) (Template, error) {
 		if name != toName && name != toEmail && (!isContext || key == "" || strings.ContainsAny(key, "{}") || strings.ContainsFunc(key, schema.Unprintable)) {
 			return Template{}, fmt.Errorf("has the placeholder %s; there are {{toName}}, {{toEmail}} and {{context.KEY}}, without blanks", shown(name))
 		}
-		t.parts = append(t.parts, part{placeholder: name})
+		t.parts = append(t.parts, part{placeholder: name, at: at})
+		switch at { // a value can only go on with what it stands in
+		case afterLess:
+			at = inTag
+		case beforeValue:
+			at = unquoted
+		}
 		text = after
 	}
 	return t, nil
@@ -127,7 +137,7 @@ func (t Template) pieces(v *values, yield func(piece string, isValue bool), miss
 			continue
 		}
 		if t.HTML {
-			value = html.EscapeString(value)
+			value = p.at.escape(value)
 		}
 		yield(value, true)
 	}

@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
+	"slices"
 	"strings"
 	"testing"
 
+	nethtml "golang.org/x/net/html"
 	"pgregory.net/rapid"
 )
 
@@ -37,10 +39,10 @@ func TestTemplateIsWhatItSays(t *testing.T) {
 			t.Fatalf("%q: %v", template.String(), err)
 		}
 		want := text.String()
-		if parsed.HTML {
-			want = escaped.String()
-		}
 		got, err := parsed.render(&values{context: context})
+		if parsed.HTML { // in a tag more is escaped
+			want, got = html.UnescapeString(escaped.String()), html.UnescapeString(got)
+		}
 		if err != nil || got != want {
 			t.Fatalf("%q is %q, %v; want %q", template.String(), got, err, want)
 		}
@@ -62,6 +64,56 @@ func TestWhatIsHTML(t *testing.T) {
 	} {
 		if got, err := ParseTemplate(text); err != nil || got.HTML != want {
 			t.Errorf("%q: %t, %v", text, got.HTML, err)
+		}
+	}
+}
+
+// TestAValueBringsNoMarkup puts hostile values wherever a template can have one: what a browser makes of the
+// mail has the elements and attributes of the template, and no others.
+func TestAValueBringsNoMarkup(t *testing.T) {
+	t.Parallel()
+	templates := []string{
+		"<p>{{context.a}}</p>", `<p title="{{context.a}}">x</p>`, "<p title='{{context.a}}'>x</p>", "<p title={{context.a}}>x</p>", "<p title = {{context.a}} lang=en>x</p>", "<p title=a{{context.a}}b>x</p>",
+		`<p title=a="{{context.a}}">x</p>`, `<p title=""{{context.a}}>x</p>`, "<p {{context.a}}>x</p>", "<p a{{context.a}}>x</p>", "<p {{context.a}}={{context.a}}>x</p>", "<p>a<{{context.a}}>x</p>", "<p>a<b{{context.a}}>x</p>",
+		"<p>a</{{context.a}}>x</p>", "<p><!-- {{context.a}} --></p>", "<p><!{{context.a}}></p>", "<p><?{{context.a}}></p>", "<p>a < {{context.a}}</p>", "<p>a <{{context.a}}", "<p><<{{context.a}}",
+		`<a href="{{context.a}}">x</a>`, "<a href={{context.a}}>x</a>", `<p style="color:{{context.a}}">x</p>`, "<p title='a\"{{context.a}}'>x</p>", "<p title={{context.a}}{{context.a}}>x</p>",
+	}
+	hostile := []string{"x onclick=alert(1)", "<b onclick=x>", `" onclick="x`, "' onclick='x", "><b>x", "-->", "/onclick=x", "b onclick=x", "x\tonclick=x", "x\nonclick=x", "x\ronclick=x", "x\fonclick=x", "`onclick=x", "=onclick=x", "javascript:alert(1)", "b", "/b", "!--", "&lt;b&gt;", "&#60;b", "\x00<b>"}
+	names := func(template, value string) (list []string) {
+		parsed, err := ParseTemplate(template)
+		if err != nil || !parsed.HTML {
+			return nil
+		}
+		raw, err := json.Marshal(map[string]string{"a": value})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := parsed.render(&values{context: raw})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens := nethtml.NewTokenizer(strings.NewReader(text))
+		for {
+			switch kind := tokens.Next(); kind {
+			case nethtml.ErrorToken:
+				return list
+			case nethtml.StartTagToken, nethtml.EndTagToken, nethtml.SelfClosingTagToken:
+				token := tokens.Token()
+				list = append(list, kind.String())
+				for range token.Attr {
+					list = append(list, "attribute")
+				}
+			default:
+				list = append(list, kind.String())
+			}
+		}
+	}
+	for _, template := range templates {
+		for _, value := range hostile {
+			// What a word brings that has nothing in it is the template's own doing.
+			if got, want := names(template, value), names(template, "word"); !slices.Equal(got, want) && !slices.Equal(got, names(template, "1")) {
+				t.Errorf("%s with %q has %v, want %v", template, value, got, want)
+			}
 		}
 	}
 }

@@ -122,6 +122,7 @@ func saveMessageDraftTool(s *Service) tool.Tool {
 		Name: saveMessageDraft, Position: 14, Category: tool.Author, Scope: scopeAuthor, Write: true, MaxBody: maxWrite,
 		Description: "Save a mail to many as a draft, the third step after create_segment. Nothing is sent: queue_for_review hands the draft to people who decide on each target. " +
 			"Subjects and bodies may hold {{toName}}, {{toEmail}} and {{context.KEY}}, and every target needs a value for each placeholder it gets; a target's own subject or body overrides the template. " +
+			"HTML keeps plain markup and inline styles that every mail program shows alike; what recipients will not get (style sheets, scripts, forms, whatever hides or moves text) is answered as removed. " +
 			"Each toEmail has to be a verified contact of the partner externalId with an active account (search_partner_contacts lists them), and never a B2C member. Reviewers see when several mails of a draft go to one address.",
 		Input: schema.Object(
 			schema.Required("segmentId", schema.String("Id of an existing segment: segment_id of create_segment.")),

@@ -149,6 +149,8 @@ func state(of any) badge {
 		return badge{"good", "Sent"}
 	case Failed:
 		return badge{"bad", "Failed"}
+	case Changed:
+		return badge{"bad", "Not sent: content changed"}
 	case Suppressed:
 		return badge{"warn", "Suppressed"}
 	case Unknown:

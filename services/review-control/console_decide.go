@@ -92,7 +92,8 @@ func (c *Console) decided(w http.ResponseWriter, r *http.Request, status int, d 
 	if err != nil {
 		return err
 	}
-	x := card{TargetView: t, Draft: d.ID, Query: q.Encode(), Queued: true, May: may, Refusal: why}
+	x := newCard(d, t, q, may)
+	x.Refusal = why
 	return c.site.RenderPart(w, r, "draft", "decided", web.Page{Status: status,
 		Data: decidedPart{x, draftPage{Draft: d, Bars: barsOf(d.Status, d.Counts), Filters: filtersOf(d, q)}, message}})
 }
@@ -138,7 +139,7 @@ func (c *Console) approveShown(w http.ResponseWriter, r *http.Request, by Review
 	back, _ := url.ParseQuery(form.Get("back")) // what cannot be read is the whole draft
 	to := queryOf(back).page(id, -1)
 	if len(shown) == 0 {
-		web.Wrong(w, r, "Nothing on that page was left to approve.")
+		web.Wrong(w, r, "Nothing on that page was left to approve that has been shown in full. Look at each mail, or open it.")
 		return web.Go(w, r, to)
 	}
 	n, review, err := c.service.ApproveShown(r.Context(), by, id, shown)

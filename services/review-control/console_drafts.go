@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"hub.internal/pkg/web"
-	"hub.internal/services/review-control/body"
 )
 
 const (
@@ -133,7 +132,7 @@ func queryOf(v url.Values) targetQuery {
 	return q
 }
 
-var progresses = []Progress{Queued, Sending, Delivered, Failed, Suppressed, Unknown}
+var progresses = []Progress{Queued, Sending, Delivered, Failed, Changed, Suppressed, Unknown}
 
 func (q targetQuery) values() url.Values {
 	v := url.Values{}
@@ -188,46 +187,78 @@ type card struct {
 	Queued, May bool
 	// Alone is set on the target's own page, which shows everything.
 	Alone bool
-	// Cut tells that the mail is too long for the list.
-	Cut               bool
+	// Cut tells that the mail, or what lies beside it, is too long for the list.
+	Cut bool
+	// Opened tells that the user has had the target's own page with this content.
+	Opened            bool
 	Refusal           refusal
-	View              body.View
-	Source            string
 	Context, Snapshot value
-	SubjectHidden     []body.Hidden
 }
 
 // Shown names what the card shows, for Approve shown.
 func (c card) Shown() string {
-	return fmt.Sprintf("%d:%s:%d", c.Index, c.Mail.Hash, c.Decision.Revision)
+	return fmt.Sprintf("%d:%s:%d", c.Index, c.Hash(), c.Decision.Revision)
 }
 
-// Brief tells that the mail's text needs few lines. A frame of a sandbox cannot have the height
-// of what is in it, and whoever decides on hundreds of short mails should not scroll past white.
-func (c card) Brief() bool {
-	const width, lines, tags, longest = 60, 9, 20, 4 << 10
+// Hash is that of the content which the card shows.
+func (c card) Hash() string { return c.Rendering.Hash() }
+
+// Together tells that Approve shown may take the target, as soon as it was shown.
+func (c card) Together() bool {
+	return c.May && c.Decision.Choice == Pending && !c.Cut && c.Rendering.Alone() == ""
+}
+
+// Outdated tells of an approval on which nothing is sent: it was for other content.
+func (c card) Outdated() bool {
+	return c.Decision.Choice == Approve && c.Delivery.Progress == NotDue && c.Decision.Hash != c.Hash()
+}
+
+// Frames are the classes of the preview: its height in a wide window and in a narrow one.
+func (c card) Frames() string {
+	room := c.Rendering.View.Room
+	height := func(room int) int {
+		if n := frameOf(room); n > 0 {
+			return n
+		}
+		return len(frames)
+	}
+	return fmt.Sprintf("w%d n%d", height(room[1]), height(room[0]))
+}
+
+// Size is that of what is read first, in bytes.
+func (c card) Size() int { return max(len(c.Rendering.HTML), len(c.Rendering.Text)) }
+
+// Source is the mail's HTML, and Text its plain text; a list shows the begin of what is too long for it.
+func (c card) Source() string { return c.beginOf(c.Rendering.HTML) }
+
+// Text is the mail's plain text.
+func (c card) Text() string { return c.beginOf(c.Rendering.Text) }
+
+func (c card) beginOf(text string) string {
+	if c.Cut && !c.Alone {
+		text = begin(text, maxBegin)
+	}
+	return strings.ReplaceAll(text, "\r\n", "\n")
+}
+
+// TakenOut is how many things were taken out of the mail.
+func (c card) TakenOut() int {
 	n := 0
-	if len(c.Mail.Body) > longest {
-		return false
+	for _, r := range c.Rendering.Removed {
+		n += r.Count
 	}
-	if c.Mail.HTML {
-		source := strings.ToLower(c.Mail.Body)
-		if n = strings.Count(source, "<br"); strings.Count(source, "<") > tags || strings.Contains(source, "<img") {
-			return false
-		}
-	}
-	for line := range strings.SplitSeq(c.View.Text, "\n") {
-		if n += 1 + len(line)/width; n > lines {
-			return false
-		}
-	}
-	return true
+	return n
+}
+
+// OnBehalf tells that the mail names Hub's own mailbox beside the one that it is from.
+func (c card) OnBehalf() bool {
+	return !strings.EqualFold(c.Rendering.From.Email, c.Rendering.Sender.Email)
 }
 
 // Misleading are the links that name another host than they lead to.
 func (c card) Misleading() int {
 	n := 0
-	for _, l := range c.View.Links {
+	for _, l := range c.Rendering.View.Links {
 		if l.Misleading {
 			n++
 		}
@@ -236,7 +267,7 @@ func (c card) Misleading() int {
 }
 
 func newCard(d Draft, t TargetView, q targetQuery, may bool) card {
-	x := card{TargetView: t, Draft: d.ID, Query: q.Encode(), Queued: d.Review != nil, May: may, Alone: q.Alone, View: body.Read(t.Mail.Body, t.Mail.HTML), SubjectHidden: body.Read(t.Mail.Subject, false).Hidden}
+	x := card{TargetView: t, Draft: d.ID, Query: q.Encode(), Queued: d.Review != nil, May: may, Alone: q.Alone}
 	values := maxValues
 	if q.Alone {
 		values = maxValuesAlone
@@ -244,11 +275,7 @@ func newCard(d Draft, t TargetView, q targetQuery, may bool) card {
 	var cutContext, cutSnapshot bool
 	x.Context, cutContext = evidence(t.Mail.Context, values)
 	x.Snapshot, cutSnapshot = evidence(t.Mail.Snapshot, values)
-	x.Cut = cutContext || cutSnapshot || !q.Alone && (len(t.Mail.Body) > maxShown || len(t.Mail.Context)+len(t.Mail.Snapshot) > maxShown)
-	x.Source = t.Mail.Body
-	if x.Cut && !q.Alone {
-		x.Source, x.View.Text = begin(x.Source, maxBegin), begin(x.View.Text, maxBegin)
-	}
+	x.Cut = cutContext || cutSnapshot || !q.Alone && (x.Size() > maxShown || len(t.Mail.Context)+len(t.Mail.Snapshot) > maxShown)
 	return x
 }
 
@@ -264,12 +291,13 @@ type draftPage struct {
 	// Mine tells that the user made the draft, May that they may decide on it now.
 	Mine, May bool
 	// Cancels tells that the draft can be cancelled.
-	Cancels           bool
-	Filters           []choiceLink
-	Deliveries        []web.Option
-	Refusal           refusal
-	Shown             []string
-	Undecided, TooBig int
+	Cancels    bool
+	Filters    []choiceLink
+	Deliveries []web.Option
+	Refusal    refusal
+	// Undecided are the targets of the page that nobody has decided on; Together are those of them
+	// that Approve shown may take, Apart the others.
+	Undecided, Together, Apart int
 }
 
 // Behind is for whom the draft was made, when that is somebody else than who made it. A call
@@ -327,20 +355,22 @@ func (c *Console) renderDraft(w http.ResponseWriter, r *http.Request, by Reviewe
 	p := draftPage{Draft: d, From: c.service.From(Address{d.SenderName, d.SenderEmail}), Bars: barsOf(d.Status, d.Counts), Query: q, Mine: d.Maker.Is(by), Refusal: refused, Filters: filtersOf(d, q),
 		Cancels: d.Status == Drafted || d.Status == InReview || d.Status == Approved && d.Review != nil && !d.Review.Attempted}
 	p.May = d.Status == InReview && !p.Mine
+	opened := openedBy(r, id)
 	for _, t := range page.Targets {
 		x := newCard(d, t, q, p.May)
+		x.Opened = opened.has(t.Index, x.Hash())
 		if t.Index == refused.Index {
 			x.Refusal, p.Refusal.Message = refused, ""
 		}
 		if p.May && t.Decision.Choice == Pending {
-			if p.Undecided++; x.Cut {
-				p.TooBig++
-			} else {
-				p.Shown = append(p.Shown, x.Shown())
-			}
+			p.Undecided++
+		}
+		if x.Together() {
+			p.Together++
 		}
 		p.Cards = append(p.Cards, x)
 	}
+	p.Apart = p.Undecided - p.Together
 	other := q
 	if other.After = -1; q.After >= 0 {
 		p.First = other.page(id, -1)
@@ -427,6 +457,9 @@ func (c *Console) renderTarget(w http.ResponseWriter, r *http.Request, by Review
 	if refused.Index == index {
 		p.Card.Refusal = refused
 	}
+	if p.Card.Together() {
+		openedBy(r, id).add(w, r, index, p.Card.Hash())
+	}
 	if d.Review != nil {
 		if p.History, err = c.service.History(r.Context(), id, index); err != nil {
 			return err
@@ -460,8 +493,10 @@ func framed(h web.Handler) web.Handler {
 	}
 }
 
-// preview answers a target's mail alone, as the frame in its card shows it. What keeps the
-// mail in bounds are the policy and the frame's sandbox; that the mail is sanitised comes on top.
+// preview answers a target's mail alone, as the frame in its card shows it: of a mail in HTML the very
+// bytes that are sent. What keeps it in bounds are the policy and the frame's sandbox; that
+// nothing harmful is left in it comes on top. The query `of` is the hash of the content that the page was made for:
+// another one is not shown in its place. The header Server-Timing tells the page whether it was.
 func (c *Console) preview(w http.ResponseWriter, r *http.Request, _ Reviewer, id ID) error {
 	index, err := pathIndex(id, r.PathValue("index"))
 	if err != nil {
@@ -471,20 +506,21 @@ func (c *Console) preview(w http.ResponseWriter, r *http.Request, _ Reviewer, id
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Cross-Origin-Resource-Policy", "same-origin")
-	if r.Method == http.MethodHead {
-		return nil
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	hash, content := t.Rendering.Hash(), t.Rendering.HTML
+	if content == "" {
+		content = documentHead + `<pre style="margin:0;font:inherit;white-space:pre-wrap">` + html.EscapeString(t.Rendering.Text) + `</pre>` + documentFoot
 	}
-	content := `<pre>` + html.EscapeString(t.Mail.Body) + `</pre>`
-	if t.Mail.HTML {
-		content = body.Safe(t.Mail.Body)
+	if of := r.URL.Query().Get("of"); of != "" && of != hash {
+		w.WriteHeader(http.StatusConflict)
+		content = documentHead + "<p><strong>This mail has changed since the page was opened. Reload the page.</strong></p>" + documentFoot
+	} else {
+		h.Set("Server-Timing", `mail;desc="`+hash+`"`)
 	}
-	_, _ = w.Write([]byte(previewHead + content + "</body></html>")) // a browser that has gone away
+	if r.Method != http.MethodHead {
+		_, _ = w.Write([]byte(content)) // a browser that has gone away
+	}
 	return nil
 }
-
-// previewHead is what mail programs do by themselves. A link leads nowhere from a preview.
-const previewHead = `<!doctype html><html lang="und"><head><meta charset="utf-8"><title>Preview</title><style>` +
-	`html{background:#fff;color:#1b1b1b;color-scheme:light}body{margin:16px;font:15px/1.5 Arial,Helvetica,"Noto Sans",sans-serif;overflow-wrap:anywhere}` +
-	`img{max-width:100%;height:auto}a{pointer-events:none}pre{margin:0;font:inherit;white-space:pre-wrap}</style></head><body>`

@@ -253,14 +253,14 @@ func TestHostileDraft(t *testing.T) {
 		}
 	}
 	got := o.get(page)
-	has(t, got, html.EscapeString(`<img src=x onerror=alert(2)>`), "Hidden text", "approve me", "evil.example", "names another host", "remote image", `sandbox=""`, `class="bool">true`, `class="null">null`, `class="number">1.5`, "empty text",
+	has(t, got, html.EscapeString(`<img src=x onerror=alert(2)>`), "Look closely", "approve me", "evil.example", "names another host", "remote image", `sandbox=""`, "taken out of this mail", "style display", "&lt;meta", `class="bool">true`, `class="null">null`, `class="number">1.5`, "empty text",
 		"&lt;b&gt;x&lt;/b&gt;", "&lt;i&gt;y&lt;/i&gt;", `title="Preview of the mail to `)
 	preview := o.get(page + "/targets/0/preview")
-	if found := regexp.MustCompile(`(?i)<script|onerror=|onclick=|javascript:|<form|<input|<iframe|<base|<meta http-equiv`).FindString(preview); found != "" {
+	if found := regexp.MustCompile(`(?i)<script|onerror=|onclick=|javascript:|<form|<input|<iframe|<base [^t]|<meta http-equiv`).FindString(preview); found != "" {
 		t.Errorf("the preview has %s", found)
 	}
 	has(t, preview, "<p>Dear ")
-	has(t, o.get(page+"/targets/1/preview"), "<pre>"+html.EscapeString(hostile)+"\nplain</pre>")
+	has(t, o.get(page+"/targets/1/preview"), html.EscapeString(hostile)+"\r\nplain\r\n</pre>")
 }
 
 func TestDecideWithoutScript(t *testing.T) {
@@ -420,13 +420,16 @@ func TestApproveShownOnAPage(t *testing.T) {
 	page := "/drafts/" + id.String()
 	o.decide(id, 1, reviewcontrol.Reject)
 	first := o.get(page)
-	has(t, first, "This is too long to show in full here", "16 targets", "3 mails are too long for it", "!END", "?after=19", `<details class="card summary" open>`)
-	has(t, o.get(page+"/targets/4"), "!too long", "END")
+	has(t, first, "This is too long to show in full here", "16 targets", "3 mails have to be decided on by themselves", "!END", "?after=19", `<details class="card summary" open>`)
+	has(t, o.get(page+"/targets/4"), "!too long to show", "END")
+	// What a script enables once it was shown; without one nothing is sent.
 	shown := func(page string) []string {
 		_, f, _ := strings.Cut(page, `class="shownform"`)
-		f, _, _ = strings.Cut(f, "</form>")
+		if f, _, _ = strings.Cut(f, "</form>"); strings.Contains(f, `name="target"`) {
+			t.Error("the form names targets that may not have been shown")
+		}
 		var out []string
-		for _, m := range regexp.MustCompile(`name="target" value="([^"]*)"`).FindAllStringSubmatch(f, -1) {
+		for _, m := range regexp.MustCompile(`<input type="hidden" form="approve-shown" name="target" value="([^"]*)" autocomplete="off" data-shown disabled>`).FindAllStringSubmatch(page, -1) {
 			out = append(out, m[1])
 		}
 		return out
@@ -450,7 +453,7 @@ func TestApproveShownOnAPage(t *testing.T) {
 	if o.flash(w) != "Nothing changed: all of them were decided on already." {
 		t.Errorf("again: %q", o.flash(w))
 	}
-	if w := o.post(page+"/approve-shown", url.Values{}); o.flash(w) != "Nothing on that page was left to approve." {
+	if w := o.post(page+"/approve-shown", url.Values{}); !strings.HasPrefix(o.flash(w), "Nothing on that page was left to approve that has been shown in full.") {
 		t.Errorf("nothing: %q", o.flash(w))
 	}
 	last := o.get(page + "?after=19")
@@ -546,20 +549,21 @@ func TestDraftBeforeItsReview(t *testing.T) {
 	has(t, o.get(page+"/targets/24/preview"), "Dear Contact 24")
 }
 
-// TestFramesOfShortMailsAreLow: a reviewer of hundreds does not scroll past white.
-func TestFramesOfShortMailsAreLow(t *testing.T) {
+// TestFramesHaveTheHeightOfTheirMails: a reviewer of hundreds does not scroll past white, and of a long
+// one sees all.
+func TestFramesHaveTheHeightOfTheirMails(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	id := o.authoring.draft(4, func(d *draftRow) {
-		d.targets[1].Body, d.targets[2].Body = strings.Repeat("word ", 120), strings.Repeat("line\n", 12)
-		d.targets[3].Body, d.targets[3].HTML = "<p>a</p>"+strings.Repeat("<br>", 12)+"<p>b</p>", true
+		d.targets[1].Body, d.targets[2].Body = strings.Repeat("word ", 120), strings.Repeat("line\n", 20)
+		d.targets[3].Body, d.targets[3].HTML = "<p>a</p>"+strings.Repeat("<br>", 300)+"<p>b</p>", true
 	})
 	page := o.get("/drafts/" + id.String())
-	for i, low := range []bool{true, false, false, false} {
+	for i, want := range []string{"w1 n1", "w4 n5", "w5 n5", "w8 n8"} {
 		_, card, _ := strings.Cut(page, fmt.Sprintf(`id="t-%d"`, i))
 		_, frame, _ := strings.Cut(card, `<iframe class="`)
-		if class, _, _ := strings.Cut(frame, `"`); strings.Contains(class, "brief") != low {
-			t.Errorf("target %d has a frame of class %q", i, class)
+		if class, _, _ := strings.Cut(frame, `"`); class != "preview "+want {
+			t.Errorf("target %d has a frame of class %q, want %s", i, class, want)
 		}
 	}
 }

@@ -25,14 +25,15 @@ func (s *Service) Decide(ctx context.Context, by Reviewer, id ID, shown Shown, c
 	if err != nil {
 		return Review{}, err
 	}
-	if err := s.mayDecide(ctx, by, id); err != nil {
+	r, err := s.mayDecide(ctx, by, id)
+	if err != nil {
 		return Review{}, err
 	}
-	if err := s.isShown(ctx, id, []Shown{shown}); err != nil {
+	if _, err := s.isShown(ctx, r, []Shown{shown}); err != nil {
 		return Review{}, err
 	}
 	at, changed := s.now(), false
-	r, err := s.c.Store.Update(ctx, id, []int{shown.Index}, func(u *Unit) (err error) {
+	r, err = s.c.Store.Update(ctx, id, []int{shown.Index}, func(u *Unit) (err error) {
 		changed, err = u.Review.decide(&u.Targets[0], Decision{Choice: choice, By: by.Email, At: &at, Note: note, Hash: shown.Hash}, shown.Revision)
 		entry := s.entry(ctx, "review.decide", 1, map[string]any{"draft_id": id.String(), "index": shown.Index, "choice": choice, "note": note, "hash": shown.Hash, "changed": changed})
 		u.Entry = &entry
@@ -45,7 +46,8 @@ func (s *Service) Decide(ctx context.Context, by Reviewer, id ID, shown Shown, c
 }
 
 // ApproveShown approves those of at most 100 targets, each shown in full, that nobody has
-// decided on, all of them or none. Its errors are those of Decide.
+// decided on, all of them or none. Its errors are those of Decide, and E_CONFLICT when a mail is
+// among them that has to be decided on by itself.
 func (s *Service) ApproveShown(ctx context.Context, by Reviewer, id ID, shown []Shown) (approved int, r Review, err error) {
 	if len(shown) == 0 || len(shown) > MaxPage {
 		return 0, Review{}, fault.New(fault.Validation, "Between 1 and %d targets can be approved at once, not %d.", MaxPage, len(shown))
@@ -59,11 +61,17 @@ func (s *Service) ApproveShown(ctx context.Context, by Reviewer, id ID, shown []
 		}
 		indexes[i] = x.Index
 	}
-	if err := s.mayDecide(ctx, by, id); err != nil {
+	if r, err = s.mayDecide(ctx, by, id); err != nil {
 		return 0, Review{}, err
 	}
-	if err := s.isShown(ctx, id, shown); err != nil {
+	views, err := s.isShown(ctx, r, shown)
+	if err != nil {
 		return 0, Review{}, err
+	}
+	for _, v := range views {
+		if why := v.Rendering.Alone(); why != "" && v.Decision.Choice == Pending {
+			return 0, Review{}, fault.New(fault.Conflict, "The mail to target %d has to be decided on by itself: %s.", v.Index+1, why)
+		}
 	}
 	at := s.now()
 	r, err = s.c.Store.Update(ctx, id, indexes, func(u *Unit) error {
@@ -92,44 +100,49 @@ func (s *Service) ApproveShown(ctx context.Context, by Reviewer, id ID, shown []
 }
 
 // mayDecide judges the reviewer before anything else is read.
-func (s *Service) mayDecide(ctx context.Context, by Reviewer, id ID) error {
+func (s *Service) mayDecide(ctx context.Context, by Reviewer, id ID) (Review, error) {
 	if err := person(ctx); err != nil {
-		return err
+		return Review{}, err
 	}
 	r, err := s.c.Store.Review(ctx, id)
 	if fault.Is(err, fault.NotFound) {
 		d, err := s.c.Drafts.Draft(ctx, id)
 		if err != nil {
-			return err
+			return Review{}, err
 		}
-		return refused(d.Status, Decide)
+		return Review{}, refused(d.Status, Decide)
 	}
 	if err != nil {
-		return err
+		return Review{}, err
 	}
 	if r.Maker.Is(by) {
-		return fault.New(fault.Scope, "You made this draft; another reviewer has to decide on it.")
+		return Review{}, fault.New(fault.Scope, "You made this draft; another reviewer has to decide on it.")
 	}
-	return nil
+	return r, nil
 }
 
-// isShown holds what authoring has to what the reviewer saw. shown is in order of index.
-func (s *Service) isShown(ctx context.Context, id ID, shown []Shown) error {
-	indexes := make([]int, len(shown))
+// isShown holds what the targets get now to what the reviewer saw. shown is in order of index.
+func (s *Service) isShown(ctx context.Context, r Review, shown []Shown) ([]TargetView, error) {
+	indexes, seen := make([]int, len(shown)), make(map[int]string, len(shown))
 	for i, x := range shown {
 		if noIndex(x.Index) {
-			return missingTarget(id, x.Index)
+			return nil, missingTarget(r.DraftID, x.Index)
 		}
-		indexes[i] = x.Index
+		indexes[i], seen[x.Index] = x.Index, x.Hash
 	}
-	i := 0
-	return s.c.Drafts.Mails(ctx, id, indexes, func(index int, m Mail) error {
-		if m.Hash == "" || m.Hash != shown[i].Hash {
-			return fault.New(fault.Conflict, "The mail to target %d is not what you were shown; open it again.", index+1)
+	targets, err := s.c.Store.TargetsAt(ctx, r.DraftID, indexes)
+	if err != nil {
+		return nil, err
+	}
+	var views []TargetView
+	err = s.renderings(ctx, r, targets, func(v TargetView) error {
+		if v.Rendering.Hash() != seen[v.Index] {
+			return changed(v.Index)
 		}
-		i++
+		views = append(views, v)
 		return nil
 	})
+	return views, err
 }
 
 // Cancel ends a draft that is not on its way yet, for good. E_SCOPE for anybody but a

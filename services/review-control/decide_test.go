@@ -307,7 +307,7 @@ func TestDraftsAndTargets(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, x := range page.Targets {
-				if x.Mail.Hash == "" || x.Mail.Subject != "Hello" {
+				if x.Rendering.Hash() == "" || x.Rendering.Subject != "Hello" {
 					t.Errorf("%+v", x)
 				}
 				indexes = append(indexes, x.Index)

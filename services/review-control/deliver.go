@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"hub.internal/pkg/fault"
-	"hub.internal/services/review-control/body"
 )
 
 const (
@@ -68,10 +67,9 @@ func (s *Service) Deliver(ctx context.Context, id ID, index int) (again time.Dur
 		return 0, nil
 	}
 	message, err := s.message(ctx, r, t)
-	var refusal *SendError
 	switch {
-	case errors.As(err, &refusal):
-		return s.record(ctx, r, t, t.Delivery.Attempts, false, refusal)
+	case errors.Is(err, errChanged):
+		return 0, s.refuse(ctx, id, index, err)
 	case fault.From(err) != nil && fault.From(err).Retryable():
 		return awayFor, nil
 	case err != nil:
@@ -82,7 +80,7 @@ func (s *Service) Deliver(ctx context.Context, id ID, index int) (again time.Dur
 	defer cancel()
 	start := time.Now()
 	err = s.c.Sender.Send(sending, message, func(ctx context.Context) (err error) {
-		attempt, again, err = s.begin(ctx, r.DraftID, index, message.ID)
+		attempt, again, err = s.begin(ctx, r.DraftID, index, message)
 		begun = err == nil
 		return err
 	})
@@ -113,39 +111,68 @@ func (s *Service) From(draft Address) Address {
 	return from
 }
 
-// message is the mail of a target, if it is the one that was approved.
+// errChanged is that of a mail which is not the one that was approved.
+var errChanged = errors.New("content changed after approval")
+
+// message is the mail of a target, if it is the one that was approved: rendered again from what
+// authoring has now, and held to the decision as it is handed over.
 func (s *Service) message(ctx context.Context, r Review, t Target) (Message, error) {
-	var mail Mail
-	err := s.c.Drafts.Mails(ctx, r.DraftID, []int{t.Index}, func(_ int, m Mail) error { mail = m; return nil })
-	if fault.Is(err, fault.NotFound) || err == nil && (mail.Hash == "" || mail.Hash != t.Decision.Hash) {
-		return Message{}, &SendError{Verdict: Never, Reason: "The mail is not the one that was approved.", Cause: err}
-	}
-	if err != nil {
-		return Message{}, err
-	}
-	from := s.From(r.Sender)
 	var random [16]byte
 	_, _ = rand.Read(random[:]) // it never fails
-	m := Message{ID: hex.EncodeToString(random[:]) + "@" + EmailDomain(from.Email), Date: s.now(), From: from, To: Address{t.ToName, t.ToEmail}, Sender: s.c.From, Subject: mail.Subject, Text: mail.Body,
-		Unsubscribe: s.c.PublicURL + "/unsubscribe/" + base64.RawURLEncoding.EncodeToString(t.Token)}
-	if mail.HTML {
-		m.Text, m.HTML = body.Read(mail.Body, true).Text, mail.Body
+	m := Message{Date: s.now(), Unsubscribe: s.c.PublicURL + "/unsubscribe/" + base64.RawURLEncoding.EncodeToString(t.Token)}
+	err := s.renderings(ctx, r, []Target{t}, func(v TargetView) error {
+		m.Content = v.Rendering.Content
+		return nil
+	})
+	m.ID = hex.EncodeToString(random[:]) + "@" + EmailDomain(m.From.Email)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return Message{}, fmt.Errorf("%w: %w", errChanged, err)
+	case err != nil:
+		return Message{}, err
+	case !t.Decision.approves(m.Content):
+		return Message{}, fmt.Errorf("%w: %s was approved, and it is %s", errChanged, t.Decision.Hash, m.Hash())
 	}
 	return m, nil
 }
 
+// approves tells that the decision lets the content leave.
+func (d Decision) approves(c Content) bool { return d.Choice == Approve && d.Hash == c.Hash() }
+
+// refuse ends a mail that is not the one that was approved, for everybody to see.
+func (s *Service) refuse(ctx context.Context, id ID, index int, why error) error {
+	refused := false
+	_, err := s.c.Store.Update(ctx, id, []int{index}, func(u *Unit) (err error) {
+		if refused, err = u.Review.refuse(&u.Targets[0], s.now()); refused {
+			entry := s.entry(ctx, "review.refuse", 1, map[string]any{"draft_id": id.String(), "index": index, "reason": why.Error()})
+			entry.Outcome = string(fault.Conflict)
+			u.Entry = &entry
+		}
+		return err
+	})
+	if err == nil && refused {
+		s.metrics.delivered(ctx, Changed)
+		s.c.Logger.WarnContext(ctx, "a mail was not sent: it is not the one that was approved", "draft_id", id, "index", index, "reason", why)
+	}
+	return err
+}
+
 // begin is the record before the hand-over: whoever commits it is the only one to send.
-func (s *Service) begin(ctx context.Context, id ID, index int, messageID string) (attempt int, again time.Duration, err error) {
+func (s *Service) begin(ctx context.Context, id ID, index int, m Message) (attempt int, again time.Duration, err error) {
 	begun := false
 	var outcome Progress
 	_, err = s.c.Store.Update(ctx, id, []int{index}, func(u *Unit) error {
 		t := &u.Targets[0]
+		if !t.Decision.approves(m.Content) { // it was decided on again
+			again = time.Second
+			return nil
+		}
 		listed, err := u.Suppressed(t.ToEmail)
 		if err != nil {
 			return err
 		}
 		if begun, again, err = u.Review.begin(t, listed, s.now(), s.Lease()); begun {
-			t.Delivery.MessageID = messageID
+			t.Delivery.MessageID = m.ID
 		}
 		attempt, outcome = t.Delivery.Attempts, t.Delivery.Progress
 		return err

@@ -20,6 +20,8 @@ const (
 	Delivered Progress = "sent"
 	// Failed mails were refused for good, or given up.
 	Failed Progress = "failed"
+	// Changed mails were not sent: their content is not the one that was approved.
+	Changed Progress = "changed"
 	// Suppressed mails were not sent: the recipient is on the suppression list.
 	Suppressed Progress = "suppressed"
 	// Unknown mails may have been taken: Hub or the connection broke in the middle.
@@ -28,7 +30,7 @@ const (
 
 // Final tells that nothing more will happen to the mail.
 func (p Progress) Final() bool {
-	return p == Delivered || p == Failed || p == Suppressed || p == Unknown
+	return p == Delivered || p == Failed || p == Changed || p == Suppressed || p == Unknown
 }
 
 // Delivery is what became of an approved target's mail.
@@ -78,6 +80,19 @@ func (r *Review) abandon(t *Target, now time.Time) (unknown bool, err error) {
 		return false, nil
 	}
 	return true, r.settle(t, Unknown, now, "Hub stopped while the mail was handed over; it may have arrived, and is not sent again.")
+}
+
+// refuse ends a mail that waits, since what would be handed over is not what was approved. It tells
+// whether it did.
+func (r *Review) refuse(t *Target, now time.Time) (refused bool, err error) {
+	if r.Status != Approved || t.Delivery.Progress != Queued {
+		return false, nil
+	}
+	problem := "Not sent: content changed after approval. What was approved cannot be had any more. Have the draft saved and queued again, and decide on it as it is then."
+	if t.Decision.Hash == "" {
+		problem = "Not sent: it was approved in an earlier release of Hub, which did not keep what was shown. Have the draft saved and queued again, and decide on it."
+	}
+	return true, r.settle(t, Changed, now, problem)
 }
 
 // settle records what became of an approved target's mail.
@@ -164,16 +179,10 @@ type Address struct{ Name, Email string }
 
 // Message is a mail as it leaves.
 type Message struct {
+	Content
 	// ID is the Message-ID without its angle brackets.
-	ID       string
-	Date     time.Time
-	From, To Address
-	// Sender is Hub's own mailbox: the envelope's return path, and the header Sender where
-	// From is another.
-	Sender  Address
-	Subject string
-	// Text is always there; HTML is empty for a mail of plain text.
-	Text, HTML string
+	ID   string
+	Date time.Time
 	// Unsubscribe is the one-click address of RFC 8058.
 	Unsubscribe string
 }

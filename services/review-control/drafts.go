@@ -26,9 +26,11 @@ type Draft struct {
 	Review *Review
 }
 
-// under is the draft with its review: authoring hears of what happens there a moment later.
+// under is the draft with its review: authoring hears of what happens there a moment later. Who made
+// it and whom its mails are from is what was kept when it was queued.
 func (d Draft) under(r Review) Draft {
-	d.Status, d.Counts, d.QueuedAt, d.Review = r.Status, r.Counts, &r.QueuedAt, &r
+	d.Status, d.Counts, d.TargetCount, d.QueuedAt, d.Review = r.Status, r.Counts, r.Counts.Total(), &r.QueuedAt, &r
+	d.Maker, d.SenderName, d.SenderEmail = r.Maker, r.Sender.Name, r.Sender.Email
 	return d
 }
 
@@ -67,19 +69,18 @@ type TargetPage struct {
 	Next    int
 }
 
-// TargetView is a target with its mail.
+// TargetView is a target with what authoring has for it, and what it gets of that.
 type TargetView struct {
 	Target
-	Mail Mail
+	Mail      Mail
+	Rendering Rendering
 }
 
-// Mail is what a target receives, with what the agent and the segment have beside it.
+// Mail is what authoring has for a target, with what the agent and the segment have beside it.
 type Mail struct {
 	Subject, Body     string
 	HTML              bool
 	Context, Snapshot json.RawMessage
-	// Hash is of the content that is decided on, in hexadecimal.
-	Hash string
 }
 
 const (
@@ -140,6 +141,9 @@ func (s *Service) Targets(ctx context.Context, d Draft, f TargetFilter) (TargetP
 	f.Limit, f.After = pageSize(f.Limit), min(max(f.After, -1), maxIndex)
 	if d.Review == nil {
 		targets, next, err := s.c.Drafts.Page(ctx, d.ID, f.After, f.Limit)
+		for i := range targets {
+			targets[i].Rendering = s.preliminary(d, targets[i])
+		}
 		return TargetPage{targets, next}, err
 	}
 	limit := f.Limit
@@ -152,18 +156,17 @@ func (s *Service) Targets(ctx context.Context, d Draft, f TargetFilter) (TargetP
 	if len(targets) > limit {
 		targets, page.Next = targets[:limit], targets[limit-1].Index
 	}
-	page.Targets = make([]TargetView, len(targets))
-	indexes := make([]int, len(targets))
-	for i, t := range targets {
-		page.Targets[i].Target, indexes[i] = t, t.Index
-	}
-	i := 0
-	err = s.c.Drafts.Mails(ctx, d.ID, indexes, func(_ int, m Mail) error {
-		page.Targets[i].Mail = m
-		i++
+	page.Targets = make([]TargetView, 0, len(targets))
+	err = s.renderings(ctx, *d.Review, targets, func(v TargetView) error {
+		page.Targets = append(page.Targets, v)
 		return nil
 	})
 	return page, err
+}
+
+// preliminary is what a target would get, were its draft queued as authoring has it now.
+func (s *Service) preliminary(d Draft, v TargetView) Rendering {
+	return s.render(Address{d.SenderName, d.SenderEmail}, Address{v.ToName, v.ToEmail}, v.Mail)
 }
 
 // Target returns one target with its mail. It is E_NOT_FOUND for an index that is not there.
@@ -180,14 +183,20 @@ func (s *Service) Target(ctx context.Context, id ID, index int) (TargetView, err
 		if len(page) == 0 || page[0].Index != index {
 			return TargetView{}, missingTarget(id, index)
 		}
-		return page[0], nil
+		d, err := s.c.Drafts.Draft(ctx, id)
+		page[0].Rendering = s.preliminary(d, page[0])
+		return page[0], err
 	}
 	if err != nil {
 		return TargetView{}, err
 	}
-	view := TargetView{Target: t}
-	err = s.c.Drafts.Mails(ctx, id, []int{index}, func(_ int, m Mail) error {
-		view.Mail = m
+	r, err := s.c.Store.Review(ctx, id)
+	if err != nil {
+		return TargetView{}, err
+	}
+	var view TargetView
+	err = s.renderings(ctx, r, []Target{t}, func(v TargetView) error {
+		view = v
 		return nil
 	})
 	return view, err

@@ -92,16 +92,15 @@ type (
 		NextAfter  *int             `json:"next_after"`
 	}
 	targetResponse struct {
-		Index       int             `json:"index"`
-		ExternalID  int64           `json:"external_id"`
-		ToEmail     string          `json:"to_email"`
-		ToName      string          `json:"to_name"`
-		Subject     string          `json:"subject"`
-		Body        string          `json:"body"`
-		HTML        bool            `json:"html"`
-		Context     json.RawMessage `json:"context"`
-		Snapshot    json.RawMessage `json:"snapshot"`
-		ContentHash string          `json:"content_hash"`
+		Index      int             `json:"index"`
+		ExternalID int64           `json:"external_id"`
+		ToEmail    string          `json:"to_email"`
+		ToName     string          `json:"to_name"`
+		Subject    string          `json:"subject"`
+		Body       string          `json:"body"`
+		HTML       bool            `json:"html"`
+		Context    json.RawMessage `json:"context"`
+		Snapshot   json.RawMessage `json:"snapshot"`
 	}
 	transitionRequest struct {
 		draftRequest
@@ -142,7 +141,7 @@ func (t targetResponse) target() Target {
 }
 
 func (t targetResponse) mail() Mail {
-	return Mail{Subject: t.Subject, Body: t.Body, HTML: t.HTML, Context: some(t.Context), Snapshot: some(t.Snapshot), Hash: t.ContentHash}
+	return Mail{Subject: t.Subject, Body: t.Body, HTML: t.HTML, Context: some(t.Context), Snapshot: some(t.Snapshot)}
 }
 
 // some is nil for a JSON null.
@@ -206,6 +205,9 @@ func (n Neighbour) Recipients(ctx context.Context, id ID) ([]Target, error) {
 		if page.NextAfter == nil {
 			return targets, nil
 		}
+		if len(targets) > maxIndex || len(page.Recipients) == 0 {
+			return nil, fmt.Errorf("authoring names the recipients of draft %s without an end", id)
+		}
 		in.After = page.NextAfter
 	}
 }
@@ -218,7 +220,7 @@ func (n Neighbour) Page(ctx context.Context, id ID, after, limit int) ([]TargetV
 	}
 	views := make([]TargetView, len(page.Targets))
 	for i, t := range page.Targets {
-		views[i] = TargetView{t.target(), t.mail()}
+		views[i] = TargetView{Target: t.target(), Mail: t.mail()}
 	}
 	if page.NextAfter == nil {
 		return views, -1, nil

@@ -186,7 +186,7 @@ func (h *house) shown(id reviewcontrol.ID, index int) reviewcontrol.Shown {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return reviewcontrol.Shown{Index: index, Hash: v.Mail.Hash, Revision: v.Decision.Revision}
+	return reviewcontrol.Shown{Index: index, Hash: v.Rendering.Hash(), Revision: v.Decision.Revision}
 }
 
 func (h *house) decide(id reviewcontrol.ID, index int, choice reviewcontrol.Choice) reviewcontrol.Review {

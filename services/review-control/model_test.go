@@ -91,7 +91,7 @@ func TestLife(t *testing.T) {
 		shown := func(i int) reviewcontrol.Shown {
 			v, err := h.service.Target(ctx, id, i)
 			ok(err, "look")
-			return reviewcontrol.Shown{Index: i, Hash: v.Mail.Hash, Revision: v.Decision.Revision}
+			return reviewcontrol.Shown{Index: i, Hash: v.Rendering.Hash(), Revision: v.Decision.Revision}
 		}
 		rt.Repeat(map[string]func(*rapid.T){
 			"queue": func(rt *rapid.T) {

@@ -10,6 +10,7 @@ import (
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/write"
 )
@@ -136,6 +137,11 @@ func (s *Service) recipients(ctx context.Context, draft Draft) ([]Target, error)
 	}
 	if len(targets) != draft.TargetCount || len(targets) == 0 {
 		return nil, fmt.Errorf("draft %s has %d targets, and authoring names %d", draft.ID, draft.TargetCount, len(targets))
+	}
+	for i, t := range targets {
+		if t.Index != i || !schema.IsEmail(t.ToEmail) {
+			return nil, fmt.Errorf("authoring names %d, to %q, as target %d of draft %s", t.Index, t.ToEmail, i, draft.ID)
+		}
 	}
 	emails, mailings := make([]string, len(targets)), map[string]int{}
 	for i, t := range targets {

@@ -66,8 +66,9 @@ func always(Counts, bool) bool { return true }
 // Counts are a review's targets by decision, and the approved ones by what became of their mail.
 type Counts struct {
 	Pending, Approved, Rejected int
-	// Sent, Failed, Suppressed and Unknown are final. Unknown mails were being handed over
-	// when Hub stopped: they may have arrived, and are not sent again.
+	// Sent, Failed, Suppressed and Unknown are final. Failed counts those whose content has
+	// changed, too. Unknown mails were being handed over when Hub stopped: they may have arrived,
+	// and are not sent again.
 	Sent, Failed, Suppressed, Unknown int
 }
 
@@ -96,7 +97,7 @@ func (c *Counts) outcome(p Progress) *int {
 	switch p {
 	case Delivered:
 		return &c.Sent
-	case Failed:
+	case Failed, Changed:
 		return &c.Failed
 	case Suppressed:
 		return &c.Suppressed
@@ -163,11 +164,11 @@ type Review struct {
 }
 
 // decide records a decision on a target of the review. revision is that of the decision
-// which the reviewer saw. It tells whether anything changed: the same choice again is no
-// change, unless it comes with another note.
+// which the reviewer saw. It tells whether anything changed: the same choice on the same content
+// is no change, unless it comes with another note.
 func (r *Review) decide(t *Target, d Decision, revision int) (changed bool, err error) {
 	now := t.Decision
-	if now.Choice == d.Choice && (d.Note == "" || d.Note == now.Note) {
+	if now.Choice == d.Choice && now.Hash == d.Hash && (d.Note == "" || d.Note == now.Note) {
 		return false, nil
 	}
 	if r.Status != InReview {
@@ -237,7 +238,8 @@ type Decision struct {
 	By   string
 	At   *time.Time
 	Note string
-	// Hash is the content that was decided on, in hexadecimal.
+	// Hash is that of the content that was decided on; empty for a decision of a release that did
+	// not render it itself: nothing is sent on such an approval.
 	Hash string
 	// Revision counts the decisions on the target: a form that knows an older one is stale.
 	Revision int
@@ -249,7 +251,7 @@ type Reviewer struct{ ID, Email, Name string }
 // Shown is a target as a reviewer's page showed it.
 type Shown struct {
 	Index int
-	// Hash is the content hash of the mail, in hexadecimal.
+	// Hash is that of the content.
 	Hash string
 	// Revision is that of the decision that was shown.
 	Revision int

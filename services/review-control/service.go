@@ -41,6 +41,8 @@ type Store interface {
 	Reviews(ctx context.Context, ids []ID) (map[ID]Review, error)
 	Targets(ctx context.Context, id ID, f TargetFilter) ([]Target, error)
 	Target(ctx context.Context, id ID, index int) (Target, error)
+	// TargetsAt returns the targets of the indexes, by index; E_NOT_FOUND when one is missing.
+	TargetsAt(ctx context.Context, id ID, indexes []int) ([]Target, error)
 	// History returns the decisions on a target, the newest first.
 	History(ctx context.Context, id ID, index int) ([]Decision, error)
 	// Update locks a review, hands it over with the targets of the indexes, and commits what

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"unicode"
 
-	"golang.org/x/net/html"
-	"golang.org/x/net/html/atom"
 	"golang.org/x/net/idna"
 	"golang.org/x/net/publicsuffix"
 )
@@ -22,8 +20,8 @@ type address struct {
 	box    string // the mailbox of a mailto
 }
 
-// resolve reads an address, relative to the base if it is.
-func resolve(href string, base address) address {
+// resolve reads an address; of one that names no host nothing is known.
+func resolve(href string) address {
 	href = strings.TrimFunc(href, func(r rune) bool { return r <= ' ' })
 	href = ignored.Replace(href)
 	scheme, rest := splitScheme(href)
@@ -35,18 +33,7 @@ func resolve(href string, base address) address {
 		_, domain, _ := cutLast(box, "@")
 		return address{scheme: scheme, box: strings.ToLower(box), host: canonical(domain)}
 	case "http", "https", "ftp", "ws", "wss":
-		if special := strings.TrimLeft(rest, `/\`); len(rest) > len(special) || base.scheme != scheme {
-			return authority(scheme, special)
-		}
-		return base // "https:path" stays where it is
-	case "":
-		if len(href) > 1 && strings.Contains(`/\`, href[:1]) && strings.Contains(`/\`, href[1:2]) {
-			return authority(base.scheme, strings.TrimLeft(href, `/\`))
-		}
-		return address{host: base.host}
-	}
-	if strings.HasPrefix(rest, "//") && scheme != "javascript" && scheme != "data" {
-		return authority(scheme, rest[2:])
+		return authority(scheme, strings.TrimLeft(rest, `/\`))
 	}
 	return address{scheme: scheme}
 }
@@ -141,7 +128,7 @@ func numericHost(host string) (string, bool) {
 	var ip uint64
 	for i, part := range parts {
 		base := 10
-		if hex, ok := cutAny(part, "0x", "0X"); ok {
+		if hex, ok := strings.CutPrefix(strings.ToLower(part), "0x"); ok {
 			part, base = hex, 16
 		} else if len(part) > 1 && part[0] == '0' {
 			base = 8
@@ -174,60 +161,14 @@ func (a address) show() string {
 	return a.host
 }
 
-// baseOf is the address of the body's <base>, or none.
-func baseOf(root *html.Node) address {
-	for n := range root.Descendants() {
-		if n.DataAtom == atom.Base && n.Type == html.ElementNode {
-			if href, ok := attr(n, "href"); ok {
-				return resolve(href, address{})
-			}
-		}
-	}
-	return address{}
-}
-
-// linksOf notes the addresses that an element leads to.
-func (r *reader) linksOf(n *html.Node) {
-	for _, a := range n.Attr {
-		switch a.Key {
-		case "href":
-			if !fetches(n) && n.DataAtom != atom.Base {
-				r.link(linkText(n), a.Val)
-			}
-		case "action", "formaction", "ping":
-			r.link(linkText(n), a.Val)
-		case "content":
-			if n.DataAtom == atom.Meta && strings.EqualFold(value(n, "http-equiv"), "refresh") {
-				_, target, _ := strings.Cut(a.Val, "=")
-				r.link("", strings.Trim(target, ` '"`))
-			}
-		}
-	}
-}
-
-// linkText is what a link shows.
-func linkText(n *html.Node) string {
-	if n.DataAtom == atom.Form {
-		return ""
-	}
-	const enough = 4096
-	text := textOf(n, enough)
-	for _, name := range []string{"value", "aria-label", "title"} {
-		if blank(text) {
-			text = value(n, name)
-		}
-	}
-	return text
-}
-
 // link notes a link, each once.
 func (r *reader) link(text, href string) {
 	href = strings.TrimSpace(href)
 	if href == "" {
 		return
 	}
-	to := resolve(href, r.base)
-	l := Link{Text: fold(withoutMarks(text)), Href: href, Host: to.show()}
+	to := resolve(href)
+	l := Link{Text: fold(text), Href: href, Host: to.show()}
 	l.Misleading = misleading(l.Text, href, to)
 	if !r.seen[l] {
 		r.seen[l] = true
@@ -235,21 +176,9 @@ func (r *reader) link(text, href string) {
 	}
 }
 
-func withoutMarks(text string) string {
-	return strings.Map(func(r rune) rune {
-		if invisible(r) {
-			return -1
-		}
-		return r
-	}, text)
-}
-
 // misleading tells that the text of a link, or what stands before an @ in its address, names a
 // host that it does not lead to. Hosts of one registered domain count as the same.
 func misleading(text, href string, to address) bool {
-	if to.host == "" && to.scheme == "" {
-		return false // within the mail itself, or nowhere
-	}
 	if to.scheme != "mailto" && namedHost(to.user) != "" && site(namedHost(to.user)) != site(to.host) {
 		return true
 	}

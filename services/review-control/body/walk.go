@@ -1,93 +1,95 @@
 package body
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"hub.internal/pkg/markup"
 )
 
 // reader gathers a view.
 type reader struct {
-	view   View
-	seen   map[Link]bool
-	hidden []*concealed
-	// running tells that no shown text came after the last hidden one.
+	view View
+	seen map[Link]bool
+	told []*remark
+	// running tells that no other text came after the last one that is told of.
 	running bool
-	marks   map[rune]*mark
 
-	sheet  sheet
-	base   address
 	inLink int
 	tables int
 }
 
-// concealed is a hidden text that may go on.
-type concealed struct {
+// remark is something to be told, of a text that may go on.
+type remark struct {
 	text   strings.Builder
 	reason string
 }
 
-// hide adds hidden text. What goes on where the last ended belongs to it.
-func (r *reader) hide(text, reason string) {
-	if last := len(r.hidden) - 1; r.running && last >= 0 && r.hidden[last].reason == reason {
-		r.hidden[last].text.WriteString(" " + text)
+// tell tells of a text. What goes on where the last ended belongs to it.
+func (r *reader) tell(text, reason string) {
+	if last := len(r.told) - 1; r.running && last >= 0 && r.told[last].reason == reason {
+		r.told[last].text.WriteString(" " + text)
 		return
 	}
-	c := &concealed{reason: reason}
+	c := &remark{reason: reason}
 	c.text.WriteString(text)
-	r.hidden, r.running = append(r.hidden, c), true
+	r.told, r.running = append(r.told, c), true
 }
 
-// note tells of something that may hide any text.
-func (r *reader) note(reason string) {
-	r.hidden = append(r.hidden, &concealed{reason: reason})
-	r.running = false
-}
-
-// report lists the hidden texts, each once.
+// report lists what is told, each once.
 func (r *reader) report() {
-	seen := map[Hidden]bool{}
-	for _, c := range r.hidden {
-		h := Hidden{fold(c.text.String()), c.reason}
-		if !seen[h] {
-			seen[h] = true
-			r.view.Hidden = append(r.view.Hidden, h)
+	seen := map[Told]bool{}
+	for _, c := range r.told {
+		t := Told{fold(c.text.String()), c.reason}
+		if !seen[t] {
+			seen[t] = true
+			r.view.Told = append(r.view.Told, t)
 		}
 	}
-	r.reportMarks()
 }
 
-// walk reads a node of look l and all below it.
+// look is how text in an element appears.
+type look struct{ color, back markup.Color }
+
+// leastContrast is the contrast below which text can hardly be told from what is behind it: #dddddd
+// on white is below, #cccccc is not.
+const leastContrast = 1.6
+
+// browsers' own colour of links.
+var linkColor = markup.Color{B: 0xee}
+
+// inside is the look of an element in one of look l.
+func (l look) inside(n *html.Node) look {
+	for _, background := range []string{value(n, "bgcolor"), property(n, "background-color")} {
+		if c, ok := markup.ParseColor(background); ok {
+			l.back = c
+		}
+	}
+	foreground := property(n, "color")
+	if elementOf(n) == atom.A && foreground == "" {
+		l.color = linkColor
+	}
+	for _, foreground := range []string{value(n, "color"), foreground} {
+		if c, ok := markup.ParseColor(foreground); ok {
+			l.color = c
+		}
+	}
+	return l
+}
+
+// walk reads a node in an element of look l, and all below it.
 func (r *reader) walk(n *html.Node, l look, p *prose) {
 	switch n.Type {
 	case html.TextNode:
 		r.words(n.Data, l, p)
-	case html.CommentNode:
-		r.comment(n.Data)
 	case html.DocumentNode:
 		r.inner(n, l, p)
 	case html.ElementNode:
-		switch n.DataAtom {
-		case atom.Script, atom.Style, atom.Title:
-			if n.Namespace == "" {
-				return
-			}
-		}
-		r.linksOf(n)
-		inside := r.inside(l, n)
-		if inside.gone == "" {
-			r.element(n, inside, p)
-			return
-		}
-		if l.gone == "" {
-			if text := withoutMarks(textOf(n, maxText)); !blank(text) {
-				r.hide(text, inside.gone)
-			}
-		}
-		r.inner(n, inside, p)
+		r.element(n, l.inside(n), p)
 	}
 }
 
@@ -99,26 +101,12 @@ func (r *reader) inner(n *html.Node, l look, p *prose) {
 
 // words reads a text node.
 func (r *reader) words(text string, l look, p *prose) {
-	text = r.findMarks(text)
-	if l.gone != "" {
-		return
-	}
-	if blank(text) {
-		p.words(text)
-		return
-	}
-	if why := l.why(); why != "" {
-		r.hide(text, why)
-		return
-	}
-	why := l.doubt
-	if why == "" {
-		why = l.faint()
-	}
-	if why != "" {
-		r.hide(text, why)
-	} else {
-		r.running = false
+	if !blank(text) {
+		if markup.Contrast(l.color, l.back) < leastContrast {
+			r.tell(text, fmt.Sprintf("text of color %s on %s", l.color, l.back))
+		} else {
+			r.running = false
+		}
 	}
 	p.words(text)
 	if r.inLink == 0 {
@@ -126,9 +114,9 @@ func (r *reader) words(text string, l look, p *prose) {
 	}
 }
 
-// element writes a shown element as plain text.
+// element writes an element as plain text.
 func (r *reader) element(n *html.Node, l look, p *prose) {
-	switch n.DataAtom {
+	switch elementOf(n) {
 	case atom.Br:
 		p.breakLine()
 	case atom.Hr:
@@ -136,20 +124,12 @@ func (r *reader) element(n *html.Node, l look, p *prose) {
 		p.word("----------")
 		p.block(2)
 	case atom.Img:
-		if alt := r.findMarks(value(n, "alt")); !blank(alt) {
-			p.words("[" + fold(alt) + "]")
-		}
+		r.picture(n, p)
 	case atom.A:
 		r.anchor(n, l, p)
-	case atom.Input:
-		for _, name := range []string{"value", "placeholder"} {
-			if text := r.findMarks(value(n, name)); !blank(text) && !strings.EqualFold(value(n, "type"), "hidden") {
-				r.hide(text, "in a field of a form, which the preview leaves out")
-			}
-		}
-	case atom.Ul, atom.Ol, atom.Menu, atom.Dir:
+	case atom.Ul, atom.Ol:
 		r.list(n, l, p)
-	case atom.Li: // outside of a list
+	case atom.Li:
 		r.item(n, l, p, "- ")
 	case atom.Blockquote:
 		p.block(2)
@@ -163,7 +143,7 @@ func (r *reader) element(n *html.Node, l look, p *prose) {
 		r.inner(n, l, p)
 		p.outdent()
 		p.block(1)
-	case atom.Pre, atom.Textarea, atom.Listing, atom.Xmp, atom.Plaintext:
+	case atom.Pre:
 		p.block(2)
 		p.pre++
 		r.inner(n, l, p)
@@ -172,11 +152,17 @@ func (r *reader) element(n *html.Node, l look, p *prose) {
 	case atom.Tr:
 		r.row(n, l, p)
 	default:
-		gap := gapOf(n.DataAtom)
+		gap, pre := gapOf(n.DataAtom), strings.HasPrefix(property(n, "white-space"), "pre")
 		if gap > 0 {
 			p.block(gap)
 		}
+		if pre {
+			p.pre++
+		}
 		r.inner(n, l, p)
+		if pre {
+			p.pre--
+		}
 		if gap > 0 {
 			p.block(gap)
 		}
@@ -187,15 +173,26 @@ func (r *reader) element(n *html.Node, l look, p *prose) {
 // own, 2 with an empty line around it.
 func gapOf(kind atom.Atom) int {
 	switch kind {
-	case atom.P, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Ul, atom.Ol, atom.Dl, atom.Table, atom.Blockquote,
-		atom.Pre, atom.Figure, atom.Fieldset, atom.Hr:
+	case atom.P, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Ul, atom.Ol, atom.Dl, atom.Table, atom.Blockquote, atom.Pre, atom.Hr:
 		return 2
-	case atom.Address, atom.Article, atom.Aside, atom.Body, atom.Caption, atom.Center, atom.Dd, atom.Details, atom.Dialog, atom.Div,
-		atom.Dt, atom.Figcaption, atom.Footer, atom.Form, atom.Header, atom.Html, atom.Legend, atom.Li, atom.Main, atom.Nav,
-		atom.Optgroup, atom.Option, atom.Section, atom.Summary, atom.Tbody, atom.Td, atom.Tfoot, atom.Th, atom.Thead, atom.Tr, atom.Br:
+	case atom.Body, atom.Center, atom.Dd, atom.Div, atom.Dt, atom.Html, atom.Li, atom.Tbody, atom.Td, atom.Th, atom.Tr, atom.Br:
 		return 1
 	}
 	return 0
+}
+
+// picture writes what a picture says where none is shown, and tells of one that is elsewhere.
+func (r *reader) picture(n *html.Node, p *prose) {
+	alt := fold(value(n, "alt"))
+	if alt != "" {
+		p.words("[" + alt + "]")
+	}
+	if to := resolve(value(n, "src")); to.host != "" {
+		r.view.Remote++
+		r.running = false
+		r.tell(alt, "a picture from "+to.show()+" that is not loaded here")
+		r.running = false
+	}
 }
 
 // anchor writes a link as "text (href)".
@@ -204,27 +201,38 @@ func (r *reader) anchor(n *html.Node, l look, p *prose) {
 	before := p.out.Len()
 	r.inner(n, l, p)
 	r.inLink--
-	href := strings.TrimSpace(value(n, "href"))
-	if href == "" {
-		return
-	}
-	to := resolve(href, r.base)
-	switch to.scheme {
-	case "http", "https", "mailto", "tel", "ftp":
-	default:
-		return
-	}
+	href := value(n, "href")
 	shown := strings.TrimSpace(p.out.String()[before:])
-	if sameAddress(shown, href) || l.why() != "" {
+	r.link(linkText(n), href)
+	if sameAddress(shown, href) {
 		return
 	}
-	href = strings.ReplaceAll(ignored.Replace(href), " ", "%20")
 	if shown == "" {
 		p.words(href)
 		return
 	}
 	p.space = true
 	p.words("(" + href + ")")
+}
+
+// linkText is what a link shows.
+func linkText(n *html.Node) string {
+	const enough = 4096
+	var b strings.Builder
+	for d := range n.Descendants() {
+		if b.Len() > enough {
+			break
+		}
+		switch {
+		case d.Type == html.TextNode:
+			b.WriteString(d.Data)
+		case gapOf(elementOf(d)) > 0:
+			b.WriteByte(' ')
+		case elementOf(d) == atom.Img:
+			b.WriteString(value(d, "alt"))
+		}
+	}
+	return b.String()
 }
 
 // sameAddress tells that the text of a link is its address, but for what people leave out.
@@ -250,7 +258,7 @@ func (r *reader) list(n *html.Node, l look, p *prose) {
 		number = 1
 	}
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
-		if c.DataAtom != atom.Li || c.Type != html.ElementNode {
+		if elementOf(c) != atom.Li {
 			r.walk(c, l, p)
 			continue
 		}
@@ -259,13 +267,7 @@ func (r *reader) list(n *html.Node, l look, p *prose) {
 			mark = strconv.Itoa(number) + ". "
 			number++
 		}
-		r.linksOf(c)
-		inside := r.inside(l, c)
-		if inside.gone != "" {
-			r.walk(c, l, p)
-			continue
-		}
-		r.item(c, inside, p, mark)
+		r.item(c, l.inside(c), p, mark)
 	}
 	p.block(gap)
 }
@@ -313,88 +315,4 @@ func (r *reader) row(n *html.Node, l look, p *prose) {
 		p.lines(text)
 		p.block(2)
 	}
-}
-
-// comment reads a comment: nobody sees it, but Outlook shows conditional ones.
-func (r *reader) comment(text string) {
-	condition, inner := "", text
-	if strings.HasPrefix(text, "[if") {
-		var ok bool
-		if condition, inner, ok = strings.Cut(text, "]>"); !ok {
-			return // the begin of text that the others see
-		}
-		condition += "]"
-	}
-	inner = strings.TrimSuffix(strings.TrimSpace(inner), "<![endif]")
-	if strings.IndexFunc(inner, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) < 0 || inner == "[endif]" {
-		return
-	}
-	if condition == "" {
-		r.hide(r.findMarks(inner), "HTML comment")
-		return
-	}
-	root, _ := parse(inner)
-	for n := range root.Descendants() {
-		if n.Type == html.ElementNode {
-			r.linksOf(n)
-			r.view.Remote += remoteOf(n)
-		}
-	}
-	if shown := r.findMarks(textOf(root, maxText)); !blank(shown) {
-		r.hide(shown, "shown by Outlook alone (conditional comment "+condition+")")
-	}
-}
-
-// maxText is more than any body has.
-const maxText = 1 << 30
-
-// textOf is the text below a node, without scripts and styles, as long as it is below limit.
-func textOf(n *html.Node, limit int) string {
-	var b strings.Builder
-	var add func(n *html.Node)
-	add = func(n *html.Node) {
-		if b.Len() > limit {
-			return
-		}
-		switch n.Type {
-		case html.TextNode:
-			b.WriteString(n.Data)
-			return
-		case html.ElementNode:
-			if n.DataAtom == atom.Script || n.DataAtom == atom.Style || n.Data == "xml" {
-				return
-			}
-			if n.DataAtom == atom.Img || n.DataAtom == atom.Area {
-				b.WriteString(value(n, "alt"))
-			}
-		}
-		apart := gapOf(n.DataAtom) > 0
-		if apart {
-			b.WriteByte(' ')
-		}
-		for c := n.FirstChild; c != nil; c = c.NextSibling {
-			add(c)
-		}
-		if apart {
-			b.WriteByte(' ')
-		}
-	}
-	add(n)
-	return b.String()
-}
-
-// textIn is the text of an element's own text nodes.
-func textIn(n *html.Node) string {
-	var b strings.Builder
-	for c := n.FirstChild; c != nil; c = c.NextSibling {
-		if c.Type == html.TextNode {
-			b.WriteString(c.Data)
-		}
-	}
-	return b.String()
-}
-
-// blank tells that there is nothing to see in a text.
-func blank(text string) bool {
-	return strings.IndexFunc(text, func(r rune) bool { return !unicode.IsSpace(r) && !invisible(r) }) < 0
 }

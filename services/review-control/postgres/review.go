@@ -25,10 +25,11 @@ const (
 	oneReview   = `SELECT ` + reviewColumns + ` FROM review_control.reviews WHERE draft_id = $1 AND status <> 'draft'`
 	manyReviews = `SELECT ` + reviewColumns + ` FROM review_control.reviews WHERE draft_id = ANY ($1) AND status <> 'draft'`
 
-	targetColumns = `position, external_id, to_email, to_name, mailings, choice, revision, decided_by, decided_at, note, content_hash,
+	targetColumns = `position, external_id, to_email, to_name, mailings, choice, revision, decided_by, decided_at, note, rendering_hash,
 	progress, attempts, delays, since, progress_at, problem, message_id, unsubscribe_token`
 	oneTarget   = `SELECT ` + targetColumns + ` FROM review_control.targets WHERE draft_id = $1 AND position = $2`
-	lockTargets = `SELECT ` + targetColumns + ` FROM review_control.targets WHERE draft_id = $1 AND position = ANY ($2) ORDER BY position FOR NO KEY UPDATE`
+	manyTargets = `SELECT ` + targetColumns + ` FROM review_control.targets WHERE draft_id = $1 AND position = ANY ($2) ORDER BY position`
+	lockTargets = manyTargets + ` FOR NO KEY UPDATE`
 )
 
 func reviewRow(row pgx.CollectableRow) (r reviewcontrol.Review, err error) {
@@ -131,13 +132,30 @@ func (s *Store) Target(ctx context.Context, id reviewcontrol.ID, index int) (rev
 	return t, explain(err)
 }
 
+// TargetsAt returns the targets of the indexes.
+func (s *Store) TargetsAt(ctx context.Context, id reviewcontrol.ID, indexes []int) ([]reviewcontrol.Target, error) {
+	targets, err := collect(ctx, s.pool, targetRow, manyTargets, int64(id), numbers(indexes))
+	if err == nil && len(targets) != len(indexes) {
+		err = missingOf(id, indexes, targets)
+	}
+	return targets, err
+}
+
+func numbers(indexes []int) []int64 {
+	list := make([]int64, len(indexes))
+	for i, index := range indexes {
+		list[i] = int64(index)
+	}
+	return list
+}
+
 // History returns the decisions on a target, the newest first.
 func (s *Store) History(ctx context.Context, id reviewcontrol.ID, index int) ([]reviewcontrol.Decision, error) {
 	return collect(ctx, s.pool, func(row pgx.CollectableRow) (d reviewcontrol.Decision, err error) {
 		err = row.Scan(&d.Choice, &d.By, &d.At, &d.Note, &d.Hash, &d.Revision)
 		utc(d.At)
 		return d, err
-	}, `SELECT choice, by, at, note, content_hash, revision FROM review_control.decisions WHERE draft_id = $1 AND position = $2 ORDER BY revision DESC`, int64(id), int64(index))
+	}, `SELECT choice, by, at, note, rendering_hash, revision FROM review_control.decisions WHERE draft_id = $1 AND position = $2 ORDER BY revision DESC`, int64(id), int64(index))
 }
 
 // Intend keeps that a draft is about to be queued.
@@ -291,11 +309,7 @@ func (s *Store) Update(ctx context.Context, id reviewcontrol.ID, indexes []int, 
 		}}
 		var targets []reviewcontrol.Target
 		if len(indexes) > 0 {
-			wanted := make([]int64, len(indexes))
-			for i, index := range indexes {
-				wanted[i] = int64(index)
-			}
-			if targets, err = collect(ctx, tx, targetRow, lockTargets, int64(id), wanted); err != nil {
+			if targets, err = collect(ctx, tx, targetRow, lockTargets, int64(id), numbers(indexes)); err != nil {
 				return err
 			}
 			if len(targets) != len(indexes) {
@@ -341,9 +355,12 @@ func (s *Store) store(ctx context.Context, tx pgx.Tx, before reviewcontrol.Revie
 	}
 	for i, t := range u.Targets {
 		if d := t.Decision; d.Revision != targets[i].Decision.Revision {
-			b.Queue(`UPDATE review_control.targets SET choice = $3, revision = $4, decided_by = $5, decided_at = $6, note = $7, content_hash = $8 WHERE draft_id = $1 AND position = $2`,
+			// Without a content_hash an earlier release that runs beside this one sends nothing on it.
+			b.Queue(`UPDATE review_control.targets SET choice = $3, revision = $4, decided_by = $5, decided_at = $6, note = $7, content_hash = '', rendering_hash = $8
+				WHERE draft_id = $1 AND position = $2`,
 				id, t.Index, string(d.Choice), d.Revision, d.By, d.At, d.Note, d.Hash)
-			b.Queue(`INSERT INTO review_control.decisions (draft_id, position, revision, choice, by, at, note, content_hash) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+			b.Queue(`INSERT INTO review_control.decisions (draft_id, position, revision, choice, by, at, note, content_hash, rendering_hash)
+				VALUES ($1, $2, $3, $4, $5, $6, $7, '', $8)`,
 				id, t.Index, d.Revision, string(d.Choice), d.By, d.At, d.Note, d.Hash)
 		}
 		if p := t.Delivery; p != targets[i].Delivery {

@@ -28,8 +28,8 @@ import (
 func message() reviewcontrol.Message {
 	return reviewcontrol.Message{
 		ID: "0123456789abcdef@hub.example", Date: time.Date(2026, 1, 15, 9, 0, 0, 0, time.UTC),
-		From: reviewcontrol.Address{Name: "Kim", Email: "kim@company.example"}, To: reviewcontrol.Address{Name: "Lee", Email: "lee@partner.example"},
-		Sender: reviewcontrol.Address{Name: "Hub", Email: "hub@hub.example"}, Subject: "Hello", Text: "Hello Lee\n.\nBye\n",
+		Content: reviewcontrol.Content{From: reviewcontrol.Address{Name: "Kim", Email: "kim@company.example"}, To: reviewcontrol.Address{Name: "Lee", Email: "lee@partner.example"},
+			Sender: reviewcontrol.Address{Name: "Hub", Email: "hub@hub.example"}, Subject: "Hello", Text: "Hello Lee\n.\nBye\n"},
 		Unsubscribe: "https://hub.example/unsubscribe/abc",
 	}
 }

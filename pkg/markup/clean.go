@@ -1,0 +1,257 @@
+package markup
+
+import (
+	"strings"
+
+	"golang.org/x/net/html"
+)
+
+// cleaner writes what of a tree stays. Tags are closed, and text is escaped: what it writes is
+// read the same way by every program.
+type cleaner struct {
+	*ledger
+	p   *Policy
+	out strings.Builder
+}
+
+// place is what stands around a node.
+type place struct {
+	// size is that of the font, in CSS pixels.
+	size float64
+	mono bool
+	// parent is the element that stays around, link tells of one further out.
+	parent string
+	link   bool
+}
+
+func (c *cleaner) inside(n *html.Node, at place) {
+	for child := n.FirstChild; child != nil; child = child.NextSibling {
+		switch child.Type {
+		case html.TextNode:
+			c.out.WriteString(escapeText(visible(child.Data, c.ledger)))
+		case html.ElementNode:
+			c.element(child, at)
+		case html.CommentNode:
+			c.comment(child.Data)
+		}
+	}
+}
+
+// comment tells of one in which something can be read: Outlook shows conditional ones.
+func (c *cleaner) comment(text string) {
+	condition, inner, _ := strings.Cut(text, "]>")
+	if !strings.HasPrefix(condition, "[if") {
+		inner = text
+	}
+	inner = strings.TrimSuffix(strings.TrimSpace(inner), "<![endif]")
+	if inner != "" && inner != "[endif]" && strings.Trim(inner, "<>!-[]/ \n\t") != "" {
+		c.note("comment", "<!--"+text+"-->")
+	}
+}
+
+func (c *cleaner) element(n *html.Node, at place) {
+	name := n.Data
+	switch {
+	case n.Namespace != "" || dropped[name]:
+		if !quiet[name] && !plainMeta(n) {
+			c.note("<"+name+">", source(n))
+		}
+		return
+	case name == "img":
+		c.picture(n, at)
+		return
+	case !c.p.elements[name]:
+		other, known := become[name]
+		if !quiet[name] {
+			c.note("<"+name+">", source(n))
+		}
+		if !known || !c.p.elements[other] {
+			if quiet[name] {
+				c.attributesOf(n)
+			}
+			c.inside(n, at)
+			return
+		}
+		name = other
+	case name == "a" && at.link:
+		c.note("link", "inside of another: "+source(n))
+		c.inside(n, at)
+		return
+	}
+	if name == "li" && at.parent != "ul" && at.parent != "ol" {
+		name = "div"
+	}
+	e := elements[name]
+	inner := place{size: at.size * scaleOf(e, at), mono: at.mono || e.scale == mono, parent: name, link: at.link || name == "a"}
+	if inner.size < leastFont && inner.size < at.size { // <small> in <small>, or in what is small already
+		if e.kind == inline {
+			c.note("<"+n.Data+">", "too small to be read: "+source(n))
+			c.inside(n, at)
+			return
+		}
+		name, inner.size, inner.parent = "div", at.size, "div"
+		e = elements[name]
+	}
+	attributes, size := c.attributes(n, name, e, inner.size, at.size)
+	inner.size = size
+	root := n.Data == "html" || n.Data == "body"
+	if root && attributes == "" || name == "a" && !strings.Contains(attributes, ` href="`) {
+		c.inside(n, at)
+		return
+	}
+	c.out.WriteString("<" + name + attributes + ">")
+	if e.kind == void {
+		return
+	}
+	if first := n.FirstChild; name == "pre" && first != nil && first.Type == html.TextNode && strings.HasPrefix(first.Data, "\n") {
+		c.out.WriteByte('\n') // browsers drop the first line break
+	}
+	c.inside(n, inner)
+	c.out.WriteString("</" + name + ">")
+}
+
+// leastFont is the size in CSS pixels below which text is too small to be read.
+const leastFont = 8
+
+func scaleOf(e element, at place) float64 {
+	switch {
+	case e.scale == 0, e.scale == mono && at.mono:
+		return 1
+	}
+	return e.scale
+}
+
+// plainMeta tells of a <meta> that says what every page does: its encoding, its width.
+func plainMeta(n *html.Node) bool {
+	equivalent, has := attr(n, "http-equiv")
+	return n.Data == "meta" && n.Namespace == "" && (!has || strings.EqualFold(equivalent, "content-type") || strings.EqualFold(equivalent, "x-ua-compatible"))
+}
+
+// source is the begin of an element as it may have been written.
+func source(n *html.Node) string {
+	const enough = 200
+	var b strings.Builder
+	b.WriteString("<" + n.Data)
+	for _, a := range n.Attr {
+		if b.Len() > enough {
+			break
+		}
+		b.WriteString(" " + a.Key)
+		if a.Val != "" {
+			b.WriteString(`="` + a.Val[:min(len(a.Val), enough)] + `"`)
+		}
+	}
+	b.WriteString(">")
+	for d := range n.Descendants() {
+		if b.Len() > enough {
+			break
+		}
+		if d.Type == html.TextNode {
+			b.WriteString(d.Data[:min(len(d.Data), enough)])
+		}
+	}
+	return b.String()
+}
+
+// attributes are those that stay of an element that stays as name, each with a space in front,
+// and the size of the font in it.
+func (c *cleaner) attributes(n *html.Node, name string, e element, size, around float64) (string, float64) {
+	var b strings.Builder
+	write := func(key, value string) { b.WriteString(" " + key + `="` + escapeValue(value) + `"`) }
+	styled := style{cleaner: c, element: e, name: name, size: size, around: around}
+	for _, a := range n.Attr {
+		if a.Namespace != "" {
+			c.noteAttribute(a)
+			continue
+		}
+		value := strings.TrimSpace(a.Val)
+		if form, known := e.attributes[a.Key]; known {
+			if clean, ok := form(value); ok {
+				write(a.Key, strings.ToLower(clean))
+				styled.attribute(a.Key, clean)
+			} else {
+				c.noteAttribute(a)
+			}
+			continue
+		}
+		switch a.Key {
+		case "href":
+			if name != "a" {
+				c.noteAttribute(a)
+			} else if to, ok := address(value); ok {
+				write("href", to)
+			} else {
+				c.note("link", source(n))
+			}
+		case "dir":
+			if low := strings.ToLower(value); low == "ltr" || low == "rtl" {
+				write("dir", low)
+			}
+		case "lang":
+			if languageTag.MatchString(value) {
+				write("lang", value)
+			}
+		case "style":
+			styled.read(value)
+		case "text":
+			if n.Data == "body" {
+				styled.read("color:" + value)
+			} else {
+				c.noteAttribute(a)
+			}
+		case "bgcolor":
+			if color, ok := colorForm(value); ok && e.kind == block {
+				styled.read("background-color:" + color)
+			} else {
+				c.noteAttribute(a)
+			}
+		default:
+			c.noteAttribute(a)
+		}
+	}
+	if declarations := styled.write(); declarations != "" {
+		write("style", declarations)
+	}
+	return b.String(), styled.size
+}
+
+// attributesOf tells what an element loses that does not stay itself.
+func (c *cleaner) attributesOf(n *html.Node) {
+	for _, a := range n.Attr {
+		c.noteAttribute(a)
+	}
+}
+
+// noteAttribute tells of an attribute that is taken out, unless it did nothing.
+func (c *cleaner) noteAttribute(a html.Attribute) {
+	switch {
+	case a.Namespace == "" && idle[a.Key], a.Key == "aria-hidden":
+	case strings.HasPrefix(a.Key, "data-"), strings.HasPrefix(a.Key, "xml"), strings.HasPrefix(a.Key, "item"):
+	default:
+		c.note("attribute "+a.Key, a.Key+`="`+a.Val+`"`)
+	}
+}
+
+// picture writes a picture that stays. Of another its words do, as programs show them that
+// show no pictures.
+func (c *cleaner) picture(n *html.Node, at place) {
+	src, _ := attr(n, "src")
+	alt, _ := attr(n, "alt")
+	alt = strings.Join(strings.Fields(visible(alt, c.ledger)), " ")
+	clean, ok := c.p.source(src)
+	if !ok || !c.p.elements["img"] {
+		if strings.TrimSpace(src) != "" {
+			c.note("picture", source(n))
+		}
+		c.out.WriteString(escapeText(alt))
+		return
+	}
+	rest := &html.Node{Type: n.Type, Data: n.Data}
+	for _, a := range n.Attr {
+		if a.Namespace != "" || a.Key != "src" && a.Key != "alt" {
+			rest.Attr = append(rest.Attr, a)
+		}
+	}
+	attributes, _ := c.attributes(rest, "img", elements["img"], at.size, at.size)
+	c.out.WriteString(`<img src="` + escapeValue(clean) + `" alt="` + escapeValue(alt) + `"` + attributes + `>`)
+}

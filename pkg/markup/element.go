@@ -1,0 +1,133 @@
+package markup
+
+import (
+	"regexp"
+	"strconv"
+)
+
+// kind is how an element is laid out: it says what styles mean for it.
+type kind int
+
+const (
+	inline kind = iota
+	block
+	list
+	item
+	table
+	section
+	row
+	cell
+	picture
+	void
+)
+
+// element is what the package knows of one that can stay.
+type element struct {
+	kind kind
+	// scale is the size of its font by that around it; 0 is 1.
+	scale float64
+	// attributes are those that it can have beside dir, lang and style, each with its form.
+	attributes map[string]form
+}
+
+// form judges the value of an attribute and returns the one that stays.
+type form func(value string) (string, bool)
+
+// elements are all that can stay. None of them hides what is in it, puts text of its own into
+// the page but the marks of lists, leaves its place, or is unknown to mail programs.
+var elements = map[string]element{
+	"a": {}, "b": {}, "cite": {}, "del": {}, "em": {}, "i": {}, "ins": {}, "s": {}, "span": {}, "strike": {}, "strong": {}, "u": {}, "var": {},
+	"code": {scale: mono}, "kbd": {scale: mono}, "samp": {scale: mono}, "tt": {scale: mono},
+	"small": {scale: smaller}, "sub": {scale: smaller}, "sup": {scale: smaller},
+	"font": {attributes: map[string]form{"color": colorForm, "face": familyForm, "size": matching(`^[+-]?[1-7]$`)}},
+
+	"br": {kind: void}, "hr": {kind: void}, "wbr": {kind: void},
+	"img": {kind: picture, attributes: map[string]form{"width": measure(1200), "height": measure(1200)}},
+
+	"div": {kind: block, attributes: aligned}, "p": {kind: block, attributes: aligned}, "center": {kind: block}, "blockquote": {kind: block}, "pre": {kind: block, scale: mono},
+	"h1": {kind: block, scale: 2, attributes: aligned}, "h2": {kind: block, scale: 1.5, attributes: aligned}, "h3": {kind: block, scale: 1.17, attributes: aligned},
+	"h4": {kind: block, attributes: aligned}, "h5": {kind: block, scale: .83, attributes: aligned}, "h6": {kind: block, scale: .67, attributes: aligned},
+	"dl": {kind: block}, "dt": {kind: block}, "dd": {kind: block},
+	"ul": {kind: list}, "ol": {kind: list, attributes: map[string]form{"start": matching(`^[0-9]{1,4}$`)}}, "li": {kind: item},
+
+	"table": {kind: table, attributes: map[string]form{"align": matching(`^center$`), "bgcolor": colorForm, "width": measure(1200),
+		"border": matching(`^[0-9]$`), "cellpadding": matching(`^[0-9]{1,2}$`), "cellspacing": matching(`^[0-9]{1,2}$`)}},
+	"tbody": {kind: section},
+	"tr":    {kind: row, attributes: map[string]form{"align": sideways, "valign": upright, "bgcolor": colorForm}},
+	"td":    {kind: cell, attributes: cellAttributes}, "th": {kind: cell, attributes: cellAttributes},
+}
+
+const (
+	// mono is what browsers make of a size when the font becomes one of a typewriter.
+	mono    = 13.0 / 16
+	smaller = 1 / 1.2
+)
+
+var (
+	// sideways is no align for pictures and tables: there it lets text flow around them.
+	sideways = matching(`^(?i:left|right|center|justify)$`)
+	upright  = matching(`^(?i:top|middle|bottom|baseline)$`)
+	aligned  = map[string]form{"align": sideways}
+
+	cellAttributes = map[string]form{"align": sideways, "valign": upright, "bgcolor": colorForm, "width": measure(1200), "height": measure(400), "colspan": matching(`^(?:[2-9]|1[0-9]|20)$`)}
+)
+
+// become are elements that programs know too differently, or that hide or move what is in them, by
+// the one that they stay as.
+var become = map[string]string{
+	"address": "div", "article": "div", "aside": "div", "details": "div", "dialog": "div", "dir": "ul", "fieldset": "div", "figcaption": "div", "figure": "div", "footer": "div",
+	"form": "div", "header": "div", "hgroup": "div", "legend": "div", "listing": "pre", "main": "div", "menu": "ul", "nav": "div", "optgroup": "div", "option": "div",
+	"plaintext": "pre", "search": "div", "section": "div", "summary": "div", "tfoot": "tbody", "thead": "tbody", "xmp": "pre",
+	"html": "div", "body": "div",
+}
+
+// dropped are the elements that go with all that is in them: it is no text, or one that nobody
+// reads. Of every other element that does not stay its content does.
+var dropped = set("applet", "audio", "base", "canvas", "datalist", "embed", "frame", "frameset", "iframe", "link", "math", "meta", "noembed", "noframes", "object", "param",
+	"script", "source", "style", "svg", "template", "title", "track", "video")
+
+// quiet are the elements of which nothing is lost that a reader of the text could miss.
+var quiet = set("abbr", "acronym", "address", "article", "aside", "bdi", "data", "dfn", "figcaption", "figure", "footer", "header", "head", "hgroup", "html", "body", "label",
+	"listing", "main", "menu", "dir", "nav", "nobr", "search", "section", "tbody", "thead", "time", "title", "wbr")
+
+// idle are attributes that do nothing once styles and scripts are gone.
+var idle = set("alt", "class", "id", "name", "rel", "role", "summary", "tabindex", "target", "lang", "dir", "style", "src", "href")
+
+func set(names ...string) map[string]bool {
+	s := make(map[string]bool, len(names))
+	for _, name := range names {
+		s[name] = true
+	}
+	return s
+}
+
+// matching is the form of values that fit a pattern.
+func matching(pattern string) form {
+	fits := regexp.MustCompile(pattern)
+	return func(value string) (string, bool) { return value, fits.MatchString(value) }
+}
+
+var measurePattern = regexp.MustCompile(`^([0-9]{1,5})(?:\.[0-9]+)?(px|%)?$`)
+
+// measure is the form of a width or height: so many pixels at most, or per cent up to 100.
+func measure(most int) form {
+	return func(value string) (string, bool) {
+		m := measurePattern.FindStringSubmatch(value)
+		if m == nil {
+			return "", false
+		}
+		n, _ := strconv.Atoi(m[1]) // at most five digits
+		if m[2] == "%" {
+			return m[1] + "%", n >= 1 && n <= 100
+		}
+		return m[1], n <= most
+	}
+}
+
+func colorForm(value string) (string, bool) {
+	c, ok := ParseColor(value)
+	if !ok && len(value) == 6 {
+		c, ok = ParseColor("#" + value)
+	}
+	return c.String(), ok
+}

@@ -1,0 +1,85 @@
+package markup
+
+import (
+	"net/netip"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/idna"
+)
+
+var (
+	languageTag = regexp.MustCompile(`^[A-Za-z0-9-]{1,35}$`)
+	mailAddress = regexp.MustCompile(`^(?i:mailto):([^\s"'<>\\?%,@]+@[^\s"'<>\\?%,@]+)(\?[^\s"'<>\\]*)?$`)
+	telephone   = regexp.MustCompile(`^(?i:tel):\+?[0-9][0-9().-]{1,40}$`)
+	hostLabel   = regexp.MustCompile(`^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$`)
+)
+
+// maxAddress bounds an address in bytes: programs cut longer ones at different places.
+const maxAddress = 4096
+
+// address judges where a link leads: to a host of the web, a mailbox or a telephone, in a form
+// that is read only one way. The host comes back in ASCII and lower case.
+func address(href string) (string, bool) {
+	switch {
+	case mailAddress.MatchString(href):
+		return "mailto:" + href[len("mailto:"):], !strings.ContainsFunc(href, strange)
+	case telephone.MatchString(href):
+		return "tel:" + href[len("tel:"):], true
+	}
+	return webAddress(href)
+}
+
+// webAddress judges an address of http or https. Whatever programs repair, each in its way, is
+// refused: missing or turned slashes, white space, a name before the host, escapes in the host
+// and numbers for it.
+func webAddress(href string) (string, bool) {
+	scheme, rest, ok := strings.Cut(href, "://")
+	scheme = strings.ToLower(scheme)
+	if !ok || scheme != "http" && scheme != "https" || len(href) > maxAddress || strings.ContainsFunc(href, strange) {
+		return "", false
+	}
+	host, path := rest, ""
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		host, path = rest[:end], rest[end:]
+	}
+	host, port, hasPort := strings.Cut(host, ":")
+	if host, ok = canonicalHost(host); !ok {
+		return "", false
+	}
+	if hasPort {
+		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 || strconv.Itoa(n) != port {
+			return "", false
+		}
+		host += ":" + port
+	}
+	return scheme + "://" + host + strings.ReplaceAll(path, " ", "%20"), true
+}
+
+// strange tells characters that have no place in an address.
+func strange(r rune) bool {
+	return r < ' ' || r >= 0x7f && r <= 0xa0 || strings.ContainsRune("\"'<>\\^`{|}\ufffd", r) || mark(r) != 0
+}
+
+// canonicalHost is the name of a host in ASCII, or an IPv4 address with its four numbers.
+func canonicalHost(host string) (string, bool) {
+	ascii, err := lookup.ToASCII(host)
+	if err != nil || len(ascii) > 253 {
+		return "", false
+	}
+	labels := strings.Split(strings.TrimSuffix(ascii, "."), ".")
+	for _, label := range labels {
+		if !hostLabel.MatchString(label) {
+			return "", false
+		}
+	}
+	last := labels[len(labels)-1]
+	if last[0] >= '0' && last[0] <= '9' {
+		ip, err := netip.ParseAddr(ascii)
+		return ascii, err == nil && ip.Is4()
+	}
+	return strings.Join(labels, "."), true
+}
+
+var lookup = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false))

@@ -1,0 +1,216 @@
+// Package markup decides what of a text from elsewhere stays: of HTML the elements, attributes,
+// CSS properties and values that a policy allows, of any text the characters that can be seen.
+// What stays can neither hide nor move text, nor read differently in another program: whoever
+// has seen it has seen all of it. What was taken out is listed. It refuses to guess what
+// markup might do: what it does not know goes.
+//
+// Sources: HTML (WHATWG) 13.2 for the tree, CSS Syntax 3 for declarations, RFC 3986 and UTS 46
+// for addresses, UAX 9 and UTS 51 for characters.
+package markup
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/html"
+)
+
+// Removed is one kind of thing that was taken out of a text.
+type Removed struct {
+	// What names it: "<style>", "attribute onclick", "style display", "link", "picture".
+	What string `json:"what" jsonschema:"What was taken out: an element, an attribute, a CSS property, a link, a picture, a kind of character"`
+	// Count is how often.
+	Count int `json:"count" jsonschema:"How often"`
+	// Example is the first one, in one line of at most 120 characters.
+	Example string `json:"example" jsonschema:"The first one"`
+}
+
+// Options are what a Policy is made of.
+type Options struct {
+	// Elements are those that stay; of any other only the content does, and nothing at all of
+	// those whose content nobody reads (scripts, styles, frames). They are among Elements().
+	Elements []string
+	// Styles are the CSS properties that stay in a style attribute, among Styles(). Their values
+	// are bounded, whatever the policy.
+	Styles []string
+	// RemotePictures lets pictures of http and https stay, beside those that the text carries
+	// itself (PNG, JPEG and GIF that stand still). Nobody sees them before they are fetched.
+	RemotePictures bool
+	// FontSize is that of the page around, in CSS pixels; 0 is 16.
+	FontSize float64
+}
+
+// Policy says what stays. It may be used by many at once.
+type Policy struct {
+	elements, styles map[string]bool
+	remote           bool
+	size             float64
+}
+
+// New returns a policy. It panics at a name that the package does not know: that is a
+// programming error.
+func New(o Options) *Policy {
+	p := &Policy{elements: map[string]bool{}, styles: map[string]bool{}, remote: o.RemotePictures, size: o.FontSize}
+	if p.size == 0 {
+		p.size = 16
+	}
+	for _, name := range o.Elements {
+		if _, known := elements[name]; !known {
+			panic("markup: no element " + name + " can stay")
+		}
+		p.elements[name] = true
+	}
+	for _, name := range o.Styles {
+		if _, known := styles[name]; !known {
+			panic("markup: no property " + name + " can stay")
+		}
+		p.styles[name] = true
+	}
+	return p
+}
+
+// MailFontSize is the size, in CSS pixels, of text around what Mail lets stay.
+const MailFontSize = 15
+
+// Mail is what stays in a mail's body: everything that can.
+func Mail() *Policy {
+	return New(Options{Elements: Elements(), Styles: Styles(), RemotePictures: true, FontSize: MailFontSize})
+}
+
+// rounds bounds how often a text is cleaned until nothing changes. Two do for all but markup
+// that browsers' rules for tables and links turn inside out.
+const rounds = 8
+
+// Clean returns what stays of an HTML text, as a fragment for the body of a page in standards
+// mode, and what was taken out, in the order of appearance. It takes any text. The fragment is
+// its own: cleaned again it stays as it is, with nothing taken out, so that what was judged is the
+// tree that a browser makes of these very bytes. Lines end with \n.
+//
+// Markup that is nested or repeated beyond what mail programs lay out alike is taken out whole,
+// and the text stays. The time is linear in the length.
+func (p *Policy) Clean(text string) (string, []Removed) {
+	l := &ledger{}
+	text = newlines.Replace(strings.ToValidUTF8(text, "\uFFFD"))
+	for range rounds {
+		root, ok := treeOf(text)
+		if !ok {
+			break
+		}
+		c := &cleaner{p: p, ledger: l}
+		c.inside(root, place{size: p.size})
+		clean := strings.Trim(c.out.String(), space)
+		if clean == text {
+			return clean, l.list
+		}
+		text = clean
+	}
+	l.note("markup", "too much of it, or too deep, to look alike everywhere; the text stays")
+	return p.plain(text, l), l.list
+}
+
+const space = " \t\n\f\r"
+
+var newlines = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+
+// plain is the text of HTML whose tree is not made: without any markup of its own.
+func (p *Policy) plain(text string, l *ledger) string {
+	var b strings.Builder
+	skip := ""
+	tokens := html.NewTokenizer(strings.NewReader(text))
+	for {
+		kind := tokens.Next()
+		if kind == html.ErrorToken {
+			break
+		}
+		switch token := tokens.Token(); {
+		case kind == html.StartTagToken && dropped[token.Data] && skip == "":
+			skip = token.Data
+		case kind == html.EndTagToken && token.Data == skip:
+			skip = ""
+		case kind == html.TextToken && skip == "":
+			b.WriteString(visible(token.Data, l))
+		case kind != html.TextToken && skip == "" && b.Len() > 0:
+			b.WriteByte(' ')
+		}
+	}
+	clean := strings.Trim(escapeText(b.String()), space)
+	if clean == "" || !p.elements["p"] || !p.styles["white-space"] {
+		return strings.Join(strings.Fields(clean), " ")
+	}
+	return `<p style="white-space:pre-wrap">` + clean + `</p>`
+}
+
+// Text returns what stays of plain text: no characters without a shape where they do nothing for
+// those beside them, none that turn the direction of others, no controls but tab and line
+// break. Lines end with \n.
+func Text(text string) (string, []Removed) {
+	l := &ledger{}
+	clean := visible(newlines.Replace(strings.ToValidUTF8(text, "\uFFFD")), l)
+	return clean, l.list
+}
+
+// Merge adds up what was taken out of several texts.
+func Merge(lists ...[]Removed) []Removed {
+	var l ledger
+	for _, list := range lists {
+		for _, r := range list {
+			l.add(r.What, r.Example, r.Count)
+		}
+	}
+	return l.list
+}
+
+// maxKinds bounds a list: names can be made up.
+const maxKinds = 40
+
+// ledger adds up what is taken out.
+type ledger struct {
+	list []Removed
+	at   map[string]int
+}
+
+func (l *ledger) note(what, example string) { l.add(what, example, 1) }
+
+func (l *ledger) add(what, example string, n int) {
+	const others = "something else"
+	if l.at == nil {
+		l.at = map[string]int{}
+	}
+	i, known := l.at[what]
+	if !known && len(l.list) >= maxKinds-1 {
+		what = others
+		i, known = l.at[what]
+	}
+	if !known {
+		i = len(l.list)
+		l.at[what] = i
+		l.list = append(l.list, Removed{What: shorten(what, 60), Example: shorten(example, 120)})
+	}
+	l.list[i].Count += n
+}
+
+// shorten is a text in one line of at most so many characters; what cannot be seen is spelled out.
+func shorten(text string, most int) string {
+	text = strings.TrimSpace(text[:min(len(text), 8*most)])
+	text = strings.Join(strings.Fields(spelled(strings.ToValidUTF8(text, ""))), " ")
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return strings.TrimSpace(string([]rune(text)[:most-1])) + "…"
+}
+
+// Elements are the names of all elements that a policy can let stay, sorted.
+func Elements() []string { return sorted(elements) }
+
+// Styles are the names of all CSS properties that a policy can let stay, sorted.
+func Styles() []string { return sorted(styles) }
+
+func sorted[T any](table map[string]T) []string {
+	names := make([]string, 0, len(table))
+	for name := range table {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

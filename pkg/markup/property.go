@@ -1,0 +1,408 @@
+package markup
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tdewolff/parse/v2/css"
+)
+
+// rule judges a value of a property, sets what stays of it, and tells whether that is all.
+type rule func(s *style, property string, value []token) bool
+
+// styles are the properties that can stay. None of them takes an element out of its line, draws
+// it over another, cuts it off or makes it fainter; values are bounded so that the others
+// cannot either.
+var styles = map[string]rule{
+	"color": colorRule, "background-color": backgroundRule, "background": backgroundRule,
+
+	"font": fontRule, "font-family": familyRule, "font-size": sizeRule, "line-height": lineRule,
+	"font-weight": weightRule, "font-style": slantRule,
+	"letter-spacing":  lengths(-.5, 3),
+	"text-align":      words("left", "right", "center", "justify", "start", "end"),
+	"text-decoration": words("none", "underline", "line-through"),
+	"text-transform":  words("none", "uppercase", "lowercase", "capitalize"),
+	"white-space":     words("normal", "pre-wrap", "pre-line"),
+	"vertical-align":  only(words("top", "middle", "bottom", "baseline"), cell, row, section, picture),
+
+	"width": widthRule, "max-width": maxWidthRule, "height": only(heightRule, table, row, cell, picture),
+
+	"margin": marginRule, "margin-top": marginSide, "margin-right": marginSide, "margin-bottom": marginSide, "margin-left": marginSide,
+	"padding": paddingRule, "padding-top": paddingSide, "padding-right": paddingSide, "padding-bottom": paddingSide, "padding-left": paddingSide,
+
+	"border": borderRule, "border-top": borderRule, "border-right": borderRule, "border-bottom": borderRule, "border-left": borderRule,
+	"border-color": borderPart, "border-style": borderPart, "border-width": borderPart,
+	"border-radius":   radiusRule,
+	"border-collapse": only(words("collapse", "separate"), table),
+	"border-spacing":  only(lengths(0, 20), table),
+
+	"list-style": listRule, "list-style-type": listRule,
+}
+
+var (
+	weightRule = words("normal", "bold", "bolder", "lighter", "100", "200", "300", "400", "500", "600", "700", "800", "900")
+	slantRule  = words("normal", "italic", "oblique")
+)
+
+// words is the rule of a property with a word for its value.
+func words(allowed ...string) rule {
+	return func(s *style, property string, value []token) bool {
+		return len(value) == 1 && slices.Contains(allowed, value[0].text) && s.set(property, value[0].text)
+	}
+}
+
+// lengths is the rule of a property with one length for its value, in CSS pixels.
+func lengths(least, most float64) rule {
+	return func(s *style, property string, value []token) bool {
+		if len(value) == 1 && value[0].text == "normal" && property == "letter-spacing" {
+			return s.set(property, "normal")
+		}
+		px, ok := s.bounded(value[0], least, most)
+		return ok && len(value) == 1 && s.set(property, px)
+	}
+}
+
+// only is a rule for some kinds of elements.
+func only(r rule, kinds ...kind) rule {
+	return func(s *style, property string, value []token) bool {
+		return slices.Contains(kinds, s.element.kind) && r(s, property, value)
+	}
+}
+
+func colorRule(s *style, property string, value []token) bool {
+	c, ok := color(value)
+	return ok && s.set(property, c.String())
+}
+
+// backgroundRule takes the colour of a background, and no picture.
+func backgroundRule(s *style, _ string, value []token) bool {
+	if len(value) == 1 && (value[0].text == "transparent" || value[0].text == "none") {
+		s.unset("background-color")
+		return true
+	}
+	if colorRule(s, "background-color", value) {
+		return true
+	}
+	for i := range value {
+		if colorRule(s, "background-color", value[i:i+1]) {
+			break
+		}
+	}
+	return false
+}
+
+func familyRule(s *style, _ string, value []token) bool {
+	kept, all := families(value)
+	if kept != "" {
+		s.set("font-family", kept)
+	}
+	return all
+}
+
+// sizeRule takes sizes that can be read, as pixels.
+func sizeRule(s *style, _ string, value []token) bool {
+	const most = 72
+	own := s.size
+	named := map[string]float64{"xx-small": 9, "x-small": 10, "small": 13, "medium": 16, "large": 18, "x-large": 24, "xx-large": 32, "smaller": s.around * smaller, "larger": s.around / smaller}
+	s.size = s.around // which em is of, here
+	px, ok := s.length(value[0])
+	if n, isNamed := named[value[0].text]; isNamed {
+		px, ok = float64(int(n*100+.5))/100, true
+	}
+	if part, isPart := percentage(value[0], 1, 1000); isPart {
+		n, _ := number(strings.TrimSuffix(part, "%"))
+		px, ok = float64(int(n*s.around+.5))/100, true
+	}
+	if !ok || len(value) != 1 || px < leastFont || px > most {
+		s.size = own
+		return false
+	}
+	s.size = px
+	return s.set("font-size", inPixels(px))
+}
+
+// lineRule takes heights at which lines do not lie upon each other, as a number: that goes with
+// the size of the font, also in the elements inside.
+func lineRule(s *style, _ string, value []token) bool {
+	if len(value) != 1 {
+		return false
+	}
+	if value[0].text == "normal" {
+		return s.set("line-height", "normal")
+	}
+	times, ok := 0.0, false
+	switch value[0].kind {
+	case css.NumberToken:
+		times, ok = number(value[0].text)
+	case css.PercentageToken:
+		times, ok = number(strings.TrimSuffix(value[0].text, "%"))
+		times /= 100
+	default:
+		times, ok = s.length(value[0])
+		times /= s.size
+	}
+	times = float64(int(times*100+.5)) / 100
+	return ok && times >= 1 && times <= 3 && s.set("line-height", strconv.FormatFloat(times, 'f', -1, 64))
+}
+
+// fontRule takes font: style and weight, size/line-height, families.
+func fontRule(s *style, _ string, value []token) bool {
+	i := 0
+	for ; i < len(value) && value[i].kind != css.DimensionToken && value[i].kind != css.PercentageToken && !strings.HasSuffix(value[i].text, "small") &&
+		!strings.HasSuffix(value[i].text, "large") && value[i].text != "medium"; i++ {
+		if value[i].text == "normal" {
+			continue
+		}
+		one := value[i : i+1]
+		if !slantRule(s, "font-style", one) && !weightRule(s, "font-weight", one) {
+			return false
+		}
+	}
+	if i == len(value) || !sizeRule(s, "", value[i:i+1]) {
+		return false
+	}
+	if i++; i+1 < len(value) && value[i].text == "/" {
+		if !lineRule(s, "", value[i+1:i+2]) {
+			return false
+		}
+		i += 2
+	}
+	return i < len(value) && familyRule(s, "", value[i:])
+}
+
+// widthRule takes a width. Blocks are as wide as what is around them; theirs is a bound.
+func widthRule(s *style, _ string, value []token) bool {
+	if len(value) != 1 {
+		return false
+	}
+	width, ok := s.bounded(value[0], 1, 1200)
+	if !ok {
+		width, ok = percentage(value[0], 1, 100)
+	}
+	switch kind := s.element.kind; {
+	case value[0].text == "auto":
+		return true
+	case !ok || kind == inline || kind == item || kind == row || kind == section || kind == void:
+		return false
+	case kind == block || kind == list:
+		return maxWidthRule(s, "", value)
+	}
+	return s.set("width", width)
+}
+
+// maxWidthRule takes bounds between which words still have room.
+func maxWidthRule(s *style, _ string, value []token) bool {
+	if len(value) != 1 || s.element.kind != block && s.element.kind != list && s.element.kind != table && s.element.kind != picture {
+		return false
+	}
+	if value[0].text == "none" {
+		return true
+	}
+	width, ok := s.bounded(value[0], 100, 2000)
+	if !ok {
+		width, ok = percentage(value[0], 25, 100)
+	}
+	return ok && s.set("max-width", width)
+}
+
+// heightRule takes the least height of a cell, and that of a picture: what is in them is never cut.
+func heightRule(s *style, _ string, value []token) bool {
+	if len(value) != 1 {
+		return false
+	}
+	if value[0].text == "auto" {
+		return true
+	}
+	most := 400.0
+	if s.element.kind == picture {
+		most = 1200
+	}
+	px, ok := s.bounded(value[0], 1, most)
+	return ok && s.set("height", px)
+}
+
+// sides are a value for all sides, or for each in the order of CSS: top, right, bottom, left.
+func sides(value []token, judge func(token) (string, bool)) (all [4]string, ok bool) {
+	of := [][4]int{1: {0, 0, 0, 0}, 2: {0, 1, 0, 1}, 3: {0, 1, 2, 1}, 4: {0, 1, 2, 3}}
+	if len(value) < 1 || len(value) > 4 {
+		return all, false
+	}
+	for i, at := range of[len(value)] {
+		if all[i], ok = judge(value[at]); !ok {
+			return all, false
+		}
+	}
+	return all, true
+}
+
+var sideNames = [4]string{"-top", "-right", "-bottom", "-left"}
+
+// setSides sets a property for its sides, and tells whether for all of them. An inline element has it to
+// its left and right alone: above and below it would cover other lines.
+func (s *style) setSides(property string, all [4]string) bool {
+	whole := true
+	for i, value := range all {
+		if s.element.kind == inline && i%2 == 0 {
+			whole = whole && value == "0"
+			continue
+		}
+		s.set(property+sideNames[i], value)
+	}
+	return whole
+}
+
+func marginRule(s *style, property string, value []token) bool {
+	all, ok := sides(value, s.margin)
+	if !ok || s.element.kind != block && s.element.kind != list && s.element.kind != item && s.element.kind != table {
+		return false
+	}
+	if s.element.kind == table && (all[1] != "0" && all[1] != "auto" || all[3] != "0" && all[3] != "auto") {
+		return false
+	}
+	return s.setSides(property, all)
+}
+
+// margin is never negative: that would draw an element over another.
+func (s *style) margin(t token) (string, bool) {
+	if t.text == "auto" {
+		return "auto", true
+	}
+	return s.bounded(t, 0, 60)
+}
+
+func marginSide(s *style, property string, value []token) bool {
+	if len(value) != 1 {
+		return false
+	}
+	side := strings.TrimPrefix(property, "margin")
+	px, ok := s.margin(value[0])
+	beside := side == "-left" || side == "-right"
+	switch s.element.kind {
+	case block, list, item:
+	case table:
+		ok = ok && (!beside || px == "auto" || px == "0")
+	default:
+		return false
+	}
+	return ok && s.set(property, px)
+}
+
+func paddingRule(s *style, property string, value []token) bool {
+	all, ok := sides(value, s.padding)
+	if !ok || !s.padded() {
+		return false
+	}
+	if s.element.kind == list {
+		all[3] = room(all[3])
+	}
+	return s.setSides(property, all)
+}
+
+func (s *style) padding(t token) (string, bool) { return s.bounded(t, 0, 60) }
+
+// padded tells that the element can have a padding.
+func (s *style) padded() bool {
+	switch s.element.kind {
+	case inline, block, list, item, cell:
+		return true
+	}
+	return false
+}
+
+// room is the padding of a list with room for its marks.
+func room(px string) string {
+	const least = 20
+	if n, err := strconv.ParseFloat(strings.TrimSuffix(px, "px"), 64); err == nil && n < least {
+		return inPixels(least)
+	}
+	return px
+}
+
+func paddingSide(s *style, property string, value []token) bool {
+	if len(value) != 1 || !s.padded() {
+		return false
+	}
+	px, ok := s.padding(value[0])
+	if s.element.kind == list && property == "padding-left" {
+		px = room(px)
+	}
+	if s.element.kind == inline && (property == "padding-top" || property == "padding-bottom") {
+		return ok && px == "0"
+	}
+	return ok && s.set(property, px)
+}
+
+// borderRule takes border: width, style and colour in any order.
+func borderRule(s *style, property string, value []token) bool {
+	var parts []string
+	for len(value) > 0 {
+		n := 1
+		if value[0].kind == css.FunctionToken {
+			n = min(7, len(value))
+		}
+		part, ok := s.border(value[:n])
+		if !ok || len(parts) == 3 {
+			return false
+		}
+		parts, value = append(parts, part), value[n:]
+	}
+	return s.bordered() && s.set(property, strings.Join(parts, " "))
+}
+
+// bordered tells that the element can have a border.
+func (s *style) bordered() bool {
+	return s.padded() || s.element.kind == table || s.element.kind == picture
+}
+
+// border is a part of a border, as it stays.
+func (s *style) border(value []token) (string, bool) {
+	if c, ok := color(value); ok {
+		return c.String(), true
+	}
+	if len(value) != 1 {
+		return "", false
+	}
+	if slices.Contains([]string{"none", "solid", "dashed", "dotted", "double", "thin", "medium"}, value[0].text) {
+		return value[0].text, true
+	}
+	most := 20.0
+	if s.element.kind == inline {
+		most = 2 // more would cover the lines above and below
+	}
+	return s.bounded(value[0], 0, most)
+}
+
+func borderPart(s *style, property string, value []token) bool {
+	all, ok := sides(value, func(t token) (string, bool) { return s.border([]token{t}) })
+	if !ok || !s.bordered() {
+		return false
+	}
+	return s.set(property, joined(all))
+}
+
+// joined is a value for four sides, or for all of them.
+func joined(all [4]string) string {
+	if all[0] == all[1] && all[0] == all[2] && all[0] == all[3] {
+		return all[0]
+	}
+	return strings.Join(all[:], " ")
+}
+
+func radiusRule(s *style, property string, value []token) bool {
+	all, ok := sides(value, func(t token) (string, bool) {
+		if part, isPart := percentage(t, 0, 50); isPart {
+			return part, true
+		}
+		return s.bounded(t, 0, 100)
+	})
+	return ok && s.set(property, joined(all))
+}
+
+// listRule takes the marks that every program knows, and none of the text's own.
+func listRule(s *style, _ string, value []token) bool {
+	if s.element.kind != list && s.element.kind != item {
+		return false
+	}
+	return words("none", "disc", "circle", "square", "decimal")(s, "list-style-type", value)
+}

@@ -1,0 +1,430 @@
+package body
+
+import (
+	"bytes"
+	"encoding/base64"
+	"image"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+	"golang.org/x/text/width"
+)
+
+// room is the height that a body needs at most in windows of Narrow and of Wide: an estimate from
+// above, because fonts differ from machine to machine.
+func room(root *html.Node, s setting, margin float64) (heights [2]int) {
+	for i, window := range []float64{Narrow, Wide} {
+		f := &flow{width: window - 2*margin}
+		f.node(root, s)
+		f.flush()
+		if !f.wider {
+			heights[i] = int(math.Ceil(1.04*f.y + 2*margin + 8))
+		}
+	}
+	return heights
+}
+
+// setting is how text is set in an element.
+type setting struct {
+	// size is in CSS pixels, line is by the size, spacing is between letters.
+	size, line, spacing float64
+	mono, pre           bool
+	tables              int
+}
+
+// flow is a column that is filled from its top.
+type flow struct {
+	// width is that of the column, y what is filled of it, margin what is due before the next line.
+	width, y, margin float64
+	// x is how far the line under way is filled, tall its height.
+	x, tall float64
+	begun   bool
+	// wider tells that something may not fit into the width, or into any window.
+	wider bool
+}
+
+// tallest is a height in CSS pixels beyond which it is not told, and longest the same for a line.
+const tallest, longest = 5_000, 50_000
+
+// leastColumn is the width in sizes of the font in which words can still be read.
+const leastColumn = 3
+
+// line begins a line, unless one is under way.
+func (f *flow) line(s setting) {
+	if !f.begun {
+		f.y += f.margin
+		f.margin, f.begun = 0, true
+		f.wider = f.wider || f.width < leastColumn*s.size
+	}
+	f.tall = max(f.tall, s.size*s.line)
+}
+
+// end ends the line under way.
+func (f *flow) end() {
+	f.y += f.tall
+	f.x, f.tall, f.begun = 0, 0, false
+}
+
+// flush ends the line, and the margin below it.
+func (f *flow) flush() {
+	f.end()
+	f.y += f.margin
+	f.margin = 0
+}
+
+func (f *flow) node(n *html.Node, s setting) {
+	if f.y > tallest {
+		f.wider = true
+		return
+	}
+	switch n.Type {
+	case html.TextNode:
+		f.text(n.Data, s)
+	case html.ElementNode:
+		f.element(n, s)
+	default:
+		f.inner(n, s)
+	}
+}
+
+func (f *flow) inner(n *html.Node, s setting) {
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		f.node(c, s)
+	}
+}
+
+// text fills lines with words. One that is longer than a line is broken.
+func (f *flow) text(text string, s setting) {
+	if s.pre {
+		for i, line := range strings.SplitN(text, "\n", tallest) {
+			if i > 0 {
+				f.line(s)
+				f.end()
+			}
+			f.words(strings.ReplaceAll(line, "\t", "        "), s)
+		}
+		return
+	}
+	f.words(text, s)
+}
+
+func (f *flow) words(text string, s setting) {
+	space := advance(' ', s)
+	if len(text) > longest {
+		f.wider = true
+		return
+	}
+	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ' ' || r == '\n' || r == '\t' }) {
+		w := 0.0
+		for _, c := range word {
+			w += advance(c, s)
+		}
+		f.line(s)
+		f.place(w, space, s)
+	}
+	if s.pre { // where spaces take room as well
+		f.x += float64(strings.Count(text, " ")) * space
+		for f.x > f.width && f.width > 0 && f.y < tallest {
+			f.x -= f.width
+			f.end()
+			f.line(s)
+		}
+	}
+}
+
+// place puts something of a width into the line, or into as many lines as it needs.
+func (f *flow) place(w, space float64, s setting) {
+	if f.x > 0 && f.x+w > f.width {
+		f.end()
+		f.line(s)
+	}
+	for w > f.width && f.width >= s.size && f.y < tallest {
+		w -= f.width - s.size
+		f.end()
+		f.line(s)
+	}
+	f.x += w + space
+}
+
+// advance is the width of a character, in a wide font.
+func advance(c rune, s setting) float64 {
+	em := .64
+	switch {
+	case s.mono && c < 0x300:
+	case strings.ContainsRune(" .,:;!'|ijl", c):
+		em = .38
+	case strings.ContainsRune("MWmw@%&", c):
+		em = 1.05
+	case c >= 'A' && c <= 'Z':
+		em = .82
+	case c < 0x80:
+	case unicode.In(c, unicode.Mn, unicode.Me):
+		em = 0
+	case c < 0x250:
+		em = .82
+	default:
+		em = .85
+		if k := width.LookupRune(c).Kind(); k == width.EastAsianWide || k == width.EastAsianFullwidth || c > 0xffff || c >= 0x2000 && c < 0x3000 {
+			em = 1.05
+			if c > 0xffff {
+				em = 1.4
+			}
+		}
+	}
+	return em*s.size + s.spacing
+}
+
+// margins are what browsers put above and below elements, by the size of the font.
+var margins = map[atom.Atom]float64{
+	atom.P: 1, atom.Blockquote: 1, atom.Pre: 1, atom.Ul: 1, atom.Ol: 1, atom.Dl: 1,
+	atom.H1: .67, atom.H2: .83, atom.H3: 1, atom.H4: 1.33, atom.H5: 1.67, atom.H6: 2.33,
+}
+
+var scales = map[atom.Atom]float64{
+	atom.H1: 2, atom.H2: 1.5, atom.H3: 1.17, atom.H5: .83, atom.H6: .67, atom.Small: .84, atom.Sub: .84, atom.Sup: .84,
+}
+
+func (f *flow) element(n *html.Node, s setting) {
+	kind := elementOf(n)
+	s = s.inside(n)
+	switch kind {
+	case atom.Head:
+		return
+	case atom.Br:
+		f.line(s)
+		f.end()
+		return
+	case atom.Wbr:
+		return
+	case atom.Img:
+		f.picture(n, s)
+		return
+	case atom.Hr:
+		f.end()
+		f.margin = max(f.margin, s.size/2)
+		f.line(s)
+		f.tall = 2
+		f.end()
+		f.margin = s.size / 2
+		return
+	case atom.Table:
+		f.table(n, s)
+		return
+	}
+	box := boxOf(n, s.size)
+	if gapOf(kind) == 0 {
+		if kind == atom.Sub || kind == atom.Sup {
+			f.line(s)
+			f.tall += s.size / 2
+		}
+		f.x += box.left
+		f.inner(n, s)
+		f.x += box.right
+		return
+	}
+	f.end()
+	f.margin = max(f.margin, box.above)
+	if box.top > 0 {
+		f.flush()
+		f.y += box.top
+	}
+	around := f.width
+	f.width -= box.left + box.right
+	if most, ok := lengthOf(property(n, "max-width"), around); ok {
+		f.width = min(f.width, most)
+	}
+	f.inner(n, s)
+	f.end()
+	f.width = around
+	if box.bottom > 0 {
+		f.flush()
+		f.y += box.bottom
+	}
+	f.margin = max(f.margin, box.below)
+}
+
+// inside is the setting in an element.
+func (s setting) inside(n *html.Node) setting {
+	kind := elementOf(n)
+	if scale, ok := scales[kind]; ok {
+		s.size *= scale
+	}
+	switch kind {
+	case atom.Pre, atom.Code, atom.Kbd, atom.Samp, atom.Tt:
+		s.mono = true
+	case atom.Font:
+		if v := value(n, "size"); v != "" {
+			step, _ := strconv.Atoi(v) // markup lets stay what is one
+			if v[0] == '+' || v[0] == '-' {
+				step += 3
+			}
+			s.size = []float64{10, 13, 16, 18, 24, 32, 48}[min(max(step, 1), 7)-1]
+		}
+	}
+	if size, ok := lengthOf(property(n, "font-size"), 0); ok {
+		s.size = size
+	}
+	if line, err := strconv.ParseFloat(property(n, "line-height"), 64); err == nil {
+		s.line = line
+	} else if property(n, "line-height") == "normal" {
+		s.line = 1.5
+	}
+	if spacing, ok := lengthOf(property(n, "letter-spacing"), 0); ok {
+		s.spacing = spacing
+	}
+	if families := property(n, "font-family") + value(n, "face"); families != "" {
+		s.mono = strings.Contains(families, "mono") || strings.Contains(families, "courier") || strings.Contains(families, "consolas") || strings.Contains(families, "menlo")
+	}
+	if space := property(n, "white-space"); space != "" {
+		s.pre = strings.HasPrefix(space, "pre")
+	}
+	return s
+}
+
+// box is what lies around an element's content, in CSS pixels: above and below are margins, the
+// others paddings and borders, with the margins at the sides.
+type box struct{ above, below, top, bottom, left, right float64 }
+
+func boxOf(n *html.Node, size float64) (b box) {
+	kind := elementOf(n)
+	b.above = margins[kind] * size
+	b.below = b.above
+	switch kind {
+	case atom.Blockquote:
+		b.left, b.right = 40, 40
+	case atom.Dd, atom.Ul, atom.Ol:
+		b.left = 40
+	}
+	all := func(name string) (top, right, bottom, left float64, ok bool) {
+		of := [][4]int{1: {0, 0, 0, 0}, 2: {0, 1, 0, 1}, 3: {0, 1, 2, 1}, 4: {0, 1, 2, 3}}
+		parts := strings.Fields(property(n, name))
+		if len(parts) < 1 || len(parts) > 4 {
+			return 0, 0, 0, 0, false
+		}
+		var px [4]float64
+		for i, at := range of[len(parts)] {
+			px[i], _ = lengthOf(parts[at], 0) // auto is none
+		}
+		return px[0], px[1], px[2], px[3], true
+	}
+	one := func(name string, to *float64) {
+		if px, ok := lengthOf(property(n, name), 0); ok {
+			*to = px
+		}
+	}
+	margin, padding := box{top: b.above, bottom: b.below}, box{}
+	switch kind {
+	case atom.Ul, atom.Ol:
+		padding.left = b.left
+	default:
+		margin.left, margin.right = b.left, b.right
+	}
+	for name, side := range map[string]*box{"margin": &margin, "padding": &padding} {
+		if top, right, bottom, left, ok := all(name); ok {
+			*side = box{top: top, right: right, bottom: bottom, left: left}
+		}
+		one(name+"-top", &side.top)
+		one(name+"-right", &side.right)
+		one(name+"-bottom", &side.bottom)
+		one(name+"-left", &side.left)
+	}
+	border := 0.0
+	for _, name := range []string{"border", "border-width", "border-top", "border-right", "border-bottom", "border-left"} {
+		for part := range strings.FieldsSeq(property(n, name)) {
+			if px, ok := lengthOf(part, 0); ok {
+				border = max(border, px)
+			} else if part == "thin" || part == "medium" || part == "solid" || part == "double" || part == "dashed" || part == "dotted" {
+				border = max(border, 3)
+			}
+		}
+	}
+	return box{above: margin.top, below: margin.bottom, top: padding.top + border, bottom: padding.bottom + border,
+		left: margin.left + padding.left + border, right: margin.right + padding.right + border}
+}
+
+// lengthOf reads a length as markup writes it: 0, pixels, or a percentage of what is around.
+func lengthOf(text string, around float64) (float64, bool) {
+	if text == "0" {
+		return 0, true
+	}
+	if digits, ok := strings.CutSuffix(text, "px"); ok {
+		n, err := strconv.ParseFloat(digits, 64)
+		return n, err == nil
+	}
+	if digits, ok := strings.CutSuffix(text, "%"); ok && around > 0 {
+		n, err := strconv.ParseFloat(digits, 64)
+		return n * around / 100, err == nil
+	}
+	return 0, false
+}
+
+// sizeOf is a width or height, as a property or an attribute.
+func sizeOf(n *html.Node, name string, around float64) (float64, bool) {
+	if px, ok := lengthOf(property(n, name), around); ok {
+		return px, ok
+	}
+	v := value(n, name)
+	if v != "" && !strings.HasSuffix(v, "%") {
+		v += "px"
+	}
+	return lengthOf(v, around)
+}
+
+// unknown is the size in CSS pixels of a picture that is not known.
+const unknown = 300
+
+// picture puts a picture into its line.
+func (f *flow) picture(n *html.Node, s setting) {
+	natural := image.Config{Width: unknown, Height: unknown}
+	if data, ok := strings.CutPrefix(value(n, "src"), "data:image/"); ok {
+		if c, ok := dimensions(data); ok {
+			natural = c
+		}
+	}
+	ratio := float64(natural.Height) / float64(max(natural.Width, 1))
+	w, wide := sizeOf(n, "width", f.width)
+	h, high := sizeOf(n, "height", 0)
+	switch {
+	case wide:
+		w = min(w, f.width)
+		h = max(h, w*ratio)
+	case high:
+		w = min(h/max(ratio, .01), f.width)
+	default:
+		w = min(float64(natural.Width), f.width)
+		h = w * ratio
+	}
+	b := boxOf(n, s.size)
+	f.line(s)
+	f.place(w+b.left+b.right, 0, s)
+	for word := range strings.FieldsSeq(value(n, "alt")) { // which stands there while it is not loaded
+		h += float64(len(word)) * s.size / max(w, s.size) * s.size
+	}
+	f.tall = max(f.tall, h+b.top+b.bottom+s.size)
+}
+
+// dimensions are those of a picture in base64, behind the name of its format.
+func dimensions(data string) (image.Config, bool) {
+	format, text, _ := strings.Cut(data, ";base64,")
+	raw, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return image.Config{}, false
+	}
+	var c image.Config
+	switch format {
+	case "png":
+		c, err = png.DecodeConfig(bytes.NewReader(raw))
+	case "gif":
+		c, err = gif.DecodeConfig(bytes.NewReader(raw))
+	default:
+		c, err = jpeg.DecodeConfig(bytes.NewReader(raw))
+	}
+	return c, err == nil
+}

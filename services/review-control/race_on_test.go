@@ -1,0 +1,5 @@
+//go:build race
+
+package reviewcontrol_test
+
+const raceEnabled = true

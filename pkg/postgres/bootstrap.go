@@ -83,7 +83,7 @@ func seal(ctx context.Context, config *pgx.ConnConfig, database string) error {
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 	_, err = conn.Exec(ctx, "REVOKE TEMPORARY ON DATABASE "+pgx.Identifier{database}.Sanitize()+" FROM PUBLIC; "+
-		"REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+		"DO $$ BEGIN IF to_regnamespace('public') IS NOT NULL THEN REVOKE CREATE ON SCHEMA public FROM PUBLIC; END IF; END $$")
 	return err
 }
 

@@ -95,6 +95,9 @@ func TestBootstrapMayRunTwiceAndTogether(t *testing.T) {
 	if err := exec("hub_auth", "rotated", "SELECT 1"); err != nil {
 		t.Error(err)
 	}
+	if err := errors.Join(exec(postgres.Owner, "o", "DROP SCHEMA public"), run(0)); err != nil { // nobody misses it
+		t.Error(err)
+	}
 }
 
 func TestMigrateMayRunTwiceAndTogether(t *testing.T) {

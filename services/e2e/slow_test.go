@@ -216,3 +216,41 @@ func (s *slowBody) Read(b []byte) (int, error) {
 	time.Sleep(s.pause)
 	return s.Reader.Read(b[:min(len(b), s.most)])
 }
+
+// TestLargeBodiesTakeTurns: whoever sends a large body slowly holds their own share of the memory
+// for bodies, and is told to come again for more; nobody else is.
+func TestLargeBodiesTakeTurns(t *testing.T) {
+	s := start(t, options{env: []string{"HUB_BODY_BYTES=8MiB"}})
+	slow := s.issue("--scopes", allScopes).Key
+	const size = 3 << 20
+	c, err := net.Dial("tcp", s.addr["gateway"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	head := fmt.Sprintf("POST /api/tools/create_segment HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nIdempotency-Key: 1\r\nContent-Length: %d\r\n\r\n", slow, size)
+	if _, err := io.WriteString(c, head+strings.Repeat(" ", size/2)); err != nil {
+		t.Fatal(err)
+	}
+	padding := strings.Repeat(" ", size)
+	body := `{"name":"n","kind":"partner","targets":[]}` + padding
+	var refused reply
+	hubtest.Eventually(t, "the share of the slow one is taken", func() bool {
+		refused = s.call("create_segment", body, "Authorization", "Bearer "+slow, "Idempotency-Key", "2")
+		return !refused.OK
+	})
+	if refused.status != http.StatusTooManyRequests || refused.Error.Code != "E_RATE_LIMIT" || !refused.Error.Retryable ||
+		refused.header.Get("Retry-After") != "1" || string(refused.Error.Details) != `{"retryAfter":1,"scope":"body"}` {
+		t.Errorf("%d %v %s", refused.status, refused.header, refused.raw)
+	}
+	if r := s.call("create_segment", body, "Idempotency-Key", "3"); !r.OK {
+		t.Errorf("another caller's: %s", r.raw)
+	}
+	if r := s.call("create_segment", `{"name":"n","kind":"partner","targets":[]}`, "Authorization", "Bearer "+slow, "Idempotency-Key", "4"); !r.OK {
+		t.Errorf("a small one of the same caller: %s", r.raw)
+	}
+	c.Close()
+	hubtest.Eventually(t, "it comes through once the slow one has gone", func() bool {
+		return s.call("create_segment", body, "Authorization", "Bearer "+slow, "Idempotency-Key", "2").OK
+	})
+}

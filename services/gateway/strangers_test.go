@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -50,9 +51,6 @@ func TestRefusalsWithoutALimitAreCounted(t *testing.T) {
 		"a revoked key": func(int) (string, string, string, []string) {
 			return "POST", "/api/tools/search_echo", `{"text":"x"}`, bearer(revoked)
 		},
-		"too long a body": func(int) (string, string, string, []string) {
-			return "POST", "/api/tools/search_echo", strings.Repeat("x", 1<<20+1), []string{"Expect", "100-continue"} // so that it is not sent
-		},
 		"a good key, no such tool": func(i int) (string, string, string, []string) {
 			return "POST", fmt.Sprintf("/api/tools/tool_%d", i), `{}`, bearer(readOnly)
 		},
@@ -91,6 +89,34 @@ func TestRefusalsWithoutALimitAreCounted(t *testing.T) {
 				t.Errorf("%d rows, %d counted of %d calls", rows, counted, calls)
 			}
 		})
+	}
+}
+
+// TestBodiesThatNobodyReads declares bodies that are too long, and sends none of them.
+func TestBodiesThatNobodyReads(t *testing.T) {
+	t.Parallel()
+	var tally *audit.Tally
+	e := newEdge(t, func(g *gateway.Gateway) {
+		tally = audit.NewTally(g.Audit, "calls.refused")
+		g.Refused = tally
+	})
+	const calls, each = 100, 20
+	for range calls {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(e.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(conn, "POST /api/tools/search_echo HTTP/1.1\r\nHost: hub\r\nContent-Length: 99999999\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil || res.StatusCode != http.StatusBadRequest {
+			t.Fatalf("%+v, %v", res, err)
+		}
+		conn.Close()
+	}
+	if rows, counted := e.told(t, tally); rows != each+1 || counted != calls-each {
+		t.Errorf("%d rows, %d counted", rows, counted)
 	}
 }
 

@@ -8,10 +8,12 @@
 DO $$
 BEGIN
   EXECUTE pg_catalog.format('REVOKE TEMPORARY ON DATABASE %I FROM PUBLIC', pg_catalog.current_database());
+  IF pg_catalog.to_regnamespace('public') IS NOT NULL THEN
+    REVOKE CREATE ON SCHEMA public FROM PUBLIC;
+  END IF;
 END
 $$;
 -- +goose StatementEnd
-REVOKE CREATE ON SCHEMA public FROM PUBLIC;
 
 ALTER FUNCTION audit.refuse_change() SET search_path = pg_catalog, pg_temp;
 REVOKE ALL ON FUNCTION audit.refuse_change() FROM PUBLIC;

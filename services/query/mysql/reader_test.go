@@ -579,9 +579,12 @@ func TestTooManyRights(t *testing.T) {
 func TestManyAtOnce(t *testing.T) {
 	f := newFixture(t, ReaderOptions{Sessions: 6, Timeout: time.Minute})
 	var wg sync.WaitGroup
+	turns := make([][40]*fate, 16) // each ends once: a second End would panic
 	for i := range 16 {
 		wg.Go(func() {
 			for j := range 40 {
+				turn := newFate()
+				turns[i][j] = turn
 				ctx, cancel := context.WithCancel(t.Context())
 				c := &collected{limit: 500}
 				want := fmt.Sprintf("[%d,%d]", i, j)
@@ -590,13 +593,13 @@ func TestManyAtOnce(t *testing.T) {
 					// Not with SLEEP: MariaDB 10.11 may hang for two seconds, all sleepers with it, when
 					// a KILL meets a SLEEP that is just waking (each holds a mutex that the other wants).
 					time.AfterFunc(time.Duration((i*j)%5)*time.Millisecond, cancel)
-					_ = f.reader.ReadStatement(ctx, query.Statement{Text: "SELECT BENCHMARK(20000, MD5('x'))"}, c)
+					_ = f.reader.ReadStatement(ctx, query.Statement{Text: "SELECT BENCHMARK(20000, MD5('x'))", Turn: turn}, c)
 				case 1: // stopped early
-					if err := f.reader.ReadStatement(ctx, query.Statement{Text: "SELECT seq FROM seq_1_to_2000"}, c); err != nil || len(c.rows) != 500 {
+					if err := f.reader.ReadStatement(ctx, query.Statement{Text: "SELECT seq FROM seq_1_to_2000", Turn: turn}, c); err != nil || len(c.rows) != 500 {
 						t.Errorf("%d rows, %v", len(c.rows), err)
 					}
 				default: // must never be hit by somebody else's kill
-					if err := f.reader.ReadStatement(ctx, query.Statement{Text: fmt.Sprintf("SELECT %d, %d", i, j)}, c); err != nil || !reflect.DeepEqual(c.rows, []string{want}) {
+					if err := f.reader.ReadStatement(ctx, query.Statement{Text: fmt.Sprintf("SELECT %d, %d", i, j), Turn: turn}, c); err != nil || !reflect.DeepEqual(c.rows, []string{want}) {
 						t.Errorf("%v %v, want %s", c.rows, err, want)
 					}
 				}
@@ -606,4 +609,9 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 	f.quiet(t)
+	for i := range turns {
+		for j, turn := range turns[i] {
+			wait(t, turn.ended, fmt.Sprintf("the turn of %d, %d ends", i, j))
+		}
+	}
 }

@@ -57,9 +57,10 @@ check: $(LINT) ## gofmt, vet, lint, each module's build alone, import rules, the
 bench: servers ## Run the benchmarks: Hub beside the in-process limit and, with Node, its peers
 	go run ./scripts/bench
 
-fuzz: ## Fuzz the parsers, a minute each
+fuzz: ## Fuzz the parsers, and what the SQL guard accepts on a server, a minute each
 	go test -run '^$$' -fuzz FuzzParse -fuzztime 1m ./services/query/sqlguard
 	go test -run '^$$' -fuzz FuzzCapped -fuzztime 1m ./services/query/sqlguard
+	go test -v -run 'TestCrash$$' -count 1 -crash.for 1m ./services/query/sqlguard
 	go test -run '^$$' -fuzz FuzzValidate -fuzztime 1m ./pkg/schema
 	go test -run '^$$' -fuzz FuzzEntries -fuzztime 1m ./services/review-control
 	go test -run '^$$' -fuzz FuzzRead -fuzztime 1m -fuzzminimizetime 20x ./services/review-control/body

@@ -39,7 +39,7 @@ var (
 	}
 	looks = []string{
 		"SELECT @a, @`a`, @A", "SELECT LAST_INSERT_ID()", "SELECT RAND(77)", "SELECT DATABASE(), CURRENT_USER(), CHARSET('a'), COLLATION('a')",
-		"SELECT @@sql_mode, @@time_zone, @@tx_isolation, @@tx_read_only, @@sql_select_limit, @@max_statement_time, @@autocommit, @@group_concat_max_len, @@optimizer_switch",
+		"SELECT @@sql_mode, @@time_zone, @@tx_isolation, @@tx_read_only, @@sql_select_limit, @@max_statement_time, @@autocommit, @@in_transaction, @@group_concat_max_len, @@optimizer_switch",
 		"SELECT @@character_set_client, @@character_set_connection, @@character_set_results, @@collation_connection, @@lc_time_names, @@max_recursive_iterations",
 		"SHOW VARIABLES", "SHOW SESSION VARIABLES LIKE '%seed%'", "SHOW LOCAL VARIABLES WHERE Variable_name LIKE '%count' OR Variable_name IN ('identity', 'timestamp', 'insert_id')",
 		"SHOW STATUS LIKE 'Last_query_cost'", "SHOW GLOBAL STATUS LIKE 'Last_query_cost'", "SHOW STATUS WHERE Variable_name = 'Last_query_cost' -- the end",
@@ -48,7 +48,7 @@ var (
 	refusedLooks = []string{
 		"SHOW WARNINGS", "SHOW ERRORS", "SHOW COUNT(*) WARNINGS", "SHOW COUNT(*) ERRORS", "SELECT @@warning_count", "SELECT @@error_count", "SELECT @@session.warning_count",
 		"SELECT FOUND_ROWS()", "SELECT ROW_COUNT()", "SELECT @@identity", "SELECT @@last_insert_id", "SELECT @@insert_id", "SELECT @@rand_seed1, @@rand_seed2", "SELECT @@last_gtid",
-		"SELECT @@timestamp", "SELECT @@pseudo_thread_id", "SELECT @@in_transaction", "SELECT CONNECTION_ID()", "SHOW SESSION STATUS", "SHOW LOCAL STATUS LIKE 'Handler%'",
+		"SELECT @@timestamp", "SELECT @@pseudo_thread_id", "SELECT CONNECTION_ID()", "SHOW SESSION STATUS", "SHOW LOCAL STATUS LIKE 'Handler%'",
 		"SELECT * FROM information_schema.SESSION_STATUS", "SELECT * FROM information_schema.SESSION_VARIABLES", "SELECT * FROM information_schema.USER_VARIABLES",
 		"SHOW PROFILES", "SHOW PROFILE FOR QUERY 1", "SELECT * FROM information_schema.PROFILING", "SELECT * FROM information_schema.OPTIMIZER_TRACE", "SELECT * FROM information_schema.PROCESSLIST",
 		"SHOW PROCESSLIST", "SHOW EXPLAIN FOR 1", "EXECUTE left_by_a", "SELECT IS_USED_LOCK('a')", "SELECT IS_FREE_LOCK('a')", "SELECT LASTVAL(s)", "GET DIAGNOSTICS @n = NUMBER", "HANDLER partner READ FIRST",

@@ -53,12 +53,14 @@ func (g *Guard) checkCall(t tokens, i int) error {
 	if _, known := g.functions[name]; known && key != "" {
 		return nil
 	} else if known {
-		return refuse("sql.function", "`%.40s`() in quotes may be a stored function: write the built-in %[1]s() without them%s", name, storedHint)
+		return refuse("sql.function", "`%.40s`() in quotes may be a stored function: write the built-in %[1]s() "+
+			"without them%s", name, storedHint)
 	}
 	if why := g.reason(name); why != "" {
 		return refuse("sql.function", "%.40s() %s (HUB_SQL_FUNCTIONS admits stored functions only)", name, why)
 	}
-	return refuse("sql.function", "%.40s() is not on the list of functions: use built-in functions of text, number, date, JSON, regexp, aggregate and window%s", name, storedHint)
+	return refuse("sql.function", "%.40s() is not on the list of functions: use built-in functions of text, number, "+
+		"date, JSON, regexp, aggregate and window%s", name, storedHint)
 }
 
 // isGrammarHere reports whether the word at i, which elsewhere can be a function's name, is
@@ -82,7 +84,8 @@ const storedHint = "; an operator admits stored functions in HUB_SQL_FUNCTIONS"
 // checkStored refuses a function with a schema in front that the operator has not named.
 func (g *Guard) checkStored(t tokens, i int) error {
 	if i < 2 || t[i-2].name == "" || t.key(i-3) == "." || !g.stored[t[i-2].name+"."+t[i].name] {
-		return refuse("sql.function", "%.40s() with a schema in front is a stored function: use built-in functions%s", t[i].name, storedHint)
+		return refuse("sql.function", "%.40s() with a schema in front is a stored function: use built-in "+
+			"functions%s", t[i].name, storedHint)
 	}
 	return nil
 }

@@ -77,12 +77,12 @@ type crashRun struct {
 	gen    *crashGen
 	start  time.Time
 
-	next                                                    atomic.Uint64
-	accepted, answered, refusedByServer, timedOut, outlived atomic.Int64
-	greatest                                                atomic.Int64 // resident set of the server, in bytes
-	current                                                 [crashSessions]atomic.Pointer[flight]
-	recent                                                  [crashSessions][]string // the last statements of each session
-	crashes                                                 int
+	next                                                           atomic.Uint64
+	accepted, answered, refusedByServer, timedOut, outlived, stuck atomic.Int64
+	greatest                                                       atomic.Int64 // resident set of the server, in bytes
+	current                                                        [crashSessions]atomic.Pointer[flight]
+	recent                                                         [crashSessions][]string // the last statements of each session
+	crashes                                                        int
 }
 
 // flight is a statement that runs.
@@ -184,9 +184,9 @@ func (r *crashRun) round(deadline time.Time) {
 
 func (r *crashRun) log(what string) {
 	took := time.Since(r.start)
-	fmt.Printf("%s %s: %d statements accepted of %d in %s (%.0f/s), %d answered, %d refused by the server, %d timed out, %d outlived their limit, greatest size %d MiB\n",
+	fmt.Printf("%s %s: %d statements accepted of %d in %s (%.0f/s), %d answered, %d refused by the server, %d timed out, %d outlived their limit (%d of them KILL), greatest size %d MiB\n",
 		time.Now().Format(time.TimeOnly), what, r.accepted.Load(), r.next.Load()-*crashFirst, took.Round(time.Second), float64(r.accepted.Load())/took.Seconds(), r.answered.Load(), r.refusedByServer.Load(),
-		r.timedOut.Load(), r.outlived.Load(), r.greatest.Load()>>20)
+		r.timedOut.Load(), r.outlived.Load(), r.stuck.Load(), r.greatest.Load()>>20)
 }
 
 // session runs statements one after the other.

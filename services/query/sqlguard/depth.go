@@ -36,7 +36,8 @@ func (t tokens) checkDepth() error {
 			here.operand++
 		}
 		if len(levels) > maxDepth || levels[len(levels)-1].operand > maxDepth {
-			return refuse("sql.depth", "the statement nests deeper than %d, which crashes servers: split it with WITH, or use fewer operators in a row", maxDepth)
+			return refuse("sql.depth", "the statement nests deeper than %d, which crashes servers: split it with "+
+				"WITH, or use fewer operators in a row", maxDepth)
 		}
 	}
 	return nil

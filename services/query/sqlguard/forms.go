@@ -24,7 +24,8 @@ func (t tokens) checkQualified() error {
 		}
 	}
 	if joins && qualified {
-		return refuse("sql.qualified", "a column with its schema in front beside USING or NATURAL crashes some servers: give the table an alias and write alias.column")
+		return refuse("sql.qualified", "a column with its schema in front beside USING or NATURAL crashes some "+
+			"servers: give the table an alias and write alias.column")
 	}
 	return nil
 }
@@ -60,7 +61,8 @@ func (t tokens) checkFrame(i int) error {
 	}
 	for j := i - 1; j >= 0 && t[j].key != "OVER" && t[j].key != "WINDOW"; j-- {
 		if t[j].key == "ROWS" {
-			return refuse("sql.frame", "a ROWS frame reaches %d rows at most, in plain digits: write UNBOUNDED %s for all", maxFrame, t[i].key)
+			return refuse("sql.frame", "a ROWS frame reaches %d rows at most, in plain digits: write UNBOUNDED %s for "+
+				"all", maxFrame, t[i].key)
 		}
 	}
 	return nil

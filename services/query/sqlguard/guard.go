@@ -76,7 +76,7 @@ func (g *Guard) store(function string) error {
 	switch _, builtIn := g.functions[plain]; {
 	case plain == "" || dotted && schema == "":
 		return fmt.Errorf("%q is no function's name: write name or schema.name", function)
-	case dotted && (checkClosed(schema) != nil || alike(schema, informationSchema) || strings.HasSuffix(schema, "_SCHEMA")):
+	case dotted && (checkClosed(schema) != nil || alike(schema, informationSchema)):
 		return fmt.Errorf("%s is of the server's own schema, not a stored function of yours", function)
 	case !dotted && builtIn:
 		return fmt.Errorf("%s is a built-in function that statements may call anyway", function)
@@ -264,7 +264,8 @@ func (t tokens) checkQuery(i int) error {
 			if found == "" {
 				found = "a name or literal"
 			}
-			return refuse("sql.head", "found %.40s where a reading statement must start: write SELECT, WITH ... SELECT, SHOW, EXPLAIN SELECT or DESCRIBE", found)
+			return refuse("sql.head", "found %.40s where a reading statement must start: write SELECT, WITH ... "+
+				"SELECT, SHOW, EXPLAIN SELECT or DESCRIBE", found)
 		}
 	}
 }
@@ -306,7 +307,8 @@ func (t tokens) checkKeyword(i int, kind Kind) error {
 	key, prev, next := t[i].key, t.key(i-1), t.key(i+1)
 	switch key {
 	case "INTO", "OUTFILE", "DUMPFILE":
-		return refuse("sql.into", "%s stores the result on the server: leave the clause out, the rows are the answer (a name is written `%[1]s`)", key)
+		return refuse("sql.into", "%s stores the result on the server: leave the clause out, the rows are the answer "+
+			"(a name is written `%[1]s`)", key)
 	case "FOR":
 		switch {
 		case next == "UPDATE", next == "SHARE":
@@ -314,7 +316,8 @@ func (t tokens) checkKeyword(i int, kind Kind) error {
 		case next == "CONNECTION":
 			return refuse("sql.explain", "FOR CONNECTION looks into another session: explain the SELECT itself")
 		case prev == "VALUE" && (t.key(i-2) == "NEXT" || t.key(i-2) == "PREVIOUS"):
-			return refuse("sql.sequence", "%s VALUE FOR uses a sequence's state: select from the tables, or number rows with ROW_NUMBER()", t.key(i-2))
+			return refuse("sql.sequence", "%s VALUE FOR uses a sequence's state: select from the tables, or number "+
+				"rows with ROW_NUMBER()", t.key(i-2))
 		}
 	case "LOCK", "UNLOCK":
 		return refuse("sql.lock", "%s is a locking clause: leave it out (a name is written `%[1]s`)", key)

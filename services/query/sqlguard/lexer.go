@@ -248,7 +248,8 @@ func (l *lexer) skipComment() error {
 		return refuse("sql.unterminated", "the comment at byte %d is never closed: end it with */", l.pos)
 	}
 	if m := strings.IndexByte(body, '!'); m == 0 || m == 1 && 'A' <= body[0] && body[0] <= 'Z' {
-		return refuse("sql.comment", "/*%s is a comment that some servers execute: write its content as plain SQL, or leave it out", body[:m+1])
+		return refuse("sql.comment", "/*%s is a comment that some servers execute: write its content as plain SQL, or "+
+			"leave it out", body[:m+1])
 	}
 	if strings.HasPrefix(body, "+") {
 		for _, hint := range [...]string{"SET_VAR", "MAX_EXECUTION_TIME", "RESOURCE_GROUP"} {

@@ -68,7 +68,7 @@ func isWord(s string) bool { return strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_
 func TestOptions(t *testing.T) {
 	for name, want := range map[string]string{
 		"f_net": "", "shop.f_net": "", "`f`": "no function's name", "f g": "no function's name", "a.b.c": "no function's name", "": "no function's name", "shop.": "no function's name",
-		".f": "no function's name", "f()": "no function's name", "f;": "no function's name", "계산": "", "shop.distance": "", "f$1": "",
+		".f": "no function's name", "f()": "no function's name", "f;": "no function's name", "계산": "", "shop.distance": "", "crm_schema.f": "", "f$1": "",
 		"concat": "anyway", "Load_File": "refused", "st_area": "refused", "spider_direct_sql": "refused", "select": "refused", "decimal": "refused", "get_lock": "refused",
 		"mysql.f": "own schema", "sys.ps_is_account_enabled": "own schema", "information_schema.f": "own schema", "mariadb_schema.load_file": "own schema", "oracle_schema.f": "own schema", "SYS_EXEC": "refused",
 	} {

@@ -5,14 +5,18 @@ import (
 	"unicode/utf8"
 )
 
-// closed are the schemas of the server itself, and what to write instead of reading them.
-var closed = map[string]string{
-	"MYSQL":              "holds accounts and the server's settings",
-	"PERFORMANCE_SCHEMA": "shows what other sessions do",
-	"SYS":                "shows what other sessions do",
-	"NDBINFO":            "shows what other sessions do",
-	"METRICS_SCHEMA":     "shows what other sessions do",
-	"INSPECTION_SCHEMA":  "shows what other sessions do",
+// closed are the schemas of the server itself, and what they hold.
+var closed = [...]struct{ name, why string }{
+	{"MYSQL", "holds accounts and the server's settings"},
+	{"PERFORMANCE_SCHEMA", "shows what other sessions do"},
+	{"SYS", "shows what other sessions do"},
+	{"NDBINFO", "shows what other sessions do"},
+	{"METRICS_SCHEMA", "shows what other sessions do"},
+	{"INSPECTION_SCHEMA", "shows what other sessions do"},
+	// MariaDB's names for its own functions.
+	{"MARIADB_SCHEMA", "is the server's own"},
+	{"ORACLE_SCHEMA", "is the server's own"},
+	{"MAXDB_SCHEMA", "is the server's own"},
 }
 
 const informationSchema = "INFORMATION_SCHEMA"
@@ -35,9 +39,10 @@ func (g *Guard) checkSchema(t tokens, i int) error {
 
 // checkClosed refuses a closed schema.
 func checkClosed(schema string) error {
-	for name, why := range closed {
-		if alike(schema, name) {
-			return refuse("sql.schema", "%s %s: query the tables themselves, SHOW TABLES and information_schema.TABLES list them (an alias needs another name)", name, why)
+	for _, c := range closed {
+		if alike(schema, c.name) {
+			return refuse("sql.schema", "%s %s: query the tables themselves, SHOW TABLES and "+
+				"information_schema.TABLES list them (an alias needs another name)", c.name, c.why)
 		}
 	}
 	return nil
@@ -46,7 +51,8 @@ func checkClosed(schema string) error {
 // checkTable refuses a table of information_schema that is not on the list.
 func (g *Guard) checkTable(name string) error {
 	if !g.tables[name] {
-		return refuse("sql.schema", "information_schema.%.40s shows sessions, accounts or the server's insides: read TABLES, COLUMNS, STATISTICS or ROUTINES, "+
+		return refuse("sql.schema", "information_schema.%.40s shows sessions, accounts or the server's insides: read "+
+			"TABLES, COLUMNS, STATISTICS or ROUTINES, "+
 			"or use SHOW VARIABLES or SHOW GLOBAL STATUS", name)
 	}
 	return nil
@@ -86,7 +92,8 @@ func (g *Guard) checkVariable(t tokens, i int) error {
 		}
 	}
 	if dotted || !g.variables[name] {
-		return refuse("sql.variable", "@@%.40s is not on the list of variables: it may hold what another caller's statement left, or tell of the server's machine. "+
+		return refuse("sql.variable", "@@%.40s is not on the list of variables: it may hold what another caller's "+
+			"statement left, or tell of the server's machine. "+
 			"Leave it out, or look at SHOW GLOBAL VARIABLES", name)
 	}
 	return nil

@@ -44,8 +44,8 @@ func (g *Guard) checkShow(t tokens) error {
 	case t.find("SELECT") || t.find("WITH"):
 		return refuse("sql.show", "SHOW with a query inside crashes servers: select from information_schema instead")
 	}
-	return refuse("sql.show", "SHOW%.40s in this form is not on the list: write SHOW [FULL] TABLES, COLUMNS, INDEX, CREATE TABLE, CREATE VIEW, TABLE STATUS, DATABASES, "+
-		"VARIABLES, GLOBAL STATUS or COLLATION, with a LIKE or a plain WHERE", what)
+	return refuse("sql.show", "SHOW%.40s in this form is not on the list: write SHOW [FULL] TABLES, COLUMNS, INDEX, "+
+		"CREATE TABLE, CREATE VIEW, TABLE STATUS, DATABASES, VARIABLES, GLOBAL STATUS or COLLATION, with a LIKE or a plain WHERE", what)
 }
 
 func (t tokens) find(key string) bool {
@@ -194,6 +194,7 @@ func (t tokens) withoutState(text string) string {
 }
 
 // stateVariables are the session variables that change without a SET.
-const stateVariables = "'error_count', 'identity', 'insert_id', 'last_gtid', 'last_insert_id', 'last_plan_from_binding', 'last_plan_from_cache', " +
+const stateVariables = "'error_count', 'identity', 'insert_id', 'last_gtid', 'last_insert_id', " +
+	"'last_plan_from_binding', 'last_plan_from_cache', " +
 	"'last_sql_use_alloc', 'pseudo_thread_id', 'rand_seed1', 'rand_seed2', 'statement_id', 'tidb_current_ts', 'tidb_last_ddl_info', " +
 	"'tidb_last_plan_replayer_token', 'tidb_last_query_info', 'tidb_last_txn_info', 'timestamp', 'warning_count'"

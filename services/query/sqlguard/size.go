@@ -13,7 +13,8 @@ func (g *Guard) checkSize(t tokens, i int) error {
 		return nil
 	}
 	if size := t.callSize(i); size > g.maxBytes {
-		return refuse("sql.size", "%s() makes %d bytes or more, beyond the %d of an answer (HUB_MAX_RESULT_BYTES): make it shorter", t[i].key, size, g.maxBytes)
+		return refuse("sql.size", "%s() makes %d bytes or more, beyond the %d of an answer (HUB_MAX_RESULT_BYTES): "+
+			"make it shorter", t[i].key, size, g.maxBytes)
 	}
 	return nil
 }
@@ -101,7 +102,8 @@ func (t tokens) checkGrowth() error {
 	for i := range t {
 		product *= t.growth(i)
 		if product > maxGrowth {
-			return refuse("sql.size", "%s makes text grow more than %d times here: use it less often, in REGEXP_REPLACE() with a short literal to put in", t[i].key, maxGrowth)
+			return refuse("sql.size", "%s makes text grow more than %d times here: use it less often, in "+
+				"REGEXP_REPLACE() with a short literal to put in", t[i].key, maxGrowth)
 		}
 	}
 	return nil

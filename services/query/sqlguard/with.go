@@ -70,7 +70,8 @@ func (t tokens) checkUnfolded() error {
 			open[len(open)-1].copies += copies
 		}
 		if open[len(open)-1].copies > maxUnfolded {
-			return refuse("sql.with", "the WITH lists unfold into more than %d queries, which takes all memory of some servers: refer to each name less often", maxUnfolded)
+			return refuse("sql.with", "the WITH lists unfold into more than %d queries, which takes all memory of "+
+				"some servers: refer to each name less often", maxUnfolded)
 		}
 	}
 	return nil

@@ -11,12 +11,14 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
+	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/web"
 	reviewcontrol "hub.internal/services/review-control"
@@ -868,5 +870,37 @@ func TestBigDraftPages(t *testing.T) {
 	page := "/drafts/" + id.String()
 	for _, path := range []string{page, page + "?after=9979", page + "?decision=pending&after=5000", page + "?q=contact+9999", page + "/targets/9999", "/drafts"} {
 		hubtest.Within(t, 2*time.Second, path, func() { o.get(path) }) // a few milliseconds, in fact
+	}
+}
+
+// TestAuthoringIsShownForWhomADraftMoves: the agent, the person, or nobody but review-control
+// when a job ends what a call began.
+func TestAuthoringIsShownForWhomADraftMoves(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	queued, left, cancelled := o.authoring.draft(1), o.authoring.draft(1), o.authoring.draft(1)
+	if _, err := o.house.send(agent(t.Context()), newKey(), queueing(queued)); err != nil {
+		t.Fatal(err)
+	}
+	// The call breaks off before authoring hears of it, and its job goes on.
+	o.authoring.hook(func(transition) { o.authoring.say(fault.New(fault.DB, "away")) })
+	if _, err := o.house.send(agent(t.Context()), newKey(), queueing(left)); err == nil {
+		t.Fatal("the call was answered")
+	}
+	o.authoring.hook(nil)
+	o.authoring.say(nil)
+	if err := o.service.CompleteQueue(t.Context(), left); err != nil {
+		t.Fatal(err)
+	}
+	if w := o.post("/drafts/"+cancelled.String()+"/cancel", nil); w.Code != http.StatusSeeOther {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	var got []string
+	for _, c := range o.authoring.movers {
+		got = append(got, strings.Join([]string{c.Kind, c.Service, c.CredentialID, c.HubUser, c.RequestID}, " "))
+	}
+	want := []string{"key crm ak_1  req_1", "service review-control review-control  ", "user console ses_1 " + ada.ID + " req_3"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -307,8 +307,10 @@ type authoring struct {
 	mu         sync.Mutex
 	drafts     map[string]*draftRow
 	operations map[string]transition
-	next       int64
-	down       error
+	// movers are who was shown to have asked for each transition that was carried out, in order.
+	movers []caller.Caller
+	next   int64
+	down   error
 	// before runs ahead of each transition, unlocked.
 	before func(transition)
 	// asked runs ahead of each answer about a draft ("get") or whom it is for ("recipients"), unlocked.
@@ -409,6 +411,13 @@ func (a *authoring) say(down error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.down = down
+}
+
+// hook has f run ahead of each transition.
+func (a *authoring) hook(f func(transition)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.before = f
 }
 
 // change does something to a draft behind everybody's back.
@@ -565,6 +574,7 @@ func (a *authoring) transit(ctx context.Context, in transition) (map[string]any,
 		return nil, fault.New(fault.Conflict, "The draft is %s, so it cannot become %s.", d.Status, in.To).With(map[string]string{"from": d.Status, "to": in.To})
 	}
 	in.From = []string{d.Status}
+	a.movers = append(a.movers, caller.From(ctx))
 	a.operations[in.OperationID] = in
 	d.Status = in.To
 	if in.To == "in_review" {

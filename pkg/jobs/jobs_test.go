@@ -107,11 +107,11 @@ func TestJobsRunWhenTheirTransactionCommits(t *testing.T) {
 	})
 	h.add(time.Time{}, errors.New("rolled back"), greet{"never"})
 	h.add(time.Now().Add(time.Hour), nil, greet{"later"})
-	many := make([]jobs.Job, 300)
-	for i := range many {
-		many[i] = greet{fmt.Sprint(i)}
+	many := []jobs.Job{wave{}}
+	for i := range 300 {
+		many = append(many, greet{fmt.Sprint(i)})
 	}
-	h.add(time.Time{}, nil, append(many, wave{})...)
+	h.add(time.Time{}, nil, many...)
 	hubtest.Eventually(t, "all have run", func() bool {
 		_, last := seen.Load("299")
 		return last && waves.Load() == 1 && h.count(`finalized_at IS NULL`) == 1

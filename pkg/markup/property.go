@@ -131,7 +131,8 @@ func lineRule(s *style, _ string, value []token) bool {
 	if value[0].text == "normal" {
 		return s.set("line-height", "normal")
 	}
-	times, ok := 0.0, false
+	var times float64
+	var ok bool
 	switch value[0].kind {
 	case css.NumberToken:
 		times, ok = number(value[0].text)

@@ -141,7 +141,7 @@ func (c *Client) pass(ctx context.Context, addr string, probe *probe, p *passage
 	url.Host = addr
 	out.URL = &url
 	setDeadline(ctx, out.Header)
-	resp, err := c.transport.RoundTrip(out) //nolint:bodyclose // it goes on to whoever asked, who closes it
+	resp, err := c.transport.RoundTrip(out)
 	if err != nil {
 		release()
 		if errors.Is(asked.Err(), context.Canceled) {

@@ -139,7 +139,7 @@ func (r *crashRun) arities() map[string][]int {
 			if err == nil {
 				rows.Next()
 				err = rows.Err()
-				rows.Close()
+				rows.Close() //nolint:sqlclosecheck // one of many in a loop
 			}
 			switch errnoOf(err) {
 			case 1064, 1582, 1305, 1304, 1630:
@@ -255,7 +255,7 @@ func (r *crashRun) run(ctx context.Context, conn *sql.Conn, id int64, n uint64, 
 		if err == nil {
 			for rows.Next() {
 			}
-			err = errors.Join(rows.Err(), rows.Close())
+			err = errors.Join(rows.Err(), rows.Close()) //nolint:sqlclosecheck // one of many in a loop
 		}
 		done <- err
 	}()

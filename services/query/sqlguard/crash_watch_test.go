@@ -100,11 +100,11 @@ func (r *crashRun) brings(statements ...string) bool {
 	defer conn.Close()
 	for _, text := range statements {
 		ctx, cancel := context.WithTimeout(r.t.Context(), killLimit)
-		rows, err := conn.QueryContext(ctx, text)
+		rows, err := conn.QueryContext(ctx, text) //nolint:rowserrcheck // a server that dies is what is watched for
 		if err == nil {
 			for rows.Next() {
 			}
-			rows.Close()
+			rows.Close() //nolint:sqlclosecheck // one of many in a loop
 		}
 		cancel()
 	}

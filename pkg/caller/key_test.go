@@ -95,7 +95,7 @@ func TestASigningKeyDoesNotShow(t *testing.T) {
 		t.Fatal(err)
 	}
 	shown := log.String() + string(b) + fmt.Sprint(key, []caller.SigningKey{key}) + fmt.Sprintf("%v %+v %#v %s %q %x", key, key, key, key, key, key)
-	for _, form := range []string{key.Reveal(), key.Reveal()[24:], fmt.Sprintf("%x", der[16:]), fmt.Sprint(der[16:20])[1:12], hex.EncodeToString(der[16:])} {
+	for _, form := range []string{key.Reveal(), key.Reveal()[24:], fmt.Sprintf("%x", der[16:]), fmt.Sprintf("%d", der[16:20])[1:12], hex.EncodeToString(der[16:])} {
 		if strings.Contains(shown, form) {
 			t.Errorf("%q shows in %s", form, shown)
 		}

@@ -342,7 +342,7 @@ func TestOperation(t *testing.T) {
 
 // TestStatus: what a write answers beside 200 arrives.
 func TestStatus(t *testing.T) {
-	s := serve(t, []tool.Tool{tool.New(declaration(nil), func(context.Context, in) (tool.Result, error) {
+	s := serve(t, []tool.Tool{tool.New(declaration(func(d *tool.Declaration) { d.Output = schema.FreeObject("") }), func(context.Context, in) (tool.Result, error) {
 		return tool.Result{Head: tool.Head{Status: 201, Count: 1, Replayed: true}, Data: []byte(`{}`)}, nil
 	})})
 	if resp, body := s.call(t, `{"name":"x"}`); resp.StatusCode != 201 || body != "{}" || resp.Header.Get(hop.ReplayedHeader) != "true" {

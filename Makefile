@@ -62,7 +62,7 @@ fuzz: ## Fuzz the parsers, a minute each
 	go test -run '^$$' -fuzz FuzzValidate -fuzztime 1m ./pkg/schema
 	go test -run '^$$' -fuzz FuzzEntries -fuzztime 1m ./services/review-control
 	go test -run '^$$' -fuzz FuzzRead -fuzztime 1m -fuzzminimizetime 20x ./services/review-control/body
-	go test -run '^$$' -fuzz FuzzSafe -fuzztime 1m -fuzzminimizetime 20x ./services/review-control/body
+	go test -run '^$$' -fuzz FuzzClean -fuzztime 1m -fuzzminimizetime 20x ./pkg/markup
 
 tidy: ## Tidy each module by itself, and the workspace
 	go work sync

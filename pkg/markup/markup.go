@@ -130,7 +130,7 @@ func (p *Policy) plain(text string, l *ledger) string {
 			skip = ""
 		case kind == html.TextToken && skip == "":
 			b.WriteString(visible(token.Data, l))
-		case kind != html.TextToken && skip == "" && b.Len() > 0:
+		case kind != html.TextToken && skip == "" && b.Len() > 0 && !strings.HasSuffix(b.String(), " "):
 			b.WriteByte(' ')
 		}
 	}

@@ -125,6 +125,7 @@ func TestAccessibility(t *testing.T) {
 		p.in(t)
 		for _, id := range []string{sending, sent} {
 			p.Open("/drafts/" + id)
+			p.LookThrough()
 			p.Button("Approve shown").Click()
 			p.Sees("That ends the review.")
 		}

@@ -41,6 +41,7 @@ func TestNothingIsLostAndNothingIsSentTwice(t *testing.T) {
 	}
 	for left := approved; left > 0; left -= 20 {
 		p.Open("/drafts/" + id + "?decision=pending")
+		p.LookThrough()
 		p.Button("Approve shown").Click()
 	}
 	p.Sees(fmt.Sprintf("That ends the review. %d mails are on their way.", approved))

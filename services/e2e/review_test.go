@@ -45,6 +45,7 @@ func TestReview(t *testing.T) {
 			t.Errorf("two clicks made %d decisions", n)
 		}
 		p.SeesNot("somebody else")
+		p.LookThrough()
 		p.Button("Approve shown").DoubleClick()
 		p.Sees("That ends the review. 3 mails are on their way.")
 		hubtest.Eventually(t, "it is sent", func() bool { return s.listed(t, id).Status == "sent" })
@@ -172,6 +173,7 @@ func TestReview(t *testing.T) {
 			t.Errorf("only %d forms were tried", tried)
 		}
 		counts(t, id, "in_review", 3, 0, 0)
+		q.LookThrough()
 		q.Button("Approve shown").Click()
 		q.Sees("That ends the review.")
 	})
@@ -274,6 +276,11 @@ func TestReview(t *testing.T) {
 		p.Open("/drafts/" + id + "/targets/2")
 		p.Button("Reject").Click()
 		p.Target(0).Shows("Rejected")
+		p.Open("/drafts/" + id)
+		p.Button("Approve shown").Click() // nothing was opened that is left to decide
+		p.Sees("Nothing on that page was left to approve that has been shown in full.")
+		counts(t, id, "in_review", 1, 1, 2)
+		p.Open("/drafts/" + id + "/targets/3")
 		p.Open("/drafts/" + id)
 		p.Button("Approve shown").Click()
 		p.Sees("That ends the review. 2 mails are on their way.")

@@ -88,6 +88,7 @@ func TestWorkflow(t *testing.T) {
 	other.Sees("is on the list now")
 
 	p.Reload()
+	p.LookThrough()
 	p.Button("Approve shown").Click()
 	p.Sees("That ends the review. 6 mails are on their way.")
 	hubtest.Eventually(t, "the draft is sent", func() bool { return s.listed(t, id).Status == "sent" })

@@ -495,8 +495,8 @@ func framed(h web.Handler) web.Handler {
 
 // preview answers a target's mail alone, as the frame in its card shows it: of a mail in HTML the very
 // bytes that are sent. What keeps it in bounds are the policy and the frame's sandbox; that
-// nothing harmful is left in it comes on top. The query `of` is the hash of the content that the page was made for:
-// another one is not shown in its place. The header Server-Timing tells the page whether it was.
+// nothing harmful is left in it comes on top. The query `of` is the hash of the content that the page
+// was made for: another one is not shown in its place.
 func (c *Console) preview(w http.ResponseWriter, r *http.Request, _ Reviewer, id ID) error {
 	index, err := pathIndex(id, r.PathValue("index"))
 	if err != nil {
@@ -517,7 +517,7 @@ func (c *Console) preview(w http.ResponseWriter, r *http.Request, _ Reviewer, id
 		w.WriteHeader(http.StatusConflict)
 		content = documentHead + "<p><strong>This mail has changed since the page was opened. Reload the page.</strong></p>" + documentFoot
 	} else {
-		h.Set("Server-Timing", `mail;desc="`+hash+`"`)
+		http.SetCookie(w, shownCookie(r, id, index, hash))
 	}
 	if r.Method != http.MethodHead {
 		_, _ = w.Write([]byte(content)) // a browser that has gone away

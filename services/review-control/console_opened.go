@@ -24,6 +24,15 @@ const (
 	maxOpened = 80
 )
 
+// shownCookie tells the page around a preview that it is the content which the page was made for: a
+// sandboxed frame tells it nothing, and comes to an end of its loading with an error as well. So it
+// is for scripts to read, and for a moment.
+func shownCookie(r *http.Request, draft ID, index int, hash string) *http.Cookie {
+	c := web.Cookie(r, "", hash, 60)
+	c.Name, c.Path, c.HttpOnly = fmt.Sprintf("hub-shown-%d", index), "/drafts/"+draft.String(), false
+	return c
+}
+
 func openedBy(r *http.Request, draft ID) opened {
 	parts := strings.Split(web.ReadCookie(r, openedCookie), ".")
 	if parts[0] != draft.String() {

@@ -8,15 +8,16 @@
   const part = 60;
 
   const cards = new Map(); // by their article: what of it has not been in view yet
-  const come = new WeakSet(); // previews whose document has come, whatever it was
-  performance.setResourceTimingBufferSize(1000);
+  const right = new WeakSet(); // previews whose document has come, and is the right one
 
-  // Whether the preview's document is the content that the page was made for, as its answer says. A
-  // frame tells nothing else about what is in it.
+  // Whether the preview's document is the content that the page was made for: a frame tells nothing
+  // about what is in it, but the answer has left a cookie.
   const isRight = (frame) => {
-    const answers = performance.getEntriesByName(frame.src, "resource");
-    const said = answers[answers.length - 1]?.serverTiming ?? [];
-    return said.some((t) => t.name === "mail" && t.description === frame.dataset.of);
+    const [path, index] = new URL(frame.src).pathname.split(/\/targets\/|\/preview/);
+    const name = `hub-shown-${index}`;
+    const right = document.cookie.split("; ").includes(`${name}=${frame.dataset.of}`);
+    document.cookie = `${name}=; Path=${path}; Max-Age=0`;
+    return right;
   };
 
   const count = () => {
@@ -65,15 +66,15 @@
 
   const judge = (frame) => {
     const card = cards.get(frame.closest("[data-item]"));
-    if (!card || card.preview || !come.has(frame) || !isRight(frame)) return;
+    if (!card || card.preview || !right.has(frame)) return;
     card.preview = true;
     watch(card, frame);
   };
 
   // Before the first frame is there: load does not bubble, and comes once.
   document.addEventListener("load", (e) => {
-    if (e.target.tagName !== "IFRAME") return;
-    come.add(e.target);
+    if (e.target.tagName !== "IFRAME" || !isRight(e.target)) return;
+    right.add(e.target);
     judge(e.target);
   }, true);
 
@@ -92,7 +93,5 @@
     count();
     addEventListener("resize", observe);
     document.addEventListener("htmx:after:swap", count);
-    // Some browsers hear of an answer after its document has come.
-    new PerformanceObserver(() => document.querySelectorAll("iframe[data-of]").forEach(judge)).observe({ type: "resource" });
   });
 })();

@@ -21,11 +21,11 @@ import (
 // above, because fonts differ from machine to machine.
 func room(root *html.Node, s setting, margin float64) (heights [2]int) {
 	for i, window := range []float64{Narrow, Wide} {
-		f := &flow{width: window - 2*margin}
+		f := &flow{width: window - 2*margin, strut: s.size * s.line}
 		f.node(root, s)
 		f.flush()
 		if !f.wider {
-			heights[i] = int(math.Ceil(1.04*f.y + 2*margin + 8))
+			heights[i] = int(math.Ceil(1.06*f.y + 2*margin + 8))
 		}
 	}
 	return heights
@@ -35,7 +35,7 @@ func room(root *html.Node, s setting, margin float64) (heights [2]int) {
 type setting struct {
 	// size is in CSS pixels, line is by the size, spacing is between letters.
 	size, line, spacing float64
-	mono, pre           bool
+	mono, pre, upper    bool
 	tables              int
 }
 
@@ -43,12 +43,16 @@ type setting struct {
 type flow struct {
 	// width is that of the column, y what is filled of it, margin what is due before the next line.
 	width, y, margin float64
-	// x is how far the line under way is filled, tall its height.
-	x, tall float64
-	begun   bool
-	// wider tells that something may not fit into the width, or into any window.
-	wider bool
+	// x is how far the line under way is filled, tall its height, strut the least that it has in the
+	// block around it.
+	x, tall, strut float64
+	begun          bool
+	// wider tells that something may not fit into the width, or into any window, padded that there
+	// is room for a bar to scroll by.
+	wider, padded bool
 }
+
+const scrollBar = 16
 
 // tallest is a height in CSS pixels beyond which it is not told, and longest the same for a line.
 const tallest, longest = 5_000, 50_000
@@ -63,7 +67,11 @@ func (f *flow) line(s setting) {
 		f.margin, f.begun = 0, true
 		f.wider = f.wider || f.width < leastColumn*s.size
 	}
-	f.tall = max(f.tall, s.size*s.line)
+	tall := max(s.size*s.line, f.strut)
+	if math.Abs(s.size*s.line-f.strut) > 1 { // fonts of two sizes stand on one line, each with room above and below
+		tall *= 1.12
+	}
+	f.tall = max(f.tall, tall)
 }
 
 // end ends the line under way.
@@ -117,6 +125,9 @@ func (f *flow) text(text string, s setting) {
 
 func (f *flow) words(text string, s setting) {
 	space := advance(' ', s)
+	if s.upper {
+		text = strings.ToUpper(text)
+	}
 	if len(text) > longest {
 		f.wider = true
 		return
@@ -157,7 +168,6 @@ func (f *flow) place(w, space float64, s setting) {
 func advance(c rune, s setting) float64 {
 	em := .64
 	switch {
-	case s.mono && c < 0x300:
 	case strings.ContainsRune(" .,:;!'|ijl", c):
 		em = .38
 	case strings.ContainsRune("MWmw@%&", c):
@@ -177,6 +187,9 @@ func advance(c rune, s setting) float64 {
 				em = 1.4
 			}
 		}
+	}
+	if s.mono && em > 0 {
+		em = max(em, .64)
 	}
 	return em*s.size + s.spacing
 }
@@ -227,6 +240,9 @@ func (f *flow) element(n *html.Node, s setting) {
 		f.x += box.left
 		f.inner(n, s)
 		f.x += box.right
+		if box.right > 0 && !f.padded { // which may stand beside the window, and then bars to scroll by stand below
+			f.y, f.padded = f.y+scrollBar, true
+		}
 		return
 	}
 	f.end()
@@ -235,14 +251,15 @@ func (f *flow) element(n *html.Node, s setting) {
 		f.flush()
 		f.y += box.top
 	}
-	around := f.width
+	around, strut := f.width, f.strut
+	f.strut = s.size * s.line
 	f.width -= box.left + box.right
 	if most, ok := lengthOf(property(n, "max-width"), around); ok {
 		f.width = min(f.width, most)
 	}
 	f.inner(n, s)
 	f.end()
-	f.width = around
+	f.width, f.strut = around, strut
 	if box.bottom > 0 {
 		f.flush()
 		f.y += box.bottom
@@ -281,6 +298,9 @@ func (s setting) inside(n *html.Node) setting {
 	}
 	if families := property(n, "font-family") + value(n, "face"); families != "" {
 		s.mono = strings.Contains(families, "mono") || strings.Contains(families, "courier") || strings.Contains(families, "consolas") || strings.Contains(families, "menlo")
+	}
+	if transform := property(n, "text-transform"); transform != "" {
+		s.upper = transform == "uppercase"
 	}
 	if space := property(n, "white-space"); space != "" {
 		s.pre = strings.HasPrefix(space, "pre")

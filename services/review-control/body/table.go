@@ -49,6 +49,7 @@ func (f *flow) table(n *html.Node, s setting) {
 		}
 	}
 	rows, columns := rowsOf(n, s)
+	f.wider = f.wider || contested(rows, columns)
 	share(columns, around-spacing*float64(len(columns)+1))
 	f.y += b.top + spacing
 	for _, r := range rows {
@@ -68,6 +69,7 @@ func (f *flow) table(n *html.Node, s setting) {
 				cb.left, cb.right, cb.top, cb.bottom = max(cb.left, padding), max(cb.right, padding), max(cb.top, padding), max(cb.bottom, padding)
 			}
 			inner.width -= cb.left + cb.right
+			inner.strut = own.size * own.line
 			inner.inner(c.node, own)
 			inner.flush()
 			h := inner.y + cb.top + cb.bottom
@@ -122,13 +124,13 @@ func rowsOf(n *html.Node, s setting) (rows []tableRow, columns []column) {
 						columns = append(columns, column{})
 					}
 					r.cells = append(r.cells, one)
-					if span == 1 {
-						to := &columns[one.at]
-						to.content = max(to.content, one.content)
+					for i := one.at; i < at; i++ {
+						to, share := &columns[i], float64(span)
+						to.content = max(to.content, one.content/share)
 						if px, ok := sizeOf(d, "width", 0); ok {
-							to.pixels = max(to.pixels, px)
+							to.pixels = max(to.pixels, px/share)
 						} else if part, ok := sizeOf(d, "width", 100); ok {
-							to.percent = max(to.percent, part)
+							to.percent = max(to.percent, part/share)
 						}
 					}
 				}
@@ -138,6 +140,22 @@ func rowsOf(n *html.Node, s setting) (rows []tableRow, columns []column) {
 	}
 	read(n)
 	return rows, columns
+}
+
+// contested tells of widths that ask for more than there is, or in ways that browsers settle each by
+// rules of its own.
+func contested(rows []tableRow, columns []column) bool {
+	percent, inPixels, spans := 0.0, false, false
+	for _, c := range columns {
+		percent += c.percent
+		inPixels = inPixels || c.pixels > 0
+	}
+	for _, r := range rows {
+		for _, c := range r.cells {
+			spans = spans || c.span > 1 && len(r.cells) > 1
+		}
+	}
+	return percent > 100 || percent > 0 && inPixels || spans && (percent > 0 || inPixels)
 }
 
 // contentOf is the width of all that is in a cell, in one line.

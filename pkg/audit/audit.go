@@ -124,8 +124,8 @@ func clean(s string) string {
 func clamp(n int64) int32 { return int32(min(max(n, 0), math.MaxInt32)) }
 
 // insert is followed by where the rows are from. A row has the time of its entry; but, by the store's own clock, it is
-// not in the future and not further in the past than the store takes (five minutes): a process whose clock is wrong, and
-// a row that waited for a store that was away, are recorded all the same.
+// not in the future and not further in the past than the store takes (five minutes, of which one is for the way): a process
+// whose clock is wrong, and a row that waited for a store that was away, are recorded all the same.
 const insert = `INSERT INTO audit.calls
 	(at, request_id, service, external_user_id, credential_id, tool, outcome, count, took_ms, input_hash, detail)
 	SELECT greatest(least(at, clock_timestamp()), clock_timestamp() - interval '4 minutes'),

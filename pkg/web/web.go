@@ -206,7 +206,8 @@ const errorPage = "error"
 func (s *Site) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	f := faultOf(err)
 	if f.Status() >= 500 {
-		s.o.Logger.ErrorContext(r.Context(), "page failed", "request_id", caller.From(r.Context()).RequestID, "path", r.URL.Path[:min(len(r.URL.Path), maxLogged)], "error", err)
+		s.o.Logger.ErrorContext(r.Context(), "page failed", "request_id", caller.From(r.Context()).RequestID,
+			"path", r.URL.Path[:min(len(r.URL.Path), maxLogged)], "error", err)
 	}
 	s.FailAs(w, r, f, f.Status())
 }

@@ -60,6 +60,12 @@ func fakeProgram(name string) {
 	case "apikey":
 		note(name, "issues "+os.Args[4])
 		fmt.Printf("{\"id\":\"1\",\"key\":\"crm_%s\"}\n", os.Args[4])
+	case "user":
+		if os.Args[2] != "list" {
+			note(name, strings.Join(os.Args[2:4], " ")+" "+os.Args[5])
+			return
+		}
+		fmt.Println(`{"users":[{"email":"admin@hub.example","roles":["admin","odd"]},{"email":"me@hub.example","roles":[]}]}`)
 	default:
 		note(name, strings.TrimLeft(os.Args[1], "-"))
 	}
@@ -72,7 +78,7 @@ func fakeService() {
 	signal.Notify(stop, syscall.SIGTERM)
 	note(name, "start")
 	if os.Getenv("FAKE_CRASH") != "" {
-		fmt.Fprintln(os.Stderr, "HUB_SOMETHING is not set")
+		fmt.Fprintln(os.Stderr, "HUB_SOMETHING is not set, for "+strings.Repeat("a long reason, ", 50)+"and the remedy is at the end: set it to this")
 		os.Exit(3)
 	}
 	if addr := os.Getenv("HUB_ADDR"); addr != "" {

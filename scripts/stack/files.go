@@ -132,7 +132,10 @@ func lastLines(path string, n int) string {
 		lines = lines[len(lines)-n:]
 	}
 	for i, line := range lines {
-		lines[i] = shorten(line, 240)
+		// A line that is no JSON is a program's last word, and says what to mend: it is shown whole.
+		if strings.HasPrefix(line, "{") {
+			lines[i] = shorten(line, 240)
+		}
 	}
 	return "\n    " + strings.Join(lines, "\n    ")
 }

@@ -100,7 +100,7 @@ func TestACrashLoopIsSlowAndExplained(t *testing.T) {
 	if why := now.Programs["query"].Error; !strings.Contains(why, "exit status 3") {
 		t.Errorf("error = %q", why)
 	}
-	if words := lastLines(c.log("query"), 1); !strings.Contains(words, "HUB_SOMETHING is not set") {
+	if words := lastLines(c.log("query"), 1); !strings.Contains(words, "HUB_SOMETHING is not set") || !strings.Contains(words, "set it to this") {
 		t.Errorf("last line of the log = %q", words)
 	}
 	before, began := len(c.journal()), time.Now()

@@ -73,6 +73,13 @@ func TestUpTwice(t *testing.T) {
 		t.Errorf("order of the first start: %v", got)
 	}
 
+	// The administrator is known, of an older checkout; what they have beside is theirs.
+	for _, want := range []string{"auth:roles:admin@hub.example:admin,odd,reviewer", "auth:add:reviewer@hub.example:Rae:Reviewer"} {
+		if !slices.Contains(c.journal(), want) {
+			t.Errorf("%s did not happen: %v", want, c.journal())
+		}
+	}
+
 	second, again := start()
 	wantRestarted(t, "nothing new", first, second)
 	if again != env {

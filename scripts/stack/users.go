@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 )
 
@@ -14,7 +16,8 @@ var devUsers = []struct{ name, email, fullName, roles, variable string }{
 	{"admin", "admin@hub.example", "Ada Admin", "admin,reviewer", "HUB_ADMIN"},
 }
 
-// addUsers adds the users that auth does not know yet, through auth's own command.
+// addUsers adds the users that auth does not know yet, and the roles that they lack, through
+// auth's own command.
 func addUsers(ctx context.Context, e environment, auth service) error {
 	command := func(input string, args ...string) ([]byte, error) {
 		cmd := exec.CommandContext(ctx, e.layout.bin(auth.Name), append([]string{"user"}, args...)...)
@@ -27,15 +30,34 @@ func addUsers(ctx context.Context, e environment, auth service) error {
 		}
 		return out, nil
 	}
-	known, err := command("", "list", "--json")
+	listed, err := command("", "list", "--json")
 	if err != nil {
 		return err
 	}
+	var known struct {
+		Users []struct {
+			Email string
+			Roles []string
+		}
+	}
+	if err := json.Unmarshal(listed, &known); err != nil {
+		return fmt.Errorf("auth user list answered no list: %w", err)
+	}
 	for _, u := range devUsers {
-		if bytes.Contains(known, []byte(`"`+u.email+`"`)) {
+		add := []string{"add", u.email, "--name", u.fullName, "--roles", u.roles, "--password-stdin"}
+		for _, k := range known.Users {
+			if k.Email == u.email {
+				add = nil
+				// An older checkout may have given fewer roles.
+				if lacks := slices.DeleteFunc(strings.Split(u.roles, ","), func(role string) bool { return slices.Contains(k.Roles, role) }); len(lacks) > 0 {
+					add = []string{"roles", u.email, "--set", strings.Join(append(k.Roles, lacks...), ",")}
+				}
+			}
+		}
+		if add == nil {
 			continue
 		}
-		if _, err := command(userPassword(e, u.name)+"\n", "add", u.email, "--name", u.fullName, "--roles", u.roles, "--password-stdin"); err != nil {
+		if _, err := command(userPassword(e, u.name)+"\n", add...); err != nil {
 			return err
 		}
 	}

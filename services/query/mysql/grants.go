@@ -36,6 +36,9 @@ func (e *GrantsError) Error() string {
 	var found, mend []string
 	for _, f := range e.Findings {
 		text := strings.Join(f.Rights, ", ")
+		if n := len(f.Rights); n > shownRights {
+			text = strings.Join(f.Rights[:shownRights], ", ") + fmt.Sprintf(" and %d more rights", n-shownRights)
+		}
 		if f.On != "" {
 			text += " on " + f.On
 		}
@@ -56,6 +59,9 @@ func (e *GrantsError) Error() string {
 	}
 	return text + ". Run as an administrator of the source: " + strings.Join(mend, "; ") + "; or " + otherwise
 }
+
+// shownRights is how many of a finding's rights are named: what mends them matters more.
+const shownRights = 4
 
 // everybody is MariaDB's role that each account has.
 const everybody = "PUBLIC"

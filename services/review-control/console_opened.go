@@ -22,14 +22,17 @@ const (
 	openedCookie = "opened"
 	// maxOpened keeps the cookie below 2 KiB.
 	maxOpened = 80
+	// shownCookies is how many names there are for what was shown; review.js knows it.
+	shownCookies = 50
 )
 
 // shownCookie tells the page around a preview that it is the content which the page was made for: a
 // sandboxed frame tells it nothing, and comes to an end of its loading with an error as well. So it
-// is for scripts to read, and for a moment.
+// is for scripts to read, and for a moment. There are few names of it: browsers keep some 180 cookies
+// of a site, and would drop the session for another.
 func shownCookie(r *http.Request, draft ID, index int, hash string) *http.Cookie {
 	c := web.Cookie(r, "", hash, 60)
-	c.Name, c.Path, c.HttpOnly = fmt.Sprintf("hub-shown-%d", index), "/drafts/"+draft.String(), false
+	c.Name, c.Path, c.HttpOnly = fmt.Sprintf("hub-shown-%d", index%shownCookies), "/drafts/"+draft.String(), false
 	return c
 }
 

@@ -14,7 +14,7 @@
   // about what is in it, but the answer has left a cookie.
   const isRight = (frame) => {
     const [path, index] = new URL(frame.src).pathname.split(/\/targets\/|\/preview/);
-    const name = `hub-shown-${index}`;
+    const name = `hub-shown-${index % 50}`;
     const right = document.cookie.split("; ").includes(`${name}=${frame.dataset.of}`);
     document.cookie = `${name}=; Path=${path}; Max-Age=0`;
     return right;

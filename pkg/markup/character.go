@@ -26,8 +26,8 @@ func Invisible(r rune) bool { return r > 0x7e && mark(r) != 0 }
 // all others.
 func mark(r rune) rune {
 	switch {
-	case r == 0xAD, r == 0x34F, r == 0x61C, r == 0x115F, r == 0x1160, r == 0x17B4, r == 0x17B5, r == 0x2800, r == 0x3164, r == 0xFEFF, r == 0xFFA0,
-		r >= 0x180B && r <= 0x180F, r >= 0x200B && r <= 0x200F, r >= 0x2028 && r <= 0x202E, r >= 0x2060 && r <= 0x206F,
+	case r == 0xAD, r == 0x34F, r == 0x61C, r == 0x115F, r == 0x1160, r == 0x17B4, r == 0x17B5, r == 0x2800, r == 0x3164, r == 0xFEFF,
+		r == 0xFFA0, r >= 0x180B && r <= 0x180F, r >= 0x200B && r <= 0x200F, r >= 0x2028 && r <= 0x202E, r >= 0x2060 && r <= 0x206F,
 		r >= 0xFFF0 && r <= 0xFFFC, r >= 0x13430 && r <= 0x13455, r >= 0x1BCA0 && r <= 0x1BCA3, r >= 0x1D173 && r <= 0x1D17A:
 		return r
 	case r >= 0xFE00 && r <= 0xFE0F, r >= 0xE0100 && r <= 0xE01EF:
@@ -163,11 +163,14 @@ func spelled(text string) string {
 func markName(kind rune) string {
 	names := map[rune]string{
 		0xAD: "soft hyphen", 0x200B: "zero-width space", 0x200C: "zero-width non-joiner", 0x200D: "zero-width joiner",
-		0x200E: "left-to-right mark", 0x200F: "right-to-left mark", 0x61C: "Arabic letter mark", 0x2028: "line separator", 0x2029: "paragraph separator",
+		0x200E: "left-to-right mark", 0x200F: "right-to-left mark", 0x61C: "Arabic letter mark",
+		0x2028: "line separator", 0x2029: "paragraph separator",
 		0x202A: "left-to-right embedding", 0x202B: "right-to-left embedding", 0x202C: "end of embedding",
 		0x202D: "left-to-right override", 0x202E: "right-to-left override",
-		0x2060: "word joiner", 0x2066: "left-to-right isolate", 0x2067: "right-to-left isolate", 0x2068: "isolate", 0x2069: "end of isolate",
-		0xFEFF: "zero-width no-break space", 0x3164: "Hangul filler", 0x115F: "Hangul filler", 0x1160: "Hangul filler", 0xFFA0: "Hangul filler", 0x2800: "Braille blank",
+		0x2060: "word joiner", 0x2066: "left-to-right isolate", 0x2067: "right-to-left isolate", 0x2068: "isolate",
+		0x2069: "end of isolate",
+		0xFEFF: "zero-width no-break space", 0x2800: "Braille blank",
+		0x3164: "Hangul filler", 0x115F: "Hangul filler", 0x1160: "Hangul filler", 0xFFA0: "Hangul filler",
 	}
 	switch kind {
 	case variationSelectors:

@@ -124,7 +124,8 @@ func scaleOf(e element, at place) float64 {
 // plainMeta tells of a <meta> that says what every page does: its encoding, its width.
 func plainMeta(n *html.Node) bool {
 	equivalent, has := attr(n, "http-equiv")
-	return n.Data == "meta" && n.Namespace == "" && (!has || strings.EqualFold(equivalent, "content-type") || strings.EqualFold(equivalent, "x-ua-compatible"))
+	harmless := !has || strings.EqualFold(equivalent, "content-type") || strings.EqualFold(equivalent, "x-ua-compatible")
+	return n.Data == "meta" && n.Namespace == "" && harmless
 }
 
 // source is the begin of an element as it may have been written.

@@ -36,7 +36,8 @@ type form func(value string) (string, bool)
 // elements are all that can stay. None of them hides what is in it, puts text of its own into
 // the page but the marks of lists, leaves its place, or is unknown to mail programs.
 var elements = map[string]element{
-	"a": {}, "b": {}, "cite": {}, "del": {}, "em": {}, "i": {}, "ins": {}, "s": {}, "span": {}, "strike": {}, "strong": {}, "u": {}, "var": {},
+	"a": {}, "b": {}, "cite": {}, "del": {}, "em": {}, "i": {}, "ins": {}, "s": {}, "span": {}, "strike": {}, "strong": {},
+	"u": {}, "var": {},
 	"code": {scale: mono}, "kbd": {scale: mono}, "samp": {scale: mono}, "tt": {scale: mono},
 	"small": {scale: smaller}, "sub": {scale: smaller}, "sup": {scale: smaller},
 	"font": {attributes: map[string]form{"color": colorForm, "face": familyForm, "size": matching(`^[+-]?[1-7]$`)}},
@@ -44,9 +45,12 @@ var elements = map[string]element{
 	"br": {kind: void}, "hr": {kind: void}, "wbr": {kind: void},
 	"img": {kind: picture, attributes: map[string]form{"width": measure(1200), "height": measure(1200)}},
 
-	"div": {kind: block, attributes: aligned}, "p": {kind: block, attributes: aligned}, "center": {kind: block}, "blockquote": {kind: block}, "pre": {kind: block, scale: mono},
-	"h1": {kind: block, scale: 2, attributes: aligned}, "h2": {kind: block, scale: 1.5, attributes: aligned}, "h3": {kind: block, scale: 1.17, attributes: aligned},
-	"h4": {kind: block, attributes: aligned}, "h5": {kind: block, scale: .83, attributes: aligned}, "h6": {kind: block, scale: .67, attributes: aligned},
+	"div": {kind: block, attributes: aligned}, "p": {kind: block, attributes: aligned}, "center": {kind: block},
+	"blockquote": {kind: block},
+	"pre":        {kind: block, scale: mono},
+	"h1":         {kind: block, scale: 2, attributes: aligned}, "h2": {kind: block, scale: 1.5, attributes: aligned},
+	"h3": {kind: block, scale: 1.17, attributes: aligned}, "h4": {kind: block, attributes: aligned},
+	"h5": {kind: block, scale: .83, attributes: aligned}, "h6": {kind: block, scale: .67, attributes: aligned},
 	"dl": {kind: block}, "dt": {kind: block}, "dd": {kind: block},
 	"ul": {kind: list}, "ol": {kind: list, attributes: map[string]form{"start": matching(`^[0-9]{1,4}$`)}}, "li": {kind: item},
 
@@ -69,29 +73,33 @@ var (
 	upright  = matching(`^(?i:top|middle|bottom|baseline)$`)
 	aligned  = map[string]form{"align": sideways}
 
-	cellAttributes = map[string]form{"align": sideways, "valign": upright, "bgcolor": colorForm, "width": measure(1200), "height": measure(400), "colspan": matching(`^(?:[2-9]|1[0-9]|20)$`)}
+	cellAttributes = map[string]form{
+		"align": sideways, "valign": upright, "bgcolor": colorForm, "width": measure(1200), "height": measure(400),
+		"colspan": matching(`^(?:[2-9]|1[0-9]|20)$`),
+	}
 )
 
 // become are elements that programs know too differently, or that hide or move what is in them, by
 // the one that they stay as.
 var become = map[string]string{
-	"address": "div", "article": "div", "aside": "div", "details": "div", "dialog": "div", "dir": "ul", "fieldset": "div", "figcaption": "div", "figure": "div", "footer": "div",
-	"form": "div", "header": "div", "hgroup": "div", "legend": "div", "listing": "pre", "main": "div", "menu": "ul", "nav": "div", "optgroup": "div", "option": "div",
-	"plaintext": "pre", "search": "div", "section": "div", "summary": "div", "tfoot": "tbody", "thead": "tbody", "xmp": "pre",
-	"html": "div", "body": "div",
+	"address": "div", "article": "div", "aside": "div", "body": "div", "details": "div", "dialog": "div", "dir": "ul", "fieldset": "div",
+	"figcaption": "div", "figure": "div", "footer": "div", "form": "div", "header": "div", "hgroup": "div", "html": "div", "legend": "div",
+	"listing": "pre", "main": "div", "menu": "ul", "nav": "div", "optgroup": "div", "option": "div", "plaintext": "pre", "search": "div",
+	"section": "div", "summary": "div", "tfoot": "tbody", "thead": "tbody", "xmp": "pre",
 }
 
 // dropped are the elements that go with all that is in them: it is no text, or one that nobody
 // reads. Of every other element that does not stay its content does.
-var dropped = set("applet", "audio", "base", "canvas", "datalist", "embed", "frame", "frameset", "iframe", "link", "math", "meta", "noembed", "noframes", "object", "param",
-	"script", "source", "style", "svg", "template", "title", "track", "video")
+var dropped = set("applet", "audio", "base", "canvas", "datalist", "embed", "frame", "frameset", "iframe", "link", "math", "meta",
+	"noembed", "noframes", "object", "param", "script", "source", "style", "svg", "template", "title", "track", "video")
 
 // quiet are the elements of which nothing is lost that a reader of the text could miss.
-var quiet = set("abbr", "acronym", "address", "article", "aside", "bdi", "data", "dfn", "figcaption", "figure", "footer", "header", "head", "hgroup", "html", "body", "label",
-	"listing", "main", "menu", "dir", "nav", "nobr", "search", "section", "tbody", "thead", "time", "title", "wbr")
+var quiet = set("abbr", "acronym", "address", "article", "aside", "bdi", "body", "data", "dfn", "dir", "figcaption", "figure",
+	"footer", "head", "header", "hgroup", "html", "label", "listing", "main", "menu", "nav", "nobr", "search", "section", "tbody",
+	"thead", "time", "title", "wbr")
 
 // idle are attributes that do nothing once styles and scripts are gone.
-var idle = set("alt", "class", "id", "name", "rel", "role", "summary", "tabindex", "target", "lang", "dir", "style", "src", "href")
+var idle = set("alt", "class", "dir", "href", "id", "lang", "name", "rel", "role", "src", "style", "summary", "tabindex", "target")
 
 func set(names ...string) map[string]bool {
 	s := make(map[string]bool, len(names))

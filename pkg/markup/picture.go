@@ -51,7 +51,8 @@ var formats = map[string]struct {
 	read  func(io.Reader) (image.Config, error)
 	still func([]byte) bool
 }{
-	"gif": {gif.DecodeConfig, stillGIF}, "jpeg": {jpeg.DecodeConfig, func([]byte) bool { return true }}, "png": {png.DecodeConfig, stillPNG},
+	"gif": {gif.DecodeConfig, stillGIF}, "jpeg": {jpeg.DecodeConfig, func([]byte) bool { return true }},
+	"png": {png.DecodeConfig, stillPNG},
 }
 
 // stillPNG tells that no chunk of the picture says that it is animated.

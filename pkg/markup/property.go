@@ -29,7 +29,8 @@ var styles = map[string]rule{
 	"width": widthRule, "max-width": maxWidthRule, "height": only(heightRule, table, row, cell, picture),
 
 	"margin": marginRule, "margin-top": marginSide, "margin-right": marginSide, "margin-bottom": marginSide, "margin-left": marginSide,
-	"padding": paddingRule, "padding-top": paddingSide, "padding-right": paddingSide, "padding-bottom": paddingSide, "padding-left": paddingSide,
+	"padding": paddingRule, "padding-top": paddingSide, "padding-right": paddingSide,
+	"padding-bottom": paddingSide, "padding-left": paddingSide,
 
 	"border": borderRule, "border-top": borderRule, "border-right": borderRule, "border-bottom": borderRule, "border-left": borderRule,
 	"border-color": borderPart, "border-style": borderPart, "border-width": borderPart,
@@ -104,7 +105,8 @@ func familyRule(s *style, _ string, value []token) bool {
 func sizeRule(s *style, _ string, value []token) bool {
 	const most = 72
 	own := s.size
-	named := map[string]float64{"xx-small": 9, "x-small": 10, "small": 13, "medium": 16, "large": 18, "x-large": 24, "xx-large": 32, "smaller": s.around * smaller, "larger": s.around / smaller}
+	named := map[string]float64{"xx-small": 9, "x-small": 10, "small": 13, "medium": 16, "large": 18, "x-large": 24, "xx-large": 32,
+		"smaller": s.around * smaller, "larger": s.around / smaller}
 	s.size = s.around // which em is of, here
 	px, ok := s.length(value[0])
 	if n, isNamed := named[value[0].text]; isNamed {
@@ -150,8 +152,11 @@ func lineRule(s *style, _ string, value []token) bool {
 // fontRule takes font: style and weight, size/line-height, families.
 func fontRule(s *style, _ string, value []token) bool {
 	i := 0
-	for ; i < len(value) && value[i].kind != css.DimensionToken && value[i].kind != css.PercentageToken && !strings.HasSuffix(value[i].text, "small") &&
-		!strings.HasSuffix(value[i].text, "large") && value[i].text != "medium"; i++ {
+	isSize := func(t token) bool {
+		named := t.text == "medium" || strings.HasSuffix(t.text, "small") || strings.HasSuffix(t.text, "large")
+		return named || t.kind == css.DimensionToken || t.kind == css.PercentageToken
+	}
+	for ; i < len(value) && !isSize(value[i]); i++ {
 		if value[i].text == "normal" {
 			continue
 		}

@@ -119,8 +119,9 @@ const maxStyle = 16 << 10
 
 func (s *style) take(d given) {
 	rule := styles[d.property]
-	if n := len(d.value); n >= 2 && d.value[n-1] == (token{css.IdentToken, "important"}) && d.value[n-2] == (token{css.DelimToken, "!"}) {
-		d.value = d.value[:n-2]
+	important := []token{{css.DelimToken, "!"}, {css.IdentToken, "important"}}
+	if n := len(d.value) - len(important); n >= 0 && slices.Equal(d.value[n:], important) {
+		d.value = d.value[:n]
 	}
 	if len(d.value) == 1 && d.value[0].text == "inherit" && inherited[d.property] {
 		if d.property == "color" { // which a link has of its own
@@ -138,8 +139,8 @@ func (s *style) take(d given) {
 }
 
 // inherited are properties that an element has from what is around it.
-var inherited = set("color", "font", "font-family", "font-size", "font-style", "font-weight", "letter-spacing", "line-height", "list-style", "list-style-type", "text-align",
-	"text-transform", "white-space")
+var inherited = set("color", "font", "font-family", "font-size", "font-style", "font-weight", "letter-spacing", "line-height", "list-style",
+	"list-style-type", "text-align", "text-transform", "white-space")
 
 // set keeps a declaration in place of an earlier one of the property.
 func (s *style) set(property, value string) bool {
@@ -278,7 +279,8 @@ func color(value []token) (Color, bool) {
 		return ParseColor(value[0].text)
 	}
 	// rgb(1, 2, 3)
-	if len(value) != 7 || value[0] != (token{css.FunctionToken, "rgb("}) || value[2].kind != css.CommaToken || value[4].kind != css.CommaToken || value[6].kind != css.RightParenthesisToken {
+	if len(value) != 7 || value[0] != (token{css.FunctionToken, "rgb("}) || value[2].kind != css.CommaToken ||
+		value[4].kind != css.CommaToken || value[6].kind != css.RightParenthesisToken {
 		return Color{}, false
 	}
 	var parts [3]uint8
@@ -291,67 +293,3 @@ func color(value []token) (Color, bool) {
 	}
 	return Color{parts[0], parts[1], parts[2]}, true
 }
-
-// familyForm judges the value of <font face>.
-func familyForm(value string) (string, bool) {
-	list := declarations("x:" + value)
-	if len(list) != 1 {
-		return "", false
-	}
-	kept, _ := families(list[0].value)
-	return strings.ReplaceAll(kept, "'", ""), kept != ""
-}
-
-// families are those of a list of fonts that are made to be read, and whether these are all.
-func families(value []token) (string, bool) {
-	var kept []string
-	all := true
-	var words []string
-	end := func() {
-		name := strings.Join(words, " ")
-		switch {
-		case generic[name]:
-			kept = append(kept, name)
-		case readable(name):
-			kept = append(kept, "'"+name+"'")
-		default:
-			all = false
-		}
-		words = nil
-	}
-	for _, t := range value {
-		switch t.kind {
-		case css.CommaToken:
-			end()
-		case css.IdentToken:
-			words = append(words, t.text)
-		case css.StringToken:
-			words = append(words, strings.Join(strings.Fields(strings.Trim(t.text, `"'`)), " "))
-		default:
-			words = append(words, "?")
-		}
-	}
-	end()
-	return strings.Join(kept, ","), all
-}
-
-var generic = set("serif", "sans-serif", "monospace", "system-ui", "-apple-system", "blinkmacsystemfont")
-
-// readable tells of a font whose letters are those of the text: one of symbols or bars shows
-// something else to whoever has it.
-func readable(name string) bool {
-	if fonts[name] {
-		return true
-	}
-	return slices.ContainsFunc([]string{"noto sans", "noto serif", "nanum", "source sans", "source serif", "ibm plex sans", "ibm plex serif", "apple sd gothic", "spoqa han sans"},
-		func(family string) bool {
-			rest, ok := strings.CutPrefix(name, family)
-			return ok && strings.Trim(rest, "abcdefghijklmnopqrstuvwxyz 0123456789") == "" && !strings.Contains(rest, "symbol") && !strings.Contains(rest, "sign")
-		})
-}
-
-var fonts = set("arial", "arial black", "helvetica", "helvetica neue", "verdana", "tahoma", "geneva", "georgia", "times", "times new roman", "courier", "courier new", "trebuchet ms",
-	"lucida grande", "lucida sans", "lucida sans unicode", "segoe ui", "roboto", "open sans", "lato", "inter", "montserrat", "poppins", "calibri", "cambria", "candara", "century gothic",
-	"garamond", "palatino", "palatino linotype", "book antiqua", "consolas", "menlo", "monaco", "ubuntu", "cantarell", "oxygen", "fira sans", "droid sans", "avenir", "avenir next", "futura",
-	"optima", "gill sans", "raleway", "nunito", "work sans", "dm sans", "pretendard", "malgun gothic", "맑은 고딕", "dotum", "돋움", "gulim", "굴림", "batang", "바탕", "gungsuh", "궁서",
-	"나눔고딕", "나눔명조", "hiragino sans", "hiragino kaku gothic pro", "meiryo", "yu gothic", "ms gothic", "ms mincho", "pingfang sc", "pingfang tc", "microsoft yahei", "simsun", "simhei", "heiti sc")

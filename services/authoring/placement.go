@@ -82,4 +82,5 @@ func (p placement) escape(value string) string {
 }
 
 // bareEscapes keep a value that stands in a tag without quotes in one piece.
-var bareEscapes = strings.NewReplacer(" ", "&#32;", "\t", "&#9;", "\n", "&#10;", "\f", "&#12;", "\r", "&#13;", "=", "&#61;", "`", "&#96;", "/", "&#47;")
+var bareEscapes = strings.NewReplacer(" ", "&#32;", "\t", "&#9;", "\n", "&#10;", "\f", "&#12;", "\r", "&#13;",
+	"=", "&#61;", "`", "&#96;", "/", "&#47;")

@@ -50,6 +50,9 @@ func (a *sqlAnswer) Arrived(n int) bool {
 	case a.columns != nil && (a.arrivedOfRow > max(a.bytes, readAhead) || a.arrived > columnBytes+2*a.bytes):
 		return a.cut()
 	}
+	if a.columns != nil && a.rows == a.limit && !a.room.grow(a.size()) {
+		return a.cut() // it is read only to know that it is there
+	}
 	return a.fits()
 }
 
@@ -91,9 +94,12 @@ func (a *sqlAnswer) Row(encode RowEncoder) bool {
 	return a.fits()
 }
 
-// cut ends the answer at its size.
+// cut ends the answer before a row that is too large, unless it has all its rows anyway.
 func (a *sqlAnswer) cut() bool {
-	a.truncated, a.truncatedHere = true, "bytes"
+	a.truncated = true
+	if a.rows < a.limit {
+		a.truncatedHere = "bytes"
+	}
 	return false
 }
 
@@ -102,10 +108,13 @@ func (a *sqlAnswer) refuse(err error) bool {
 	return false
 }
 
-// fits takes the memory that the answer needs now: the answer so far, and the row that
-// is on its way, once as the driver holds it and once as it is going to be encoded.
+// size is what the answer takes now: the answer so far, and the row that is on its way,
+// once as the driver holds it and once as it is going to be encoded.
+func (a *sqlAnswer) size() int { return cap(a.json) + 2*a.arrivedOfRow }
+
+// fits takes the memory for that.
 func (a *sqlAnswer) fits() bool {
-	if a.room.grow(cap(a.json) + 2*a.arrivedOfRow) {
+	if a.room.grow(a.size()) {
 		return true
 	}
 	return a.refuse(fault.New(fault.RateLimit, "There are too many large answers at once. "+

@@ -257,6 +257,17 @@ func TestLargeRowsAreCut(t *testing.T) {
 	}
 }
 
+// TestRowBehindTheLastIsOnlyLookedAt: what it takes says nothing of the answer.
+func TestRowBehindTheLastIsOnlyLookedAt(t *testing.T) {
+	f := newSQLFixture(t, sqlOptions{limits: query.SQLLimits{ResultBytes: 1 << 20}, audit: quiet{}})
+	f.exec(t, "CREATE TABLE l (id INT PRIMARY KEY, c LONGTEXT)", "INSERT INTO l VALUES (1, 'x'), (2, REPEAT('x', 9 << 20)), (3, REPEAT('x', 900000))")
+	for _, ids := range []string{"1, 2", "1, 3"} {
+		if a := f.call(t, "SELECT c FROM l WHERE id IN ("+ids+") ORDER BY id", 1); len(a.Rows) != 1 || !*a.Truncated || a.TruncatedBy != "" {
+			t.Errorf("of %s: %d rows, truncated %t by %q", ids, len(a.Rows), *a.Truncated, a.TruncatedBy)
+		}
+	}
+}
+
 // TestTooManyColumns: what an answer's columns cost is bounded as well.
 func TestTooManyColumns(t *testing.T) {
 	f := newSQLFixture(t, sqlOptions{audit: quiet{}})

@@ -483,7 +483,8 @@ func nameOf(t Target) string {
 }
 
 // previewPolicy keeps a mail from running, loading and submitting anything, whatever it holds.
-const previewPolicy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+const previewPolicy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; " +
+	"form-action 'none'; frame-ancestors 'self'"
 
 // framed is a page that another of ours may show in a sandboxed frame, its errors included.
 func framed(h web.Handler) web.Handler {
@@ -511,7 +512,8 @@ func (c *Console) preview(w http.ResponseWriter, r *http.Request, _ Reviewer, id
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	hash, content := t.Rendering.Hash(), t.Rendering.HTML
 	if content == "" {
-		content = documentHead + `<pre style="margin:0;font:inherit;white-space:pre-wrap">` + html.EscapeString(t.Rendering.Text) + `</pre>` + documentFoot
+		content = documentHead + `<pre style="margin:0;font:inherit;white-space:pre-wrap">` +
+			html.EscapeString(t.Rendering.Text) + `</pre>` + documentFoot
 	}
 	if of := r.URL.Query().Get("of"); of != "" && of != hash {
 		w.WriteHeader(http.StatusConflict)

@@ -88,9 +88,11 @@ func (r *Review) refuse(t *Target, now time.Time) (refused bool, err error) {
 	if r.Status != Approved || t.Delivery.Progress != Queued {
 		return false, nil
 	}
-	problem := "Not sent: content changed after approval. What was approved cannot be had any more. Have the draft saved and queued again, and decide on it as it is then."
+	problem := "Not sent: content changed after approval. What was approved cannot be had any more. " +
+		"Have the draft saved and queued again, and decide on it as it is then."
 	if t.Decision.Hash == "" {
-		problem = "Not sent: it was approved in an earlier release of Hub, which did not keep what was shown. Have the draft saved and queued again, and decide on it."
+		problem = "Not sent: it was approved in an earlier release of Hub, which did not keep what was shown. " +
+			"Have the draft saved and queued again, and decide on it."
 	}
 	return true, r.settle(t, Changed, now, problem)
 }

@@ -34,7 +34,9 @@ const contentVersion = "hub mail 2"
 // length, so that no two contents share one. It is in hexadecimal.
 func (c Content) Hash() string {
 	h := sha256.New()
-	for _, part := range []string{contentVersion, c.From.Name, c.From.Email, c.Sender.Name, c.Sender.Email, c.To.Name, c.To.Email, c.Subject, c.HTML, c.Text} {
+	for _, part := range []string{
+		contentVersion, c.From.Name, c.From.Email, c.Sender.Name, c.Sender.Email, c.To.Name, c.To.Email, c.Subject, c.HTML, c.Text,
+	} {
 		var length [8]byte
 		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
 		h.Write(length[:])
@@ -66,14 +68,19 @@ func (r Rendering) Alone() string {
 // The page that a mail's HTML stands in. Its colours are said, so that no program sets others, and
 // links never lead away from what shows the mail.
 const (
-	documentHead = `<!doctype html>` + "\n" + `<html lang="und"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">` +
+	documentHead = `<!doctype html>` + "\n" +
+		`<html lang="und"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">` +
 		`<meta name="color-scheme" content="light"><title></title><base target="_blank"></head>` + "\n" +
-		`<body style="margin:16px;background-color:#ffffff;color:#1b1b1b;font-family:Arial,Helvetica,sans-serif;font-size:15px;line-height:1.5;overflow-wrap:anywhere">` + "\n"
+		`<body style="margin:16px;background-color:#ffffff;color:#1b1b1b;font-family:Arial,Helvetica,sans-serif;` +
+		`font-size:15px;line-height:1.5;overflow-wrap:anywhere">` + "\n"
 	documentFoot = "\n</body></html>\n"
 )
 
 // documentPage is what of that matters to a reader.
-var documentPage = body.Page{Color: markup.Color{R: 0x1b, G: 0x1b, B: 0x1b}, Background: markup.Color{R: 255, G: 255, B: 255}, FontSize: markup.MailFontSize, Margin: 16, LineHeight: 1.5}
+var documentPage = body.Page{
+	Color: markup.Color{R: 0x1b, G: 0x1b, B: 0x1b}, Background: markup.Color{R: 255, G: 255, B: 255},
+	FontSize: markup.MailFontSize, LineHeight: 1.5, Margin: 16,
+}
 
 // allowed is what of an HTML body stays.
 var allowed = markup.Mail()

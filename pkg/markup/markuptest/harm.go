@@ -11,12 +11,14 @@ import (
 )
 
 var (
-	elements = words("a b blockquote br center cite code dd del div dl dt em font h1 h2 h3 h4 h5 h6 hr i img ins kbd li ol p pre s samp small span strike strong sub sup " +
-		"table tbody td th tr tt u ul var wbr")
-	attributes = words("align alt bgcolor border cellpadding cellspacing color colspan dir face height href lang size src start style valign width")
+	elements = words("a b blockquote br center cite code dd del div dl dt em font h1 h2 h3 h4 h5 h6 hr i img ins kbd li ol p pre s samp " +
+		"small span strike strong sub sup table tbody td th tr tt u ul var wbr")
+	attributes = words("align alt bgcolor border cellpadding cellspacing color colspan dir face height href lang size src start style " +
+		"valign width")
 
-	harmless = regexp.MustCompile(`^(?:(?:color|background-color|border[a-z-]*|font-[a-z]+|line-height|letter-spacing|text-align|text-decoration|text-transform|white-space|vertical-align|` +
-		`width|max-width|height|margin[a-z-]*|padding[a-z-]*|list-style-type):[a-z0-9#%., '\p{L}-]+(?:;|$))*$`)
+	harmless = regexp.MustCompile(`^(?:(?:color|background-color|border[a-z-]*|font-[a-z]+|line-height|letter-spacing|text-align|` +
+		`text-decoration|text-transform|white-space|vertical-align|width|max-width|height|margin[a-z-]*|padding[a-z-]*|list-style-type)` +
+		`:[a-z0-9#%., '\p{L}-]+(?:;|$))*$`)
 	negative = regexp.MustCompile(`(?:^|[^a-z0-9-])-(?:[1-9]|0\.[6-9])`)
 	link     = regexp.MustCompile(`^(?:https?://[a-z0-9_.-]+(?::[0-9]+)?(?:[/?#]|$)|mailto:[^\s@]+@|tel:\+?[0-9])`)
 	source   = regexp.MustCompile(`^(?:https?://[a-z0-9_.-]+(?::[0-9]+)?(?:[/?#]|$)|data:image/(?:png|jpeg|gif);base64,[A-Za-z0-9+/=]+$)`)

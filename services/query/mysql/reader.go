@@ -69,7 +69,6 @@ type Reader struct {
 	db       *sql.DB
 	kills    *sql.DB
 	timeout  time.Duration
-	tmpBytes int64
 	logger   *slog.Logger
 	warm     sync.Once
 	running  sync.WaitGroup
@@ -101,7 +100,7 @@ func NewReader(s *Source, o ReaderOptions) *Reader {
 	if err != nil {
 		otel.Handle(err)
 	}
-	r := &Reader{timeout: o.Timeout, tmpBytes: o.TmpBytes, logger: o.Logger, holes: holes}
+	r := &Reader{timeout: o.Timeout, logger: o.Logger, holes: holes}
 	r.db = sql.OpenDB(&sessions{server: s.server, timeout: o.Timeout, maxRows: o.MaxRows, tmpBytes: o.TmpBytes})
 	r.db.SetMaxOpenConns(o.Sessions)
 	r.db.SetMaxIdleConns(o.Sessions)
@@ -324,8 +323,8 @@ func (r *Reader) judge(ctx context.Context, err error) error {
 	case environmental[number]:
 		return unavailable(err)
 	case tmpSpace[number]:
-		return fault.New(fault.Validation, "The statement needs more temporary space on the source database than it may have (%d MiB). "+
-			"Narrow it: filter before you group, sort or recurse, select fewer and shorter columns, or aggregate in steps.", r.tmpBytes>>20).
+		return fault.New(fault.Validation, "The statement needs more temporary space on the source database than it may have. "+
+			"Narrow it: filter before you group, sort or recurse, select fewer and shorter columns, or aggregate in steps.").
 			With(refusal(answered.Number, "needs too much temporary space: "+answered.Message)).Because(err)
 	case number == errReadOnlyTransaction, number == errTableDenied, number == errAccessNeeded:
 		r.holes.Add(ctx, 1, metric.WithAttributes(attribute.Int("db_errno", int(number))))

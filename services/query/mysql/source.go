@@ -104,7 +104,6 @@ func Open(dsn string, o Options) (*Source, error) {
 	config.Timeout = dialTimeout
 	config.ClientFoundRows = false
 	config.ColumnsWithAlias = false
-	config.DialFunc = nil
 	config.Logger = &mysqldriver.NopLogger{} // what it prints, it returns too
 	// Compressed, a few bytes of the network would be many of memory.
 	if err := config.Apply(mysqldriver.Charset("utf8mb4", "utf8mb4_general_ci"), mysqldriver.EnableCompression(false)); err != nil {

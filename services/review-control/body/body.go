@@ -72,7 +72,8 @@ func Read(text string, isHTML bool, page Page) View {
 	if !isHTML {
 		r.linksIn(text)
 		r.view.Text = text
-		r.view.Room = room(&html.Node{Type: html.TextNode, Data: text}, setting{size: page.FontSize, line: page.LineHeight, pre: true}, page.Margin)
+		plain := setting{size: page.FontSize, line: page.LineHeight, pre: true}
+		r.view.Room = room(&html.Node{Type: html.TextNode, Data: text}, plain, page.Margin)
 		return r.view
 	}
 	root, err := html.ParseWithOptions(strings.NewReader("<!doctype html>"+text), html.ParseOptionEnableScripting(false))

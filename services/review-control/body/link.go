@@ -182,12 +182,16 @@ func misleading(text, href string, to address) bool {
 	if to.scheme != "mailto" && namedHost(to.user) != "" && site(namedHost(to.user)) != site(to.host) {
 		return true
 	}
-	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`()[]{}<>"'|,;`, r) }) {
+	between := func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`()[]{}<>"'|,;`, r) }
+	for _, word := range strings.FieldsFunc(text, between) {
 		if word == href {
 			continue
 		}
 		if box, domain, ok := cutLast(word, "@"); ok && !strings.ContainsAny(box, "/:") && namedHost(domain) != "" {
-			if to.scheme == "mailto" && !strings.EqualFold(to.box, strings.TrimRight(word, ".:!?")) || to.scheme != "mailto" && site(namedHost(domain)) != site(to.host) {
+			if to.scheme != "mailto" && site(namedHost(domain)) != site(to.host) {
+				return true
+			}
+			if to.scheme == "mailto" && !strings.EqualFold(to.box, strings.TrimRight(word, ".:!?")) {
 				return true
 			}
 			continue
@@ -252,7 +256,8 @@ func (r *reader) linksIn(text string) {
 		if found {
 			continue
 		}
-		if box, domain, ok := cutLast(strings.Trim(word, ".,;:!?()[]{}'*_~"), "@"); ok && box != "" && namedHost(domain) != "" && !strings.ContainsAny(box, "/:@") {
+		box, domain, ok := cutLast(strings.Trim(word, ".,;:!?()[]{}'*_~"), "@")
+		if ok && box != "" && namedHost(domain) != "" && !strings.ContainsAny(box, "/:@") {
 			r.link(box+"@"+domain, "mailto:"+box+"@"+domain)
 		}
 	}
@@ -289,7 +294,7 @@ func begins(word string) (list []begin) {
 			}
 			at := from + i
 			from = at + len(prefix)
-			if at > 0 && (word[at-1] >= 'a' && word[at-1] <= 'z' || word[at-1] >= '0' && word[at-1] <= '9' || prefix == "www." && strings.IndexByte("/.-@", word[at-1]) >= 0) {
+			if at > 0 && (alphanumeric(word[at-1]) || prefix == "www." && strings.IndexByte("/.-@", word[at-1]) >= 0) {
 				continue
 			}
 			list = append(list, begin{at: at, end: len(word), prefix: len(prefix), implied: implied})
@@ -317,3 +322,5 @@ func trimAddress(href string) string {
 		href = trimmed
 	}
 }
+
+func alphanumeric(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }

@@ -8,6 +8,7 @@ import (
 	"image/jpeg"
 	"image/png"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -181,7 +182,8 @@ func advance(c rune, s setting) float64 {
 		em = .82
 	default:
 		em = .85
-		if k := width.LookupRune(c).Kind(); k == width.EastAsianWide || k == width.EastAsianFullwidth || c > 0xffff || c >= 0x2000 && c < 0x3000 {
+		k := width.LookupRune(c).Kind()
+		if k == width.EastAsianWide || k == width.EastAsianFullwidth || c > 0xffff || c >= 0x2000 && c < 0x3000 {
 			em = 1.05
 			if c > 0xffff {
 				em = 1.4
@@ -297,7 +299,9 @@ func (s setting) inside(n *html.Node) setting {
 		s.spacing = spacing
 	}
 	if families := property(n, "font-family") + value(n, "face"); families != "" {
-		s.mono = strings.Contains(families, "mono") || strings.Contains(families, "courier") || strings.Contains(families, "consolas") || strings.Contains(families, "menlo")
+		s.mono = slices.ContainsFunc([]string{"mono", "courier", "consolas", "menlo"}, func(name string) bool {
+			return strings.Contains(families, name)
+		})
 	}
 	if transform := property(n, "text-transform"); transform != "" {
 		s.upper = transform == "uppercase"
@@ -306,95 +310,6 @@ func (s setting) inside(n *html.Node) setting {
 		s.pre = strings.HasPrefix(space, "pre")
 	}
 	return s
-}
-
-// box is what lies around an element's content, in CSS pixels: above and below are margins, the
-// others paddings and borders, with the margins at the sides.
-type box struct{ above, below, top, bottom, left, right float64 }
-
-func boxOf(n *html.Node, size float64) (b box) {
-	kind := elementOf(n)
-	b.above = margins[kind] * size
-	b.below = b.above
-	switch kind {
-	case atom.Blockquote:
-		b.left, b.right = 40, 40
-	case atom.Dd, atom.Ul, atom.Ol:
-		b.left = 40
-	}
-	all := func(name string) (top, right, bottom, left float64, ok bool) {
-		of := [][4]int{1: {0, 0, 0, 0}, 2: {0, 1, 0, 1}, 3: {0, 1, 2, 1}, 4: {0, 1, 2, 3}}
-		parts := strings.Fields(property(n, name))
-		if len(parts) < 1 || len(parts) > 4 {
-			return 0, 0, 0, 0, false
-		}
-		var px [4]float64
-		for i, at := range of[len(parts)] {
-			px[i], _ = lengthOf(parts[at], 0) // auto is none
-		}
-		return px[0], px[1], px[2], px[3], true
-	}
-	one := func(name string, to *float64) {
-		if px, ok := lengthOf(property(n, name), 0); ok {
-			*to = px
-		}
-	}
-	margin, padding := box{top: b.above, bottom: b.below}, box{}
-	switch kind {
-	case atom.Ul, atom.Ol:
-		padding.left = b.left
-	default:
-		margin.left, margin.right = b.left, b.right
-	}
-	for name, side := range map[string]*box{"margin": &margin, "padding": &padding} {
-		if top, right, bottom, left, ok := all(name); ok {
-			*side = box{top: top, right: right, bottom: bottom, left: left}
-		}
-		one(name+"-top", &side.top)
-		one(name+"-right", &side.right)
-		one(name+"-bottom", &side.bottom)
-		one(name+"-left", &side.left)
-	}
-	border := 0.0
-	for _, name := range []string{"border", "border-width", "border-top", "border-right", "border-bottom", "border-left"} {
-		for part := range strings.FieldsSeq(property(n, name)) {
-			if px, ok := lengthOf(part, 0); ok {
-				border = max(border, px)
-			} else if part == "thin" || part == "medium" || part == "solid" || part == "double" || part == "dashed" || part == "dotted" {
-				border = max(border, 3)
-			}
-		}
-	}
-	return box{above: margin.top, below: margin.bottom, top: padding.top + border, bottom: padding.bottom + border,
-		left: margin.left + padding.left + border, right: margin.right + padding.right + border}
-}
-
-// lengthOf reads a length as markup writes it: 0, pixels, or a percentage of what is around.
-func lengthOf(text string, around float64) (float64, bool) {
-	if text == "0" {
-		return 0, true
-	}
-	if digits, ok := strings.CutSuffix(text, "px"); ok {
-		n, err := strconv.ParseFloat(digits, 64)
-		return n, err == nil
-	}
-	if digits, ok := strings.CutSuffix(text, "%"); ok && around > 0 {
-		n, err := strconv.ParseFloat(digits, 64)
-		return n * around / 100, err == nil
-	}
-	return 0, false
-}
-
-// sizeOf is a width or height, as a property or an attribute.
-func sizeOf(n *html.Node, name string, around float64) (float64, bool) {
-	if px, ok := lengthOf(property(n, name), around); ok {
-		return px, ok
-	}
-	v := value(n, name)
-	if v != "" && !strings.HasSuffix(v, "%") {
-		v += "px"
-	}
-	return lengthOf(v, around)
 }
 
 // unknown is the size in CSS pixels of a picture that is not known.

@@ -66,7 +66,8 @@ func (f *flow) table(n *html.Node, s setting) {
 			own := s.inside(r.node).inside(c.node)
 			cb := boxOf(c.node, own.size)
 			if property(c.node, "padding") == "" {
-				cb.left, cb.right, cb.top, cb.bottom = max(cb.left, padding), max(cb.right, padding), max(cb.top, padding), max(cb.bottom, padding)
+				cb.left, cb.right = max(cb.left, padding), max(cb.right, padding)
+				cb.top, cb.bottom = max(cb.top, padding), max(cb.bottom, padding)
 			}
 			inner.width -= cb.left + cb.right
 			inner.strut = own.size * own.line

@@ -173,7 +173,8 @@ func (r *reader) element(n *html.Node, l look, p *prose) {
 // own, 2 with an empty line around it.
 func gapOf(kind atom.Atom) int {
 	switch kind {
-	case atom.P, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Ul, atom.Ol, atom.Dl, atom.Table, atom.Blockquote, atom.Pre, atom.Hr:
+	case atom.P, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Ul, atom.Ol, atom.Dl, atom.Table,
+		atom.Blockquote, atom.Pre, atom.Hr:
 		return 2
 	case atom.Body, atom.Center, atom.Dd, atom.Div, atom.Dt, atom.Html, atom.Li, atom.Tbody, atom.Td, atom.Th, atom.Tr, atom.Br:
 		return 1

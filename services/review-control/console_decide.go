@@ -24,7 +24,7 @@ func (c *Console) decide(w http.ResponseWriter, r *http.Request, by Reviewer, id
 	}
 	back, _ := url.ParseQuery(form.Get("back")) // what cannot be read is the whole draft
 	q := queryOf(back)
-	review, err := c.service.Decide(r.Context(), by, id, shown, Choice(form.Get("choice")), form.Get("note"))
+	review, err := c.service.Decide(r.Context(), by, id, shown, Judgement{Choice(form.Get("choice")), Reason(form.Get("reason")), form.Get("note")})
 	if err != nil {
 		return c.refuse(w, r, by, id, q, refusal{shown.Index, sentence(err), form.Get("note")}, err)
 	}

@@ -354,7 +354,7 @@ func TestDecideWithScript(t *testing.T) {
 	has(t, w.Body.String(), `verdict rejected`, "No.")
 
 	stale := form(t, o.get(page), 1, "approved", "mine")
-	if _, err := o.service.Decide(signedIn(t.Context(), ben), ben, id, o.shown(id, 1), reviewcontrol.Reject, ""); err != nil {
+	if _, err := o.service.Decide(signedIn(t.Context(), ben), ben, id, o.shown(id, 1), reviewcontrol.Judgement{Choice: reviewcontrol.Reject}); err != nil {
 		t.Fatal(err)
 	}
 	w = o.post(page+"/decide", stale, scripted...)

@@ -14,14 +14,11 @@ const maxNote = 2000
 
 // Decide records a reviewer's decision on a target whose mail was shown to them.
 //
-// E_SCOPE for anybody but a person, and for who made the draft; E_VALIDATION for a choice or
-// a note that is none; E_NOT_FOUND; E_CONFLICT when the review has ended, when the mail is
-// not what was shown, and when somebody else has decided otherwise in the meantime.
-func (s *Service) Decide(ctx context.Context, by Reviewer, id ID, shown Shown, choice Choice, note string) (Review, error) {
-	if choice != Approve && choice != Reject {
-		return Review{}, fault.New(fault.Validation, "A decision is %s or %s.", Approve, Reject)
-	}
-	note, err := prose("note", note, false)
+// E_SCOPE for anybody but a person, and for who made the draft; E_VALIDATION for a choice, a
+// reason or a note that is none; E_NOT_FOUND; E_CONFLICT when the review has ended, when the mail
+// is not what was shown, and when somebody else has decided otherwise in the meantime.
+func (s *Service) Decide(ctx context.Context, by Reviewer, id ID, shown Shown, j Judgement) (Review, error) {
+	j, err := j.check()
 	if err != nil {
 		return Review{}, err
 	}
@@ -34,17 +31,74 @@ func (s *Service) Decide(ctx context.Context, by Reviewer, id ID, shown Shown, c
 	}
 	at, changed := s.now(), false
 	r, err = s.c.Store.Update(ctx, id, []int{shown.Index}, func(u *Unit) (err error) {
-		changed, err = u.Review.decide(&u.Targets[0], Decision{Choice: choice, By: by.Email, At: &at, Note: note, Hash: shown.Hash}, shown.Revision)
-		entry := s.entry(ctx, "review.decide", 1, map[string]any{
-			"draft_id": id.String(), "index": shown.Index, "choice": choice, "note": note, "hash": shown.Hash, "changed": changed,
-		})
+		d := Decision{Choice: j.Choice, Reason: j.Reason, By: by.Email, At: &at, Note: j.Note, Hash: shown.Hash, Action: u.Review.Actions + 1}
+		if changed, err = u.Review.decide(&u.Targets[0], d, shown.Revision); changed {
+			u.Review.Actions++
+			u.Review.leave(s.c.SendDelay)
+		}
+		detail := map[string]any{
+			"draft_id": id.String(), "index": shown.Index, "choice": j.Choice, "note": j.Note, "hash": shown.Hash, "changed": changed,
+		}
+		if j.Reason != "" {
+			detail["reason"] = j.Reason
+		}
+		entry := s.entry(ctx, "review.decide", 1, detail)
 		u.Entry = &entry
 		return err
 	})
 	if err == nil && changed {
-		s.metrics.decided(ctx, choice, 1)
+		s.metrics.decided(ctx, j.Choice, 1)
 	}
 	return r, err
+}
+
+// check returns the judgement as it is kept. E_VALIDATION.
+func (j Judgement) check() (Judgement, error) {
+	switch {
+	case j.Choice != Approve && j.Choice != Reject:
+		return j, fault.New(fault.Validation, "A decision is %s or %s.", Approve, Reject)
+	case j.Choice == Approve:
+		j.Reason = ""
+	case j.Reason != "" && !slices.Contains(Reasons(), j.Reason):
+		return j, fault.New(fault.Validation, "%q is no reason to reject a mail for; there are %q.", j.Reason, Reasons())
+	}
+	var err error
+	j.Note, err = prose("note", j.Note, false)
+	return j, err
+}
+
+// Undo takes back what a reviewer decided in one action: on each of its targets that nobody has decided
+// on since, what held before holds again. It tells on how many. The last action of a review can be undone
+// by every reviewer who may decide on it, until the first mail is handed over; the review goes on then.
+//
+// E_SCOPE for anybody but a person, for who made the draft, and while the review goes on for who did not
+// decide; E_NOT_FOUND; E_CONFLICT when nothing is left of the action, and when it is too late.
+func (s *Service) Undo(ctx context.Context, by Reviewer, id ID, action int) (undone int, r Review, err error) {
+	if r, err = s.mayDecide(ctx, by, id); err != nil {
+		return 0, Review{}, err
+	}
+	if action < 1 || action > r.Actions {
+		return 0, Review{}, fault.New(fault.NotFound, "The review of draft %s has no action %d.", id, action)
+	}
+	r, err = s.c.Store.UpdateAction(ctx, id, action, func(u *Unit) error {
+		from := u.Review.Status
+		if err := u.Review.undo(u.Targets, u.Earlier, by); err != nil {
+			return err
+		}
+		indexes := make([]int, len(u.Targets))
+		for i, t := range u.Targets {
+			indexes[i] = t.Index
+		}
+		undone = len(indexes)
+		entry := s.entry(ctx, "review.undo", undone, map[string]any{"draft_id": id.String(), "action": action, "indexes": indexes, "from": from})
+		u.Entry = &entry
+		return nil
+	})
+	if err != nil {
+		return 0, Review{}, err
+	}
+	s.metrics.undone(ctx, undone)
+	return undone, r, nil
 }
 
 // ApproveShown approves those of at most 100 targets, each shown in full, that nobody has
@@ -84,12 +138,16 @@ func (s *Service) ApproveShown(ctx context.Context, by Reviewer, id ID, shown []
 			if t.Decision.Choice != Pending {
 				continue
 			}
-			if _, err := u.Review.decide(t, Decision{Choice: Approve, By: by.Email, At: &at, Hash: shown[i].Hash}, t.Decision.Revision); err != nil {
+			d := Decision{Choice: Approve, By: by.Email, At: &at, Hash: shown[i].Hash, Action: u.Review.Actions + 1}
+			if _, err := u.Review.decide(t, d, t.Decision.Revision); err != nil {
 				return err
 			}
 			done = append(done, t.Index)
 		}
-		approved = len(done)
+		if approved = len(done); approved > 0 {
+			u.Review.Actions++
+			u.Review.leave(s.c.SendDelay)
+		}
 		entry := s.entry(ctx, "review.decide", approved, map[string]any{"draft_id": id.String(), "indexes": done, "choice": Approve})
 		u.Entry = &entry
 		return nil
@@ -182,7 +240,7 @@ func (s *Service) cancelDrafted(ctx context.Context, id ID, detail map[string]an
 	if _, err := Next(d.Status, Cancel, Counts{}, false); err != nil {
 		return err
 	}
-	if err := s.c.Drafts.Transition(ctx, id, []Status{Drafted}, Cancelled, nil, "review:"+id.String()+":cancelled"); err != nil {
+	if err := s.c.Drafts.Transition(ctx, id, Transition{From: []Status{Drafted}, To: Cancelled, Operation: "review:" + id.String() + ":cancelled"}); err != nil {
 		if _, queueing, lookErr := s.c.Store.Intent(ctx, id); lookErr == nil && queueing && fault.Is(err, fault.Conflict) {
 			return fault.New(fault.Conflict, "The draft is being queued for review right now. Try again in a moment.").After(QueueTakes).Because(err)
 		}

@@ -17,7 +17,7 @@ func TestDecide(t *testing.T) {
 	h := newHouse(t)
 	id := h.queued(3)
 	decide := func(by reviewcontrol.Reviewer, shown reviewcontrol.Shown, choice reviewcontrol.Choice, note string) (reviewcontrol.Review, error) {
-		return h.service.Decide(signedIn(t.Context(), by), by, id, shown, choice, note)
+		return h.service.Decide(signedIn(t.Context(), by), by, id, shown, reviewcontrol.Judgement{Choice: choice, Note: note})
 	}
 	fresh := h.shown(id, 0)
 	r, err := decide(ada, fresh, reviewcontrol.Approve, " looks\r\ngood ")
@@ -81,9 +81,9 @@ func TestDecide(t *testing.T) {
 		t.Error(err)
 	}
 	// A draft that authoring has and nobody queued, and one that nobody has.
-	_, err = h.service.Decide(signedIn(t.Context(), ada), ada, h.authoring.draft(1), shown, reviewcontrol.Approve, "")
+	_, err = h.service.Decide(signedIn(t.Context(), ada), ada, h.authoring.draft(1), shown, reviewcontrol.Judgement{Choice: reviewcontrol.Approve})
 	wants(t, err, fault.Conflict)
-	_, err = h.service.Decide(signedIn(t.Context(), ada), ada, 999, shown, reviewcontrol.Approve, "")
+	_, err = h.service.Decide(signedIn(t.Context(), ada), ada, 999, shown, reviewcontrol.Judgement{Choice: reviewcontrol.Approve})
 	wants(t, err, fault.NotFound)
 	if n := one[int](h, `SELECT count(*) FROM audit.calls WHERE tool = 'review.decide' AND request_id = 'req_2' AND external_user_id IN ('usr_ada', 'usr_ben') AND detail ->> 'draft_id' = $1`, id.String()); n != 6 {
 		t.Errorf("%d audit rows", n)
@@ -106,14 +106,14 @@ func TestFourEyes(t *testing.T) {
 		}
 		shown := h.shown(id, 0)
 		for _, choice := range []reviewcontrol.Choice{reviewcontrol.Approve, reviewcontrol.Reject} {
-			if _, err := h.service.Decide(signedIn(t.Context(), ada), ada, id, shown, choice, ""); code(err) != fault.Scope {
+			if _, err := h.service.Decide(signedIn(t.Context(), ada), ada, id, shown, reviewcontrol.Judgement{Choice: choice}); code(err) != fault.Scope {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 		if _, _, err := h.service.ApproveShown(signedIn(t.Context(), ada), ada, id, []reviewcontrol.Shown{shown}); code(err) != fault.Scope {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := h.service.Decide(signedIn(t.Context(), ben), ben, id, shown, reviewcontrol.Approve, ""); err != nil {
+		if _, err := h.service.Decide(signedIn(t.Context(), ben), ben, id, shown, reviewcontrol.Judgement{Choice: reviewcontrol.Approve}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -184,7 +184,7 @@ func TestReviewersRace(t *testing.T) {
 		choice := []reviewcontrol.Choice{reviewcontrol.Approve, reviewcontrol.Reject}[i]
 		for _, x := range shown {
 			wg.Go(func() {
-				_, err := h.service.Decide(signedIn(context.Background(), by), by, id, x, choice, "")
+				_, err := h.service.Decide(signedIn(context.Background(), by), by, id, x, reviewcontrol.Judgement{Choice: choice})
 				if err != nil && code(err) != fault.Conflict {
 					t.Error(err)
 				}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
+	"strconv"
 	"time"
 
 	"hub.internal/pkg/fault"
@@ -240,8 +241,11 @@ func jitter(wait time.Duration) time.Duration {
 	return wait - wait/5 + mathrand.N(2*wait/5)
 }
 
-// Finish is the job of an approved draft: its approved targets wait for their delivery.
-func (s *Service) Finish(ctx context.Context, id ID) error { return s.c.Store.Finish(ctx, id) }
+// Finish is the job of an approved draft: its approved targets wait for their delivery. It tells how
+// long to wait while the last decision can still be undone in peace.
+func (s *Service) Finish(ctx context.Context, id ID) (wait time.Duration, err error) {
+	return s.c.Store.Finish(ctx, id, s.now())
+}
 
 // Sync is the job that tells authoring what became of a review: its counts, then its status.
 // What it tells is what holds when it runs, so it may run at any time, and twice.
@@ -263,6 +267,7 @@ var steps = map[Status][]struct {
 	from []Status
 	to   Status
 }{
+	InReview:  {{[]Status{Approved}, InReview}},
 	Approved:  {{[]Status{InReview}, Approved}},
 	Rejected:  {{[]Status{InReview}, Rejected}},
 	Sent:      {{[]Status{InReview}, Approved}, {[]Status{Approved}, Sent}},
@@ -274,8 +279,15 @@ func (s *Service) tell(ctx context.Context, r Review) error {
 	if err := s.c.Drafts.Progress(ctx, r); err != nil {
 		return err
 	}
+	if r.Status == InReview && r.Reopened == 0 {
+		return nil
+	}
 	for _, step := range steps[r.Status] {
-		err := s.c.Drafts.Transition(ctx, r.DraftID, step.from, step.to, nil, "review:"+r.DraftID.String()+":"+string(step.to))
+		operation := "review:" + r.DraftID.String() + ":" + string(step.to)
+		if r.Reopened > 0 { // the same wish as before an undo is another one
+			operation += ":" + strconv.Itoa(r.Reopened)
+		}
+		err := s.c.Drafts.Transition(ctx, r.DraftID, Transition{From: step.from, To: step.to, Operation: operation, Version: r.Version})
 		if err != nil && (!fault.Is(err, fault.Conflict) || Elsewhere(err) != step.to) {
 			return err
 		}

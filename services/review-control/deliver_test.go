@@ -284,7 +284,7 @@ func TestHTMLMail(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.decide(id, 0, reviewcontrol.Approve)
-	if err := h.service.Finish(t.Context(), id); err != nil {
+	if _, err := h.service.Finish(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
 	h.deliver(id, 0)
@@ -526,7 +526,7 @@ func TestNewsAreTold(t *testing.T) {
 	if err := h.service.Sync(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.service.Finish(t.Context(), id); err != nil {
+	if _, err := h.service.Finish(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
 	h.exec(`DELETE FROM review_control.river_job WHERE kind = 'sync_draft'`)

@@ -108,6 +108,7 @@ type (
 		To          Status     `json:"to"`
 		QueuedAt    *time.Time `json:"queued_at,omitempty"`
 		OperationID string     `json:"operation_id"`
+		Version     int64      `json:"version,omitempty"`
 	}
 	progressRequest struct {
 		draftRequest
@@ -256,8 +257,10 @@ func (n Neighbour) Mails(ctx context.Context, id ID, indexes []int, each func(in
 }
 
 // Transition implements Drafts. Authoring is shown who has asked for it.
-func (n Neighbour) Transition(ctx context.Context, id ID, from []Status, to Status, queuedAt *time.Time, operation string) error {
-	_, err := remote.Operation[transitionRequest, nothing]{Path: draftTransitionPath, Repeatable: true, ForCaller: true}.Call(ctx, n.Client, transitionRequest{draftRequest: draftRequest{id.String()}, From: from, To: to, QueuedAt: queuedAt, OperationID: operation})
+func (n Neighbour) Transition(ctx context.Context, id ID, t Transition) error {
+	_, err := remote.Operation[transitionRequest, nothing]{Path: draftTransitionPath, Repeatable: true, ForCaller: true}.Call(ctx, n.Client, transitionRequest{
+		draftRequest: draftRequest{id.String()}, From: t.From, To: t.To, QueuedAt: t.QueuedAt, OperationID: t.Operation, Version: t.Version,
+	})
 	return err
 }
 

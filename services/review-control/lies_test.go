@@ -100,7 +100,7 @@ func (w *witness) look(index int) (reviewcontrol.TargetView, error) {
 
 // approve is ben's approval of what was looked at.
 func (w *witness) approve(v reviewcontrol.TargetView) error {
-	_, err := w.service.Decide(signedIn(w.t.Context(), ben), ben, w.id, reviewcontrol.Shown{Index: v.Index, Hash: v.Rendering.Hash(), Revision: v.Decision.Revision}, reviewcontrol.Approve, "")
+	_, err := w.service.Decide(signedIn(w.t.Context(), ben), ben, w.id, reviewcontrol.Shown{Index: v.Index, Hash: v.Rendering.Hash(), Revision: v.Decision.Revision}, reviewcontrol.Judgement{Choice: reviewcontrol.Approve})
 	if err == nil {
 		w.approved[v.Index] = v.Rendering.Content
 	}
@@ -149,7 +149,7 @@ func TestALyingNeighbour(t *testing.T) {
 				t.Errorf("%+v", d)
 			}
 			// Whoever made it is who made it when it was queued.
-			if _, err := h.service.Decide(signedIn(t.Context(), ada), ada, w.id, reviewcontrol.Shown{Index: 0, Hash: shown.Rendering.Hash()}, reviewcontrol.Approve, ""); code(err) != fault.Scope {
+			if _, err := h.service.Decide(signedIn(t.Context(), ada), ada, w.id, reviewcontrol.Shown{Index: 0, Hash: shown.Rendering.Hash()}, reviewcontrol.Judgement{Choice: reviewcontrol.Approve}); code(err) != fault.Scope {
 				t.Errorf("its maker decides: %v", err)
 			}
 		})
@@ -165,7 +165,7 @@ func TestALyingNeighbour(t *testing.T) {
 				}
 			}
 			h.authoring.change(w.id, lie)
-			if err := h.service.Finish(t.Context(), w.id); err != nil {
+			if _, err := h.service.Finish(t.Context(), w.id); err != nil {
 				t.Fatal(err)
 			}
 			for i := range 2 {
@@ -240,7 +240,7 @@ func TestLiesOfAnyOrder(t *testing.T) {
 				}
 			},
 			"deliver": func(rt *rapid.T) {
-				_ = h.service.Finish(t.Context(), w.id)
+				_, _ = h.service.Finish(t.Context(), w.id)
 				_, _ = h.service.Deliver(t.Context(), w.id, target.Draw(rt, "index"))
 			},
 			"": func(rt *rapid.T) { w.judge(rt.Fatalf) },
@@ -282,7 +282,7 @@ func TestOurOwnMailboxChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.decide(own, 0, reviewcontrol.Approve)
-	if err := h.service.Finish(t.Context(), own); err != nil {
+	if _, err := h.service.Finish(t.Context(), own); err != nil {
 		t.Fatal(err)
 	}
 	for _, id := range []reviewcontrol.ID{h.approved(1), own} { // the header Sender is read as well
@@ -318,7 +318,7 @@ func TestApprovalsOfAnEarlierRelease(t *testing.T) {
 	has(t, o.get(page), "!This approval was for other content")
 	earlier()
 	o.decide(id, 1, reviewcontrol.Approve)
-	if err := o.service.Finish(t.Context(), id); err != nil {
+	if _, err := o.service.Finish(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 2 {

@@ -191,7 +191,7 @@ func (h *house) shown(id reviewcontrol.ID, index int) reviewcontrol.Shown {
 
 func (h *house) decide(id reviewcontrol.ID, index int, choice reviewcontrol.Choice) reviewcontrol.Review {
 	h.t.Helper()
-	r, err := h.service.Decide(signedIn(h.t.Context(), ada), ada, id, h.shown(id, index), choice, "")
+	r, err := h.service.Decide(signedIn(h.t.Context(), ada), ada, id, h.shown(id, index), reviewcontrol.Judgement{Choice: choice})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func (h *house) approved(n int) reviewcontrol.ID {
 	for i := range n {
 		h.decide(id, i, reviewcontrol.Approve)
 	}
-	if err := h.service.Finish(h.t.Context(), id); err != nil {
+	if _, err := h.service.Finish(h.t.Context(), id); err != nil {
 		h.t.Fatal(err)
 	}
 	return id
@@ -546,7 +546,7 @@ func (a *authoring) recipients(ctx context.Context, in draftAsked) (map[string]a
 	return map[string]any{"recipients": page.Targets, "next_after": page.NextAfter}, err
 }
 
-var allowed = map[string][]string{"draft": {"in_review", "cancelled"}, "in_review": {"approved", "rejected", "cancelled"}, "approved": {"sent", "cancelled"}}
+var allowed = map[string][]string{"draft": {"in_review", "cancelled"}, "in_review": {"approved", "rejected", "cancelled"}, "approved": {"sent", "cancelled", "in_review"}}
 
 func (a *authoring) transit(ctx context.Context, in transition) (map[string]any, error) {
 	a.mu.Lock()
@@ -577,7 +577,7 @@ func (a *authoring) transit(ctx context.Context, in transition) (map[string]any,
 	a.movers = append(a.movers, caller.From(ctx))
 	a.operations[in.OperationID] = in
 	d.Status = in.To
-	if in.To == "in_review" {
+	if in.From[0] == "draft" && in.To == "in_review" {
 		d.QueuedAt = in.QueuedAt
 	}
 	return map[string]any{"replayed": false}, nil

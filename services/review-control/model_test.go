@@ -23,6 +23,41 @@ type model struct {
 	attempted bool
 	finished  bool
 	history   int
+	// actions counts what was decided at once; held are the decisions on each target that hold, or would
+	// if the later ones were undone.
+	actions int
+	held    [][]held
+}
+
+type held struct {
+	choice reviewcontrol.Choice
+	action int
+}
+
+// decide is a decision on a target, as a part of the newest action.
+func (m *model) decide(i int, choice reviewcontrol.Choice) {
+	m.held[i] = append(m.held[i], held{choice, m.actions})
+	m.choices[i] = choice
+	m.revisions[i]++
+	m.history++
+}
+
+// undo takes an action back, and tells on how many targets.
+func (m *model) undo(action int) (undone int) {
+	for i, h := range m.held {
+		if len(h) == 0 || h[len(h)-1].action != action {
+			continue
+		}
+		h = h[:len(h)-1]
+		m.held[i], m.choices[i] = h, reviewcontrol.Pending
+		if len(h) > 0 {
+			m.choices[i] = h[len(h)-1].choice
+		}
+		m.revisions[i]++
+		m.history++
+		undone++
+	}
+	return undone
 }
 
 func (m *model) counts() (c reviewcontrol.Counts) {
@@ -74,7 +109,7 @@ func TestLife(t *testing.T) {
 		n := rapid.IntRange(1, 4).Draw(rt, "targets")
 		id := h.authoring.draft(n)
 		m := &model{status: reviewcontrol.Drafted, choices: slices.Repeat([]reviewcontrol.Choice{reviewcontrol.Pending}, n), revisions: make([]int, n),
-			progress: make([]reviewcontrol.Progress, n), attempts: make([]int, n)}
+			progress: make([]reviewcontrol.Progress, n), attempts: make([]int, n), held: make([][]held, n)}
 		email := func(i int) string { return fmt.Sprintf("C%s-%d@partner.example", id, i) }
 		target := rapid.IntRange(0, n-1)
 		conflict := func(err error, what string) {
@@ -111,7 +146,7 @@ func TestLife(t *testing.T) {
 				if stale {
 					seen.Revision--
 				}
-				r, err := h.service.Decide(ctx, ada, id, seen, choice, "")
+				r, err := h.service.Decide(ctx, ada, id, seen, reviewcontrol.Judgement{Choice: choice})
 				switch same := m.choices[i] == choice; {
 				case m.status == reviewcontrol.Drafted, !same && (m.status != reviewcontrol.InReview || stale), m.status == reviewcontrol.Cancelled && !same:
 					conflict(err, "decide")
@@ -119,9 +154,8 @@ func TestLife(t *testing.T) {
 					ok(err, "decide again")
 				default:
 					ok(err, "decide")
-					m.choices[i] = choice
-					m.revisions[i]++
-					m.history++
+					m.actions++
+					m.decide(i, choice)
 					m.decided()
 					if r.Status != m.status || r.Counts != m.counts() {
 						rt.Fatalf("answers %+v, want %s %+v", r, m.status, m.counts())
@@ -131,8 +165,34 @@ func TestLife(t *testing.T) {
 			"decide on another mail": func(rt *rapid.T) {
 				seen := shown(target.Draw(rt, "index"))
 				seen.Hash = seen.Hash[1:] + seen.Hash[:1]
-				_, err := h.service.Decide(ctx, ada, id, seen, reviewcontrol.Approve, "")
+				_, err := h.service.Decide(ctx, ada, id, seen, reviewcontrol.Judgement{Choice: reviewcontrol.Approve})
 				conflict(err, "decide")
+			},
+			"undo": func(rt *rapid.T) {
+				action := rapid.IntRange(max(m.actions-2, 0), m.actions+1).Draw(rt, "action")
+				done, r, err := h.service.Undo(ctx, ada, id, action)
+				switch open := m.status == reviewcontrol.InReview || m.status == reviewcontrol.Approved && !m.attempted && action == m.actions; {
+				case m.status == reviewcontrol.Drafted || (action > 0 && action <= m.actions && !open):
+					conflict(err, "undo")
+				case action == 0 || action > m.actions:
+					if code(err) != fault.NotFound && code(err) != fault.Conflict {
+						rt.Fatalf("undo of no action in %s: %v", m.status, err)
+					}
+				default:
+					undone := m.undo(action)
+					if undone == 0 {
+						conflict(err, "undo of what was decided again")
+						return
+					}
+					ok(err, "undo")
+					if m.status == reviewcontrol.Approved {
+						m.status, m.finished = reviewcontrol.InReview, false
+						clear(m.progress)
+					}
+					if done != undone || r.Status != m.status || r.Counts != m.counts() {
+						rt.Fatalf("undo of %d: %d undone, %+v, want %d, %s %+v", action, done, r, undone, m.status, m.counts())
+					}
+				}
 			},
 			"approve what is shown": func(rt *rapid.T) {
 				from := target.Draw(rt, "from")
@@ -153,11 +213,12 @@ func TestLife(t *testing.T) {
 					if done != pending {
 						rt.Fatalf("%d approved, want %d", done, pending)
 					}
+					if pending > 0 {
+						m.actions++
+					}
 					for i := from; i < n; i++ {
 						if m.choices[i] == reviewcontrol.Pending {
-							m.choices[i] = reviewcontrol.Approve
-							m.revisions[i]++
-							m.history++
+							m.decide(i, reviewcontrol.Approve)
 						}
 					}
 					if pending > 0 {
@@ -191,7 +252,7 @@ func TestLife(t *testing.T) {
 				}
 			},
 			"finish": func(*rapid.T) {
-				err := h.service.Finish(ctx, id)
+				_, err := h.service.Finish(ctx, id)
 				if _, missing := h.store.Review(ctx, id); missing != nil {
 					return
 				}

@@ -169,7 +169,7 @@ func (s *Service) recipients(ctx context.Context, draft Draft) ([]Target, error)
 // complete brings an intent to its end: for its own caller, or, in the intent's job, for nobody
 // but review-control, which has the caller's word no more.
 func (s *Service) complete(ctx context.Context, in Intent) (tool.Result, error) {
-	err := s.c.Drafts.Transition(ctx, in.DraftID, []Status{Drafted}, InReview, &in.QueuedAt, in.operation())
+	err := s.c.Drafts.Transition(ctx, in.DraftID, Transition{From: []Status{Drafted}, To: InReview, QueuedAt: &in.QueuedAt, Operation: in.operation()})
 	if saidNo(err) {
 		if err := s.c.Store.Withdraw(ctx, in); err != nil {
 			return tool.Result{}, err

@@ -230,7 +230,7 @@ func TestCancelWhileQueueing(t *testing.T) {
 	if !fault.From(err).Retryable() {
 		t.Errorf("%v", err)
 	}
-	_, err = h.service.Decide(signedIn(t.Context(), ada), ada, id, reviewcontrol.Shown{}, reviewcontrol.Approve, "")
+	_, err = h.service.Decide(signedIn(t.Context(), ada), ada, id, reviewcontrol.Shown{}, reviewcontrol.Judgement{Choice: reviewcontrol.Approve})
 	wants(t, err, fault.Conflict)
 	h.exec(`ALTER TABLE review_control.idempotency_keys DROP CONSTRAINT never`)
 	if err := h.service.CompleteQueue(t.Context(), id); err != nil {
@@ -363,7 +363,7 @@ func TestAgentsDecideNothing(t *testing.T) {
 	shown := []reviewcontrol.Shown{h.shown(id, 0)}
 	for _, kind := range []string{caller.Key, caller.App, caller.Service, caller.Visitor, ""} {
 		ctx := caller.With(t.Context(), caller.Caller{Kind: kind, HubUser: ada.ID, Roles: []string{"reviewer", "admin"}, Scopes: []string{"control", "admin:write"}})
-		_, decided := h.service.Decide(ctx, ada, id, shown[0], reviewcontrol.Approve, "")
+		_, decided := h.service.Decide(ctx, ada, id, shown[0], reviewcontrol.Judgement{Choice: reviewcontrol.Approve})
 		_, _, approved := h.service.ApproveShown(ctx, ada, id, shown)
 		_, added := h.service.Suppress(ctx, ada, "x@y.example", "")
 		_, imported := h.service.StartImport(ctx, ada, "x", "", []byte("x@y.example"))

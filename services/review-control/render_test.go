@@ -127,11 +127,11 @@ func TestWhatIsShownIsWhatLeaves(t *testing.T) {
 		}
 		frame := o.get(fmt.Sprintf("/drafts/%s/targets/%d/preview?of=%s", id, i, v.Rendering.Hash()))
 		shown[i] = page{frame, v.Rendering.Subject, v.Rendering.Text}
-		if _, err := o.service.Decide(signedIn(t.Context(), ada), ada, id, reviewcontrol.Shown{Index: i, Hash: v.Rendering.Hash()}, reviewcontrol.Approve, ""); err != nil {
+		if _, err := o.service.Decide(signedIn(t.Context(), ada), ada, id, reviewcontrol.Shown{Index: i, Hash: v.Rendering.Hash()}, reviewcontrol.Judgement{Choice: reviewcontrol.Approve}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := o.service.Finish(t.Context(), id); err != nil {
+	if _, err := o.service.Finish(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
 	got := map[string]servers.Mail{}

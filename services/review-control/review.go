@@ -40,6 +40,8 @@ const (
 	Deliver Trigger = "deliver"
 	// Cancel is a person's.
 	Cancel Trigger = "cancel"
+	// Undo takes back what one person decided last.
+	Undo Trigger = "undo"
 )
 
 // transitions is the whole of what may happen to a draft, and when. Of those with the same
@@ -58,8 +60,13 @@ var transitions = []struct {
 	{InReview, Decide, always, Rejected},
 	{Approved, Deliver, func(c Counts, _ bool) bool { return c.Waiting() > 0 }, Approved},
 	{Approved, Deliver, always, Sent},
-	{Approved, Cancel, func(_ Counts, attempted bool) bool { return !attempted }, Cancelled},
+	{Approved, Cancel, unattempted, Cancelled},
+	{InReview, Undo, always, InReview},
+	{Approved, Undo, unattempted, InReview},
 }
+
+// unattempted is before the first hand-over.
+func unattempted(_ Counts, attempted bool) bool { return !attempted }
 
 func always(Counts, bool) bool { return true }
 
@@ -121,7 +128,7 @@ func Next(from Status, t Trigger, c Counts, attempted bool) (Status, error) {
 // refused is E_CONFLICT with a message that a person or an agent can act on.
 func refused(from Status, t Trigger) error {
 	var message string
-	to := map[Trigger]Status{Queue: InReview, Decide: Approved, Deliver: Sent, Cancel: Cancelled}[t]
+	to := map[Trigger]Status{Queue: InReview, Decide: Approved, Deliver: Sent, Cancel: Cancelled, Undo: InReview}[t]
 	switch t {
 	case Queue:
 		message = "The draft is " + string(from) + ", so it cannot be queued for review; only a draft in status draft can."
@@ -136,6 +143,11 @@ func refused(from Status, t Trigger) error {
 		message = "The draft is " + string(from) + ", so it cannot be cancelled."
 		if from == Approved {
 			message = "Its mails are being sent already, so the draft cannot be cancelled any more."
+		}
+	case Undo:
+		message = "The draft is " + string(from) + ", so its decisions can no longer be undone."
+		if from == Approved {
+			message = "Its mails are being sent already, so nothing can be undone any more."
 		}
 	default:
 		message = "The draft is " + string(from) + ", so nothing of it is sent."
@@ -161,14 +173,21 @@ type Review struct {
 	Sender Address
 	// Version grows with each change: authoring tells by it which counts are newer.
 	Version int64
+	// Actions is the number of the newest action: what one person decided at once, numbered from 1.
+	Actions int
+	// Reopened is how often an undo has brought the review back.
+	Reopened int
+	// LeavesAt is when the mails of an approved draft may leave; until then, and until the first is handed
+	// over, the last action can be undone. It is nil before, and where an earlier release approved.
+	LeavesAt *time.Time
 }
 
 // decide records a decision on a target of the review. revision is that of the decision
 // which the reviewer saw. It tells whether anything changed: the same choice on the same content
-// is no change, unless it comes with another note.
+// is no change, unless it comes with another note or reason.
 func (r *Review) decide(t *Target, d Decision, revision int) (changed bool, err error) {
 	now := t.Decision
-	if now.Choice == d.Choice && now.Hash == d.Hash && (d.Note == "" || d.Note == now.Note) {
+	if now.Choice == d.Choice && now.Hash == d.Hash && (d.Note == "" || d.Note == now.Note) && (d.Reason == "" || d.Reason == now.Reason) {
 		return false, nil
 	}
 	if r.Status != InReview {
@@ -184,12 +203,55 @@ func (r *Review) decide(t *Target, d Decision, revision int) (changed bool, err 
 	if err != nil {
 		return false, err
 	}
-	d.Revision = now.Revision + 1
+	d.Revision, d.Previous = now.Revision+1, now.Revision
 	t.Decision, r.Counts, r.Status = d, counts, next
 	if next != InReview {
 		r.ClosedBy, r.ClosedAt = d.By, d.At
 	}
 	return true, nil
+}
+
+// leave sets when the mails of a review that has just been approved may leave.
+func (r *Review) leave(delay time.Duration) {
+	if r.Status == Approved && r.ClosedAt != nil {
+		at := r.ClosedAt.Add(delay)
+		r.LeavesAt = &at
+	}
+}
+
+// undo takes back the newest decisions of one action: what held before them holds again. earlier are the
+// decisions that held before those on the targets, in their order.
+func (r *Review) undo(targets []Target, earlier []Decision, by Reviewer) error {
+	next, err := Next(r.Status, Undo, r.Counts, r.Attempted)
+	if err != nil {
+		return err
+	}
+	if len(targets) == 0 {
+		return fault.New(fault.Conflict, "There is nothing to undo: what was decided then has been decided again since.")
+	}
+	newest := targets[0].Decision.Action
+	if r.Status == Approved && newest != r.Actions {
+		return fault.New(fault.Conflict, "The review has ended since. Undo what ended it, the last decision, first.")
+	}
+	for i := range targets {
+		t := &targets[i]
+		if r.Status == InReview && t.Decision.By != by.Email {
+			return fault.New(fault.Scope, "%s decided that; while the review goes on nobody else can undo it.", t.Decision.By)
+		}
+		d := earlier[i]
+		*r.Counts.of(t.Decision.Choice)--
+		*r.Counts.of(d.Choice)++
+		d.Revision, d.UndoneBy = t.Decision.Revision+1, by.Email
+		t.Decision = d
+	}
+	if r.Status == Approved {
+		// Nothing was handed over: what became of mails before that was for the approvals of then.
+		r.Counts = Counts{Pending: r.Counts.Pending, Approved: r.Counts.Approved, Rejected: r.Counts.Rejected}
+		r.ClosedBy, r.ClosedAt, r.LeavesAt = "", nil, nil
+		r.Reopened++
+	}
+	r.Status = next
+	return nil
 }
 
 func stale(t Target) error {
@@ -205,6 +267,13 @@ func (r *Review) cancel(by string, at time.Time) error {
 	}
 	r.Status, r.ClosedBy, r.ClosedAt = next, by, &at
 	return nil
+}
+
+// Judgement is what a reviewer says of a mail. A reason goes with a rejection alone.
+type Judgement struct {
+	Choice Choice
+	Reason Reason
+	Note   string
 }
 
 // Choice is what a reviewer decided on a target.
@@ -243,6 +312,39 @@ type Decision struct {
 	Hash string
 	// Revision counts the decisions on the target: a form that knows an older one is stale.
 	Revision int
+	// Previous is the revision of the decision that held before, 0 without one.
+	Previous int
+	// Action is that of the review's actions which the decision was a part of; 0 for one of a release that
+	// knew none.
+	Action int
+	// Reason is why the mail was rejected, where the reviewer chose one.
+	Reason Reason
+	// UndoneBy is who brought the decision back, by undoing what was decided after it.
+	UndoneBy string
+}
+
+// Reason is why a mail is rejected: what an agent can learn from.
+type Reason string
+
+// The reasons; a rejection may have none.
+const (
+	WrongRecipient Reason = "recipient"
+	WrongContent   Reason = "content"
+	WrongTone      Reason = "tone"
+	WrongTime      Reason = "timing"
+	AlreadyAsked   Reason = "duplicate"
+	OtherReason    Reason = "other"
+)
+
+// Reasons lists them, in the order in which a person is asked.
+func Reasons() []Reason {
+	return []Reason{WrongRecipient, WrongContent, WrongTone, WrongTime, AlreadyAsked, OtherReason}
+}
+
+// Action is what one person decided at once, as far as nobody has decided on it since.
+type Action struct {
+	Number, Targets int
+	Choice          Choice
 }
 
 // Reviewer is the console user who decides.

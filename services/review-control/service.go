@@ -49,11 +49,18 @@ type Store interface {
 	// the function changes of them, with the jobs that follow.
 	Update(ctx context.Context, id ID, indexes []int, change func(*Unit) error) (Review, error)
 
+	// UpdateAction is Update with those targets whose newest decision is a part of the action, and with
+	// the decisions that held before those.
+	UpdateAction(ctx context.Context, id ID, action int, change func(*Unit) error) (Review, error)
+	// LastAction returns the newest action of a reviewer on a draft of which something is left.
+	LastAction(ctx context.Context, id ID, by string) (Action, bool, error)
+
 	// Record keeps an audit row of what was done elsewhere.
 	Record(ctx context.Context, entry audit.Entry) error
 
-	// Finish makes approved targets wait for their delivery; doing it again changes nothing.
-	Finish(ctx context.Context, id ID) error
+	// Finish makes approved targets wait for their delivery; doing it again changes nothing. While
+	// their review can be undone it does nothing, and tells how long to wait.
+	Finish(ctx context.Context, id ID, now time.Time) (wait time.Duration, err error)
 	// Turn gives a target's mail its place in the line of all mails, one each interval; it
 	// keeps those that are further away than near. It is false when there is nothing to send.
 	Turn(ctx context.Context, id ID, index int, now time.Time, interval, near time.Duration) (time.Time, bool, error)
@@ -91,6 +98,8 @@ type Unit struct {
 	Review Review
 	// Targets are those asked for, by index.
 	Targets []Target
+	// Earlier are the decisions that held before those on the targets of an action, in their order.
+	Earlier []Decision
 	// Suppressed tells whether an address is on the list.
 	Suppressed func(email string) (bool, error)
 	// Entry is the audit row, for what somebody asked for.
@@ -111,10 +120,23 @@ type Drafts interface {
 	// Mails hands over the mails of the indexes, in their order. It is E_NOT_FOUND when one is missing.
 	Mails(ctx context.Context, id ID, indexes []int, each func(index int, m Mail) error) error
 	// Transition changes the draft's status, once for the operation. It is E_CONFLICT, with
-	// the Elsewhere of that error, for a draft that is in none of from.
-	Transition(ctx context.Context, id ID, from []Status, to Status, queuedAt *time.Time, operation string) error
+	// the Elsewhere of that error, for a draft that is in none of From, and when newer counts than
+	// those of Version are known.
+	Transition(ctx context.Context, id ID, t Transition) error
 	// Progress tells the counts of a review, unless newer ones are known.
 	Progress(ctx context.Context, r Review) error
+}
+
+// Transition is what authoring is asked to change of a draft's status.
+type Transition struct {
+	From []Status
+	To   Status
+	// QueuedAt goes with the transition from draft to in_review alone.
+	QueuedAt *time.Time
+	// Operation names the wish: the same one again answers the same.
+	Operation string
+	// Version is that of the review which asks; 0 for none.
+	Version int64
 }
 
 // Config is what a Service is made of.
@@ -132,6 +154,8 @@ type Config struct {
 	Pace Pace
 	// PerMinute bounds the mails of all replicas together; 0 means 600.
 	PerMinute int
+	// SendDelay is how long the mails of an approved draft wait, so that the last decision can be undone.
+	SendDelay time.Duration
 	// Now is the clock; nil means time.Now.
 	Now    func() time.Time
 	Logger *slog.Logger

@@ -27,7 +27,13 @@ func Runner(service *reviewcontrol.Service, store *postgres.Store, workers int) 
 		jobs.On(func(ctx context.Context, j postgres.CompleteQueue) error {
 			return service.CompleteQueue(ctx, j.DraftID)
 		}),
-		jobs.On(func(ctx context.Context, j postgres.FinishReview) error { return service.Finish(ctx, j.DraftID) }),
+		jobs.On(func(ctx context.Context, j postgres.FinishReview) error {
+			wait, err := service.Finish(ctx, j.DraftID)
+			if err == nil && wait > 0 {
+				return jobs.Later(wait)
+			}
+			return err
+		}),
 		jobs.On(func(ctx context.Context, j postgres.SyncDraft) error { return service.Sync(ctx, j.DraftID) }),
 		jobs.On(func(ctx context.Context, j postgres.Deliver) error { return deliver(ctx, service, j) },
 			jobs.Abandoned(func(ctx context.Context, j postgres.Deliver) error { return service.Abandon(ctx, j.DraftID, j.Index) })),

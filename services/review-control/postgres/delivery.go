@@ -12,12 +12,16 @@ import (
 	reviewcontrol "hub.internal/services/review-control"
 )
 
-// Finish makes approved targets wait for their delivery, a job for each.
-func (s *Store) Finish(ctx context.Context, id reviewcontrol.ID) error {
-	return s.atomically(ctx, func(tx pgx.Tx) error {
+// Finish makes approved targets wait for their delivery, a job for each, once they may leave.
+func (s *Store) Finish(ctx context.Context, id reviewcontrol.ID, now time.Time) (wait time.Duration, err error) {
+	err = s.atomically(ctx, func(tx pgx.Tx) error {
 		r, err := review(ctx, tx, id, ` FOR NO KEY UPDATE`)
 		if err != nil || r.Status != reviewcontrol.Approved {
 			return err
+		}
+		if r.LeavesAt != nil && now.Before(*r.LeavesAt) { // this job is of an approval that was undone
+			wait = r.LeavesAt.Sub(now)
+			return nil
 		}
 		// PostgreSQL makes the token of a strong random source: 122 bits of it.
 		indexes, err := collect(ctx, tx, pgx.RowTo[int], `UPDATE review_control.targets SET progress = 'queued', unsubscribe_token = uuid_send(gen_random_uuid())
@@ -27,6 +31,7 @@ func (s *Store) Finish(ctx context.Context, id reviewcontrol.ID) error {
 		}
 		return s.addDeliveries(ctx, tx, id, indexes)
 	})
+	return wait, err
 }
 
 func (s *Store) addDeliveries(ctx context.Context, tx pgx.Tx, id reviewcontrol.ID, indexes []int) error {

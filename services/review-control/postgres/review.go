@@ -21,11 +21,12 @@ import (
 
 const (
 	reviewColumns = `draft_id, status, pending, approved, rejected, sent, failed, suppressed, unknown, version, attempted, queued_at, actor, note,
-	created_by, hub_user, external_user, sender_name, sender_email, closed_by, closed_at`
+	created_by, hub_user, external_user, sender_name, sender_email, closed_by, closed_at,
+	actions, reopened, leaves_at`
 	oneReview   = `SELECT ` + reviewColumns + ` FROM review_control.reviews WHERE draft_id = $1 AND status <> 'draft'`
 	manyReviews = `SELECT ` + reviewColumns + ` FROM review_control.reviews WHERE draft_id = ANY ($1) AND status <> 'draft'`
 
-	targetColumns = `position, external_id, to_email, to_name, mailings, choice, revision, decided_by, decided_at, note, rendering_hash,
+	targetColumns = `position, external_id, to_email, to_name, mailings, choice, revision, decided_by, decided_at, note, reason, rendering_hash, action,
 	progress, attempts, delays, since, progress_at, problem, message_id, unsubscribe_token`
 	oneTarget   = `SELECT ` + targetColumns + ` FROM review_control.targets WHERE draft_id = $1 AND position = $2`
 	manyTargets = `SELECT ` + targetColumns + ` FROM review_control.targets WHERE draft_id = $1 AND position = ANY ($2) ORDER BY position`
@@ -34,14 +35,15 @@ const (
 
 func reviewRow(row pgx.CollectableRow) (r reviewcontrol.Review, err error) {
 	err = row.Scan(&r.DraftID, &r.Status, &r.Counts.Pending, &r.Counts.Approved, &r.Counts.Rejected, &r.Counts.Sent, &r.Counts.Failed, &r.Counts.Suppressed, &r.Counts.Unknown,
-		&r.Version, &r.Attempted, &r.QueuedAt, &r.Actor, &r.Note, &r.Maker.CreatedBy, &r.Maker.HubUser, &r.Maker.ExternalUser, &r.Sender.Name, &r.Sender.Email, &r.ClosedBy, &r.ClosedAt)
-	utc(&r.QueuedAt, r.ClosedAt)
+		&r.Version, &r.Attempted, &r.QueuedAt, &r.Actor, &r.Note, &r.Maker.CreatedBy, &r.Maker.HubUser, &r.Maker.ExternalUser, &r.Sender.Name, &r.Sender.Email, &r.ClosedBy, &r.ClosedAt,
+		&r.Actions, &r.Reopened, &r.LeavesAt)
+	utc(&r.QueuedAt, r.ClosedAt, r.LeavesAt)
 	return r, err
 }
 
 func targetRow(row pgx.CollectableRow) (t reviewcontrol.Target, err error) {
 	d, p := &t.Decision, &t.Delivery
-	err = row.Scan(&t.Index, &t.ExternalID, &t.ToEmail, &t.ToName, &t.Mailings, &d.Choice, &d.Revision, &d.By, &d.At, &d.Note, &d.Hash,
+	err = row.Scan(&t.Index, &t.ExternalID, &t.ToEmail, &t.ToName, &t.Mailings, &d.Choice, &d.Revision, &d.By, &d.At, &d.Note, &d.Reason, &d.Hash, &d.Action,
 		&p.Progress, &p.Attempts, &p.Delays, &p.Since, &p.At, &p.Problem, &p.MessageID, &t.Token)
 	utc(d.At, p.Since, p.At)
 	return t, err
@@ -152,10 +154,10 @@ func numbers(indexes []int) []int64 {
 // History returns the decisions on a target, the newest first.
 func (s *Store) History(ctx context.Context, id reviewcontrol.ID, index int) ([]reviewcontrol.Decision, error) {
 	return collect(ctx, s.pool, func(row pgx.CollectableRow) (d reviewcontrol.Decision, err error) {
-		err = row.Scan(&d.Choice, &d.By, &d.At, &d.Note, &d.Hash, &d.Revision)
+		err = row.Scan(&d.Choice, &d.By, &d.At, &d.Note, &d.Reason, &d.Hash, &d.Revision, &d.Action, &d.UndoneBy)
 		utc(d.At)
 		return d, err
-	}, `SELECT choice, by, at, note, rendering_hash, revision FROM review_control.decisions WHERE draft_id = $1 AND position = $2 ORDER BY revision DESC`, int64(id), int64(index))
+	}, `SELECT choice, by, at, note, reason, rendering_hash, revision, action, undone_by FROM review_control.decisions WHERE draft_id = $1 AND position = $2 ORDER BY revision DESC`, int64(id), int64(index))
 }
 
 // Intend keeps that a draft is about to be queued.
@@ -295,7 +297,22 @@ func (s *Store) Withdraw(ctx context.Context, in reviewcontrol.Intent) error {
 
 // Update locks a review, hands it over with the targets of the indexes, and commits what
 // the function changes of them, with the jobs that follow.
-func (s *Store) Update(ctx context.Context, id reviewcontrol.ID, indexes []int, change func(*reviewcontrol.Unit) error) (after reviewcontrol.Review, err error) {
+func (s *Store) Update(ctx context.Context, id reviewcontrol.ID, indexes []int, change func(*reviewcontrol.Unit) error) (reviewcontrol.Review, error) {
+	return s.update(ctx, id, change, func(tx pgx.Tx, u *reviewcontrol.Unit) error {
+		if len(indexes) == 0 {
+			return nil
+		}
+		var err error
+		u.Targets, err = collect(ctx, tx, targetRow, lockTargets, int64(id), numbers(indexes))
+		if err == nil && len(u.Targets) != len(indexes) {
+			err = missingOf(id, indexes, u.Targets)
+		}
+		return err
+	})
+}
+
+// update locks a review, and commits what change makes of it and of the targets that load has put beside it.
+func (s *Store) update(ctx context.Context, id reviewcontrol.ID, change func(*reviewcontrol.Unit) error, load func(pgx.Tx, *reviewcontrol.Unit) error) (after reviewcontrol.Review, err error) {
 	err = s.atomically(ctx, func(tx pgx.Tx) error {
 		// Who finds the row locked waits: what happens to a review happens one after the other.
 		before, err := review(ctx, tx, id, ` FOR NO KEY UPDATE`)
@@ -307,16 +324,10 @@ func (s *Store) Update(ctx context.Context, id reviewcontrol.ID, indexes []int, 
 			err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM review_control.suppressions WHERE email_key = $1)`, reviewcontrol.EmailKey(email)).Scan(&listed)
 			return listed, err
 		}}
-		var targets []reviewcontrol.Target
-		if len(indexes) > 0 {
-			if targets, err = collect(ctx, tx, targetRow, lockTargets, int64(id), numbers(indexes)); err != nil {
-				return err
-			}
-			if len(targets) != len(indexes) {
-				return missingOf(id, indexes, targets)
-			}
-			u.Targets = slices.Clone(targets)
+		if err := load(tx, u); err != nil {
+			return err
 		}
+		targets := slices.Clone(u.Targets)
 		if err := change(u); err != nil {
 			return err
 		}
@@ -345,23 +356,23 @@ func missingOf(id reviewcontrol.ID, indexes []int, targets []reviewcontrol.Targe
 func (s *Store) store(ctx context.Context, tx pgx.Tx, before reviewcontrol.Review, targets []reviewcontrol.Target, u *reviewcontrol.Unit) error {
 	b := &pgx.Batch{}
 	id, r := int64(before.DraftID), &u.Review
-	changed := r.Status != before.Status || r.Counts != before.Counts || r.Attempted != before.Attempted
+	changed := r.Status != before.Status || r.Counts != before.Counts || r.Attempted != before.Attempted || r.Actions != before.Actions
 	if changed {
 		r.Version = before.Version + 1
 		b.Queue(`UPDATE review_control.reviews SET status = $2, pending = $3, approved = $4, rejected = $5, sent = $6, failed = $7, suppressed = $8, unknown = $9,
-			version = $10, attempted = $11, closed_by = $12, closed_at = $13, changed_at = now() WHERE draft_id = $1`,
+			version = $10, attempted = $11, closed_by = $12, closed_at = $13, actions = $14, reopened = $15, leaves_at = $16, changed_at = now() WHERE draft_id = $1`,
 			id, string(r.Status), r.Counts.Pending, r.Counts.Approved, r.Counts.Rejected, r.Counts.Sent, r.Counts.Failed, r.Counts.Suppressed, r.Counts.Unknown,
-			r.Version, r.Attempted, r.ClosedBy, r.ClosedAt)
+			r.Version, r.Attempted, r.ClosedBy, r.ClosedAt, r.Actions, r.Reopened, r.LeavesAt)
 	}
 	for i, t := range u.Targets {
 		if d := t.Decision; d.Revision != targets[i].Decision.Revision {
 			// Without a content_hash an earlier release that runs beside this one sends nothing on it.
-			b.Queue(`UPDATE review_control.targets SET choice = $3, revision = $4, decided_by = $5, decided_at = $6, note = $7, content_hash = '', rendering_hash = $8
-				WHERE draft_id = $1 AND position = $2`,
-				id, t.Index, string(d.Choice), d.Revision, d.By, d.At, d.Note, d.Hash)
-			b.Queue(`INSERT INTO review_control.decisions (draft_id, position, revision, choice, by, at, note, content_hash, rendering_hash)
-				VALUES ($1, $2, $3, $4, $5, $6, $7, '', $8)`,
-				id, t.Index, d.Revision, string(d.Choice), d.By, d.At, d.Note, d.Hash)
+			b.Queue(`UPDATE review_control.targets SET choice = $3, revision = $4, decided_by = $5, decided_at = $6, note = $7, content_hash = '', rendering_hash = $8,
+				reason = $9, action = $10 WHERE draft_id = $1 AND position = $2`,
+				id, t.Index, string(d.Choice), d.Revision, d.By, d.At, d.Note, d.Hash, string(d.Reason), d.Action)
+			b.Queue(`INSERT INTO review_control.decisions (draft_id, position, revision, choice, by, at, note, content_hash, rendering_hash, reason, action, previous, undone_by)
+				VALUES ($1, $2, $3, $4, $5, CASE WHEN $12 = '' THEN $6 ELSE now() END, $7, '', $8, $9, $10, $11, $12)`,
+				id, t.Index, d.Revision, string(d.Choice), d.By, d.At, d.Note, d.Hash, string(d.Reason), d.Action, d.Previous, d.UndoneBy)
 		}
 		if p := t.Delivery; p != targets[i].Delivery {
 			b.Queue(`UPDATE review_control.targets SET progress = $3, attempts = $4, delays = $5, since = $6, progress_at = $7, problem = $8, message_id = $9, slot_at = NULL
@@ -371,6 +382,9 @@ func (s *Store) store(ctx context.Context, tx pgx.Tx, before reviewcontrol.Revie
 	}
 	if r.Status == reviewcontrol.Cancelled && before.Status == reviewcontrol.Approved {
 		b.Queue(`UPDATE review_control.targets SET progress = '', slot_at = NULL WHERE draft_id = $1 AND progress = 'queued'`, id)
+	}
+	if r.Status == reviewcontrol.InReview && before.Status == reviewcontrol.Approved {
+		b.Queue(`UPDATE review_control.targets SET progress = '', delays = 0, since = NULL, progress_at = NULL, problem = '', slot_at = NULL WHERE draft_id = $1 AND progress <> ''`, id)
 	}
 	if b.Len() > 0 {
 		if err := tx.SendBatch(ctx, b).Close(); err != nil {
@@ -386,7 +400,11 @@ func (s *Store) store(ctx context.Context, tx pgx.Tx, before reviewcontrol.Revie
 		return nil
 	}
 	if r.Status == reviewcontrol.Approved && before.Status != r.Status {
-		if err := s.jobs.Add(ctx, tx, FinishReview{before.DraftID}); err != nil {
+		var at time.Time
+		if r.LeavesAt != nil {
+			at = *r.LeavesAt
+		}
+		if err := s.jobs.AddAt(ctx, tx, at, FinishReview{before.DraftID}); err != nil {
 			return err
 		}
 	}

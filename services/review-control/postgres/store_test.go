@@ -140,7 +140,7 @@ func TestLargest(t *testing.T) {
 	}
 	lap("last decision")
 	for range 2 {
-		if err := s.Finish(ctx, 1); err != nil {
+		if _, err := s.Finish(ctx, 1, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		lap("finish")

@@ -60,7 +60,7 @@ func (e environment) settings(s service) map[string]string {
 	if s.Has(inventory.Mail) {
 		env["HUB_PUBLIC_URL"] = e.gatewayURL()
 		env["HUB_MAIL_FROM"], env["HUB_MAIL_FROM_NAME"] = "hub@hub.example", "Hub"
-		env["HUB_SEND_PER_MINUTE"] = "6000"
+		env["HUB_SEND_PER_MINUTE"], env["HUB_SEND_DELAY"] = "6000", "5s"
 		// Whoever names a server of their own also says how to speak to it.
 		if e.caller["HUB_SMTP_ADDR"] == "" {
 			env["HUB_SMTP_ADDR"], env["HUB_SMTP_TLS"] = e.state.addr(mailSink+"-smtp"), "none"

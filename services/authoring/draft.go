@@ -48,6 +48,7 @@ var transitions = []struct {
 	{InReview, Rejected, false},
 	{Approved, Sent, false},
 	{Approved, Cancelled, false},
+	{Approved, InReview, false},
 }
 
 // Transition asks a draft to change its status.
@@ -57,8 +58,10 @@ type Transition struct {
 	// From is where the caller believes the draft to be, one of them.
 	From []Status
 	To   Status
-	// QueuedAt is set by the transition to InReview and by no other.
+	// QueuedAt is set by the transition from Drafted to InReview and by no other.
 	QueuedAt *time.Time
+	// Version is that of the counts which the caller knows of; 0 for none.
+	Version int64
 	// ByAgent tells that an agent's credential is behind it.
 	ByAgent bool
 }
@@ -111,10 +114,14 @@ func (d Draft) Apply(t Transition) (Draft, error) {
 	if err := t.allowed(d.Status); err != nil {
 		return Draft{}, err
 	}
-	d.Status = t.To
-	if t.To == InReview {
+	if t.Version > 0 && t.Version < d.Progress.Version {
+		return Draft{}, fault.New(fault.Conflict, "The draft has counts of version %d, so what is asked at version %d is out of date.", d.Progress.Version, t.Version).
+			With(map[string]Status{"from": d.Status, "to": t.To})
+	}
+	if d.Status == Drafted && t.To == InReview {
 		d.QueuedAt = t.QueuedAt
 	}
+	d.Status = t.To
 	return d, nil
 }
 

@@ -310,10 +310,13 @@ type TransitionRequest struct {
 	// From is where the caller believes the draft to be, one of them.
 	From []Status `json:"from"`
 	To   Status   `json:"to"`
-	// QueuedAt is for the transition to in_review; absent is now.
+	// QueuedAt is for the transition from draft to in_review; absent is now.
 	QueuedAt *time.Time `json:"queued_at"`
 	// OperationID names the wish: sent again, it answers the same and changes nothing.
 	OperationID string `json:"operation_id"`
+	// Version is that of the counts which the caller has told; when newer ones are known, the wish is
+	// out of date, and refused. Absent is any.
+	Version int64 `json:"version"`
 }
 
 // TransitionResponse tells what became of it.
@@ -329,7 +332,7 @@ type TransitionResponse struct {
 
 func (s *Service) transition(ctx context.Context, in TransitionRequest) (TransitionResponse, error) {
 	c := caller.From(ctx)
-	t := Transition{Operation: in.OperationID, From: in.From, To: in.To, ByAgent: c.Kind == caller.Key || c.Kind == caller.App}
+	t := Transition{Operation: in.OperationID, From: in.From, To: in.To, Version: in.Version, ByAgent: c.Kind == caller.Key || c.Kind == caller.App}
 	if in.QueuedAt != nil {
 		t.QueuedAt = new(in.QueuedAt.UTC().Truncate(time.Millisecond))
 	}

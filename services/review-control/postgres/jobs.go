@@ -68,7 +68,7 @@ const overdue = time.Minute
 const (
 	missingIntents = `SELECT draft_id FROM review_control.reviews WHERE status = 'draft' AND changed_at < now() - make_interval(secs => $1)
 		AND draft_id NOT IN (SELECT (args ->> 'draft_id')::bigint FROM review_control.river_job WHERE kind = 'complete_queue' AND finalized_at IS NULL)`
-	missingFinishes = `SELECT draft_id FROM review_control.reviews r WHERE status = 'approved' AND coalesce(leaves_at, changed_at) < now() - make_interval(secs => $1)
+	missingFinishes = `SELECT draft_id FROM review_control.reviews r WHERE status = 'approved' AND changed_at < now() - make_interval(secs => $1) AND (leaves_at IS NULL OR leaves_at < now())
 		AND EXISTS (SELECT FROM review_control.targets t WHERE t.draft_id = r.draft_id AND choice = 'approved' AND progress = '')
 		AND draft_id NOT IN (SELECT (args ->> 'draft_id')::bigint FROM review_control.river_job WHERE kind = 'finish_review' AND finalized_at IS NULL)`
 	missingSyncs = `SELECT draft_id FROM review_control.reviews WHERE synced < version AND status <> 'draft' AND changed_at < now() - make_interval(secs => $1)

@@ -29,7 +29,7 @@ func build(h *service.Host, s settings) error {
 	store := postgres.New(h.Store())
 	svc := reviewcontrol.New(reviewcontrol.Config{Store: store, Drafts: reviewcontrol.Neighbour{Client: h.Neighbour("authoring")}, Sender: sender, PublicURL: s.PublicURL,
 		From: reviewcontrol.Address{Name: s.MailFromName, Email: s.MailFrom}, SendTimeout: s.Timeout, Pace: reviewcontrol.Pace{Retry: s.Retry, GiveUp: s.GiveUp},
-		PerMinute: s.PerMinute, Logger: h.Logger()})
+		PerMinute: s.PerMinute, SendDelay: s.Delay, Logger: h.Logger()})
 	console, err := reviewcontrol.NewConsole(svc, h.Keys(), h.Logger())
 	if err != nil {
 		return err

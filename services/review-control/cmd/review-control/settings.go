@@ -25,6 +25,7 @@ type settings struct {
 	MailFromName string        `env:"HUB_MAIL_FROM_NAME"`
 
 	PerMinute int           `env:"HUB_SEND_PER_MINUTE" envDefault:"600"`
+	Delay     time.Duration `env:"HUB_SEND_DELAY" envDefault:"30s"`
 	Workers   int           `env:"HUB_SEND_WORKERS" envDefault:"4"`
 	Timeout   time.Duration `env:"HUB_SEND_TIMEOUT" envDefault:"30s"`
 	Retry     time.Duration `env:"HUB_SEND_RETRY" envDefault:"30s"`
@@ -52,7 +53,7 @@ func (s settings) Check() error {
 	if s.Workers < 1 || s.Workers > 100 {
 		problems = append(problems, fmt.Errorf("HUB_SEND_WORKERS has to be between 1 and 100, not %d", s.Workers))
 	}
-	problems = append(problems, between("HUB_SEND_TIMEOUT", s.Timeout, time.Second, 10*time.Minute), between("HUB_SEND_RETRY", s.Retry, time.Millisecond, time.Hour),
+	problems = append(problems, between("HUB_SEND_DELAY", s.Delay, 0, time.Hour), between("HUB_SEND_TIMEOUT", s.Timeout, time.Second, 10*time.Minute), between("HUB_SEND_RETRY", s.Retry, time.Millisecond, time.Hour),
 		between("HUB_SEND_GIVE_UP", s.GiveUp, time.Second, 30*24*time.Hour))
 	return errors.Join(problems...)
 }

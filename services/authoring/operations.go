@@ -182,6 +182,9 @@ type TargetView struct {
 	Body       string `json:"body"`
 	// HTML tells whether the body is HTML or plain text.
 	HTML bool `json:"html"`
+	// SubjectTemplate and BodyTemplate are the target's own, where it has one instead of the draft's.
+	SubjectTemplate *string `json:"subject_template,omitempty"`
+	BodyTemplate    *string `json:"body_template,omitempty"`
 	// Context is what the agent wants the reviewer to see; null without one.
 	Context json.RawMessage `json:"context"`
 	// Snapshot is the segment's evidence of the same partner: a snapshot as it was sent, a list
@@ -231,8 +234,16 @@ func (s *Service) pageTargets(ctx context.Context, in DraftTargetsRequest) (Draf
 			return false, fmt.Errorf("draft %s, target %d: %w", id, t.Index, err)
 		}
 		hash, snapshot := mail.ContentHash(), evidence(t.Snapshots)
-		out.Targets = append(out.Targets, TargetView{Index: t.Index, ExternalID: t.ExternalID, ToEmail: mail.ToEmail, ToName: mail.ToName, Subject: mail.Subject, Body: mail.Body, HTML: mail.HTML,
-			Context: t.Context, Snapshot: snapshot, ContentHash: hex.EncodeToString(hash[:])})
+		view := TargetView{Index: t.Index, ExternalID: t.ExternalID, ToEmail: mail.ToEmail, ToName: mail.ToName, Subject: mail.Subject, Body: mail.Body, HTML: mail.HTML,
+			Context: t.Context, Snapshot: snapshot, ContentHash: hex.EncodeToString(hash[:])}
+		if t.Subject != "" {
+			view.SubjectTemplate = &t.Subject
+		}
+		if t.Body != "" {
+			view.BodyTemplate = &t.Body
+			size += len(t.Body)
+		}
+		out.Targets = append(out.Targets, view)
 		size += len(mail.Body) + len(t.Context) + len(snapshot)
 		return true, nil
 	})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/services/review-control/triage"
 )
 
 // Draft is a draft as reviewers see it: what authoring says of it, and the review.
@@ -55,6 +56,9 @@ type TargetFilter struct {
 	// Choice "" is any; so is Progress.
 	Choice   Choice
 	Progress Progress
+	// Flag asks for mails with it, Variant for those of one; 0 is any.
+	Flag    triage.Flag
+	Variant int
 	// Search is a part of the address or the name, or an external id.
 	Search string
 	// After is Next of the page before; -1 begins.
@@ -80,6 +84,8 @@ type TargetView struct {
 type Mail struct {
 	Subject, Body     string
 	HTML              bool
+	// SubjectTemplate and BodyTemplate are what the target has instead of the draft's; empty for those.
+	SubjectTemplate, BodyTemplate string
 	Context, Snapshot json.RawMessage
 }
 

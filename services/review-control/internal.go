@@ -99,6 +99,9 @@ type (
 		Subject    string          `json:"subject"`
 		Body       string          `json:"body"`
 		HTML       bool            `json:"html"`
+		// SubjectTemplate and BodyTemplate are null where the draft's are meant.
+		SubjectTemplate *string `json:"subject_template,omitempty"`
+		BodyTemplate    *string `json:"body_template,omitempty"`
 		Context    json.RawMessage `json:"context"`
 		Snapshot   json.RawMessage `json:"snapshot"`
 	}
@@ -142,7 +145,7 @@ func (t targetResponse) target() Target {
 }
 
 func (t targetResponse) mail() Mail {
-	return Mail{Subject: t.Subject, Body: t.Body, HTML: t.HTML, Context: some(t.Context), Snapshot: some(t.Snapshot)}
+	return Mail{Subject: t.Subject, Body: t.Body, HTML: t.HTML, SubjectTemplate: text(t.SubjectTemplate), BodyTemplate: text(t.BodyTemplate), Context: some(t.Context), Snapshot: some(t.Snapshot)}
 }
 
 // some is nil for a JSON null.

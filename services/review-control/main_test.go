@@ -351,6 +351,9 @@ type targetRow struct {
 	Context     json.RawMessage `json:"context"`
 	Snapshot    json.RawMessage `json:"snapshot"`
 	ContentHash string          `json:"content_hash"`
+
+	SubjectTemplate *string `json:"subject_template,omitempty"`
+	BodyTemplate    *string `json:"body_template,omitempty"`
 }
 
 type transition struct {

@@ -177,6 +177,8 @@ type Review struct {
 	Actions int
 	// Reopened is how often an undo has brought the review back.
 	Reopened int
+	// Inspected is how many of the targets have been inspected.
+	Inspected int
 	// LeavesAt is when the mails of an approved draft may leave; until then, and until the first is handed
 	// over, the last action can be undone. It is nil before, and where an earlier release approved.
 	LeavesAt *time.Time
@@ -296,6 +298,8 @@ type Target struct {
 	Mailings int
 	Decision Decision
 	Delivery Delivery
+	// Inspection is what lists say of its mail.
+	Inspection Inspection
 	// Token names the target in the unsubscription link of its mail; nil until it is approved.
 	Token []byte
 }

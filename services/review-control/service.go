@@ -55,6 +55,15 @@ type Store interface {
 	// LastAction returns the newest action of a reviewer on a draft of which something is left.
 	LastAction(ctx context.Context, id ID, by string) (Action, bool, error)
 
+	// Uninspected returns targets behind an index (-1 begins) that were not inspected, by index.
+	Uninspected(ctx context.Context, id ID, after, limit int) ([]Target, error)
+	// KeepInspected keeps the inspections of targets that have none yet.
+	KeepInspected(ctx context.Context, id ID, batch []Inspected) error
+	// Variants returns the variants of a draft, the largest first.
+	Variants(ctx context.Context, id ID) ([]Variant, error)
+	// Tally counts the targets that a filter finds, by choice and by flag.
+	Tally(ctx context.Context, id ID, f TargetFilter) (Tally, error)
+
 	// Record keeps an audit row of what was done elsewhere.
 	Record(ctx context.Context, entry audit.Entry) error
 

@@ -34,6 +34,7 @@ func Runner(service *reviewcontrol.Service, store *postgres.Store, workers int) 
 			}
 			return err
 		}),
+		jobs.On(func(ctx context.Context, j postgres.InspectDraft) error { return service.Inspect(ctx, j.DraftID) }),
 		jobs.On(func(ctx context.Context, j postgres.SyncDraft) error { return service.Sync(ctx, j.DraftID) }),
 		jobs.On(func(ctx context.Context, j postgres.Deliver) error { return deliver(ctx, service, j) },
 			jobs.Abandoned(func(ctx context.Context, j postgres.Deliver) error { return service.Abandon(ctx, j.DraftID, j.Index) })),

@@ -16,6 +16,10 @@ type (
 	CompleteQueue struct {
 		DraftID reviewcontrol.ID `json:"draft_id"`
 	}
+	// InspectDraft finds out what a reviewer of a draft should look at.
+	InspectDraft struct {
+		DraftID reviewcontrol.ID `json:"draft_id"`
+	}
 	// FinishReview makes the approved targets of an approved draft wait for their delivery.
 	FinishReview struct {
 		DraftID reviewcontrol.ID `json:"draft_id"`
@@ -44,6 +48,9 @@ func (CompleteQueue) Kind() string { return "complete_queue" }
 func (FinishReview) Kind() string { return "finish_review" }
 
 // Kind implements jobs.Job.
+func (InspectDraft) Kind() string { return "inspect_draft" }
+
+// Kind implements jobs.Job.
 func (SyncDraft) Kind() string { return "sync_draft" }
 
 // Kind implements jobs.Job.
@@ -68,6 +75,8 @@ const overdue = time.Minute
 const (
 	missingIntents = `SELECT draft_id FROM review_control.reviews WHERE status = 'draft' AND changed_at < now() - make_interval(secs => $1)
 		AND draft_id NOT IN (SELECT (args ->> 'draft_id')::bigint FROM review_control.river_job WHERE kind = 'complete_queue' AND finalized_at IS NULL)`
+	missingInspections = `SELECT draft_id FROM review_control.reviews WHERE status = 'in_review' AND inspected < target_count AND changed_at < now() - make_interval(secs => $1)
+		AND draft_id NOT IN (SELECT (args ->> 'draft_id')::bigint FROM review_control.river_job WHERE kind = 'inspect_draft' AND finalized_at IS NULL)`
 	missingFinishes = `SELECT draft_id FROM review_control.reviews r WHERE status = 'approved' AND changed_at < now() - make_interval(secs => $1) AND (leaves_at IS NULL OR leaves_at < now())
 		AND EXISTS (SELECT FROM review_control.targets t WHERE t.draft_id = r.draft_id AND choice = 'approved' AND progress = '')
 		AND draft_id NOT IN (SELECT (args ->> 'draft_id')::bigint FROM review_control.river_job WHERE kind = 'finish_review' AND finalized_at IS NULL)`
@@ -92,6 +101,7 @@ func (s *Store) AddMissingJobs(ctx context.Context) error {
 			job func(reviewcontrol.ID) jobs.Job
 		}{
 			{missingIntents, func(id reviewcontrol.ID) jobs.Job { return CompleteQueue{id} }},
+			{missingInspections, func(id reviewcontrol.ID) jobs.Job { return InspectDraft{id} }},
 			{missingFinishes, func(id reviewcontrol.ID) jobs.Job { return FinishReview{id} }},
 			{missingSyncs, func(id reviewcontrol.ID) jobs.Job { return SyncDraft{id} }},
 			{missingImports, func(id reviewcontrol.ID) jobs.Job { return ReadImport{id} }},

@@ -17,17 +17,18 @@ import (
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/write"
 	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/triage"
 )
 
 const (
 	reviewColumns = `draft_id, status, pending, approved, rejected, sent, failed, suppressed, unknown, version, attempted, queued_at, actor, note,
 	created_by, hub_user, external_user, sender_name, sender_email, closed_by, closed_at,
-	actions, reopened, leaves_at`
+	actions, reopened, leaves_at, inspected`
 	oneReview   = `SELECT ` + reviewColumns + ` FROM review_control.reviews WHERE draft_id = $1 AND status <> 'draft'`
 	manyReviews = `SELECT ` + reviewColumns + ` FROM review_control.reviews WHERE draft_id = ANY ($1) AND status <> 'draft'`
 
 	targetColumns = `position, external_id, to_email, to_name, mailings, choice, revision, decided_by, decided_at, note, reason, rendering_hash, action,
-	progress, attempts, delays, since, progress_at, problem, message_id, unsubscribe_token`
+	progress, attempts, delays, since, progress_at, problem, message_id, unsubscribe_token, subject, inspected_hash, flags, variant`
 	oneTarget   = `SELECT ` + targetColumns + ` FROM review_control.targets WHERE draft_id = $1 AND position = $2`
 	manyTargets = `SELECT ` + targetColumns + ` FROM review_control.targets WHERE draft_id = $1 AND position = ANY ($2) ORDER BY position`
 	lockTargets = manyTargets + ` FOR NO KEY UPDATE`
@@ -36,7 +37,7 @@ const (
 func reviewRow(row pgx.CollectableRow) (r reviewcontrol.Review, err error) {
 	err = row.Scan(&r.DraftID, &r.Status, &r.Counts.Pending, &r.Counts.Approved, &r.Counts.Rejected, &r.Counts.Sent, &r.Counts.Failed, &r.Counts.Suppressed, &r.Counts.Unknown,
 		&r.Version, &r.Attempted, &r.QueuedAt, &r.Actor, &r.Note, &r.Maker.CreatedBy, &r.Maker.HubUser, &r.Maker.ExternalUser, &r.Sender.Name, &r.Sender.Email, &r.ClosedBy, &r.ClosedAt,
-		&r.Actions, &r.Reopened, &r.LeavesAt)
+		&r.Actions, &r.Reopened, &r.LeavesAt, &r.Inspected)
 	utc(&r.QueuedAt, r.ClosedAt, r.LeavesAt)
 	return r, err
 }
@@ -44,7 +45,8 @@ func reviewRow(row pgx.CollectableRow) (r reviewcontrol.Review, err error) {
 func targetRow(row pgx.CollectableRow) (t reviewcontrol.Target, err error) {
 	d, p := &t.Decision, &t.Delivery
 	err = row.Scan(&t.Index, &t.ExternalID, &t.ToEmail, &t.ToName, &t.Mailings, &d.Choice, &d.Revision, &d.By, &d.At, &d.Note, &d.Reason, &d.Hash, &d.Action,
-		&p.Progress, &p.Attempts, &p.Delays, &p.Since, &p.At, &p.Problem, &p.MessageID, &t.Token)
+		&p.Progress, &p.Attempts, &p.Delays, &p.Since, &p.At, &p.Problem, &p.MessageID, &t.Token,
+		&t.Inspection.Subject, &t.Inspection.Hash, &t.Inspection.Flags, &t.Inspection.Variant)
 	utc(d.At, p.Since, p.At)
 	return t, err
 }
@@ -95,9 +97,18 @@ func collect[T any](ctx context.Context, q postgres.Querier, read pgx.RowToFunc[
 // likely makes a pattern of text that stands for itself.
 var likely = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
+// suppressedSince holds for a target that was put on the suppression list after its draft was queued.
+const suppressedSince = `EXISTS (SELECT FROM review_control.suppressions s WHERE s.email_key = lower(to_email COLLATE "C"))`
+
 // listTargets is the query of a filter: each has an index of its own.
 func listTargets(id reviewcontrol.ID, f reviewcontrol.TargetFilter) (sql string, args []any) {
-	sql, args = `SELECT `+targetColumns+` FROM review_control.targets WHERE draft_id = $1 AND position > $2`, []any{int64(id), int64(f.After), f.Limit}
+	sql, args = conditions(f, []any{int64(id), int64(f.After), f.Limit})
+	return `SELECT ` + targetColumns + ` FROM review_control.targets WHERE draft_id = $1 AND position > $2` + sql + ` ORDER BY position LIMIT $3`, args
+}
+
+// conditions are those of a filter, but for After and Limit, behind a WHERE.
+func conditions(f reviewcontrol.TargetFilter, before []any) (sql string, args []any) {
+	args = before
 	add := func(condition string, arg any) {
 		args = append(args, arg)
 		sql += fmt.Sprintf(condition, len(args))
@@ -108,17 +119,32 @@ func listTargets(id reviewcontrol.ID, f reviewcontrol.TargetFilter) (sql string,
 	if f.Progress != "" {
 		add(` AND progress = $%d AND progress <> ''`, string(f.Progress))
 	}
+	if f.Variant != 0 {
+		add(` AND variant = $%d`, f.Variant)
+	}
+	switch f.Flag {
+	case 0:
+	case triage.Suppressed:
+		sql += ` AND ` + suppressedSince
+	default:
+		add(` AND flags & $%[1]d = $%[1]d`, int32(f.Flag))
+	}
 	if f.Search != "" {
 		add(` AND (to_email ILIKE $%[1]d OR to_name ILIKE $%[1]d OR '%%' || external_id::text || '%%' = $%[1]d)`, "%"+likely.Replace(f.Search)+"%")
 	}
-	return sql + ` ORDER BY position LIMIT $3`, args
+	return sql, args
 }
 
 // Targets returns targets by index.
 func (s *Store) Targets(ctx context.Context, id reviewcontrol.ID, f reviewcontrol.TargetFilter) ([]reviewcontrol.Target, error) {
-	f.Search = strings.ReplaceAll(strings.ToValidUTF8(f.Search, "\ufffd"), "\x00", "\ufffd") // which no text here has
+	f.Search = stored(f.Search)
 	sql, args := listTargets(id, f)
 	return collect(ctx, s.pool, targetRow, sql, args...)
+}
+
+// stored is a text without what no text here has.
+func stored(text string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\x00", "\ufffd")
 }
 
 // Target returns a target of a review.
@@ -271,7 +297,7 @@ func (s *Store) Enqueue(ctx context.Context, in reviewcontrol.Intent, answer too
 		if tag.RowsAffected() == 0 {
 			return tool.Result{}, audit.Entry{}, queueing()
 		}
-		return answer, entry, nil
+		return answer, entry, s.jobs.Add(ctx, tx, InspectDraft{in.DraftID})
 	})
 	return answer, explain(err)
 }

@@ -13,7 +13,7 @@ const (
 	// Those whose row and whose newest decision are both of the action: an earlier release that runs
 	// beside this one decides without one.
 	actionTargets = `SELECT t.position, t.external_id, t.to_email, t.to_name, t.mailings, t.choice, t.revision, t.decided_by, t.decided_at, t.note, t.reason, t.rendering_hash, t.action,
-			t.progress, t.attempts, t.delays, t.since, t.progress_at, t.problem, t.message_id, t.unsubscribe_token
+			t.progress, t.attempts, t.delays, t.since, t.progress_at, t.problem, t.message_id, t.unsubscribe_token, t.subject, t.inspected_hash, t.flags, t.variant
 		FROM review_control.targets t JOIN review_control.decisions d USING (draft_id, position, revision)
 		WHERE t.draft_id = $1 AND t.action = $2 AND d.action = t.action ORDER BY t.position FOR NO KEY UPDATE OF t`
 	earlierDecisions = `SELECT coalesce(e.choice, 'pending'), coalesce(e.by, ''), CASE WHEN e.choice <> 'pending' THEN e.at END, coalesce(e.note, ''), coalesce(e.reason, ''), coalesce(e.rendering_hash, ''),

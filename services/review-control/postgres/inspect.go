@@ -1,0 +1,114 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/triage"
+)
+
+const (
+	uninspected = `SELECT ` + targetColumns + ` FROM review_control.targets WHERE draft_id = $1 AND inspected_hash = '' AND position > $2 ORDER BY position LIMIT $3`
+
+	// Under the review's lock, so that no number is given twice.
+	addVariant = `INSERT INTO review_control.variants (draft_id, number, digest, subject, placeholders, targets)
+		SELECT $1, coalesce(max(number), 0) + 1, $2, $3, $4, 0 FROM review_control.variants WHERE draft_id = $1
+		ON CONFLICT (draft_id, digest) DO NOTHING`
+	variantOf = `SELECT number FROM review_control.variants WHERE draft_id = $1 AND digest = $2`
+
+	keepInspected = `WITH kept AS (
+			UPDATE review_control.targets t SET subject = x.subject, inspected_hash = x.hash, flags = x.flags, variant = x.variant
+			FROM unnest($2::int[], $3::text[], $4::text[], $5::int[], $6::int[]) AS x (position, subject, hash, flags, variant)
+			WHERE t.draft_id = $1 AND t.position = x.position AND t.inspected_hash = '' RETURNING t.variant
+		), counted AS (
+			UPDATE review_control.variants v SET targets = v.targets + n.targets
+			FROM (SELECT variant, count(*)::int AS targets FROM kept WHERE variant > 0 GROUP BY variant) n WHERE v.draft_id = $1 AND v.number = n.variant
+		)
+		UPDATE review_control.reviews SET inspected = inspected + (SELECT count(*) FROM kept) WHERE draft_id = $1`
+
+	variants = `SELECT v.number, v.subject, v.placeholders, v.targets, coalesce(t.pending, 0), coalesce(t.flagged, 0)
+		FROM review_control.variants v LEFT JOIN (
+			SELECT variant, count(*) FILTER (WHERE choice = 'pending') AS pending, count(*) FILTER (WHERE choice = 'pending' AND flags <> 0) AS flagged
+			FROM review_control.targets WHERE draft_id = $1 AND variant > 0 GROUP BY variant
+		) t ON t.variant = v.number
+		WHERE v.draft_id = $1 AND v.targets > 1 ORDER BY v.targets DESC, v.number`
+)
+
+// Uninspected returns targets that were not inspected.
+func (s *Store) Uninspected(ctx context.Context, id reviewcontrol.ID, after, limit int) ([]reviewcontrol.Target, error) {
+	return collect(ctx, s.pool, targetRow, uninspected, int64(id), after, limit)
+}
+
+// KeepInspected keeps the inspections of targets that have none yet.
+func (s *Store) KeepInspected(ctx context.Context, id reviewcontrol.ID, batch []reviewcontrol.Inspected) error {
+	return s.atomically(ctx, func(tx pgx.Tx) error {
+		if _, err := review(ctx, tx, id, ` FOR NO KEY UPDATE`); err != nil {
+			return err
+		}
+		known := map[[32]byte]int{}
+		positions, subjects, hashes := make([]int32, len(batch)), make([]string, len(batch)), make([]string, len(batch))
+		flags, numbers := make([]int32, len(batch)), make([]int32, len(batch))
+		for i, x := range batch {
+			positions[i], subjects[i], hashes[i], flags[i] = int32(x.Index), stored(x.Subject), x.Hash, int32(x.Flags)
+			if x.Template == nil {
+				continue
+			}
+			number, found := known[x.Template.Digest]
+			if !found {
+				if _, err := tx.Exec(ctx, addVariant, int64(id), x.Template.Digest[:], stored(x.Template.Subject), x.Template.Placeholders); err != nil {
+					return err
+				}
+				if err := tx.QueryRow(ctx, variantOf, int64(id), x.Template.Digest[:]).Scan(&number); err != nil {
+					return err
+				}
+				known[x.Template.Digest] = number
+			}
+			numbers[i] = int32(number)
+		}
+		_, err := tx.Exec(ctx, keepInspected, int64(id), positions, subjects, hashes, flags, numbers)
+		return err
+	})
+}
+
+// Variants returns the variants of a draft, the largest first.
+func (s *Store) Variants(ctx context.Context, id reviewcontrol.ID) ([]reviewcontrol.Variant, error) {
+	return collect(ctx, s.pool, pgx.RowToStructByPos[reviewcontrol.Variant], variants, int64(id))
+}
+
+// Tally counts the targets that a filter finds.
+func (s *Store) Tally(ctx context.Context, id reviewcontrol.ID, f reviewcontrol.TargetFilter) (reviewcontrol.Tally, error) {
+	choice, flag := f.Choice, f.Flag
+	f.Choice, f.Flag, f.Search = "", 0, stored(f.Search)
+	where, args := conditions(f, []any{int64(id)})
+	type group struct {
+		choice     reviewcontrol.Choice
+		flags      triage.Flag
+		suppressed bool
+		count      int
+	}
+	groups, err := collect(ctx, s.pool, func(row pgx.CollectableRow) (g group, err error) {
+		err = row.Scan(&g.choice, &g.flags, &g.suppressed, &g.count)
+		return g, err
+	}, `SELECT choice, flags, `+suppressedSince+`, count(*) FROM review_control.targets WHERE draft_id = $1`+where+` GROUP BY 1, 2, 3`, args...)
+	t := reviewcontrol.Tally{Flags: map[triage.Flag]int{}, Choices: map[reviewcontrol.Choice]int{}}
+	for _, g := range groups {
+		if g.suppressed {
+			g.flags |= triage.Suppressed
+		}
+		if g.flags.Has(flag) {
+			t.Choices[g.choice] += g.count
+		}
+		if choice != "" && g.choice != choice {
+			continue
+		}
+		for _, one := range g.flags.Each() {
+			t.Flags[one] += g.count
+		}
+		if g.flags.Has(flag) {
+			t.Found += g.count
+		}
+	}
+	return t, err
+}

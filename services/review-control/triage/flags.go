@@ -1,0 +1,94 @@
+// Package triage says what of a mail a reviewer should look at, and which mails of a draft differ in
+// nothing but the values of their placeholders. It judges texts alone: it decides nothing, stores
+// nothing and knows no other room.
+package triage
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Flag is something that a reviewer should look at.
+type Flag uint32
+
+// The flags of a mail. Their numbers are stored.
+const (
+	// Misleading: a link names another host than it leads to.
+	Misleading Flag = 1 << iota
+	// Removed: something was taken out of what the agent wrote.
+	Removed
+	// Told: a look at the mail does not tell all of it.
+	Told
+	// Large: it is too long or too wide for a preview.
+	Large
+	// Duplicate: another target of the draft has the same address.
+	Duplicate
+	// Outside: the recipient is not in the segment, so that there is no evidence of them.
+	Outside
+	// PromptLike: a text in the mail or beside it reads like an instruction to a machine.
+	PromptLike
+	// Suppressed: the recipient has been put on the suppression list since the draft was queued. It is
+	// never stored.
+	Suppressed
+)
+
+// names are those of the flags in addresses, in the order in which people see them.
+var names = []struct {
+	flag Flag
+	name string
+}{
+	{Misleading, "link"}, {Suppressed, "suppressed"}, {Told, "told"}, {Outside, "outside"}, {Duplicate, "duplicate"}, {PromptLike, "prompt"}, {Removed, "removed"}, {Large, "large"},
+}
+
+// Flags lists all flags, the gravest first.
+func Flags() []Flag {
+	list := make([]Flag, len(names))
+	for i, n := range names {
+		list[i] = n.flag
+	}
+	return list
+}
+
+// Has tells whether f holds all of other.
+func (f Flag) Has(other Flag) bool { return f&other == other }
+
+// Each lists the flags that f holds, the gravest first.
+func (f Flag) Each() []Flag {
+	return slices.DeleteFunc(Flags(), func(one Flag) bool { return !f.Has(one) })
+}
+
+// Name is that of a single flag; empty for any other value.
+func (f Flag) Name() string {
+	for _, n := range names {
+		if n.flag == f {
+			return n.name
+		}
+	}
+	return ""
+}
+
+// ParseFlag is the flag of a name, 0 for none.
+func ParseFlag(name string) Flag {
+	for _, n := range names {
+		if n.name == name {
+			return n.flag
+		}
+	}
+	return 0
+}
+
+// promptLike finds what is written for a machine that reads the mail, not for its recipient.
+var promptLike = regexp.MustCompile(`(?i)` + strings.Join([]string{
+	`\b(?:ignore|disregard|forget|override)\b[^.!?\n]{0,40}\b(?:previous|prior|above|earlier|preceding|all|your|any)\b[^.!?\n]{0,40}\b(?:instruction|prompt|rule|message|guideline|direction)s?\b`,
+	`\b(?:system|developer)\s+(?:prompt|message|instruction)s?\b`,
+	`\byou\s+are\s+(?:now\s+)?(?:an?\s+)?(?:ai|a\.i\.|assistant|language\s+model|llm|chatbot|chatgpt|gpt|claude|gemini)\b`,
+	`\bas\s+an\s+ai\b`,
+	`\b(?:do\s+not|don['’]t)\s+(?:tell|inform|show|mention\s+(?:this|it)\s+to)\s+(?:the\s+)?(?:user|human|reviewer|operator)\b`,
+	`\b(?:approve|send)\s+(?:this|these|all)\b[^.!?\n]{0,40}\b(?:without|skip|bypass)\b[^.!?\n]{0,20}\b(?:review|reading|approval|asking)\b`,
+	`<\|[a-z_]{2,30}\|>`, `\[/?(?:INST|SYSTEM)\]`, `(?m)^\s*(?:###\s*)?(?:system|assistant)\s*:`,
+	`(?:이전|앞의|위의)\s*(?:모든\s*)?(?:지시|명령|프롬프트)[^\n.]{0,20}(?:무시|잊)`,
+}, "|"))
+
+// ReadsLikePrompt tells whether a text reads like an instruction to a machine.
+func ReadsLikePrompt(text string) bool { return promptLike.MatchString(text) }

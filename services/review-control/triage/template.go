@@ -1,0 +1,114 @@
+package triage
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"html"
+	"strings"
+)
+
+// Template is a text with the placeholders {{toName}}, {{toEmail}} and {{context.KEY}}.
+type Template struct {
+	// literals are what stands before, between and behind the placeholders.
+	literals, placeholders []string
+}
+
+// ParseTemplate takes a template apart. It is false for one whose braces do not match.
+func ParseTemplate(text string) (Template, bool) {
+	var t Template
+	for {
+		literal, rest, found := strings.Cut(text, "{{")
+		t.literals = append(t.literals, literal)
+		if !found {
+			return t, true
+		}
+		name, after, closed := strings.Cut(rest, "}}")
+		if !closed {
+			return Template{}, false
+		}
+		t.placeholders = append(t.placeholders, name)
+		text = after
+	}
+}
+
+// Placeholders lists the placeholders of the templates, each once, in the order in which they stand there.
+func Placeholders(templates ...Template) []string {
+	list, seen := []string{}, map[string]bool{}
+	for _, t := range templates {
+		for _, name := range t.placeholders {
+			if !seen[name] {
+				seen[name] = true
+				list = append(list, name)
+			}
+		}
+	}
+	return list
+}
+
+// Values are what the placeholders of one target stand for.
+type Values map[string]string
+
+// ValuesOf are a target's values: its name and address, and the texts, numbers and booleans of its context.
+func ValuesOf(toName, toEmail string, context json.RawMessage) Values {
+	v := Values{"toName": toName, "toEmail": toEmail}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(context, &members) != nil {
+		return v
+	}
+	for name, raw := range members {
+		raw = bytes.TrimSpace(raw)
+		var text string
+		switch {
+		case len(raw) == 0, raw[0] == '{', raw[0] == '[', string(raw) == "null":
+			continue
+		case raw[0] != '"':
+			text = string(raw)
+		case json.Unmarshal(raw, &text) != nil:
+			continue
+		}
+		v["context."+name] = text
+	}
+	return v
+}
+
+// Makes tells whether the text is what the template becomes for the values, and nothing else: in HTML each
+// value has to stand there as text. So whoever reads the template and the values has read the text,
+// whatever made it.
+func (t Template) Makes(text string, v Values, isHTML bool) bool {
+	for i, literal := range t.literals {
+		rest, found := strings.CutPrefix(text, literal)
+		if !found {
+			return false
+		}
+		text = rest
+		if i == len(t.placeholders) {
+			break
+		}
+		value, known := v[t.placeholders[i]]
+		if !known {
+			return false
+		}
+		if text, found = cutValue(text, value, isHTML); !found {
+			return false
+		}
+	}
+	return text == ""
+}
+
+// cutValue takes a value off the begin of a text. In HTML each of its characters may stand as its number,
+// and those that mean something there have to be escaped.
+func cutValue(text, value string, isHTML bool) (rest string, found bool) {
+	if !isHTML {
+		return strings.CutPrefix(text, value)
+	}
+	for _, r := range value {
+		if rest, found = strings.CutPrefix(text, fmt.Sprintf("&#%d;", r)); !found {
+			if rest, found = strings.CutPrefix(text, html.EscapeString(string(r))); !found {
+				return "", false
+			}
+		}
+		text = rest
+	}
+	return text, true
+}

@@ -55,6 +55,8 @@ type Site struct {
 	o      Options
 	assets *assets
 	pages  map[string]*template.Template
+	// confirmation is the page that asks before something is done.
+	confirmation *template.Template
 }
 
 // New parses every page: one that is broken stops the start.
@@ -70,6 +72,12 @@ func New(o Options) (*Site, error) {
 	}
 	// The page of errors is the layout's own, so that each service has one.
 	if s.pages[errorPage], err = base.Clone(); err != nil {
+		return nil, fmt.Errorf("web: %w", err)
+	}
+	if s.confirmation, err = base.Clone(); err == nil {
+		_, err = s.confirmation.Parse(`{{define "main"}}{{template "confirmation" .Data}}{{end}}`)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("web: %w", err)
 	}
 	if o.Pages == nil {

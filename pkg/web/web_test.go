@@ -427,7 +427,7 @@ func TestMark(t *testing.T) {
 func TestKit(t *testing.T) {
 	mux := http.NewServeMux()
 	site, err := web.New(web.Options{Service: "desk", Keys: callertest.Keys(t, "desk", caller.Gateway), Logger: slog.New(slog.DiscardHandler), Pages: fstest.MapFS{
-		"kit.html": {Data: []byte(`{{define "main"}}{{template "badge" .Data.Badge}}{{template "pager" .Data.Pager}}{{template "confirmation" .Data.Confirmation}}{{end}}`)}}})
+		"kit.html": {Data: []byte(`{{define "main"}}{{template "badge" .Data.Badge}}{{template "badge" (badge "warn" "Unknown")}}{{template "pager" .Data.Pager}}{{end}}`)}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -437,23 +437,33 @@ func TestKit(t *testing.T) {
 		Confirmation web.Confirmation
 	}
 	shown := kit{Confirmation: web.Confirmation{Button: "Cancel draft", Text: "No mail of it will leave.", Warning: "Two are decided.", Action: "/drafts/7/cancel", Hidden: map[string]string{"id": `"7"`},
-		Fields: []web.Field{{Name: "note", Label: "Note"}}, Facts: []web.Fact{{Label: "Draft", Value: "<b>"}}, Keep: web.Link{Text: "Keep it", Href: "/drafts/7"}}}
+		Fields: []web.Field{{ID: "note-7", Name: "note", Label: "Note", Error: "This is too long."}},
+		Facts:  []web.Fact{{Label: "Draft", Value: "<b>"}, {Label: "Since", At: time.Date(2026, 1, 31, 9, 5, 0, 0, time.UTC)}}, Keep: web.Link{Text: "Keep it", Href: "/drafts/7"}}}
 	site.Handle(mux, "/", web.Anybody, func(w http.ResponseWriter, r *http.Request) error {
 		return site.Render(w, r, "kit", web.Page{Data: shown})
 	})
+	site.Handle(mux, "/ask", web.Anybody, func(w http.ResponseWriter, r *http.Request) error {
+		return site.Confirm(w, r, web.Page{Title: "Cancel this draft?", Status: http.StatusUnprocessableEntity}, shown.Confirmation)
+	})
 	d := &desk{mux: mux}
-	page := d.do(t, user, "GET", "/", "").Body.String()
-	for _, want := range []string{`<form method="post" action="/drafts/7/cancel">`, `<button class="danger">Cancel draft</button>`, `value="&#34;7&#34;"`, "&lt;b&gt;", `href="/drafts/7">Keep it`, `for="note"`, "Two are decided."} {
+	w := d.do(t, user, "GET", "/ask", "")
+	page := w.Body.String()
+	if w.Code != http.StatusUnprocessableEntity || !strings.Contains(page, "<kbd>y</kbd></dt><dd>Cancel draft</dd>") || !strings.Contains(page, "<kbd>Esc</kbd></dt><dd>Keep it</dd>") {
+		t.Errorf("%d: %s", w.Code, page)
+	}
+	for _, want := range []string{`<form method="post" action="/drafts/7/cancel">`, `<button class="danger" data-key="y" aria-keyshortcuts="y">Cancel draft</button>`, `value="&#34;7&#34;"`, "&lt;b&gt;",
+		`href="/drafts/7" data-key="Escape" aria-keyshortcuts="Escape">Keep it`, `for="note-7"`, `id="note-7" name="note"`, `id="note-7-error"`, `aria-describedby="note-7-error"`, "Two are decided.",
+		`<dd dir="auto"><time datetime="2026-01-31T09:05:00Z">`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %s", want)
 		}
 	}
-	if strings.Contains(page, "pager") {
+	if page = d.do(t, user, "GET", "/", "").Body.String(); strings.Contains(page, `"pager"`) {
 		t.Error("a list of one page has a pager")
 	}
 	shown.Badge, shown.Pager = web.Badge{Kind: "good", Text: "Sent"}, web.Pager{Label: "More drafts", Next: web.Link{Text: "Next", Href: "/?after=1"}, Key: "n"}
 	page = d.do(t, user, "GET", "/", "").Body.String()
-	for _, want := range []string{`<span class="badge good">Sent</span>`, `<nav class="pager" aria-label="More drafts"><span></span><a class="button" href="/?after=1" rel="next" data-key="n"`} {
+	for _, want := range []string{`<span class="badge good">Sent</span>`, `<span class="badge warn">Unknown</span>`, `<nav class="pager" aria-label="More drafts"><span></span><a class="button" href="/?after=1" rel="next" data-key="n"`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %s", want)
 		}

@@ -3,8 +3,8 @@
 // suppression list. It refuses to decide or to send for an agent, to send anything but the
 // content that was decided on, and to hand a mail over twice.
 //
-// The domain is in review.go, delivery.go and suppression.go. What can be asked for is in
-// queue.go, drafts.go, decide.go, deliver.go and suppress.go.
+// The domain is in review.go and delivery.go. What can be asked for is in queue.go, drafts.go,
+// decide.go, deliver.go, suppression.go and import.go.
 package reviewcontrol
 
 import (
@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller"
@@ -110,8 +111,8 @@ type Drafts interface {
 	Page(ctx context.Context, id ID, after, limit int) ([]TargetView, int, error)
 	// Mails hands over the mails of the indexes, in their order. It is E_NOT_FOUND when one is missing.
 	Mails(ctx context.Context, id ID, indexes []int, each func(index int, m Mail) error) error
-	// Transition changes the draft's status, once for the operation. It is E_CONFLICT, with
-	// the Elsewhere of that error, for a draft that is in none of from.
+	// Transition changes the draft's status, once for the operation. It is E_CONFLICT, with the
+	// status that the draft is in as details.from, for a draft that is in none of from.
 	Transition(ctx context.Context, id ID, from []Status, to Status, queuedAt *time.Time, operation string) error
 	// Progress tells the counts of a review, unless newer ones are known.
 	Progress(ctx context.Context, r Review) error
@@ -189,7 +190,25 @@ func (s *Service) entry(ctx context.Context, name string, count int, detail map[
 	return audit.Entry{At: s.now(), Caller: caller.From(ctx), Tool: name, Outcome: audit.OK, Count: count, Detail: detail}
 }
 
+// Shorten makes text fit for people and the store: valid UTF-8 without control characters,
+// at most so many characters.
+func Shorten(text string, longest int) string {
+	if len(text) > longest*utf8.UTFMax {
+		text = text[:longest*utf8.UTFMax]
+	}
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\ufffd"))
+	if r := []rune(text); len(r) > longest {
+		text = string(r[:longest])
+	}
+	return text
+}
+
 // Missing is E_NOT_FOUND for an id that names nothing.
 func Missing(kind, id string) error {
-	return fault.New(fault.NotFound, "There is no %s %q.", kind, shorten(id, 40))
+	return fault.New(fault.NotFound, "There is no %s %q.", kind, Shorten(id, 40))
 }

@@ -1,30 +1,36 @@
-package reviewcontrol
+// Package authoring is review-control's client of the authoring service, the keeper of drafts. It
+// refuses to judge what that says: it only holds it to the form that was agreed.
+package authoring
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
-	"hub.internal/pkg/fault"
 	"hub.internal/pkg/remote"
+	reviewcontrol "hub.internal/services/review-control"
 )
 
-// Neighbour is the authoring service as the keeper of drafts.
-type Neighbour struct{ Client *remote.Client }
+// Drafts are those of the authoring service.
+type Drafts struct{ client *remote.Client }
 
-var _ Drafts = Neighbour{}
+var _ reviewcontrol.Drafts = Drafts{}
 
-// Where authoring serves drafts.
-const (
-	draftGetPath        = "/internal/drafts/get"
-	draftListPath       = "/internal/drafts/list"
-	draftTargetsPath    = "/internal/drafts/targets"
-	draftRecipientsPath = "/internal/drafts/recipients"
-	draftTransitionPath = "/internal/drafts/transition"
-	draftProgressPath   = "/internal/drafts/progress"
+// New returns the drafts behind a client of the authoring service.
+func New(client *remote.Client) Drafts { return Drafts{client} }
+
+// What authoring does, as this client calls it. Each may be repeated: the first four read, a transition
+// is done once for its operation, and progress is no news when it is old. A transition is shown who has
+// asked for it.
+var (
+	getDraft    = remote.Operation[draftRequest, draftResponse]{Path: "/internal/drafts/get", Repeatable: true}
+	listDrafts  = remote.Operation[draftListRequest, draftListResponse]{Path: "/internal/drafts/list", Repeatable: true}
+	listTargets = remote.Operation[draftTargetsRequest, draftTargetsResponse]{Path: "/internal/drafts/targets", Repeatable: true}
+	recipients  = remote.Operation[recipientsRequest, recipientsResponse]{Path: "/internal/drafts/recipients", Repeatable: true}
+	transition  = remote.Operation[transitionRequest, nothing]{Path: "/internal/drafts/transition", Repeatable: true, ForCaller: true}
+	progress    = remote.Operation[progressRequest, nothing]{Path: "/internal/drafts/progress", Repeatable: true}
 )
 
 type (
@@ -32,25 +38,25 @@ type (
 		DraftID string `json:"draft_id"`
 	}
 	draftListRequest struct {
-		Status  []Status `json:"status,omitempty"`
-		AfterID string   `json:"after_id,omitempty"`
-		Limit   int      `json:"limit"`
+		Status  []reviewcontrol.Status `json:"status,omitempty"`
+		AfterID string                 `json:"after_id,omitempty"`
+		Limit   int                    `json:"limit"`
 	}
 	draftListResponse struct {
 		Drafts      []draftResponse `json:"drafts"`
 		NextAfterID *string         `json:"next_after_id"`
 	}
 	draftResponse struct {
-		ID          string    `json:"id"`
-		Name        string    `json:"name"`
-		Status      Status    `json:"status"`
-		SegmentID   string    `json:"segment_id"`
-		SegmentName string    `json:"segment_name"`
-		SegmentKind string    `json:"segment_kind"`
-		TargetCount int       `json:"target_count"`
-		Decisions   decisions `json:"decisions"`
-		Delivery    delivery  `json:"delivery"`
-		CreatedBy   *string   `json:"created_by"`
+		ID          string               `json:"id"`
+		Name        string               `json:"name"`
+		Status      reviewcontrol.Status `json:"status"`
+		SegmentID   string               `json:"segment_id"`
+		SegmentName string               `json:"segment_name"`
+		SegmentKind string               `json:"segment_kind"`
+		TargetCount int                  `json:"target_count"`
+		Decisions   decisions            `json:"decisions"`
+		Delivery    delivery             `json:"delivery"`
+		CreatedBy   *string              `json:"created_by"`
 		Origin      struct {
 			ExternalUserID string `json:"external_user_id"`
 			HubUser        string `json:"hub_user"`
@@ -104,10 +110,10 @@ type (
 	}
 	transitionRequest struct {
 		draftRequest
-		From        []Status   `json:"from"`
-		To          Status     `json:"to"`
-		QueuedAt    *time.Time `json:"queued_at,omitempty"`
-		OperationID string     `json:"operation_id"`
+		From        []reviewcontrol.Status `json:"from"`
+		To          reviewcontrol.Status   `json:"to"`
+		QueuedAt    *time.Time             `json:"queued_at,omitempty"`
+		OperationID string                 `json:"operation_id"`
 	}
 	progressRequest struct {
 		draftRequest
@@ -125,23 +131,34 @@ func text(s *string) string {
 	return *s
 }
 
-func (d draftResponse) draft() (Draft, error) {
-	id, ok := ParseID(d.ID)
+func (d draftResponse) draft() (reviewcontrol.Draft, error) {
+	id, ok := reviewcontrol.ParseID(d.ID)
 	if !ok {
-		return Draft{}, fmt.Errorf("authoring answers a draft with the id %q", d.ID)
+		return reviewcontrol.Draft{}, fmt.Errorf("authoring answers a draft with the id %q", d.ID)
 	}
-	return Draft{ID: id, Name: d.Name, Status: d.Status, SegmentID: d.SegmentID, SegmentName: d.SegmentName, SegmentKind: d.SegmentKind, TargetCount: d.TargetCount,
-		Counts: Counts{Pending: d.Decisions.Pending, Approved: d.Decisions.Approved, Rejected: d.Decisions.Rejected, Sent: d.Delivery.Sent, Failed: d.Delivery.Failed, Suppressed: d.Delivery.Suppressed},
-		Maker:  Maker{CreatedBy: text(d.CreatedBy), HubUser: d.Origin.HubUser, ExternalUser: d.Origin.ExternalUserID}, CreatedAt: d.CreatedAt, QueuedAt: d.QueuedAt,
-		SubjectTemplate: d.SubjectTemplate, BodyTemplate: d.BodyTemplate, SenderName: text(d.SenderName), SenderEmail: text(d.SenderEmail)}, nil
+	return reviewcontrol.Draft{
+		ID: id, Name: d.Name, Status: d.Status,
+		SegmentID: d.SegmentID, SegmentName: d.SegmentName, SegmentKind: d.SegmentKind, TargetCount: d.TargetCount,
+		Counts: reviewcontrol.Counts{
+			Pending: d.Decisions.Pending, Approved: d.Decisions.Approved, Rejected: d.Decisions.Rejected,
+			Sent: d.Delivery.Sent, Failed: d.Delivery.Failed, Suppressed: d.Delivery.Suppressed,
+		},
+		Maker:     reviewcontrol.Maker{CreatedBy: text(d.CreatedBy), HubUser: d.Origin.HubUser, ExternalUser: d.Origin.ExternalUserID},
+		CreatedAt: d.CreatedAt, QueuedAt: d.QueuedAt,
+		SubjectTemplate: d.SubjectTemplate, BodyTemplate: d.BodyTemplate,
+		SenderName: text(d.SenderName), SenderEmail: text(d.SenderEmail),
+	}, nil
 }
 
-func (t targetResponse) target() Target {
-	return Target{Index: t.Index, ExternalID: t.ExternalID, ToEmail: t.ToEmail, ToName: t.ToName, Decision: Decision{Choice: Pending}}
+func (t targetResponse) target() reviewcontrol.Target {
+	return reviewcontrol.Target{
+		Index: t.Index, ExternalID: t.ExternalID, ToEmail: t.ToEmail, ToName: t.ToName,
+		Decision: reviewcontrol.Decision{Choice: reviewcontrol.Pending},
+	}
 }
 
-func (t targetResponse) mail() Mail {
-	return Mail{Subject: t.Subject, Body: t.Body, HTML: t.HTML, Context: some(t.Context), Snapshot: some(t.Snapshot)}
+func (t targetResponse) mail() reviewcontrol.Mail {
+	return reviewcontrol.Mail{Subject: t.Subject, Body: t.Body, HTML: t.HTML, Context: some(t.Context), Snapshot: some(t.Snapshot)}
 }
 
 // some is nil for a JSON null.
@@ -153,34 +170,35 @@ func some(raw json.RawMessage) json.RawMessage {
 }
 
 // Draft implements Drafts.
-func (n Neighbour) Draft(ctx context.Context, id ID) (Draft, error) {
-	d, err := remote.Operation[draftRequest, draftResponse]{Path: draftGetPath, Repeatable: true}.Call(ctx, n.Client, draftRequest{id.String()})
+func (d Drafts) Draft(ctx context.Context, id reviewcontrol.ID) (reviewcontrol.Draft, error) {
+	answer, err := getDraft.Call(ctx, d.client, draftRequest{id.String()})
 	if err != nil {
-		return Draft{}, err
+		return reviewcontrol.Draft{}, err
 	}
-	return d.draft()
+	return answer.draft()
 }
 
 // Drafts implements Drafts.
-func (n Neighbour) Drafts(ctx context.Context, status Status, below ID, limit int) ([]Draft, ID, error) {
+func (d Drafts) Drafts(ctx context.Context, status reviewcontrol.Status, below reviewcontrol.ID, limit int) (
+	[]reviewcontrol.Draft, reviewcontrol.ID, error) {
 	in := draftListRequest{Limit: limit}
 	if status != "" {
-		in.Status = []Status{status}
+		in.Status = []reviewcontrol.Status{status}
 	}
 	if below != 0 {
 		in.AfterID = below.String()
 	}
-	page, err := remote.Operation[draftListRequest, draftListResponse]{Path: draftListPath, Repeatable: true}.Call(ctx, n.Client, in)
+	page, err := listDrafts.Call(ctx, d.client, in)
 	if err != nil {
 		return nil, 0, err
 	}
-	drafts := make([]Draft, len(page.Drafts))
-	for i, d := range page.Drafts {
-		if drafts[i], err = d.draft(); err != nil {
+	drafts := make([]reviewcontrol.Draft, len(page.Drafts))
+	for i, x := range page.Drafts {
+		if drafts[i], err = x.draft(); err != nil {
 			return nil, 0, err
 		}
 	}
-	next, _ := ParseID(text(page.NextAfterID))
+	next, _ := reviewcontrol.ParseID(text(page.NextAfterID))
 	return drafts, next, nil
 }
 
@@ -191,11 +209,11 @@ const (
 )
 
 // Recipients implements Drafts.
-func (n Neighbour) Recipients(ctx context.Context, id ID) ([]Target, error) {
-	var targets []Target
+func (d Drafts) Recipients(ctx context.Context, id reviewcontrol.ID) ([]reviewcontrol.Target, error) {
+	var targets []reviewcontrol.Target
 	in := recipientsRequest{draftRequest: draftRequest{id.String()}, Limit: recipientPage}
 	for {
-		page, err := remote.Operation[recipientsRequest, recipientsResponse]{Path: draftRecipientsPath, Repeatable: true}.Call(ctx, n.Client, in)
+		page, err := recipients.Call(ctx, d.client, in)
 		if err != nil {
 			return nil, err
 		}
@@ -205,7 +223,7 @@ func (n Neighbour) Recipients(ctx context.Context, id ID) ([]Target, error) {
 		if page.NextAfter == nil {
 			return targets, nil
 		}
-		if len(targets) > maxIndex || len(page.Recipients) == 0 {
+		if len(targets) > reviewcontrol.MaxIndex || len(page.Recipients) == 0 {
 			return nil, fmt.Errorf("authoring names the recipients of draft %s without an end", id)
 		}
 		in.After = page.NextAfter
@@ -213,14 +231,14 @@ func (n Neighbour) Recipients(ctx context.Context, id ID) ([]Target, error) {
 }
 
 // Page implements Drafts.
-func (n Neighbour) Page(ctx context.Context, id ID, after, limit int) ([]TargetView, int, error) {
-	page, err := remote.Operation[draftTargetsRequest, draftTargetsResponse]{Path: draftTargetsPath, Repeatable: true}.Call(ctx, n.Client, draftTargetsRequest{draftRequest: draftRequest{id.String()}, After: &after, Limit: limit})
+func (d Drafts) Page(ctx context.Context, id reviewcontrol.ID, after, limit int) ([]reviewcontrol.TargetView, int, error) {
+	page, err := listTargets.Call(ctx, d.client, draftTargetsRequest{draftRequest: draftRequest{id.String()}, After: &after, Limit: limit})
 	if err != nil {
 		return nil, 0, err
 	}
-	views := make([]TargetView, len(page.Targets))
+	views := make([]reviewcontrol.TargetView, len(page.Targets))
 	for i, t := range page.Targets {
-		views[i] = TargetView{Target: t.target(), Mail: t.mail()}
+		views[i] = reviewcontrol.TargetView{Target: t.target(), Mail: t.mail()}
 	}
 	if page.NextAfter == nil {
 		return views, -1, nil
@@ -229,22 +247,24 @@ func (n Neighbour) Page(ctx context.Context, id ID, after, limit int) ([]TargetV
 }
 
 // Mails implements Drafts. Authoring cuts a page by its size, so there may be several.
-func (n Neighbour) Mails(ctx context.Context, id ID, indexes []int, each func(int, Mail) error) error {
+func (d Drafts) Mails(ctx context.Context, id reviewcontrol.ID, indexes []int, each func(int, reviewcontrol.Mail) error) error {
 	left := slices.Sorted(slices.Values(indexes))
 	for len(left) > 0 {
-		page, err := remote.Operation[draftTargetsRequest, draftTargetsResponse]{Path: draftTargetsPath, Repeatable: true}.Call(ctx, n.Client, draftTargetsRequest{draftRequest: draftRequest{id.String()}, IDs: left[:min(len(left), mailPage)]})
+		page, err := listTargets.Call(ctx, d.client, draftTargetsRequest{
+			draftRequest: draftRequest{id.String()}, IDs: left[:min(len(left), mailPage)],
+		})
 		if err != nil {
 			return err
 		}
 		if len(page.Targets) == 0 {
-			return missingTarget(id, left[0])
+			return reviewcontrol.MissingTarget(id, left[0])
 		}
 		for _, t := range page.Targets {
 			if len(left) == 0 {
 				return fmt.Errorf("authoring answers target %d of draft %s unasked", t.Index, id)
 			}
 			if t.Index != left[0] {
-				return missingTarget(id, left[0])
+				return reviewcontrol.MissingTarget(id, left[0])
 			}
 			left = left[1:]
 			if err := each(t.Index, t.mail()); err != nil {
@@ -256,33 +276,20 @@ func (n Neighbour) Mails(ctx context.Context, id ID, indexes []int, each func(in
 }
 
 // Transition implements Drafts. Authoring is shown who has asked for it.
-func (n Neighbour) Transition(ctx context.Context, id ID, from []Status, to Status, queuedAt *time.Time, operation string) error {
-	_, err := remote.Operation[transitionRequest, nothing]{Path: draftTransitionPath, Repeatable: true, ForCaller: true}.Call(ctx, n.Client, transitionRequest{draftRequest: draftRequest{id.String()}, From: from, To: to, QueuedAt: queuedAt, OperationID: operation})
+func (d Drafts) Transition(ctx context.Context, id reviewcontrol.ID, from []reviewcontrol.Status, to reviewcontrol.Status,
+	queuedAt *time.Time, operation string) error {
+	_, err := transition.Call(ctx, d.client, transitionRequest{
+		draftRequest: draftRequest{id.String()}, From: from, To: to, QueuedAt: queuedAt, OperationID: operation,
+	})
 	return err
 }
 
 // Progress implements Drafts. What authoring calls failed has no proof of its arrival.
-func (n Neighbour) Progress(ctx context.Context, r Review) error {
+func (d Drafts) Progress(ctx context.Context, r reviewcontrol.Review) error {
 	c := r.Counts
-	_, err := remote.Operation[progressRequest, nothing]{Path: draftProgressPath, Repeatable: true}.Call(ctx, n.Client, progressRequest{draftRequest: draftRequest{r.DraftID.String()}, Version: r.Version, Decisions: decisions{c.Pending, c.Approved, c.Rejected},
-		Delivery: delivery{c.Sent, c.Failed + c.Unknown, c.Suppressed}})
+	_, err := progress.Call(ctx, d.client, progressRequest{
+		draftRequest: draftRequest{r.DraftID.String()}, Version: r.Version,
+		Decisions: decisions{c.Pending, c.Approved, c.Rejected}, Delivery: delivery{c.Sent, c.Failed + c.Unknown, c.Suppressed},
+	})
 	return err
-}
-
-// Elsewhere is where a draft is that a transition did not find in any status it may leave;
-// "" when err is something else.
-func Elsewhere(err error) Status {
-	var f *fault.Error
-	if !errors.As(err, &f) || f.Code != fault.Conflict {
-		return ""
-	}
-	raw, isRaw := f.Details.(json.RawMessage)
-	if !isRaw {
-		return ""
-	}
-	var details struct {
-		From Status `json:"from"`
-	}
-	_ = json.Unmarshal(raw, &details) // other details name no status
-	return details.From
 }

@@ -1,4 +1,7 @@
-package reviewcontrol
+// Package console is review-control's pages: drafts for reviewers, the suppression list for
+// administrators, and the page on which a recipient unsubscribes. It speaks HTML and HTTP to people,
+// and refuses to judge: what may happen is the Service's to say.
+package console
 
 import (
 	"embed"
@@ -12,6 +15,7 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/web"
+	reviewcontrol "hub.internal/services/review-control"
 )
 
 //go:embed pages/*.html
@@ -23,12 +27,12 @@ var assetFiles embed.FS
 // Console is review-control's pages: drafts for reviewers, the suppression list for
 // administrators, and the page on which a recipient unsubscribes.
 type Console struct {
-	service *Service
+	service *reviewcontrol.Service
 	site    *web.Site
 }
 
-// NewConsole returns the pages.
-func NewConsole(s *Service, keys *caller.Keys, logger *slog.Logger) (*Console, error) {
+// New returns the pages.
+func New(s *reviewcontrol.Service, keys *caller.Keys, logger *slog.Logger) (*Console, error) {
 	pages, err := fs.Sub(pageFiles, "pages")
 	if err != nil {
 		return nil, err
@@ -39,7 +43,19 @@ func NewConsole(s *Service, keys *caller.Keys, logger *slog.Logger) (*Console, e
 	}
 	site, err := web.New(web.Options{Service: "review-control", Pages: pages, Assets: assets, Keys: keys, Logger: logger,
 		Funcs: template.FuncMap{"state": state, "add": func(a, b int) int { return a + b }}})
-	return &Console{s, site}, err
+	if err != nil {
+		return nil, err
+	}
+	return &Console{s, site}, nil
+}
+
+// Routes are the parts of the console that are review-control's.
+func Routes() []tool.Route {
+	return web.Routes("review-control",
+		tool.Route{Prefix: "/drafts", Role: reviewer, Tab: "System", Title: "Drafts", Position: 10},
+		tool.Route{Prefix: "/admin/suppressions", Role: admin, Tab: "Admin", Title: "Suppressions", Position: 40},
+		tool.Route{Prefix: "/unsubscribe", Public: true},
+	)
 }
 
 // Routes implements service.Console.
@@ -53,6 +69,7 @@ func (c *Console) Mount(mux *http.ServeMux) {
 	c.site.Handle(mux, "GET /drafts/{id}/progress", web.Role(reviewer), onDraft(c.progress))
 	c.site.Handle(mux, "POST /drafts/{id}/decide", web.Role(reviewer), onDraft(c.decide))
 	c.site.Handle(mux, "POST /drafts/{id}/approve-shown", web.Role(reviewer), onDraft(c.approveShown))
+	c.site.Handle(mux, "GET /drafts/{id}/cancel", web.Role(reviewer), onDraft(c.cancellation))
 	c.site.Handle(mux, "POST /drafts/{id}/cancel", web.Role(reviewer), onDraft(c.cancel))
 	c.site.Handle(mux, "GET /drafts/{id}/targets/{index}", web.Role(reviewer), onDraft(c.target))
 	c.site.Handle(mux, "GET /drafts/{id}/targets/{index}/preview", web.Role(reviewer), framed(onDraft(c.preview)))
@@ -60,9 +77,9 @@ func (c *Console) Mount(mux *http.ServeMux) {
 	c.site.Handle(mux, "POST /admin/suppressions", web.Role(admin), by(c.suppress))
 	c.site.Handle(mux, "GET /admin/suppressions/remove", web.Role(admin), by(c.removal))
 	c.site.Handle(mux, "POST /admin/suppressions/remove", web.Role(admin), by(c.unsuppress))
-	c.site.HandleUpTo(mux, "POST /admin/suppressions/imports", web.Role(admin), MaxImport+formOverhead, by(c.startImport))
+	c.site.HandleUpTo(mux, "POST /admin/suppressions/imports", web.Role(admin), reviewcontrol.MaxImport+formOverhead, by(c.startImport))
 	// Where a refused import leaves the browser, for whoever opens that address again.
-	c.site.Handle(mux, "GET /admin/suppressions/imports", web.Role(admin), by(func(w http.ResponseWriter, r *http.Request, _ Reviewer) error {
+	c.site.Handle(mux, "GET /admin/suppressions/imports", web.Role(admin), by(func(w http.ResponseWriter, r *http.Request, _ reviewcontrol.Reviewer) error {
 		return web.Go(w, r, "/admin/suppressions")
 	}))
 	c.site.Handle(mux, "GET /admin/suppressions/imports/{id}", web.Role(admin), by(c.importPage))
@@ -71,16 +88,16 @@ func (c *Console) Mount(mux *http.ServeMux) {
 }
 
 // by is a page that needs to know who is signed in.
-func by(h func(w http.ResponseWriter, r *http.Request, by Reviewer) error) web.Handler {
+func by(h func(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer) error) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		u, _ := web.UserOf(r.Context())
-		return h(w, r, Reviewer{ID: u.ID, Email: u.Email, Name: u.Name})
+		return h(w, r, reviewcontrol.Reviewer{ID: u.ID, Email: u.Email, Name: u.Name})
 	}
 }
 
 // onDraft is a page of one draft, for reviewers.
-func onDraft(h func(w http.ResponseWriter, r *http.Request, by Reviewer, id ID) error) web.Handler {
-	return by(func(w http.ResponseWriter, r *http.Request, who Reviewer) error {
+func onDraft(h func(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID) error) web.Handler {
+	return by(func(w http.ResponseWriter, r *http.Request, who reviewcontrol.Reviewer) error {
 		id, err := pathID(r, "draft")
 		if err != nil {
 			return err
@@ -95,72 +112,22 @@ const (
 )
 
 // pathID is the id in the address of a page.
-func pathID(r *http.Request, kind string) (ID, error) {
-	id, ok := ParseID(r.PathValue("id"))
+func pathID(r *http.Request, kind string) (reviewcontrol.ID, error) {
+	id, ok := reviewcontrol.ParseID(r.PathValue("id"))
 	if !ok {
-		return 0, Missing(kind, r.PathValue("id"))
+		return 0, reviewcontrol.Missing(kind, r.PathValue("id"))
 	}
 	return id, nil
 }
 
 // pathIndex is the index of a target in the address of a page, or in a field of a form.
-func pathIndex(id ID, text string) (int, error) {
+func pathIndex(id reviewcontrol.ID, text string) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 || strconv.Itoa(n) != text {
-		return 0, fault.New(fault.NotFound, "Draft %s has no target %q.", id, shorten(text, 20))
+		return 0, fault.New(fault.NotFound, "Draft %s has no target %q.", id, reviewcontrol.Shorten(text, 20))
 	}
 	return n, nil
 }
 
 // partial tells whether htmx asks for a part of the page.
 func partial(r *http.Request) bool { return r.Header.Get("HX-Request") != "" }
-
-// badge is a state in words, with the kind that gives its colour.
-type badge struct{ Kind, Text string }
-
-// state is the badge of whatever has one.
-func state(of any) badge {
-	switch of {
-	case Drafted:
-		return badge{"", "Draft"}
-	case InReview:
-		return badge{"info", "In review"}
-	case Approved:
-		return badge{"good", "Approved"}
-	case Rejected:
-		return badge{"bad", "Rejected"}
-	case Sent:
-		return badge{"good", "Sent"}
-	case Cancelled:
-		return badge{"", "Cancelled"}
-	case Pending:
-		return badge{"", "To decide"}
-	case Approve:
-		return badge{"good", "Approved"}
-	case Reject:
-		return badge{"bad", "Rejected"}
-	case NotDue:
-		return badge{"", "Not sent"}
-	case Queued:
-		return badge{"info", "Waiting to be sent"}
-	case Sending:
-		return badge{"info", "Being sent"}
-	case Delivered:
-		return badge{"good", "Sent"}
-	case Failed:
-		return badge{"bad", "Failed"}
-	case Changed:
-		return badge{"bad", "Not sent: content changed"}
-	case Suppressed:
-		return badge{"warn", "Suppressed"}
-	case Unknown:
-		return badge{"warn", "Unknown"}
-	case ImportWaiting:
-		return badge{"", "Waiting"}
-	case ImportRunning:
-		return badge{"info", "Running"}
-	case ImportDone:
-		return badge{"good", "Done"}
-	}
-	return badge{"", "Unknown"}
-}

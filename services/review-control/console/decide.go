@@ -1,4 +1,4 @@
-package reviewcontrol
+package console
 
 import (
 	"fmt"
@@ -10,10 +10,11 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/web"
+	reviewcontrol "hub.internal/services/review-control"
 )
 
 // decide takes a decision on one target.
-func (c *Console) decide(w http.ResponseWriter, r *http.Request, by Reviewer, id ID) error {
+func (c *Console) decide(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID) error {
 	form, err := web.Form(r)
 	if err != nil {
 		return err
@@ -24,12 +25,12 @@ func (c *Console) decide(w http.ResponseWriter, r *http.Request, by Reviewer, id
 	}
 	back, _ := url.ParseQuery(form.Get("back")) // what cannot be read is the whole draft
 	q := queryOf(back)
-	review, err := c.service.Decide(r.Context(), by, id, shown, Choice(form.Get("choice")), form.Get("note"))
+	review, err := c.service.Decide(r.Context(), by, id, shown, reviewcontrol.Choice(form.Get("choice")), form.Get("note"))
 	if err != nil {
-		return c.refuse(w, r, by, id, q, refusal{shown.Index, sentence(err), form.Get("note")}, err)
+		return c.refuse(w, r, by, id, q, shown.Index, form.Get("note"), err)
 	}
-	done := fmt.Sprintf("Target %s is %s.", web.Number(shown.Index+1), Choice(form.Get("choice")))
-	if review.Status != InReview {
+	done := fmt.Sprintf("Target %s is %s.", web.Number(shown.Index+1), reviewcontrol.Choice(form.Get("choice")))
+	if review.Status != reviewcontrol.InReview {
 		web.Done(w, r, ended(review))
 		if partial(r) {
 			w.Header().Set("HX-Refresh", "true")
@@ -38,7 +39,8 @@ func (c *Console) decide(w http.ResponseWriter, r *http.Request, by Reviewer, id
 		return web.Go(w, r, q.at(id, shown.Index))
 	}
 	if partial(r) {
-		return c.decided(w, r, 0, Draft{ID: id, Status: review.Status, Counts: review.Counts, Review: &review}, q, shown.Index, true, refusal{Index: -1}, done)
+		d := reviewcontrol.Draft{ID: id, Status: review.Status, Counts: review.Counts, Review: &review}
+		return c.decided(w, r, 0, d, q, shown.Index, true, noRefusal, done)
 	}
 	web.Done(w, r, done)
 	return web.Go(w, r, q.at(id, shown.Index))
@@ -46,13 +48,13 @@ func (c *Console) decide(w http.ResponseWriter, r *http.Request, by Reviewer, id
 
 // ended tells what the end of a review means. Who repeats a decision may find a draft that
 // has gone further since.
-func ended(r Review) string {
+func ended(r reviewcontrol.Review) string {
 	switch n := r.Counts.Approved; {
-	case r.Status == Rejected:
+	case r.Status == reviewcontrol.Rejected:
 		return "That ends the review. Nothing was approved, so nothing is sent."
-	case r.Status == Cancelled:
+	case r.Status == reviewcontrol.Cancelled:
 		return "Nothing changed: the draft is cancelled, and nothing more of it is sent."
-	case r.Status == Sent:
+	case r.Status == reviewcontrol.Sent:
 		return "Nothing changed: the review and the sending are over."
 	case n == 1:
 		return "That ends the review. 1 mail is on its way."
@@ -62,17 +64,23 @@ func ended(r Review) string {
 }
 
 // refuse shows the page again with what stopped the decision, and the note that was typed.
-func (c *Console) refuse(w http.ResponseWriter, r *http.Request, by Reviewer, id ID, q targetQuery, why refusal, err error) error {
-	f := fault.From(err)
-	if !slices.Contains([]fault.Code{fault.Conflict, fault.Scope, fault.Validation}, f.Code) {
+func (c *Console) refuse(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID,
+	q targetQuery, index int, note string, err error) error {
+	if !answerable(err) {
 		return err
+	}
+	f, why, field := fault.From(err), refusal{Index: index, Note: note}, web.Field{Name: "note"}
+	if rest, marked := web.Mark(err, &field); marked {
+		why.Message, why.NoteProblem = rest, field.Error
+	} else {
+		why.Message = f.Message
 	}
 	if partial(r) {
 		d, err := c.service.Draft(r.Context(), id)
 		if err != nil {
 			return err
 		}
-		return c.decided(w, r, f.Status(), d, q, why.Index, d.Status == InReview && !d.Maker.Is(by), why, "")
+		return c.decided(w, r, f.Status(), d, q, why.Index, d.Status == reviewcontrol.InReview && !d.Maker.Is(by), why, "")
 	}
 	if q.Alone {
 		return c.renderTarget(w, r, by, id, why.Index, f.Status(), why)
@@ -87,32 +95,38 @@ type decidedPart struct {
 	Message string
 }
 
-func (c *Console) decided(w http.ResponseWriter, r *http.Request, status int, d Draft, q targetQuery, index int, may bool, why refusal, message string) error {
+func (c *Console) decided(w http.ResponseWriter, r *http.Request, status int, d reviewcontrol.Draft,
+	q targetQuery, index int, may bool, why refusal, message string) error {
 	t, err := c.service.Target(r.Context(), d.ID, index)
 	if err != nil {
 		return err
 	}
 	x := newCard(d, t, q, may)
 	x.Refusal = why
-	return c.site.RenderPart(w, r, "draft", "decided", web.Page{Status: status,
-		Data: decidedPart{x, draftPage{Draft: d, Bars: barsOf(d.Status, d.Counts), Filters: filtersOf(d, q)}, message}})
+	rest := draftPage{Draft: d, Bars: barsOf(d.Status, d.Counts), Filters: filtersOf(d, q)}
+	return c.site.RenderPart(w, r, "draft", "decided", web.Page{Status: status, Data: decidedPart{x, rest, message}})
 }
 
 // shownOf reads what a page showed: index:hash:revision.
-func shownOf(id ID, text string) (Shown, error) {
+func shownOf(id reviewcontrol.ID, text string) (reviewcontrol.Shown, error) {
 	parts := strings.Split(text, ":")
 	if len(parts) != 3 {
-		return Shown{}, fault.New(fault.Validation, "The form does not say which target it is for. Open the page again.")
+		return reviewcontrol.Shown{}, fault.New(fault.Validation, "The form does not say which target it is for. Open the page again.")
 	}
 	index, err := pathIndex(id, parts[0])
 	if err != nil {
-		return Shown{}, err
+		return reviewcontrol.Shown{}, err
 	}
 	revision, err := strconv.Atoi(parts[2])
 	if err != nil || revision < 0 {
-		return Shown{}, fault.New(fault.Validation, "The form does not say what it showed. Open the page again.")
+		return reviewcontrol.Shown{}, fault.New(fault.Validation, "The form does not say what it showed. Open the page again.")
 	}
-	return Shown{Index: index, Hash: parts[1], Revision: revision}, nil
+	return reviewcontrol.Shown{Index: index, Hash: parts[1], Revision: revision}, nil
+}
+
+// answerable tells that an error is the person's to deal with, on the page that they are on.
+func answerable(err error) bool {
+	return slices.Contains([]fault.Code{fault.Conflict, fault.Scope, fault.Validation}, fault.From(err).Code)
 }
 
 // sentence is what a person reads of an error.
@@ -123,12 +137,12 @@ func sentence(err error) string {
 	return fault.From(err).Message
 }
 
-func (c *Console) approveShown(w http.ResponseWriter, r *http.Request, by Reviewer, id ID) error {
+func (c *Console) approveShown(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID) error {
 	form, err := web.Form(r)
 	if err != nil {
 		return err
 	}
-	var shown []Shown
+	var shown []reviewcontrol.Shown
 	for _, text := range form["target"] {
 		x, err := shownOf(id, text)
 		if err != nil {
@@ -143,8 +157,8 @@ func (c *Console) approveShown(w http.ResponseWriter, r *http.Request, by Review
 		return web.Go(w, r, to)
 	}
 	n, review, err := c.service.ApproveShown(r.Context(), by, id, shown)
-	switch f := fault.From(err); {
-	case err == nil && review.Status != InReview:
+	switch {
+	case err == nil && review.Status != reviewcontrol.InReview:
 		web.Done(w, r, ended(review))
 	case err == nil && n == 0:
 		web.Done(w, r, "Nothing changed: all of them were decided on already.")
@@ -152,27 +166,10 @@ func (c *Console) approveShown(w http.ResponseWriter, r *http.Request, by Review
 		web.Done(w, r, "1 target is approved.")
 	case err == nil:
 		web.Done(w, r, web.Number(n)+" targets are approved.")
-	case slices.Contains([]fault.Code{fault.Conflict, fault.Scope, fault.Validation}, f.Code):
+	case answerable(err):
 		web.Wrong(w, r, sentence(err))
 	default:
 		return err
 	}
 	return web.Go(w, r, to)
-}
-
-func (c *Console) cancel(w http.ResponseWriter, r *http.Request, by Reviewer, id ID) error {
-	form, err := web.Form(r)
-	if err != nil {
-		return err
-	}
-	err = c.service.Cancel(r.Context(), by, id, form.Get("note"))
-	switch f := fault.From(err); {
-	case err == nil:
-		web.Done(w, r, "The draft is cancelled. Nothing of it is sent.")
-	case slices.Contains([]fault.Code{fault.Conflict, fault.Scope, fault.Validation}, f.Code):
-		web.Wrong(w, r, sentence(err))
-	default:
-		return err
-	}
-	return web.Go(w, r, "/drafts/"+id.String())
 }

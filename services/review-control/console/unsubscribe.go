@@ -1,4 +1,4 @@
-package reviewcontrol
+package console
 
 import (
 	"net/http"

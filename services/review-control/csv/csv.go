@@ -1,11 +1,13 @@
-package reviewcontrol
+// Package csv reads files as people have them: separated by comma, semicolon or tab, with lines
+// that end in any way, and with rows that cannot be read. It refuses to let one bad row cost the
+// file, and knows nothing of what the rows mean.
+package csv
 
 import (
 	"bytes"
 	"iter"
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 const (
@@ -15,38 +17,47 @@ const (
 	maxEntryBytes = 64 << 10
 )
 
-// entry is a row of a file: its fields, or the problem with it.
-type entry struct {
-	line    int
-	text    string
-	fields  []string
-	problem string
+// Row is a row of a file: its fields, or the problem with it.
+type Row struct {
+	// Line is the number of its first line, from 1, and Text that line as the file has it.
+	Line    int
+	Text    string
+	Fields  []string
+	Problem string
 }
 
-// entries reads the rows of a CSV file (RFC 4180; also with ; or tab, with or without a byte
+// Rows reads the rows of a CSV file (RFC 4180; also with ; or tab, with or without a byte
 // order mark), one by one. Empty rows are left out. A row that cannot be read is one line.
-func entries(data []byte) iter.Seq[entry] {
-	return func(yield func(entry) bool) {
+func Rows(data []byte) iter.Seq[Row] {
+	return func(yield func(Row) bool) {
 		data := bytes.TrimPrefix(data, []byte("\ufeff"))
 		comma := separator(data)
 		for line := 1; len(data) > 0; {
-			e := entry{line: line}
+			row := Row{Line: line}
 			first := lineEnd(data)
-			e.text = strings.TrimRight(string(data[:first]), "\r\n")
+			row.Text = strings.TrimRight(string(data[:first]), "\r\n")
 			fields, size, lines, problem := readEntry(data, comma)
 			if problem != "" {
 				fields, size, lines = nil, first, 1
 			}
-			e.fields, e.problem = fields, problem
+			row.Fields, row.Problem = fields, problem
 			data, line = data[size:], line+lines
 			if problem == "" && blank(fields) {
 				continue
 			}
-			if !yield(e) {
+			if !yield(row) {
 				return
 			}
 		}
 	}
+}
+
+// At is a field of the row, trimmed; rows may be short.
+func (r Row) At(column int) string {
+	if column < 0 || column >= len(r.Fields) {
+		return ""
+	}
+	return strings.TrimSpace(r.Fields[column])
 }
 
 func blank(fields []string) bool {
@@ -127,57 +138,4 @@ func readField(data []byte, i int, comma byte) (field string, end, lines int, pr
 		}
 	}
 	return "", 0, 0, "a quotation mark is not closed"
-}
-
-// columns are where a file has what is imported; reason is -1 without one.
-type columns struct{ email, reason int }
-
-// header tells whether the first row of a file names its columns, and which they are.
-func header(fields []string) (c columns, isHeader bool) {
-	c = columns{0, -1}
-	for i, f := range fields {
-		switch strings.ToLower(strings.TrimSpace(f)) {
-		case "email", "e-mail":
-			if !isHeader {
-				c.email, isHeader = i, true
-			}
-		case "reason":
-			c.reason = i
-		}
-	}
-	if !isHeader {
-		c.reason = -1
-	}
-	return c, isHeader
-}
-
-// at is a field of a row, trimmed; rows may be short.
-func (e entry) at(column int) string {
-	if column < 0 || column >= len(e.fields) {
-		return ""
-	}
-	return strings.TrimSpace(e.fields[column])
-}
-
-// bad is the row as a bad line.
-func (e entry) bad(reason string) BadLine {
-	return BadLine{Line: e.line, Text: shorten(e.text, maxBadText), Reason: reason}
-}
-
-// shorten makes text fit for people and the store: valid UTF-8 without control characters,
-// at most so many characters.
-func shorten(text string, longest int) string {
-	if len(text) > longest*utf8.UTFMax {
-		text = text[:longest*utf8.UTFMax]
-	}
-	text = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(text, "\ufffd"))
-	if r := []rune(text); len(r) > longest {
-		text = string(r[:longest])
-	}
-	return text
 }

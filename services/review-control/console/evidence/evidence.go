@@ -1,4 +1,6 @@
-package reviewcontrol
+// Package evidence makes JSON that nobody has agreed on fit for a page: in its own order, as deep and
+// as much of it as people can read. It refuses to take any of it for markup, and to fail on any input.
+package evidence
 
 import (
 	"bytes"
@@ -17,47 +19,47 @@ const (
 	foldedMembers = 12
 )
 
-// value is a JSON value as a page shows it: never as HTML, and with its kind to be seen.
-type value struct {
+// Value is a JSON value as a page shows it: never as HTML, and with its kind to be seen.
+type Value struct {
 	// Kind is "object", "list", "text", "number", "bool", "null" or "raw".
 	Kind    string
 	Text    string
-	Members []member
+	Members []Member
 }
 
-// member is a property of an object, or an entry of a list by its number.
-type member struct {
+// Member is a property of an object, or an entry of a list by its number.
+type Member struct {
 	Name  string
-	Value value
+	Value Value
 }
 
 // Long tells that the value is folded until a reader opens it.
-func (v value) Long() bool {
+func (v Value) Long() bool {
 	return len(v.Members) > foldedMembers || utf8.RuneCountInString(v.Text) > foldedText
 }
 
 // Start is the begin of a long text.
-func (v value) Start() string {
+func (v Value) Start() string {
 	return string([]rune(v.Text)[:min(foldedText/4, utf8.RuneCountInString(v.Text))])
 }
 
 // Empty tells that there is nothing to show.
-func (v value) Empty() bool {
+func (v Value) Empty() bool {
 	return v.Kind == "" || v.Kind == "null" || (v.Kind == "object" || v.Kind == "list") && len(v.Members) == 0
 }
 
-// evidence reads JSON in its own order, up to so many values; cut tells that there are more.
+// Read reads JSON in its own order, up to so many values; cut tells that there are more.
 // Nothing at all is an empty value.
-func evidence(raw json.RawMessage, most int) (v value, cut bool) {
+func Read(raw json.RawMessage, most int) (v Value, cut bool) {
 	if len(bytes.TrimSpace(raw)) == 0 {
-		return value{}, false
+		return Value{}, false
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	e := reader{d, most}
 	v, err := e.value(0)
 	if err != nil && !errors.Is(err, errCut) {
-		return value{Kind: "raw", Text: string(raw)}, false
+		return Value{Kind: "raw", Text: string(raw)}, false
 	}
 	return v, err != nil
 }
@@ -70,18 +72,18 @@ type reader struct {
 }
 
 // value reads the next value. What was read before an error is returned with it.
-func (e *reader) value(depth int) (value, error) {
+func (e *reader) value(depth int) (Value, error) {
 	if e.left--; e.left < 0 {
-		return value{Kind: "raw", Text: "…"}, errCut
+		return Value{Kind: "raw", Text: "…"}, errCut
 	}
 	if depth > maxDepth {
 		var raw json.RawMessage
 		err := e.Decode(&raw)
-		return value{Kind: "raw", Text: string(raw)}, err
+		return Value{Kind: "raw", Text: string(raw)}, err
 	}
 	token, err := e.Token()
 	if err != nil {
-		return value{}, err
+		return Value{}, err
 	}
 	switch t := token.(type) {
 	case json.Delim:
@@ -90,22 +92,22 @@ func (e *reader) value(depth int) (value, error) {
 		}
 		return e.members("list", depth)
 	case string:
-		return value{Kind: "text", Text: t}, nil
+		return Value{Kind: "text", Text: t}, nil
 	case json.Number:
-		return value{Kind: "number", Text: t.String()}, nil
+		return Value{Kind: "number", Text: t.String()}, nil
 	case bool:
 		if t {
-			return value{Kind: "bool", Text: "true"}, nil
+			return Value{Kind: "bool", Text: "true"}, nil
 		}
-		return value{Kind: "bool", Text: "false"}, nil
+		return Value{Kind: "bool", Text: "false"}, nil
 	}
-	return value{Kind: "null", Text: "null"}, nil
+	return Value{Kind: "null", Text: "null"}, nil
 }
 
-func (e *reader) members(kind string, depth int) (value, error) {
-	v := value{Kind: kind}
+func (e *reader) members(kind string, depth int) (Value, error) {
+	v := Value{Kind: kind}
 	for e.More() {
-		m := member{Name: ""}
+		m := Member{Name: ""}
 		if kind == "object" {
 			token, err := e.Token()
 			if err != nil {
@@ -129,8 +131,8 @@ func (e *reader) members(kind string, depth int) (value, error) {
 	return v, err
 }
 
-// begin is the begin of a text in at most so many bytes, of whole characters.
-func begin(text string, most int) string {
+// Begin is the begin of a text in at most so many bytes, of whole characters.
+func Begin(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}

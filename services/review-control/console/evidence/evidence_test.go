@@ -1,4 +1,4 @@
-package reviewcontrol
+package evidence
 
 import (
 	"encoding/json"
@@ -8,7 +8,7 @@ import (
 )
 
 // text writes a value down for comparison.
-func (v value) text() string {
+func (v Value) text() string {
 	switch v.Kind {
 	case "object", "list":
 		var b strings.Builder
@@ -26,24 +26,24 @@ func TestEvidence(t *testing.T) {
 		`{"z":1,"a":{"b":[null,false]}}`: "object(z=number:1 a=object(b=list(=null:null =bool:false)))", "{}": "object()", "[]": "list()", `{"a":`: `raw:{"a":`, "[1": "raw:[1", "x": "raw:x",
 		`{"a":1,"a":2}`: "object(a=number:1 a=number:2)", `"<b>"`: "text:<b>",
 	} {
-		v, cut := evidence(json.RawMessage(raw), 100)
+		v, cut := Read(json.RawMessage(raw), 100)
 		if got := v.text(); got != want || cut {
 			t.Errorf("%s: %s, want %s", raw, got, want)
 		}
 	}
-	v, cut := evidence(json.RawMessage(`{"a":[1,2,3,4],"b":2}`), 4)
+	v, cut := Read(json.RawMessage(`{"a":[1,2,3,4],"b":2}`), 4)
 	if got := v.text(); !cut || got != "object(a=list(=number:1 =number:2 =raw:…))" {
 		t.Errorf("cut: %s, %v", got, cut)
 	}
 	deep := strings.Repeat(`{"a":`, 40) + "1" + strings.Repeat("}", 40)
-	v, cut = evidence(json.RawMessage(deep), 1000)
+	v, cut = Read(json.RawMessage(deep), 1000)
 	if got := v.text(); cut || strings.Count(got, "object(") != maxDepth+1 || !strings.Contains(got, `raw:{"a":`) {
 		t.Errorf("deep: %s", got)
 	}
-	if !(value{Text: strings.Repeat("é", foldedText+1)}).Long() || (value{Text: strings.Repeat("é", foldedText)}).Long() {
+	if !(Value{Text: strings.Repeat("é", foldedText+1)}).Long() || (Value{Text: strings.Repeat("é", foldedText)}).Long() {
 		t.Error("what is long")
 	}
-	if got := begin("aé", 2); got != "a" {
+	if got := Begin("aé", 2); got != "a" {
 		t.Errorf("begin %q", got)
 	}
 }
@@ -53,7 +53,7 @@ func FuzzEvidence(f *testing.F) {
 		f.Add(seed, 5)
 	}
 	f.Fuzz(func(t *testing.T, raw string, most int) {
-		v, _ := evidence(json.RawMessage(raw), most%50)
+		v, _ := Read(json.RawMessage(raw), most%50)
 		if got := v.text(); json.Valid([]byte(raw)) && !utf8.ValidString(got) && v.Kind != "raw" {
 			t.Errorf("%q", got)
 		}

@@ -26,11 +26,12 @@ import (
 )
 
 var pages = fstest.MapFS{
-	"_part.html": {Data: []byte(`{{define "line"}}<i>{{.}}</i>{{end}}`)},
-	"one.html": {Data: []byte(`{{define "main"}}{{template "line" .Data.Text}} {{when .Data.At}} {{number 1234567}} {{plural 1 "draft" "drafts"}} {{plural 2000 "draft" "drafts"}}
+	"pages/_part.html": {Data: []byte(`{{define "line"}}<i>{{.}}</i>{{end}}`)},
+	"pages/one.html": {Data: []byte(`{{define "main"}}{{template "line" .Data.Text}} {{when .Data.At}} {{number 1234567}} {{plural 1 "draft" "drafts"}} {{plural 2000 "draft" "drafts"}}
 		{{template "field" .Data.Field}} {{template "empty" (dict "Title" "No drafts yet")}} {{template "loading"}}{{block "part" .}}<b>{{.Data.Text}}</b>{{end}}{{end}}`)},
-	"two.html":    {Data: []byte(`{{define "head"}}<link rel="stylesheet" href="{{asset "own.css"}}">{{end}}{{define "main"}}{{template "bar" .Data}}{{size 65536}}{{end}}`)},
-	"broken.html": {Data: []byte(`{{define "main"}}before{{.Data.Nothing.There}}{{end}}`)},
+	"pages/two.html":    {Data: []byte(`{{define "head"}}<link rel="stylesheet" href="{{asset "own.css"}}">{{end}}{{define "main"}}{{template "bar" .Data}}{{size 65536}}{{end}}`)},
+	"assets/own.css":    {Data: []byte("b{}")},
+	"pages/broken.html": {Data: []byte(`{{define "main"}}before{{.Data.Nothing.There}}{{end}}`)},
 }
 
 // desk is a site with pages that misbehave on demand.
@@ -48,8 +49,7 @@ type data struct {
 func newDesk(t *testing.T) *desk {
 	t.Helper()
 	d := &desk{http.NewServeMux(), &bytes.Buffer{}}
-	site, err := web.New(web.Options{Service: "desk", Pages: pages, Keys: callertest.Keys(t, "desk", caller.Gateway, "query"), Logger: slog.New(slog.NewTextHandler(d.log, nil)),
-		Assets: fstest.MapFS{"own.css": {Data: []byte("b{}")}}})
+	site, err := web.New(web.Options{Service: "desk", Files: pages, Keys: callertest.Keys(t, "desk", caller.Gateway, "query"), Logger: slog.New(slog.NewTextHandler(d.log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -341,9 +341,9 @@ func TestAssets(t *testing.T) {
 
 func TestBrokenPageStopsTheStart(t *testing.T) {
 	for name, files := range map[string]fstest.MapFS{
-		"syntax": {"a.html": {Data: []byte(`{{define "main"}}{{`)}}, "unknown function": {"a.html": {Data: []byte(`{{define "main"}}{{nothing}}{{end}}`)}}, "part": {"_a.html": {Data: []byte(`{{`)}},
+		"syntax": {"pages/a.html": {Data: []byte(`{{define "main"}}{{`)}}, "unknown function": {"pages/a.html": {Data: []byte(`{{define "main"}}{{nothing}}{{end}}`)}}, "part": {"pages/_a.html": {Data: []byte(`{{`)}},
 	} {
-		if _, err := web.New(web.Options{Service: "desk", Pages: files}); err == nil {
+		if _, err := web.New(web.Options{Service: "desk", Files: files}); err == nil {
 			t.Errorf("%s passes", name)
 		}
 	}
@@ -378,7 +378,7 @@ func FuzzLocalPath(f *testing.F) {
 // TestAccess: a page is for whom it says, and one that says nothing stops the program.
 func TestAccess(t *testing.T) {
 	mux := http.NewServeMux()
-	site, err := web.New(web.Options{Service: "desk", Pages: pages, Keys: callertest.Keys(t, "desk", caller.Gateway), Logger: slog.New(slog.DiscardHandler)})
+	site, err := web.New(web.Options{Service: "desk", Files: pages, Keys: callertest.Keys(t, "desk", caller.Gateway), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -426,8 +426,8 @@ func TestMark(t *testing.T) {
 
 func TestKit(t *testing.T) {
 	mux := http.NewServeMux()
-	site, err := web.New(web.Options{Service: "desk", Keys: callertest.Keys(t, "desk", caller.Gateway), Logger: slog.New(slog.DiscardHandler), Pages: fstest.MapFS{
-		"kit.html": {Data: []byte(`{{define "main"}}{{template "badge" .Data.Badge}}{{template "badge" (badge "warn" "Unknown")}}{{template "pager" .Data.Pager}}{{end}}`)}}})
+	site, err := web.New(web.Options{Service: "desk", Keys: callertest.Keys(t, "desk", caller.Gateway), Logger: slog.New(slog.DiscardHandler), Files: fstest.MapFS{
+		"pages/kit.html": {Data: []byte(`{{define "main"}}{{template "badge" .Data.Badge}}{{template "badge" (badge "warn" "Unknown")}}{{template "pager" .Data.Pager}}{{end}}`)}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package auth_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
@@ -20,7 +19,6 @@ import (
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/remote"
 	"hub.internal/pkg/service"
-	"hub.internal/pkg/tool"
 	"hub.internal/services/auth"
 	"hub.internal/services/auth/postgres"
 )
@@ -30,7 +28,6 @@ func (d *desk) serve(t *testing.T) (url, token string) {
 	t.Helper()
 	mux := http.NewServeMux()
 	internal := hop.Server{Mux: mux, Keys: callertest.Keys(t, "auth", caller.Gateway), Logger: d.config.Logger}
-	internal.Manifest(auth.Manifest())
 	service.Operations(internal, auth.Operations(d.Service, nil)...)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
@@ -136,20 +133,6 @@ func TestVerifyWire(t *testing.T) {
 	}
 	if strings.Contains(d.log.String(), secret.Reveal()[8:42]) {
 		t.Errorf("the log holds the key: %s", d.log)
-	}
-}
-
-func TestManifestIsServedWithoutTools(t *testing.T) {
-	t.Parallel()
-	mux := http.NewServeMux()
-	hop.Server{Mux: mux, Keys: callertest.Keys(t, "auth", caller.Gateway), Logger: slog.New(slog.DiscardHandler)}.Manifest(auth.Manifest())
-	req := httptest.NewRequest(http.MethodGet, hop.ManifestPath, nil)
-	req.Header = callertest.Header(t, "auth", caller.Itself(caller.Gateway))
-	res := httptest.NewRecorder()
-	mux.ServeHTTP(res, req)
-	var m tool.Manifest
-	if err := json.Unmarshal(res.Body.Bytes(), &m); err != nil || m.Service != "auth" || m.Tools == nil || len(m.Tools) != 0 {
-		t.Errorf("manifest %s, %v", res.Body, err)
 	}
 }
 

@@ -6,7 +6,6 @@ package console
 import (
 	"embed"
 	"html/template"
-	"io/fs"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -18,11 +17,8 @@ import (
 	reviewcontrol "hub.internal/services/review-control"
 )
 
-//go:embed pages/*.html
-var pageFiles embed.FS
-
-//go:embed assets
-var assetFiles embed.FS
+//go:embed pages/*.html assets
+var files embed.FS
 
 // Console is review-control's pages: drafts for reviewers, the suppression list for
 // administrators, and the page on which a recipient unsubscribes.
@@ -33,16 +29,10 @@ type Console struct {
 
 // New returns the pages.
 func New(s *reviewcontrol.Service, keys *caller.Keys, logger *slog.Logger) (*Console, error) {
-	pages, err := fs.Sub(pageFiles, "pages")
-	if err != nil {
-		return nil, err
-	}
-	assets, err := fs.Sub(assetFiles, "assets")
-	if err != nil {
-		return nil, err
-	}
-	site, err := web.New(web.Options{Service: "review-control", Pages: pages, Assets: assets, Keys: keys, Logger: logger,
-		Funcs: template.FuncMap{"state": state, "add": func(a, b int) int { return a + b }}})
+	site, err := web.New(web.Options{
+		Service: "review-control", Files: files, Keys: keys, Logger: logger,
+		Funcs: template.FuncMap{"state": state, "add": func(a, b int) int { return a + b }},
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -103,7 +103,7 @@ func (c *Console) decided(w http.ResponseWriter, r *http.Request, status int, d 
 	}
 	x := newCard(d, t, q, may)
 	x.Refusal = why
-	rest := draftPage{Draft: d, Bars: barsOf(d.Status, d.Counts), Filters: filtersOf(d, q)}
+	rest := draftPage{Draft: d, Bars: barsOf(d.Status, d.Counts), Mine: !may, Filters: filtersOf(d, q)}
 	return c.site.RenderPart(w, r, "draft", "decided", web.Page{Status: status, Data: decidedPart{x, rest, message}})
 }
 

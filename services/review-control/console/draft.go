@@ -145,7 +145,7 @@ func filtersOf(d reviewcontrol.Draft, q targetQuery) []choiceLink {
 }
 
 // progress answers the part of a draft's page that changes while its mails are sent.
-func (c *Console) progress(w http.ResponseWriter, r *http.Request, _ reviewcontrol.Reviewer, id reviewcontrol.ID) error {
+func (c *Console) progress(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID) error {
 	d, err := c.service.Draft(r.Context(), id)
 	if err != nil {
 		return err
@@ -156,5 +156,5 @@ func (c *Console) progress(w http.ResponseWriter, r *http.Request, _ reviewcontr
 	if d.Status != reviewcontrol.Approved {
 		w.Header().Set("HX-Refresh", "true")
 	}
-	return c.site.RenderPart(w, r, "draft", "progress", web.Page{Data: draftPage{Draft: d, Bars: barsOf(d.Status, d.Counts)}})
+	return c.site.RenderPart(w, r, "draft", "progress", web.Page{Data: draftPage{Draft: d, Bars: barsOf(d.Status, d.Counts), Mine: d.Maker.Is(by)}})
 }

@@ -1,6 +1,13 @@
 package hubtest_test
 
 import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"hub.internal/pkg/hubtest"
@@ -9,6 +16,10 @@ import (
 // TestImportRules checks rules 1 to 3 of the architecture on the whole repository: inside a
 // workspace a forbidden import compiles without a word.
 func TestImportRules(t *testing.T) {
+	// What the root of a service may be made of beside itself: each is about one thing, and imports no other room.
+	leaves := []string{
+		"services/query/sqlguard", "services/review-control/body", "services/review-control/csv", "services/review-control/console/evidence",
+	}
 	rules := []hubtest.Rule{
 		{
 			Packages: []string{"services/$service/..."}, Except: []string{"services/e2e/..."},
@@ -39,6 +50,24 @@ func TestImportRules(t *testing.T) {
 			Packages: []string{"pkg/web"}, Never: []string{"hub/..."}, Allow: []string{"pkg/fault", "pkg/schema", "pkg/caller", "pkg/tool", "pkg/hop"},
 			Reason: "pages are rendered from what a handler hands over; they reach for no store and no neighbour",
 		},
+		// The rooms of a service: cmd → rooms → root → leaves, and no room into another.
+		{
+			Packages: []string{"services/$service"}, Never: []string{"services/$service/..."}, Allow: leaves,
+			Reason: "the domain knows no room but leaves: declare what it needs as an interface, and let cmd put them together",
+		},
+		{
+			Packages: leaves, Never: []string{"services/..."},
+			Reason: "a leaf knows nothing of its service",
+		},
+		{
+			Packages: []string{"services/$service/$room/..."}, Except: append([]string{"services/*/cmd/...", "services/*/jobs"}, leaves...),
+			Never: []string{"services/$service/*/..."}, Allow: append([]string{"services/$service/$room/..."}, leaves...),
+			Reason: "a room calls the Service, not another room: pages and clients reach for no store, and a store for neither",
+		},
+		{
+			Packages: []string{"services/$service/jobs"}, Never: []string{"services/$service/*/..."}, Allow: []string{"services/$service/postgres"},
+			Reason: "jobs know the store, which has put them there, and the Service",
+		},
 		{
 			Packages: []string{"pkg/...", "services/..."}, Except: []string{"pkg/hubtest/...", "services/e2e/..."}, Never: []string{"pkg/hubtest/..."},
 			Reason: "test support has no place in a program",
@@ -68,4 +97,81 @@ func TestImportRules(t *testing.T) {
 		})
 	}
 	hubtest.Imports(t, hubtest.Root(t), rules...)
+}
+
+// roomSize is how many files of production code a room may have.
+const roomSize = 12
+
+// TestRoomsAreSmall: whoever opens a room sees at a glance what is in it.
+func TestRoomsAreSmall(t *testing.T) {
+	crowded, err := crowdedRooms(filepath.Join(hubtest.Root(t), "services"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, room := range crowded {
+		if name, _, _ := strings.Cut(room, ":"); name != "gateway" && name != "query" && !strings.HasPrefix(name, "query/") {
+			t.Errorf("services/%s; a room has at most %d: give what belongs together a room of its own", room, roomSize)
+		}
+	}
+}
+
+// crowdedRooms lists the folders below root with more files than a room may have, as "folder: count".
+func crowdedRooms(root string) (crowded []string, err error) {
+	files := map[string]int{}
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
+			room, relErr := filepath.Rel(root, filepath.Dir(path))
+			files[filepath.ToSlash(room)]++
+			return relErr
+		}
+		return err
+	})
+	for room, n := range files {
+		if n > roomSize {
+			crowded = append(crowded, fmt.Sprintf("%s: %d files", room, n))
+		}
+	}
+	slices.Sort(crowded)
+	return crowded, err
+}
+
+func TestCrowdedRoomsAreFound(t *testing.T) {
+	root := t.TempDir()
+	for room, files := range map[string]int{"a": roomSize, "a/console": roomSize + 1} {
+		if err := os.MkdirAll(filepath.Join(root, room), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for i := range files {
+			for _, kind := range []string{".go", "_test.go", ".html"} {
+				if err := os.WriteFile(filepath.Join(root, room, fmt.Sprint("f", i, kind)), nil, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	if crowded, err := crowdedRooms(root); err != nil || !slices.Equal(crowded, []string{"a/console: 13 files"}) {
+		t.Errorf("%q, %v", crowded, err)
+	}
+}
+
+// byHand is what a template must leave to pkg/web's kit.
+var byHand = regexp.MustCompile(`class="(?:pager|badge|field)\b[^"]*"|\{\{-? *define "(?:pager|badge|field|confirmation|bar|empty)"`)
+
+// TestPagesUseTheKit: a pager, a badge, a field and a confirmation look and work alike everywhere.
+func TestPagesUseTheKit(t *testing.T) {
+	root, found := hubtest.Root(t), 0
+	err := filepath.WalkDir(filepath.Join(root, "services"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".html") || strings.Contains(path, "testdata") {
+			return err
+		}
+		found++
+		page, err := os.ReadFile(path)
+		for _, at := range byHand.FindAllIndex(page, -1) {
+			t.Errorf("%s:%d: %s is the kit's: pkg/web/kit.go", path, 1+strings.Count(string(page[:at[0]]), "\n"), page[at[0]:at[1]])
+		}
+		return err
+	})
+	if err != nil || found == 0 {
+		t.Errorf("%d pages, %v", found, err)
+	}
 }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"mime"
@@ -33,17 +34,21 @@ type asset struct {
 
 func assetPrefix(service string) string { return "/assets/" + service + "/" }
 
+// loadAssets reads the layout's own and those of a service, from the folder assets of each.
 func loadAssets(service string, more fs.FS) (*assets, error) {
 	a := &assets{prefix: assetPrefix(service), byName: map[string]*asset{}}
-	own, err := fs.Sub(ownAssets, "assets")
-	if err != nil {
-		return nil, err
-	}
-	for _, files := range []fs.FS{own, more} {
+	for _, files := range []fs.FS{ownAssets, more} {
 		if files == nil {
 			continue
 		}
-		err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		if _, err := fs.Stat(files, "assets"); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		files, err := fs.Sub(files, "assets")
+		if err != nil {
+			return nil, fmt.Errorf("web: %w", err)
+		}
+		err = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
 				return err
 			}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"html/template"
@@ -17,6 +18,8 @@ import (
 
 // Field is a labelled input with its error beside it: {{template "field" .Data.Email}}.
 type Field struct {
+	// ID is that of the element, where a page has several fields of one name. Default: the name.
+	ID          string
 	Name, Label string
 	// Type of the input; "textarea" and "select" (with Options) are known too. Default "text".
 	Type         string
@@ -37,14 +40,17 @@ type Field struct {
 // Option is a choice of a select.
 type Option struct{ Value, Text string }
 
+// Element is the id of the input.
+func (f Field) Element() string { return cmp.Or(f.ID, f.Name) }
+
 // DescribedBy names what a screen reader reads out after the label.
 func (f Field) DescribedBy() string {
 	var ids []string
 	if f.Error != "" {
-		ids = append(ids, f.Name+"-error")
+		ids = append(ids, f.Element()+"-error")
 	}
 	if f.Hint != "" {
-		ids = append(ids, f.Name+"-hint")
+		ids = append(ids, f.Element()+"-hint")
 	}
 	return strings.Join(ids, " ")
 }
@@ -154,7 +160,8 @@ var functions = template.FuncMap{
 	"asset":  func(string) (string, error) { return "", errors.New("replaced by the site's own") },
 	"when":   when,
 	"number": Number,
-	"plural": plural,
+	"plural": Plural,
+	"badge":  func(kind, text string) Badge { return Badge{kind, text} },
 	"size":   Size,
 	"join":   strings.Join,
 	"dict":   dict,
@@ -192,14 +199,15 @@ func Size(bytes int) string {
 	n := float64(bytes)
 	switch {
 	case n < 1<<10:
-		return plural(bytes, "byte", "bytes")
+		return Plural(bytes, "byte", "bytes")
 	case n < 1<<20:
 		return strings.TrimSuffix(fmt.Sprintf("%.1f", n/(1<<10)), ".0") + " KiB"
 	}
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", n/(1<<20)), ".0") + " MiB"
 }
 
-func plural(n int, one, many string) string {
+// Plural is a number of things: 1 draft, 2,000 drafts.
+func Plural(n int, one, many string) string {
 	if n == 1 {
 		return Number(n) + " " + one
 	}

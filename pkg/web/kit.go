@@ -1,5 +1,10 @@
 package web
 
+import (
+	"net/http"
+	"time"
+)
+
 // Badge is a state in words, with the kind that gives its colour: "good", "bad", "warn", "info" or
 // "". {{template "badge" .}}
 type Badge struct{ Kind, Text string }
@@ -15,7 +20,8 @@ type Pager struct {
 	Key string
 }
 
-// Confirmation asks before something that is hard to take back: {{template "confirmation" .Data}}.
+// Confirmation asks before something that is hard to take back; Site.Confirm is its page. It works
+// without scripts, and with the keys that the page's help names.
 type Confirmation struct {
 	// Text says what will happen, Warning what speaks against it.
 	Text, Warning string
@@ -30,8 +36,22 @@ type Confirmation struct {
 	Keep   Link
 }
 
-// Fact is a line of a Confirmation.
-type Fact struct{ Label, Value string }
+// Fact is a line of a Confirmation: a text, or a moment.
+type Fact struct {
+	Label, Value string
+	At           time.Time
+}
+
+// keys are those of the page.
+func (c Confirmation) keys() []Key {
+	return []Key{{Press: "y", Does: c.Button}, {Press: "Esc", Does: c.Keep.Text}}
+}
+
+// Confirm answers a page that asks. Its Data is the confirmation.
+func (s *Site) Confirm(w http.ResponseWriter, r *http.Request, p Page, c Confirmation) error {
+	p.Data, p.Keys = c, append(p.Keys, c.keys()...)
+	return s.execute(w, r, s.confirmation, "layout", p)
+}
 
 // Mark puts the problems of an E_VALIDATION at the fields of a form, by their names, and returns
 // those of no field, as a sentence. It is false for any other error.

@@ -37,13 +37,11 @@ const maxForm = 1 << 20
 type Options struct {
 	// Service is the discovery name: it says where the assets are.
 	Service string
-	// Pages holds *.html: each file is a page, named by its base name without .html, that
-	// defines "main", and perhaps "head". Files that begin with "_" are parts that every page
-	// may use. May be nil.
-	Pages fs.FS
-	// Assets are files of the service's own, beside those of the layout; a page that needs one
-	// names it in "head". May be nil.
-	Assets fs.FS
+	// Files holds what a service embeds; may be nil. pages/*.html: each is a page, named by its base
+	// name without .html, that defines "main", and perhaps "head"; those that begin with "_" are parts
+	// that every page may use. assets/: files of its own beside those of the layout; a page that needs
+	// one names it in "head".
+	Files fs.FS
 	// Funcs are the service's own template functions.
 	Funcs  template.FuncMap
 	Keys   *caller.Keys
@@ -55,13 +53,15 @@ type Site struct {
 	o      Options
 	assets *assets
 	pages  map[string]*template.Template
+	// confirmation is the page that asks before something is done.
+	confirmation *template.Template
 }
 
 // New parses every page: one that is broken stops the start.
 func New(o Options) (*Site, error) {
 	s := &Site{o: o, pages: map[string]*template.Template{}}
 	var err error
-	if s.assets, err = loadAssets(o.Service, o.Assets); err != nil {
+	if s.assets, err = loadAssets(o.Service, o.Files); err != nil {
 		return nil, err
 	}
 	base := template.New("").Funcs(functions).Funcs(template.FuncMap{"asset": s.assets.url}).Funcs(o.Funcs)
@@ -72,17 +72,23 @@ func New(o Options) (*Site, error) {
 	if s.pages[errorPage], err = base.Clone(); err != nil {
 		return nil, fmt.Errorf("web: %w", err)
 	}
-	if o.Pages == nil {
-		return s, nil
+	if s.confirmation, err = base.Clone(); err == nil {
+		_, err = s.confirmation.Parse(`{{define "main"}}{{template "confirmation" .Data}}{{end}}`)
 	}
-	files, err := fs.Glob(o.Pages, "*.html")
 	if err != nil {
 		return nil, fmt.Errorf("web: %w", err)
 	}
-	parts := func(name string) bool { return strings.HasPrefix(name, "_") }
+	if o.Files == nil {
+		return s, nil
+	}
+	files, err := fs.Glob(o.Files, "pages/*.html")
+	if err != nil {
+		return nil, fmt.Errorf("web: %w", err)
+	}
+	parts := func(name string) bool { return strings.HasPrefix(path.Base(name), "_") }
 	for _, file := range files {
 		if parts(file) {
-			if base, err = base.ParseFS(o.Pages, file); err != nil {
+			if base, err = base.ParseFS(o.Files, file); err != nil {
 				return nil, fmt.Errorf("web: %w", err)
 			}
 		}
@@ -93,7 +99,7 @@ func New(o Options) (*Site, error) {
 		}
 		page, err := base.Clone()
 		if err == nil {
-			page, err = page.ParseFS(o.Pages, file)
+			page, err = page.ParseFS(o.Files, file)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("web: page %s: %w", file, err)

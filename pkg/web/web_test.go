@@ -26,11 +26,12 @@ import (
 )
 
 var pages = fstest.MapFS{
-	"_part.html": {Data: []byte(`{{define "line"}}<i>{{.}}</i>{{end}}`)},
-	"one.html": {Data: []byte(`{{define "main"}}{{template "line" .Data.Text}} {{when .Data.At}} {{number 1234567}} {{plural 1 "draft" "drafts"}} {{plural 2000 "draft" "drafts"}}
+	"pages/_part.html": {Data: []byte(`{{define "line"}}<i>{{.}}</i>{{end}}`)},
+	"pages/one.html": {Data: []byte(`{{define "main"}}{{template "line" .Data.Text}} {{when .Data.At}} {{number 1234567}} {{plural 1 "draft" "drafts"}} {{plural 2000 "draft" "drafts"}}
 		{{template "field" .Data.Field}} {{template "empty" (dict "Title" "No drafts yet")}} {{template "loading"}}{{block "part" .}}<b>{{.Data.Text}}</b>{{end}}{{end}}`)},
-	"two.html":    {Data: []byte(`{{define "head"}}<link rel="stylesheet" href="{{asset "own.css"}}">{{end}}{{define "main"}}{{template "bar" .Data}}{{size 65536}}{{end}}`)},
-	"broken.html": {Data: []byte(`{{define "main"}}before{{.Data.Nothing.There}}{{end}}`)},
+	"pages/two.html":    {Data: []byte(`{{define "head"}}<link rel="stylesheet" href="{{asset "own.css"}}">{{end}}{{define "main"}}{{template "bar" .Data}}{{size 65536}}{{end}}`)},
+	"assets/own.css":    {Data: []byte("b{}")},
+	"pages/broken.html": {Data: []byte(`{{define "main"}}before{{.Data.Nothing.There}}{{end}}`)},
 }
 
 // desk is a site with pages that misbehave on demand.
@@ -48,8 +49,7 @@ type data struct {
 func newDesk(t *testing.T) *desk {
 	t.Helper()
 	d := &desk{http.NewServeMux(), &bytes.Buffer{}}
-	site, err := web.New(web.Options{Service: "desk", Pages: pages, Keys: callertest.Keys(t, "desk", caller.Gateway, "query"), Logger: slog.New(slog.NewTextHandler(d.log, nil)),
-		Assets: fstest.MapFS{"own.css": {Data: []byte("b{}")}}})
+	site, err := web.New(web.Options{Service: "desk", Files: pages, Keys: callertest.Keys(t, "desk", caller.Gateway, "query"), Logger: slog.New(slog.NewTextHandler(d.log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -341,9 +341,9 @@ func TestAssets(t *testing.T) {
 
 func TestBrokenPageStopsTheStart(t *testing.T) {
 	for name, files := range map[string]fstest.MapFS{
-		"syntax": {"a.html": {Data: []byte(`{{define "main"}}{{`)}}, "unknown function": {"a.html": {Data: []byte(`{{define "main"}}{{nothing}}{{end}}`)}}, "part": {"_a.html": {Data: []byte(`{{`)}},
+		"syntax": {"pages/a.html": {Data: []byte(`{{define "main"}}{{`)}}, "unknown function": {"pages/a.html": {Data: []byte(`{{define "main"}}{{nothing}}{{end}}`)}}, "part": {"pages/_a.html": {Data: []byte(`{{`)}},
 	} {
-		if _, err := web.New(web.Options{Service: "desk", Pages: files}); err == nil {
+		if _, err := web.New(web.Options{Service: "desk", Files: files}); err == nil {
 			t.Errorf("%s passes", name)
 		}
 	}
@@ -378,7 +378,7 @@ func FuzzLocalPath(f *testing.F) {
 // TestAccess: a page is for whom it says, and one that says nothing stops the program.
 func TestAccess(t *testing.T) {
 	mux := http.NewServeMux()
-	site, err := web.New(web.Options{Service: "desk", Pages: pages, Keys: callertest.Keys(t, "desk", caller.Gateway), Logger: slog.New(slog.DiscardHandler)})
+	site, err := web.New(web.Options{Service: "desk", Files: pages, Keys: callertest.Keys(t, "desk", caller.Gateway), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -426,8 +426,8 @@ func TestMark(t *testing.T) {
 
 func TestKit(t *testing.T) {
 	mux := http.NewServeMux()
-	site, err := web.New(web.Options{Service: "desk", Keys: callertest.Keys(t, "desk", caller.Gateway), Logger: slog.New(slog.DiscardHandler), Pages: fstest.MapFS{
-		"kit.html": {Data: []byte(`{{define "main"}}{{template "badge" .Data.Badge}}{{template "pager" .Data.Pager}}{{template "confirmation" .Data.Confirmation}}{{end}}`)}}})
+	site, err := web.New(web.Options{Service: "desk", Keys: callertest.Keys(t, "desk", caller.Gateway), Logger: slog.New(slog.DiscardHandler), Files: fstest.MapFS{
+		"pages/kit.html": {Data: []byte(`{{define "main"}}{{template "badge" .Data.Badge}}{{template "badge" (badge "warn" "Unknown")}}{{template "pager" .Data.Pager}}{{end}}`)}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -437,23 +437,33 @@ func TestKit(t *testing.T) {
 		Confirmation web.Confirmation
 	}
 	shown := kit{Confirmation: web.Confirmation{Button: "Cancel draft", Text: "No mail of it will leave.", Warning: "Two are decided.", Action: "/drafts/7/cancel", Hidden: map[string]string{"id": `"7"`},
-		Fields: []web.Field{{Name: "note", Label: "Note"}}, Facts: []web.Fact{{Label: "Draft", Value: "<b>"}}, Keep: web.Link{Text: "Keep it", Href: "/drafts/7"}}}
+		Fields: []web.Field{{ID: "note-7", Name: "note", Label: "Note", Error: "This is too long."}},
+		Facts:  []web.Fact{{Label: "Draft", Value: "<b>"}, {Label: "Since", At: time.Date(2026, 1, 31, 9, 5, 0, 0, time.UTC)}}, Keep: web.Link{Text: "Keep it", Href: "/drafts/7"}}}
 	site.Handle(mux, "/", web.Anybody, func(w http.ResponseWriter, r *http.Request) error {
 		return site.Render(w, r, "kit", web.Page{Data: shown})
 	})
+	site.Handle(mux, "/ask", web.Anybody, func(w http.ResponseWriter, r *http.Request) error {
+		return site.Confirm(w, r, web.Page{Title: "Cancel this draft?", Status: http.StatusUnprocessableEntity}, shown.Confirmation)
+	})
 	d := &desk{mux: mux}
-	page := d.do(t, user, "GET", "/", "").Body.String()
-	for _, want := range []string{`<form method="post" action="/drafts/7/cancel">`, `<button class="danger">Cancel draft</button>`, `value="&#34;7&#34;"`, "&lt;b&gt;", `href="/drafts/7">Keep it`, `for="note"`, "Two are decided."} {
+	w := d.do(t, user, "GET", "/ask", "")
+	page := w.Body.String()
+	if w.Code != http.StatusUnprocessableEntity || !strings.Contains(page, "<kbd>y</kbd></dt><dd>Cancel draft</dd>") || !strings.Contains(page, "<kbd>Esc</kbd></dt><dd>Keep it</dd>") {
+		t.Errorf("%d: %s", w.Code, page)
+	}
+	for _, want := range []string{`<form method="post" action="/drafts/7/cancel">`, `<button class="danger" data-key="y" aria-keyshortcuts="y">Cancel draft</button>`, `value="&#34;7&#34;"`, "&lt;b&gt;",
+		`href="/drafts/7" data-key="Escape" aria-keyshortcuts="Escape">Keep it`, `for="note-7"`, `id="note-7" name="note"`, `id="note-7-error"`, `aria-describedby="note-7-error"`, "Two are decided.",
+		`<dd dir="auto"><time datetime="2026-01-31T09:05:00Z">`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %s", want)
 		}
 	}
-	if strings.Contains(page, "pager") {
+	if page = d.do(t, user, "GET", "/", "").Body.String(); strings.Contains(page, `"pager"`) {
 		t.Error("a list of one page has a pager")
 	}
 	shown.Badge, shown.Pager = web.Badge{Kind: "good", Text: "Sent"}, web.Pager{Label: "More drafts", Next: web.Link{Text: "Next", Href: "/?after=1"}, Key: "n"}
 	page = d.do(t, user, "GET", "/", "").Body.String()
-	for _, want := range []string{`<span class="badge good">Sent</span>`, `<nav class="pager" aria-label="More drafts"><span></span><a class="button" href="/?after=1" rel="next" data-key="n"`} {
+	for _, want := range []string{`<span class="badge good">Sent</span>`, `<span class="badge warn">Unknown</span>`, `<nav class="pager" aria-label="More drafts"><span></span><a class="button" href="/?after=1" rel="next" data-key="n"`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %s", want)
 		}

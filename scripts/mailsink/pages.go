@@ -34,15 +34,7 @@ type pages struct {
 }
 
 func newPages(dir string, logger *slog.Logger) (http.Handler, error) {
-	files, err := fs.Sub(embedded, "pages")
-	if err != nil {
-		return nil, err
-	}
-	assets, err := fs.Sub(embedded, "assets")
-	if err != nil {
-		return nil, err
-	}
-	site, err := web.New(web.Options{Service: "mailsink", Pages: files, Assets: assets, Logger: logger})
+	site, err := web.New(web.Options{Service: "mailsink", Files: embedded, Logger: logger})
 	if err != nil {
 		return nil, err
 	}

@@ -26,6 +26,7 @@ import (
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/service"
 	"hub.internal/services/auth"
+	"hub.internal/services/auth/console"
 	"hub.internal/services/auth/postgres"
 )
 
@@ -63,13 +64,13 @@ func newHall(t *testing.T, sso ...auth.SingleSignOn) *hall {
 	if len(sso) > 0 {
 		provider = sso[0]
 	}
-	console, err := auth.NewConsole(h.People, provider, keys, logger)
+	pages, err := console.New(h.People, provider, keys, logger)
 	if err != nil {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
 	service.Operations(hop.Server{Mux: mux, Keys: keys, Logger: logger}, auth.Operations(nil, h.People)...)
-	console.Mount(mux)
+	pages.Mount(mux)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	h.url = server.URL

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// knownFor is how long a browser is known after its user has signed in with it.
-	knownFor = 180 * 24 * time.Hour
+	// KnownFor is how long a browser is known after its user has signed in with it.
+	KnownFor = 180 * 24 * time.Hour
 	// KnownBrowsers is how many browsers of a user are known at a time, the latest.
 	KnownBrowsers = 10
 )
@@ -42,6 +42,30 @@ type SignedIn struct {
 	Session Session
 	// Secret opens the session; Known makes the browser known.
 	Secret, Known SessionSecret
+}
+
+// Flow is a log-in through an OIDC provider that has begun: it stays with the browser until
+// the provider sends that browser back.
+type Flow struct {
+	State    string `json:"s"`
+	Nonce    string `json:"n"`
+	Verifier string `json:"v"`
+	Next     string `json:"x"`
+}
+
+// Identity is whom an OIDC provider vouches for.
+type Identity struct {
+	Email, Name string
+	// Roles are those that the provider's claims map to; nil leaves them to Hub.
+	Roles []string
+}
+
+// SingleSignOn is an OIDC provider.
+type SingleSignOn interface {
+	// Begin returns where to send the browser.
+	Begin(ctx context.Context, f Flow) (string, error)
+	// Finish redeems what the provider has sent the browser back with. Its errors are faults.
+	Finish(ctx context.Context, f Flow, code, issuer string) (Identity, error)
 }
 
 // refused is the one answer to a log-in that fails, whatever the reason.
@@ -87,8 +111,8 @@ func (p *People) authenticate(ctx context.Context, email, password string, b Bro
 	if found {
 		hash = u.PasswordHash
 	}
-	if len(password) > maxPassword {
-		password = password[:maxPassword] // never right, as expensive as the longest that is
+	if len(password) > MaxPassword {
+		password = password[:MaxPassword] // never right, as expensive as the longest that is
 		hash = ""
 	}
 	ok, outdated, err := p.passwords.check(ctx, password, hash)
@@ -183,7 +207,7 @@ func (p *People) open(ctx context.Context, u User, b Browser, m Method) (SignedI
 	in := SignedIn{Secret: newSessionSecret(), Known: newSessionSecret(), Session: Session{ID: id, UserID: u.ID, Method: m,
 		Address: bounded(b.Address, maxAgent), Agent: bounded(printableLine(b.Agent), maxAgent),
 		CreatedAt: now, LastSeen: now, ExpiresAt: now.Add(sessionLife)}}
-	known := Known{Hash: in.Known.hash(), Replaces: SessionSecret{b.Known}.hash(), ExpiresAt: now.Add(knownFor)}
+	known := Known{Hash: in.Known.hash(), Replaces: SessionSecret{b.Known}.hash(), ExpiresAt: now.Add(KnownFor)}
 	e := p.loginEntry(ctx, u.Email, b, m, "", map[string]any{"user": u.ID, "session": id, "replaces": b.Session})
 	if err := p.c.Store.AddSession(ctx, in.Session, in.Secret.hash(), u, b.Session, known, e); err != nil {
 		if fault.Is(err, fault.AuthInvalid) {

@@ -35,11 +35,12 @@ const (
 func Roles() []string { return []string{Reviewer, Admin} }
 
 const (
-	maxEmail = 254
-	// minPassword and maxPassword bound a password, in characters and bytes: length is what counts
+	// MaxEmail bounds an address, in bytes.
+	MaxEmail = 254
+	// minPassword and MaxPassword bound a password, in characters and bytes: length is what counts
 	// (NIST SP 800-63B), and the upper bound keeps hashing cheap to refuse.
 	minPassword = 12
-	maxPassword = 512
+	MaxPassword = 512
 )
 
 // NewUser is what a new user is asked to be.
@@ -79,7 +80,7 @@ func chosenRoles(v *schema.Violations, asked []string) []string {
 // isAddress judges an address: exactly one, as it is written, at a host with a dot, in ASCII.
 func isAddress(text string) bool {
 	a, err := mail.ParseAddress(text)
-	if err != nil || a.Address != text || a.Name != "" || len(text) > maxEmail || !ascii(text) || strings.ContainsAny(text, "\"[]() ") {
+	if err != nil || a.Address != text || a.Name != "" || len(text) > MaxEmail || !ascii(text) || strings.ContainsAny(text, "\"[]() ") {
 		return false
 	}
 	_, host, _ := strings.Cut(text, "@")
@@ -95,8 +96,8 @@ func goodPassword(password, email string) error {
 	switch {
 	case utf8.RuneCountInString(password) < minPassword:
 		return schema.Invalid("/password", "minLength", "must have at least %d characters", minPassword)
-	case len(password) > maxPassword:
-		return schema.Invalid("/password", "maxBytes", "must have at most %d bytes", maxPassword)
+	case len(password) > MaxPassword:
+		return schema.Invalid("/password", "maxBytes", "must have at most %d bytes", MaxPassword)
 	case !utf8.ValidString(password) || strings.ContainsAny(password, "\x00\r\n"):
 		return schema.Invalid("/password", "line", "must be one line of text")
 	case strings.EqualFold(password, email):

@@ -134,6 +134,9 @@ func TestAccessibility(t *testing.T) {
 		p.Sees("That ends the review.")
 		p.Open("/drafts/" + cancelled)
 		p.Button("Cancel draft").Click()
+		p.Inspect("draft-cancel")
+		p.Button("Cancel draft").Click()
+		p.Sees("The draft is cancelled. Nothing of it is sent.")
 		hubtest.Eventually(t, "mails are in all states", func() bool {
 			return strings.Join(s.progress(t, sending), " ") == "failed queued unknown suppressed sent sent" && s.listed(t, sent).Status == "sent"
 		})

@@ -124,6 +124,8 @@ func TestReview(t *testing.T) {
 	t.Run("stale page", func(t *testing.T) {
 		p, id := open(t, ada, draftOptions{})
 		q := s.signedIn(t, bob, "/drafts/"+id)
+		q.Button("Cancel draft").Click()
+		q.Sees("None of its 3 mails is sent, and the draft cannot be taken up again")
 		q.Field("Why").Fill("Changed our minds")
 		q.Button("Cancel draft").Click()
 		q.Sees("The draft is cancelled. Nothing of it is sent.")
@@ -248,6 +250,20 @@ func TestReview(t *testing.T) {
 				t.Errorf("Tab does not reach %q", name)
 			}
 		}
+		// What is hard to take back asks first, and a key answers.
+		p.Open("/drafts/" + id)
+		p.Press("c")
+		p.Sees("Cancel this draft?")
+		p.Sees("1 mail was approved and is not sent.")
+		p.Field("Why").Focus()
+		p.Press("y", kb.Escape, kb.Escape) // a letter, out of the field, and back
+		p.Target(0).Shows("Approved")
+		counts(t, id, "in_review", 2, 1, 1)
+		p.Press("c")
+		p.Sees("Cancel this draft?")
+		p.Press("y")
+		p.Sees("The draft is cancelled. Nothing of it is sent.")
+		counts(t, id, "cancelled", 2, 1, 1)
 	})
 
 	t.Run("without JavaScript", func(t *testing.T) {
@@ -287,6 +303,16 @@ func TestReview(t *testing.T) {
 		hubtest.Eventually(t, "it is sent", func() bool { return s.listed(t, id).Status == "sent" })
 		p.Reload()
 		p.Sees("2 of 2 sent")
+		dropped := s.queued(t, s.draft(t, draftOptions{name: t.Name() + " dropped", targets: 2}))
+		p.Open("/drafts/" + dropped)
+		p.Button("Cancel draft").Click()
+		p.Sees("Cancel this draft?")
+		p.Link("Keep the draft").Click()
+		p.Button("Cancel draft").Click()
+		p.Sees("Left undecided")
+		p.Button("Cancel draft").Click()
+		p.Sees("The draft is cancelled. Nothing of it is sent.")
+		counts(t, dropped, "cancelled", 2, 0, 0)
 		p.Open("/admin/suppressions")
 		p.Field("E-mail").Fill("not an address")
 		p.Field("Reason").Fill("Try")
@@ -320,11 +346,13 @@ func TestReview(t *testing.T) {
 			}
 		}
 		// A decision is never taken by looking.
-		for _, path := range []string{"/drafts/" + id + "/decide", "/drafts/" + id + "/approve-shown", "/drafts/" + id + "/cancel"} {
+		for _, path := range []string{"/drafts/" + id + "/decide", "/drafts/" + id + "/approve-shown"} {
 			if status := p.Open(path + "?choice=approved&target=0:x:0"); status < 400 {
 				t.Errorf("GET %s answers %d", path, status)
 			}
 		}
+		p.Open("/drafts/" + id + "/cancel?note=x")
+		p.Sees("Cancel this draft?")
 		counts(t, id, "in_review", 4, 1, 1)
 	})
 

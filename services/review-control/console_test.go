@@ -22,6 +22,7 @@ import (
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/web"
 	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/console"
 )
 
 // office is a house with its pages.
@@ -33,7 +34,7 @@ type office struct {
 func newOffice(t *testing.T) *office {
 	t.Helper()
 	h := newHouse(t)
-	c, err := reviewcontrol.NewConsole(h.service, h.keys, slog.New(slog.DiscardHandler))
+	c, err := console.New(h.service, h.keys, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +129,7 @@ const (
 func consoleRoutes(id reviewcontrol.ID, imported reviewcontrol.ID) map[string]string {
 	return map[string]string{
 		"GET /drafts": "reviewer", fmt.Sprintf("GET /drafts/%s", id): "reviewer", fmt.Sprintf("GET /drafts/%s/progress", id): "reviewer",
-		fmt.Sprintf("POST /drafts/%s/decide", id): "reviewer", fmt.Sprintf("POST /drafts/%s/approve-shown", id): "reviewer", fmt.Sprintf("POST /drafts/%s/cancel", id): "reviewer",
+		fmt.Sprintf("POST /drafts/%s/decide", id): "reviewer", fmt.Sprintf("POST /drafts/%s/approve-shown", id): "reviewer", fmt.Sprintf("GET /drafts/%s/cancel", id): "reviewer", fmt.Sprintf("POST /drafts/%s/cancel", id): "reviewer",
 		fmt.Sprintf("GET /drafts/%s/targets/0", id): "reviewer", fmt.Sprintf("GET /drafts/%s/targets/0/preview", id): "reviewer",
 		"GET /admin/suppressions": "admin", "POST /admin/suppressions": "admin", "GET /admin/suppressions/remove?email=x@partner.example": "admin", "POST /admin/suppressions/remove": "admin",
 		"POST /admin/suppressions/imports": "admin", fmt.Sprintf("GET /admin/suppressions/imports/%s", imported): "admin",
@@ -478,20 +479,38 @@ func TestCancelDraft(t *testing.T) {
 	drafted, queued := o.authoring.draft(1), o.queued(2)
 	for _, id := range []reviewcontrol.ID{drafted, queued} {
 		page := "/drafts/" + id.String()
-		has(t, o.get(page), ">Cancel draft</button>", "nothing of it is sent")
-		if w := o.send(asAda, "GET", page+"/cancel", "", ""); w.Code < 400 {
-			t.Errorf("GET: %d", w.Code)
+		has(t, o.get(page), `<form method="get" action="`+page+`/cancel">`, `data-key="c"`, ">Cancel draft</button>", "nothing of it is sent")
+		has(t, o.get(page+"/cancel"), `<form method="post" action="`+page+`/cancel">`, ">Cancel draft</button>", `<label for="note">`,
+			`<a class="button" href="`+page+`"`, ">Keep the draft</a>", "the draft cannot be taken up again")
+		has(t, o.get(page), ">Cancel draft</button>", "!This draft was cancelled") // asking does nothing
+		w := o.post(page+"/cancel", url.Values{"note": {strings.Repeat("x", 2001)}})
+		if w.Code != http.StatusUnprocessableEntity {
+			t.Errorf("a long note: %d", w.Code)
 		}
-		w := o.post(page+"/cancel", url.Values{"note": {"no longer needed"}})
+		has(t, w.Body.String(), `id="note-error"`, `aria-invalid="true"`, "xxxx", "This must have at most 2000 characters, not 2001.", `<form method="post" action="`+page+`/cancel">`)
+		w = o.post(page+"/cancel", url.Values{"note": {"no longer needed"}})
 		if w.Code != http.StatusSeeOther || w.Header().Get("Location") != page || o.flash(w) != "The draft is cancelled. Nothing of it is sent." {
 			t.Errorf("%d %q", w.Code, o.flash(w))
 		}
 	}
 	has(t, o.get("/drafts/"+queued.String()), "This draft was cancelled", "!>Cancel draft</button>", "!>Approve</button>", "ada@hub.example")
-	w := o.post("/drafts/"+queued.String()+"/cancel", nil)
-	if w.Code != http.StatusSeeOther || !strings.Contains(o.flash(w), "cannot be cancelled") {
-		t.Errorf("again: %d %q", w.Code, o.flash(w))
+	for _, ask := range []func() *httptest.ResponseRecorder{
+		func() *httptest.ResponseRecorder {
+			return o.send(asAda, "GET", "/drafts/"+queued.String()+"/cancel", "", "")
+		},
+		func() *httptest.ResponseRecorder { return o.post("/drafts/"+queued.String()+"/cancel", nil) },
+	} {
+		if w := ask(); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/drafts/"+queued.String() || !strings.Contains(o.flash(w), "cannot be cancelled") {
+			t.Errorf("again: %d %q", w.Code, o.flash(w))
+		}
 	}
+	// The question tells how many mails are left as what.
+	numbers := o.queued(9)
+	for i, choice := range []reviewcontrol.Choice{reviewcontrol.Approve, reviewcontrol.Approve, reviewcontrol.Reject} {
+		o.decide(numbers, i, choice)
+	}
+	has(t, o.get("/drafts/"+numbers.String()+"/cancel"), "None of its 9 mails is sent", "2 mails were approved and are not sent.",
+		"<dt>Left undecided</dt><dd dir=\"auto\"><bdi>6</bdi></dd>", "<dt>Approved</dt><dd dir=\"auto\"><bdi>2</bdi></dd>", "<dt>Rejected</dt><dd dir=\"auto\"><bdi>1</bdi></dd>")
 	// Once a mail was on its way it is too late.
 	attempted := o.approved(2)
 	has(t, o.get("/drafts/"+attempted.String()), ">Cancel draft</button>")
@@ -840,7 +859,7 @@ func TestPagesAreComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.post("/admin/suppressions", url.Values{"email": {"bo@partner.example"}})
-	for _, path := range []string{"/drafts", "/drafts/" + id.String(), "/drafts/" + id.String() + "/targets/0", "/admin/suppressions", "/admin/suppressions/remove?email=bo@partner.example", "/admin/suppressions/imports/" + in.ID.String()} {
+	for _, path := range []string{"/drafts", "/drafts/" + id.String(), "/drafts/" + id.String() + "/targets/0", "/drafts/" + id.String() + "/cancel", "/admin/suppressions", "/admin/suppressions/remove?email=bo@partner.example", "/admin/suppressions/imports/" + in.ID.String()} {
 		page := o.get(path, web.NavigationHeader, web.EncodeNavigation([]web.Tab{{Slug: "system", Name: "System", Items: []web.Item{{Name: "Drafts", Href: "/drafts"}}}}))
 		if n := strings.Count(page, "<h1>"); n != 1 {
 			t.Errorf("%s has %d first headings", path, n)

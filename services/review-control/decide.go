@@ -9,8 +9,8 @@ import (
 	"hub.internal/pkg/schema"
 )
 
-// maxNote bounds a note or a reason, in characters.
-const maxNote = 2000
+// MaxNote bounds a note or a reason, in characters.
+const MaxNote = 2000
 
 // Decide records a reviewer's decision on a target whose mail was shown to them.
 //
@@ -186,7 +186,7 @@ func (s *Service) isShown(ctx context.Context, r Review, shown []Shown) ([]Targe
 	indexes, seen := make([]int, len(shown)), make(map[int]string, len(shown))
 	for i, x := range shown {
 		if noIndex(x.Index) {
-			return nil, missingTarget(r.DraftID, x.Index)
+			return nil, MissingTarget(r.DraftID, x.Index)
 		}
 		indexes[i], seen[x.Index] = x.Index, x.Hash
 	}
@@ -258,6 +258,6 @@ func prose(name, text string, needed bool) (string, error) {
 		v.Add("/"+name, "required", "is required")
 	}
 	v.Prose("/"+name, text)
-	v.Length("/"+name, text, maxNote)
+	v.Length("/"+name, text, MaxNote)
 	return text, v.Err()
 }

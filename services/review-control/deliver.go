@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
@@ -288,9 +289,27 @@ func (s *Service) tell(ctx context.Context, r Review) error {
 			operation += ":" + strconv.Itoa(r.Reopened)
 		}
 		err := s.c.Drafts.Transition(ctx, r.DraftID, Transition{From: step.from, To: step.to, Operation: operation, Version: r.Version})
-		if err != nil && (!fault.Is(err, fault.Conflict) || Elsewhere(err) != step.to) {
+		if err != nil && (!fault.Is(err, fault.Conflict) || elsewhere(err) != step.to) {
 			return err
 		}
 	}
 	return nil
+}
+
+// elsewhere is where a draft is that a transition did not find in any status it may leave;
+// "" when err is something else.
+func elsewhere(err error) Status {
+	var f *fault.Error
+	if !errors.As(err, &f) || f.Code != fault.Conflict {
+		return ""
+	}
+	raw, isRaw := f.Details.(json.RawMessage)
+	if !isRaw {
+		return ""
+	}
+	var details struct {
+		From Status `json:"from"`
+	}
+	_ = json.Unmarshal(raw, &details) // other details name no status
+	return details.From
 }

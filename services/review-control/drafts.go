@@ -3,11 +3,24 @@ package reviewcontrol
 import (
 	"context"
 	"encoding/json"
+	"strconv"
 	"time"
 
 	"hub.internal/pkg/fault"
 	"hub.internal/services/review-control/triage"
 )
+
+// ID is the identity of a draft: a positive bigint, and a string in JSON.
+type ID int64
+
+// ParseID reads an id in the one form that Hub writes it.
+func ParseID(text string) (ID, bool) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	return ID(n), err == nil && n > 0 && ID(n).String() == text
+}
+
+// String is the id as text.
+func (id ID) String() string { return strconv.FormatInt(int64(id), 10) }
 
 // Draft is a draft as reviewers see it: what authoring says of it, and the review.
 type Draft struct {
@@ -33,6 +46,12 @@ func (d Draft) under(r Review) Draft {
 	d.Status, d.Counts, d.TargetCount, d.QueuedAt, d.Review = r.Status, r.Counts, r.Counts.Total(), &r.QueuedAt, &r
 	d.Maker, d.SenderName, d.SenderEmail = r.Maker, r.Sender.Name, r.Sender.Email
 	return d
+}
+
+// MayCancel is E_CONFLICT for a draft that is too late to cancel.
+func (d Draft) MayCancel() error {
+	_, err := Next(d.Status, Cancel, d.Counts, d.Review == nil || d.Review.Attempted)
+	return err
 }
 
 // DraftFilter asks for a page of drafts, the newest first.
@@ -144,7 +163,7 @@ func (s *Service) Draft(ctx context.Context, id ID) (Draft, error) {
 // Targets returns a page of a draft's targets with their mails. Before the draft was queued
 // the filter but for After and Limit is ignored.
 func (s *Service) Targets(ctx context.Context, d Draft, f TargetFilter) (TargetPage, error) {
-	f.Limit, f.After = pageSize(f.Limit), min(max(f.After, -1), maxIndex)
+	f.Limit, f.After = pageSize(f.Limit), min(max(f.After, -1), MaxIndex)
 	if d.Review == nil {
 		targets, next, err := s.c.Drafts.Page(ctx, d.ID, f.After, f.Limit)
 		for i := range targets {
@@ -178,7 +197,7 @@ func (s *Service) preliminary(d Draft, v TargetView) Rendering {
 // Target returns one target with its mail. It is E_NOT_FOUND for an index that is not there.
 func (s *Service) Target(ctx context.Context, id ID, index int) (TargetView, error) {
 	if noIndex(index) {
-		return TargetView{}, missingTarget(id, index)
+		return TargetView{}, MissingTarget(id, index)
 	}
 	t, err := s.c.Store.Target(ctx, id, index)
 	if fault.Is(err, fault.NotFound) { // not queued, perhaps
@@ -187,7 +206,7 @@ func (s *Service) Target(ctx context.Context, id ID, index int) (TargetView, err
 			return TargetView{}, err
 		}
 		if len(page) == 0 || page[0].Index != index {
-			return TargetView{}, missingTarget(id, index)
+			return TargetView{}, MissingTarget(id, index)
 		}
 		d, err := s.c.Drafts.Draft(ctx, id)
 		page[0].Rendering = s.preliminary(d, page[0])
@@ -208,22 +227,20 @@ func (s *Service) Target(ctx context.Context, id ID, index int) (TargetView, err
 	return view, err
 }
 
-// maxIndex bounds an index, which comes from the address of a page: no draft has more targets.
-const maxIndex = 1_000_000
+// MaxIndex bounds an index, which comes from the address of a page: no draft has more targets.
+const MaxIndex = 1_000_000
 
-func noIndex(index int) bool { return index < 0 || index > maxIndex }
+func noIndex(index int) bool { return index < 0 || index > MaxIndex }
 
-func missingTarget(id ID, index int) error {
+// MissingTarget is E_NOT_FOUND for a target that a draft does not have.
+func MissingTarget(id ID, index int) error {
 	return fault.New(fault.NotFound, "Draft %s has no target %d.", id, index)
 }
-
-// MissingTarget is E_NOT_FOUND for the store.
-func MissingTarget(id ID, index int) error { return missingTarget(id, index) }
 
 // History returns all decisions on a target, the newest first.
 func (s *Service) History(ctx context.Context, id ID, index int) ([]Decision, error) {
 	if noIndex(index) {
-		return nil, missingTarget(id, index)
+		return nil, MissingTarget(id, index)
 	}
 	return s.c.Store.History(ctx, id, index)
 }

@@ -31,6 +31,7 @@ import (
 	"hub.internal/pkg/remote"
 	"hub.internal/pkg/service"
 	reviewcontrol "hub.internal/services/review-control"
+	drafts "hub.internal/services/review-control/authoring"
 	"hub.internal/services/review-control/jobs"
 	"hub.internal/services/review-control/postgres"
 )
@@ -85,7 +86,7 @@ func newHouse(t testing.TB, change ...func(*reviewcontrol.Config)) *house {
 
 // another is a replica of the service.
 func (h *house) another(change ...func(*reviewcontrol.Config)) *reviewcontrol.Service {
-	config := reviewcontrol.Config{Store: h.store, Drafts: reviewcontrol.Neighbour{Client: h.remote("authoring", h.authoring.url, h.keys)}, Sender: h.sender,
+	config := reviewcontrol.Config{Store: h.store, Drafts: drafts.New(h.remote("authoring", h.authoring.url, h.keys)), Sender: h.sender,
 		PublicURL: "https://hub.example", From: reviewcontrol.Address{Name: "Hub", Email: "hub@hub.example"}, Now: h.clock.Now}
 	for _, f := range change {
 		f(&config)

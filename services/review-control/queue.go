@@ -54,6 +54,9 @@ type SuppressedTarget struct {
 	ToEmail    string `json:"toEmail"`
 }
 
+// stamp is a moment as answers tell it: RFC 3339, UTC, milliseconds.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
 // QueueForReview takes a draft into review, once for the call's Idempotency-Key.
 //
 // The draft's status is authoring's and the review is ours, and no transaction holds both.

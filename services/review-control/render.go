@@ -76,6 +76,9 @@ const (
 	documentFoot = "\n</body></html>\n"
 )
 
+// Document is a whole page around the HTML of a mail's body.
+func Document(fragment string) string { return documentHead + fragment + documentFoot }
+
 // documentPage is what of that matters to a reader.
 var documentPage = body.Page{
 	Color: markup.Color{R: 0x1b, G: 0x1b, B: 0x1b}, Background: markup.Color{R: 255, G: 255, B: 255},
@@ -109,7 +112,7 @@ func (s *Service) render(from Address, to Address, m Mail) Rendering {
 	fragment, more := allowed.Clean(m.Body)
 	r.Removed = markup.Merge(removed, more)
 	r.View = body.Read(fragment, true, documentPage)
-	r.HTML, r.Text = lines(documentHead+fragment+documentFoot), lines(r.View.Text)
+	r.HTML, r.Text = lines(Document(fragment)), lines(r.View.Text)
 	return r
 }
 
@@ -143,7 +146,7 @@ func (s *Service) renderings(ctx context.Context, r Review, targets []Target, ea
 	if err == nil && answered != len(targets) {
 		for _, index := range slices.Sorted(slices.Values(indexes)) {
 			if _, missing := byIndex[index]; missing {
-				return missingTarget(r.DraftID, index)
+				return MissingTarget(r.DraftID, index)
 			}
 		}
 	}
@@ -163,6 +166,18 @@ func frameOf(height int) int {
 		}
 	}
 	return 0
+}
+
+// Frames are the numbers, from 1, of the heights that the mail's preview has in a narrow window and
+// in a wide one: of the lowest frame that shows it whole, or of the highest one.
+func (r Rendering) Frames() (narrow, wide int) {
+	of := func(room int) int {
+		if n := frameOf(room); n > 0 {
+			return n
+		}
+		return len(frames)
+	}
+	return of(r.View.Room[0]), of(r.View.Room[1])
 }
 
 // fits tells that a body is seen whole in a frame, in a narrow window as in a wide one.

@@ -3,15 +3,21 @@
 // suppression list. It refuses to decide or to send for an agent, to send anything but the
 // content that was decided on, and to hand a mail over twice.
 //
-// The domain is in review.go, delivery.go and suppression.go. What can be asked for is in
-// queue.go, drafts.go, decide.go, deliver.go and suppress.go.
+// The domain is in review.go and delivery.go. What can be asked for is in queue.go, drafts.go,
+// decide.go, deliver.go, suppression.go and import.go.
 package reviewcontrol
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"time"
+	"unicode/utf8"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller"
@@ -128,9 +134,9 @@ type Drafts interface {
 	Page(ctx context.Context, id ID, after, limit int) ([]TargetView, int, error)
 	// Mails hands over the mails of the indexes, in their order. It is E_NOT_FOUND when one is missing.
 	Mails(ctx context.Context, id ID, indexes []int, each func(index int, m Mail) error) error
-	// Transition changes the draft's status, once for the operation. It is E_CONFLICT, with
-	// the Elsewhere of that error, for a draft that is in none of From, and when newer counts than
-	// those of Version are known.
+	// Transition changes the draft's status, once for the operation. It is E_CONFLICT, with the
+	// status that the draft is in as details.from, for a draft that is in none of From, and when
+	// newer counts than those of Version are known.
 	Transition(ctx context.Context, id ID, t Transition) error
 	// Progress tells the counts of a review, unless newer ones are known.
 	Progress(ctx context.Context, r Review) error
@@ -222,7 +228,58 @@ func (s *Service) entry(ctx context.Context, name string, count int, detail map[
 	return audit.Entry{At: s.now(), Caller: caller.From(ctx), Tool: name, Outcome: audit.OK, Count: count, Detail: detail}
 }
 
+// Shorten makes text fit for people and the store: valid UTF-8 without control characters,
+// at most so many characters.
+func Shorten(text string, longest int) string {
+	if len(text) > longest*utf8.UTFMax {
+		text = text[:longest*utf8.UTFMax]
+	}
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\ufffd"))
+	if r := []rune(text); len(r) > longest {
+		text = string(r[:longest])
+	}
+	return text
+}
+
 // Missing is E_NOT_FOUND for an id that names nothing.
 func Missing(kind, id string) error {
-	return fault.New(fault.NotFound, "There is no %s %q.", kind, shorten(id, 40))
+	return fault.New(fault.NotFound, "There is no %s %q.", kind, Shorten(id, 40))
+}
+
+// metrics are what an operator watches: how reviews and mails go.
+type metrics struct {
+	deliveries, decisions, undos metric.Int64Counter
+	handOver                     metric.Float64Histogram
+}
+
+func newMetrics() metrics {
+	meter := otel.Meter("hub.internal/services/review-control")
+	deliveries, err1 := meter.Int64Counter("hub.review.deliveries", metric.WithDescription("Ends of deliveries by outcome; queued is a mail that was put off."))
+	decisions, err2 := meter.Int64Counter("hub.review.decisions", metric.WithDescription("Decisions of reviewers by choice."))
+	undos, err4 := meter.Int64Counter("hub.review.undone", metric.WithDescription("Decisions that were undone."))
+	handOver, err3 := meter.Float64Histogram("hub.review.handover.duration", metric.WithUnit("s"), metric.WithDescription("Time to hand a mail over to the SMTP server, or to fail."),
+		metric.WithExplicitBucketBoundaries(.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30))
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		otel.Handle(err)
+	}
+	return metrics{deliveries, decisions, undos, handOver}
+}
+
+func (m metrics) delivered(ctx context.Context, outcome Progress) {
+	m.deliveries.Add(ctx, 1, metric.WithAttributes(attribute.String("outcome", string(outcome))))
+}
+
+func (m metrics) decided(ctx context.Context, choice Choice, n int) {
+	m.decisions.Add(ctx, int64(n), metric.WithAttributes(attribute.String("choice", string(choice))))
+}
+
+func (m metrics) undone(ctx context.Context, n int) { m.undos.Add(ctx, int64(n)) }
+
+func (m metrics) handedOver(ctx context.Context, took time.Duration) {
+	m.handOver.Record(ctx, took.Seconds())
 }

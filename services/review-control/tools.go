@@ -4,10 +4,8 @@ import (
 	"embed"
 
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
-	"hub.internal/pkg/web"
 )
 
 const (
@@ -20,20 +18,6 @@ const (
 // it, whatever a credential holds.
 func Tools(s *Service) []tool.Tool {
 	return []tool.Tool{queueForReviewTool(s)}
-}
-
-// Routes are the parts of the console that are review-control's.
-func Routes() []tool.Route {
-	return web.Routes("review-control",
-		tool.Route{Prefix: "/drafts", Role: "reviewer", Tab: "System", Title: "Drafts", Position: 10},
-		tool.Route{Prefix: "/admin/suppressions", Role: "admin", Tab: "Admin", Title: "Suppressions", Position: 40},
-		tool.Route{Prefix: "/unsubscribe", Public: true},
-	)
-}
-
-// Manifest is what review-control owns.
-func Manifest() tool.Manifest {
-	return hop.Manifest("review-control", Tools(New(Config{})), nil, Routes()...)
 }
 
 type queueForReviewIn struct {
@@ -58,7 +42,7 @@ func queueForReviewTool(s *Service) tool.Tool {
 		Input: schema.Object(
 			schema.Required("draftId", schema.String("Id of a draft in status draft: draft_id of save_message_draft.")),
 			schema.Optional("actor", schema.String("Who asks for the review, as a label; the audit log keeps the credential.", schema.Length(0, maxActor))),
-			schema.Optional("note", schema.String("What reviewers should know.", schema.Length(0, maxNote))),
+			schema.Optional("note", schema.String("What reviewers should know.", schema.Length(0, MaxNote))),
 		),
 		Output: schema.Of[ReviewQueued](),
 		Errors: []tool.ErrorDoc{
@@ -68,7 +52,7 @@ func queueForReviewTool(s *Service) tool.Tool {
 			{Code: fault.Suppressed, Reason: "Targets are on the suppression list: details.targets lists each as {index, externalId, toEmail}. The draft is unchanged; save it again without them."},
 			{Code: fault.DB, Reason: "The write store, or the authoring service, cannot be reached right now. Try again in a moment, with the same Idempotency-Key."},
 		},
-		Limits:   map[string]int64{"max_actor_chars": maxActor, "max_note_chars": maxNote},
+		Limits:   map[string]int64{"max_actor_chars": maxActor, "max_note_chars": MaxNote},
 		Examples: tool.Examples(exampleFiles, queueForReview),
 	}, s.QueueForReview)
 }

@@ -64,6 +64,8 @@
   document.addEventListener("keydown", (e) => {
     if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || e.isComposing) return;
     const help = document.getElementById("help");
+    // Whoever leaves a field by Escape can use the keys again.
+    if (typing(e.target) && e.key === "Escape") return e.target.blur();
     if (typing(e.target) || help?.open) return;
     if (e.key === "?") help?.showModal();
     else if (e.key === "/") document.querySelector("input[type=search]")?.focus();

@@ -26,7 +26,7 @@ func room(root *html.Node, s setting, margin float64) (heights [2]int) {
 		f.node(root, s)
 		f.flush()
 		if !f.wider {
-			heights[i] = int(math.Ceil(1.06*f.y + 2*margin + 8))
+			heights[i] = int(math.Ceil(1.06*f.y + 2*margin + 16))
 		}
 	}
 	return heights

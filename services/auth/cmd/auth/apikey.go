@@ -1,33 +1,21 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"os/user"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
 
-	"github.com/oklog/ulid/v2"
 	"github.com/spf13/cobra"
 
-	"hub.internal/pkg/caller"
 	"hub.internal/pkg/config"
 	pgstore "hub.internal/pkg/postgres"
 	"hub.internal/services/auth"
 	"hub.internal/services/auth/postgres"
 	"hub.internal/services/auth/redis"
 )
-
-// commandTimeout bounds a command: a store that hangs must not hang the terminal.
-const commandTimeout = 30 * time.Second
 
 type commandSettings struct {
 	WriteStoreURL  config.Secret `env:"HUB_WRITE_STORE_URL,required,notEmpty"`
@@ -36,15 +24,8 @@ type commandSettings struct {
 	RedisURL       config.Secret `env:"HUB_REDIS_URL"`
 }
 
-// console is what the apikey commands have in common.
-type console struct {
-	environ []string
-	actor   string
-	json    bool
-}
-
 func apikeys(environ []string) *cobra.Command {
-	c := &console{environ: environ}
+	c := &commands{environ: environ}
 	cmd := &cobra.Command{
 		Use: "apikey", Short: "Manage API keys; every command is recorded in the audit log",
 		// Without these two, cobra answers an unknown command with the help and no error.
@@ -63,7 +44,7 @@ Environment:
 	return cmd
 }
 
-func (c *console) issue() *cobra.Command {
+func (c *commands) issue() *cobra.Command {
 	in := auth.Issue{Limits: auth.DefaultLimits()}
 	var lifetime span
 	cmd := &cobra.Command{Use: "issue --name NAME --scopes a,b", Short: "Issue a key and print it, this once", Args: cobra.NoArgs}
@@ -98,7 +79,7 @@ func (c *console) issue() *cobra.Command {
 	return cmd
 }
 
-func (c *console) list() *cobra.Command {
+func (c *commands) list() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List all keys, newest first", Args: cobra.NoArgs}
 	cmd.RunE = c.run(noPepper, "", func(ctx context.Context, s *auth.Service, _ []string) error {
 		all, after := []auth.Key{}, ""
@@ -129,7 +110,7 @@ func (c *console) list() *cobra.Command {
 	return cmd
 }
 
-func (c *console) show() *cobra.Command {
+func (c *commands) show() *cobra.Command {
 	cmd := &cobra.Command{Use: "show ID", Short: "Show a key and its rotations", Args: cobra.ExactArgs(1)}
 	cmd.RunE = c.run(noPepper, "", func(ctx context.Context, s *auth.Service, args []string) error {
 		k, chain, err := s.Get(ctx, args[0])
@@ -147,7 +128,7 @@ func (c *console) show() *cobra.Command {
 	return cmd
 }
 
-func (c *console) revoke() *cobra.Command {
+func (c *commands) revoke() *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{Use: "revoke ID --reason REASON", Short: "End a key at once, for good", Args: cobra.ExactArgs(1)}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the audit log")
@@ -169,7 +150,7 @@ func (c *console) revoke() *cobra.Command {
 	return cmd
 }
 
-func (c *console) rotate() *cobra.Command {
+func (c *commands) rotate() *cobra.Command {
 	overlap := span(24 * time.Hour)
 	cmd := &cobra.Command{Use: "rotate ID --overlap 24h", Short: "Issue a successor with the same scopes, limits and service, and let the key expire", Args: cobra.ExactArgs(1)}
 	cmd.Flags().Var(&overlap, "overlap", "how long both keys are good, such as 24h, 7d or 0")
@@ -194,7 +175,7 @@ func (c *console) rotate() *cobra.Command {
 	return cmd
 }
 
-func (c *console) scopes() *cobra.Command {
+func (c *commands) scopes() *cobra.Command {
 	var set []string
 	cmd := &cobra.Command{Use: "scopes ID --set a,b", Short: "Give a key other scopes, at once", Args: cobra.ExactArgs(1)}
 	cmd.Flags().StringSliceVar(&set, "set", nil, "all that it may do from now on: "+strings.Join(auth.Scopes(), ", "))
@@ -222,7 +203,7 @@ const (
 
 // run opens the store, acts as the actor, and closes the store. effect is what takes two
 // seconds when the gateways cannot be told at once.
-func (c *console) run(pepper bool, effect string, do func(context.Context, *auth.Service, []string) error) func(*cobra.Command, []string) error {
+func (c *commands) run(pepper bool, effect string, do func(context.Context, *auth.Service, []string) error) func(*cobra.Command, []string) error {
 	return run(func(cmd *cobra.Command, args []string) error {
 		ctx, cancel := context.WithTimeout(cmd.Context(), commandTimeout)
 		defer cancel()
@@ -264,152 +245,4 @@ func (c *console) run(pepper bool, effect string, do func(context.Context, *auth
 		}
 		return do(ctx, service, args)
 	})
-}
-
-// as puts the actor into the context.
-func (c *console) as(ctx context.Context) (context.Context, error) {
-	if c.actor == "" {
-		u, err := user.Current()
-		if err != nil {
-			return nil, errors.New("the operating system does not say who you are; use --actor")
-		}
-		c.actor = u.Username
-	}
-	id, err := ulid.New(ulid.Now(), rand.Reader)
-	if err != nil {
-		return nil, err
-	}
-	return caller.With(ctx, caller.Caller{Kind: caller.User, Service: "auth-cli", ExternalUserID: c.actor, RequestID: "req_" + id.String()}), nil
-}
-
-// notices publishes, and tells the person at the terminal when that failed.
-type notices struct {
-	publisher *redis.Publisher
-	warn      io.Writer
-	effect    string
-}
-
-func (n *notices) Changed(ctx context.Context, id string) {
-	err := errors.New("HUB_REDIS_URL is not set")
-	if n.publisher != nil {
-		err = n.publisher.Publish(ctx, id)
-	}
-	if err != nil {
-		fmt.Fprintf(n.warn, "warning: the gateways could not be told at once (%s); %s within 2 s anyway\n", oneLine(err.Error()), n.effect)
-	}
-}
-
-// span is a flag's duration that also knows days.
-type span time.Duration
-
-func (s *span) Type() string { return "duration" }
-
-func (s *span) String() string {
-	if *s == 0 {
-		return ""
-	}
-	return time.Duration(*s).String()
-}
-
-func (s *span) Set(text string) error {
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		n, err := strconv.ParseUint(days, 10, 16)
-		if err != nil {
-			return errors.New("use days, hours or minutes, such as 90d, 36h or 30m")
-		}
-		*s = span(n) * span(24*time.Hour)
-		return nil
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil {
-		return errors.New("use days, hours or minutes, such as 90d, 36h or 30m")
-	}
-	*s = span(d)
-	return nil
-}
-
-func need(cmd *cobra.Command, flags ...string) {
-	for _, name := range flags {
-		if err := cmd.MarkFlagRequired(name); err != nil {
-			panic(err)
-		}
-	}
-}
-
-// record is a key as --json prints it.
-type record struct {
-	// Key is the key itself, where it has just been issued.
-	Key          string      `json:"key,omitempty"`
-	ID           string      `json:"id"`
-	Name         string      `json:"name"`
-	Service      string      `json:"service"`
-	Hint         string      `json:"hint"`
-	Status       auth.Status `json:"status"`
-	Scopes       []string    `json:"scopes"`
-	Limits       auth.Limits `json:"limits"`
-	CreatedBy    string      `json:"created_by"`
-	CreatedAt    *string     `json:"created_at"`
-	ExpiresAt    *string     `json:"expires_at"`
-	RevokedAt    *string     `json:"revoked_at"`
-	RevokeReason *string     `json:"revoke_reason"`
-	RotatedFrom  *string     `json:"rotated_from"`
-	RotatedTo    *string     `json:"rotated_to"`
-	LastUsedAt   *string     `json:"last_used_at"`
-	PepperID     string      `json:"pepper_id"`
-	Chain        []string    `json:"chain,omitempty"`
-}
-
-func newRecord(k auth.Key) record {
-	stamp := func(t *time.Time) *string {
-		if t == nil {
-			return nil
-		}
-		return new(t.UTC().Format("2006-01-02T15:04:05.000Z"))
-	}
-	some := func(s string) *string {
-		if s == "" {
-			return nil
-		}
-		return &s
-	}
-	return record{ID: k.ID, Name: k.Name, Service: k.Service, Hint: hint(k), Status: k.Status(time.Now()), Scopes: k.Scopes, Limits: k.Limits,
-		CreatedBy: k.CreatedBy, CreatedAt: stamp(&k.CreatedAt), ExpiresAt: stamp(k.ExpiresAt), RevokedAt: stamp(k.RevokedAt), RevokeReason: some(k.RevokeReason),
-		RotatedFrom: some(k.RotatedFrom), RotatedTo: some(k.RotatedTo), LastUsedAt: stamp(k.LastUsedAt), PepperID: k.PepperID}
-}
-
-func printJSON(cmd *cobra.Command, v any) error {
-	e := json.NewEncoder(cmd.OutOrStdout())
-	e.SetIndent("", "  ")
-	return e.Encode(v)
-}
-
-func printKey(out io.Writer, k auth.Key, chain []string) {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	revoked := ""
-	if k.RevokedAt != nil {
-		revoked = moment(k.RevokedAt) + ": " + k.RevokeReason
-	}
-	for _, f := range [][2]string{
-		{"id", k.ID}, {"name", k.Name}, {"key", hint(k)}, {"status", string(k.Status(time.Now()))}, {"service", k.Service}, {"scopes", strings.Join(k.Scopes, ", ")},
-		{"limits", fmt.Sprintf("user %d a minute, burst %d; service %d a minute, burst %d",
-			k.Limits.UserPerMinute, k.Limits.UserBurst, k.Limits.ServicePerMinute, k.Limits.ServiceBurst)},
-		{"created", moment(&k.CreatedAt) + " by " + k.CreatedBy}, {"expires", moment(k.ExpiresAt)}, {"revoked", cmp.Or(revoked, "-")},
-		{"last used", moment(k.LastUsedAt)}, {"pepper", k.PepperID}, {"rotations", strings.Join(chain, " → ")},
-	} {
-		fmt.Fprintf(w, "%s\t%s\n", f[0], f[1])
-	}
-	_ = w.Flush() // like the print before it: a terminal that is gone gets no answer
-}
-
-func printSecret(out io.Writer, s auth.Secret) {
-	fmt.Fprintf(out, "\n%s\n\nKeep it now: it is not shown again.\n", s.Reveal())
-}
-
-func hint(k auth.Key) string { return k.Head + "…" + k.Tail }
-
-func moment(t *time.Time) string {
-	if t == nil {
-		return "-"
-	}
-	return t.UTC().Format("2006-01-02 15:04:05") + " UTC"
 }

@@ -2,12 +2,17 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"os/user"
 	"strings"
+	"time"
 
+	"github.com/oklog/ulid/v2"
 	"github.com/spf13/cobra"
 
+	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
 )
@@ -86,3 +91,29 @@ func explain(err error) string {
 }
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// commandTimeout bounds a command: a store that hangs must not hang the terminal.
+const commandTimeout = 30 * time.Second
+
+// commands is what the commands of a group have in common.
+type commands struct {
+	environ []string
+	actor   string
+	json    bool
+}
+
+// as puts the actor into the context.
+func (c *commands) as(ctx context.Context) (context.Context, error) {
+	if c.actor == "" {
+		u, err := user.Current()
+		if err != nil {
+			return nil, errors.New("the operating system does not say who you are; use --actor")
+		}
+		c.actor = u.Username
+	}
+	id, err := ulid.New(ulid.Now(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	return caller.With(ctx, caller.Caller{Kind: caller.User, Service: "auth-cli", ExternalUserID: c.actor, RequestID: "req_" + id.String()}), nil
+}

@@ -10,14 +10,21 @@ import (
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/config"
+	"hub.internal/pkg/hop"
 	"hub.internal/pkg/service"
+	"hub.internal/pkg/tool"
 	"hub.internal/services/auth"
+	"hub.internal/services/auth/console"
 	"hub.internal/services/auth/oidc"
 	"hub.internal/services/auth/postgres"
 )
 
 var program = service.Program[settings]{Name: "auth", Short: "The service that owns API keys and the console's users, and the commands to manage them",
-	Migrate: postgres.Migrate, Manifest: auth.Manifest, Build: build}
+	Migrate: postgres.Migrate, Manifest: manifest, Build: build}
+
+func manifest() tool.Manifest {
+	return hop.Manifest("auth", auth.Tools(nil), auth.Operations(nil, nil), console.Routes()...)
+}
 
 func main() { os.Exit(execute(root(os.Environ()))) }
 
@@ -34,17 +41,17 @@ type settings struct {
 	OIDCRoles        map[string]string `env:"HUB_OIDC_ROLES"`
 }
 
-// console makes the pages, with single sign-on where it is configured.
-func (s settings) console(people *auth.People, keys *caller.Keys, logger *slog.Logger) (*auth.Console, error) {
+// pages makes the pages, with single sign-on where it is configured.
+func (s settings) pages(people *auth.People, keys *caller.Keys, logger *slog.Logger) (*console.Console, error) {
 	if s.OIDCIssuer == "" {
-		return auth.NewConsole(people, nil, keys, logger)
+		return console.New(people, nil, keys, logger)
 	}
 	provider, err := oidc.New(oidc.Config{Issuer: s.OIDCIssuer, ClientID: s.OIDCClientID, ClientSecret: s.OIDCClientSecret.Reveal(),
 		PublicURL: s.PublicURL, RolesClaim: s.OIDCRolesClaim, Roles: s.OIDCRoles})
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
-	return auth.NewConsole(people, provider, keys, logger)
+	return console.New(people, provider, keys, logger)
 }
 
 func build(h *service.Host, s settings) error {
@@ -58,7 +65,7 @@ func build(h *service.Host, s settings) error {
 	if err != nil {
 		return err
 	}
-	console, err := s.console(people, h.Keys(), h.Logger())
+	pages, err := s.pages(people, h.Keys(), h.Logger())
 	if err != nil {
 		return err
 	}
@@ -66,7 +73,7 @@ func build(h *service.Host, s settings) error {
 	h.Ready("write store", store.Ready)
 	h.Tools(auth.Tools(svc)...)
 	h.Operations(auth.Operations(svc, people)...)
-	h.Pages(console)
+	h.Pages(pages)
 	h.Go("peppers", svc.CheckPeppers)
 	h.Go("old sessions", people.Reap)
 	h.Go("refused log-ins", refused.Run)

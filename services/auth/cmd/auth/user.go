@@ -21,7 +21,7 @@ import (
 
 // users is the command group that manages the console's users.
 func users(environ []string) *cobra.Command {
-	c := &console{environ: environ}
+	c := &commands{environ: environ}
 	cmd := &cobra.Command{
 		Use: "user", Short: "Manage the users of the console; every change is recorded in the audit log",
 		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -39,7 +39,7 @@ Environment:
 }
 
 // asPeople opens the store, acts as the actor, and closes the store.
-func (c *console) asPeople(do func(context.Context, *auth.People, []string) error) func(*cobra.Command, []string) error {
+func (c *commands) asPeople(do func(context.Context, *auth.People, []string) error) func(*cobra.Command, []string) error {
 	return run(func(cmd *cobra.Command, args []string) error {
 		ctx, cancel := context.WithTimeout(cmd.Context(), commandTimeout)
 		defer cancel()
@@ -92,7 +92,7 @@ func (p *passwordFlag) read(cmd *cobra.Command) (password string, drawn bool, er
 	return text, false, nil
 }
 
-func (c *console) addUser() *cobra.Command {
+func (c *commands) addUser() *cobra.Command {
 	var in auth.NewUser
 	var from passwordFlag
 	cmd := &cobra.Command{Use: "add EMAIL --name NAME --roles reviewer,admin", Short: "Add a user", Args: cobra.ExactArgs(1)}
@@ -117,7 +117,7 @@ func (c *console) addUser() *cobra.Command {
 	return cmd
 }
 
-func (c *console) passwd() *cobra.Command {
+func (c *commands) passwd() *cobra.Command {
 	var from passwordFlag
 	cmd := &cobra.Command{Use: "passwd EMAIL", Short: "Give a user another password, and sign them out everywhere", Args: cobra.ExactArgs(1)}
 	from.register(cmd)
@@ -135,7 +135,7 @@ func (c *console) passwd() *cobra.Command {
 	return cmd
 }
 
-func (c *console) userRoles() *cobra.Command {
+func (c *commands) userRoles() *cobra.Command {
 	var set []string
 	cmd := &cobra.Command{Use: "roles EMAIL --set reviewer,admin", Short: "Give a user other roles; an empty list takes them all", Args: cobra.ExactArgs(1)}
 	cmd.Flags().StringSliceVar(&set, "set", nil, "all roles from now on: "+strings.Join(auth.Roles(), ", "))
@@ -150,7 +150,7 @@ func (c *console) userRoles() *cobra.Command {
 	return cmd
 }
 
-func (c *console) listUsers() *cobra.Command {
+func (c *commands) listUsers() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List all users by address", Args: cobra.NoArgs}
 	cmd.RunE = c.asPeople(func(ctx context.Context, p *auth.People, _ []string) error {
 		all, err := p.Users(ctx)
@@ -174,7 +174,7 @@ func (c *console) listUsers() *cobra.Command {
 	return cmd
 }
 
-func (c *console) onUser(use, short, done string, do func(*auth.People, context.Context, string) (auth.User, error)) *cobra.Command {
+func (c *commands) onUser(use, short, done string, do func(*auth.People, context.Context, string) (auth.User, error)) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ExactArgs(1)}
 	cmd.RunE = c.asPeople(func(ctx context.Context, p *auth.People, args []string) error {
 		u, err := do(p, ctx, args[0])
@@ -214,7 +214,7 @@ func userStatus(u auth.User) string {
 	return "active"
 }
 
-func (c *console) printUser(cmd *cobra.Command, u auth.User, password string, drawn bool) error {
+func (c *commands) printUser(cmd *cobra.Command, u auth.User, password string, drawn bool) error {
 	if c.json {
 		r := newUserRecord(u)
 		if drawn {

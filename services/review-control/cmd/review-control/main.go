@@ -6,17 +6,25 @@ import (
 	"fmt"
 	"os"
 
+	"hub.internal/pkg/hop"
 	"hub.internal/pkg/service"
+	"hub.internal/pkg/tool"
 	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/authoring"
+	"hub.internal/services/review-control/console"
 	"hub.internal/services/review-control/jobs"
 	"hub.internal/services/review-control/postgres"
 	"hub.internal/services/review-control/smtp"
 )
 
 var program = service.Program[settings]{Name: "review-control", Short: "The service where people decide on mails, and that sends them",
-	Migrate: postgres.Migrate, Manifest: reviewcontrol.Manifest, Build: build,
+	Migrate: postgres.Migrate, Manifest: manifest, Build: build,
 	// The workers have a connection each beside those of the calls.
 	Connections: func(s settings) int { return 10 + s.Workers }}
+
+func manifest() tool.Manifest {
+	return hop.Manifest("review-control", reviewcontrol.Tools(reviewcontrol.New(reviewcontrol.Config{})), nil, console.Routes()...)
+}
 
 func main() { os.Exit(program.Main()) }
 
@@ -27,17 +35,17 @@ func build(h *service.Host, s settings) error {
 	}
 	h.OnStop("SMTP server", func(context.Context) error { sender.Close(); return nil })
 	store := postgres.New(h.Store())
-	svc := reviewcontrol.New(reviewcontrol.Config{Store: store, Drafts: reviewcontrol.Neighbour{Client: h.Neighbour("authoring")}, Sender: sender, PublicURL: s.PublicURL,
+	svc := reviewcontrol.New(reviewcontrol.Config{Store: store, Drafts: authoring.New(h.Neighbour("authoring")), Sender: sender, PublicURL: s.PublicURL,
 		From: reviewcontrol.Address{Name: s.MailFromName, Email: s.MailFrom}, SendTimeout: s.Timeout, Pace: reviewcontrol.Pace{Retry: s.Retry, GiveUp: s.GiveUp},
 		PerMinute: s.PerMinute, SendDelay: s.Delay, Logger: h.Logger()})
-	console, err := reviewcontrol.NewConsole(svc, h.Keys(), h.Logger())
+	pages, err := console.New(svc, h.Keys(), h.Logger())
 	if err != nil {
 		return err
 	}
 	h.Ready("write store", store.Ready)
 	h.Reap(store.Keys())
 	h.Tools(reviewcontrol.Tools(svc)...)
-	h.Pages(console)
+	h.Pages(pages)
 	h.Work(jobs.Runner(svc, store, s.Workers))
 	return nil
 }

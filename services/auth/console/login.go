@@ -1,0 +1,190 @@
+package console
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/web"
+	"hub.internal/services/auth"
+)
+
+// start is where a log-in leads when it is not told: the gateway finds the user's first page.
+const start = "/"
+
+// next is where the log-in goes on to: a page of this console, but not one of signing in or out.
+func next(text string) string {
+	path := web.LocalPath(text, start)
+	bare, _, _ := strings.Cut(path, "?")
+	if web.Below(bare, "/login") || web.Below(bare, "/logout") {
+		return start
+	}
+	return path
+}
+
+type loginForm struct {
+	Email, Password web.Field
+	Next            string
+	Problem         string
+	OIDC            bool
+}
+
+func (c *Console) renderLogin(w http.ResponseWriter, r *http.Request, status int, next, email, problem string) error {
+	f := loginForm{
+		Next: next, Problem: problem, OIDC: c.sso != nil,
+		Email: web.Field{
+			Name: "email", Label: "E-mail", Type: "email", Value: email, Autocomplete: "username", Required: true,
+			Autofocus: email == "", MaxLength: auth.MaxEmail,
+		},
+		Password: web.Field{
+			Name: "password", Label: "Password", Type: "password", Autocomplete: "current-password", Required: true,
+			Autofocus: email != "", MaxLength: auth.MaxPassword,
+		},
+	}
+	return c.site.Render(w, r, "login", web.Page{Title: "Sign in", Plain: true, Status: status, Data: f})
+}
+
+func (c *Console) throttledLogin(w http.ResponseWriter, r *http.Request, next, email string, f *fault.Error) error {
+	w.Header().Set("Retry-After", seconds(f.RetryAfter))
+	return c.renderLogin(w, r, http.StatusTooManyRequests, next, email, f.Message)
+}
+
+func (c *Console) loginPage(w http.ResponseWriter, r *http.Request) error {
+	to := next(r.URL.Query().Get("next"))
+	if _, signedIn := web.UserOf(r.Context()); signedIn {
+		return web.Go(w, r, to)
+	}
+	return c.renderLogin(w, r, 0, to, "", "")
+}
+
+func (c *Console) login(w http.ResponseWriter, r *http.Request) error {
+	form, err := web.Form(r)
+	if err != nil {
+		return err
+	}
+	email, to := strings.TrimSpace(form.Get("email")), next(form.Get("next"))
+	in, err := c.people.SignIn(r.Context(), email, form.Get("password"), browser(r))
+	if err != nil {
+		f := fault.From(err)
+		switch f.Code {
+		case fault.AuthInvalid:
+			return c.renderLogin(w, r, http.StatusUnauthorized, to, email, f.Message)
+		case fault.RateLimit:
+			return c.throttledLogin(w, r, to, email, f)
+		}
+		return err
+	}
+	keep(w, r, in)
+	return web.Go(w, r, to)
+}
+
+// browserCookie makes a browser known to be its user's, for longer than a session.
+const browserCookie = "browser"
+
+// keep leaves with the browser what it has got.
+func keep(w http.ResponseWriter, r *http.Request, in auth.SignedIn) {
+	http.SetCookie(w, web.Cookie(r, web.SessionCookie, in.Secret.Reveal(), 0))
+	http.SetCookie(w, web.Cookie(r, browserCookie, in.Known.Reveal(), int(auth.KnownFor.Seconds())))
+}
+
+const flowCookie, flowLifetime = "signin", 600
+
+func (c *Console) begin(w http.ResponseWriter, r *http.Request) error {
+	if c.sso == nil {
+		return fault.New(fault.NotFound, "Single sign-on is not set up.")
+	}
+	f := auth.Flow{State: random(), Nonce: random(), Verifier: random(), Next: next(r.URL.Query().Get("next"))}
+	to, err := c.sso.Begin(r.Context(), f)
+	if err != nil {
+		return err
+	}
+	b, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	http.SetCookie(w, web.Cookie(r, flowCookie, base64.RawURLEncoding.EncodeToString(b), flowLifetime))
+	return web.Go(w, r, to)
+}
+
+func (c *Console) finish(w http.ResponseWriter, r *http.Request) error {
+	if c.sso == nil {
+		return fault.New(fault.NotFound, "Single sign-on is not set up.")
+	}
+	f, err := flowOf(r)
+	http.SetCookie(w, web.Cookie(r, flowCookie, "", -1)) // once, whatever comes of it
+	if err != nil {
+		return err
+	}
+	q := r.URL.Query()
+	if subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(f.State)) != 1 {
+		return staleFlow()
+	}
+	worked, err := c.people.Ask(r.Context(), browser(r))
+	if fault.Is(err, fault.RateLimit) {
+		return c.throttledLogin(w, r, f.Next, "", fault.From(err))
+	}
+	if err != nil {
+		return err
+	}
+	if q.Get("error") != "" {
+		c.logger.InfoContext(r.Context(), "log-in refused by the provider", "error", fmt.Sprintf("%.100s", q.Get("error")))
+		return c.renderLogin(w, r, http.StatusUnauthorized, f.Next, "", "The log-in was cancelled, or the provider refused it.")
+	}
+	who, err := c.sso.Finish(r.Context(), f, q.Get("code"), q.Get("iss"))
+	if err == nil {
+		var in auth.SignedIn
+		if in, err = c.people.SignInVerified(r.Context(), who.Email, who.Name, who.Roles, browser(r)); err == nil {
+			worked()
+			keep(w, r, in)
+			return web.Go(w, r, f.Next)
+		}
+	}
+	if refusal := fault.From(err); refusal.Status() < 500 {
+		c.logger.InfoContext(r.Context(), "log-in through the provider refused", "error", err)
+		return c.renderLogin(w, r, http.StatusUnauthorized, f.Next, "", refusal.Message)
+	}
+	return err
+}
+
+func flowOf(r *http.Request) (auth.Flow, error) {
+	var f auth.Flow
+	b, err := base64.RawURLEncoding.DecodeString(web.ReadCookie(r, flowCookie))
+	if err != nil || json.Unmarshal(b, &f) != nil || f.State == "" || f.Nonce == "" || f.Verifier == "" {
+		return auth.Flow{}, staleFlow()
+	}
+	f.Next = next(f.Next)
+	return f, nil
+}
+
+func staleFlow() error {
+	return fault.New(fault.Validation, "This log-in has not begun in this browser, or took longer than ten minutes. Start again at /login.")
+}
+
+func random() string {
+	var b [32]byte
+	_, _ = rand.Read(b[:])
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+func (c *Console) logoutPage(w http.ResponseWriter, r *http.Request) error {
+	if _, signedIn := web.UserOf(r.Context()); !signedIn {
+		return web.Go(w, r, "/login")
+	}
+	return c.site.Render(w, r, "logout", web.Page{Title: "Sign out", Plain: true, Lead: "You are about to leave Hub in this browser."})
+}
+
+func (c *Console) logout(w http.ResponseWriter, r *http.Request) error {
+	if u, signedIn := web.UserOf(r.Context()); signedIn {
+		if err := c.people.SignOut(r.Context(), u.ID, u.Session); err != nil {
+			return err
+		}
+	}
+	http.SetCookie(w, web.Cookie(r, web.SessionCookie, "", -1))
+	web.Done(w, r, "You are signed out.")
+	return web.Go(w, r, "/login")
+}

@@ -1,0 +1,81 @@
+package console
+
+import (
+	"net/http"
+
+	"hub.internal/pkg/web"
+	reviewcontrol "hub.internal/services/review-control"
+)
+
+// cancellation asks before a draft is cancelled: what becomes of how many mails, and why.
+func (c *Console) cancellation(w http.ResponseWriter, r *http.Request, _ reviewcontrol.Reviewer, id reviewcontrol.ID) error {
+	return c.renderCancellation(w, r, id, 0, cancelNote())
+}
+
+func cancelNote() web.Field {
+	return web.Field{Name: "note", Label: "Why", MaxLength: reviewcontrol.MaxNote, Autocomplete: "off", Hint: "It is kept in the audit log."}
+}
+
+func (c *Console) renderCancellation(w http.ResponseWriter, r *http.Request, id reviewcontrol.ID, status int, note web.Field) error {
+	d, err := c.service.Draft(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	page := "/drafts/" + id.String()
+	if err := d.MayCancel(); err != nil {
+		web.Wrong(w, r, sentence(err))
+		return web.Go(w, r, page)
+	}
+	what := "None of its " + web.Number(d.TargetCount) + " mails is sent"
+	if d.TargetCount == 1 {
+		what = "Its one mail is not sent"
+	}
+	ask := web.Confirmation{
+		Text:   what + ", and the draft cannot be taken up again: an agent has to save another and queue it for review.",
+		Facts:  cancelled(d),
+		Action: page + "/cancel", Fields: []web.Field{note},
+		Button: "Cancel draft", Keep: web.Link{Text: "Keep the draft", Href: page},
+	}
+	if n := d.Counts.Approved; d.Review != nil && n > 0 {
+		ask.Warning = web.Plural(n, "mail was approved and is not sent.", "mails were approved and are not sent.")
+	}
+	return c.site.Confirm(w, r, web.Page{
+		Title: "Cancel this draft?", Lead: d.Name, Crumbs: []web.Link{{Text: "Drafts", Href: "/drafts"}, {Text: d.Name, Href: page}}, Status: status,
+	}, ask)
+}
+
+// cancelled is how many of a draft's mails are left as what when it is cancelled.
+func cancelled(d reviewcontrol.Draft) []web.Fact {
+	if d.Review == nil {
+		return []web.Fact{{Label: "Mails", Value: web.Number(d.TargetCount) + ", not in review yet"}}
+	}
+	c := d.Counts
+	return []web.Fact{
+		{Label: "Mails", Value: web.Number(c.Total())},
+		{Label: "Left undecided", Value: web.Number(c.Pending)},
+		{Label: "Approved", Value: web.Number(c.Approved)},
+		{Label: "Rejected", Value: web.Number(c.Rejected)},
+	}
+}
+
+func (c *Console) cancel(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID) error {
+	form, err := web.Form(r)
+	if err != nil {
+		return err
+	}
+	note := cancelNote()
+	note.Value = form.Get("note")
+	err = c.service.Cancel(r.Context(), by, id, note.Value)
+	if _, marked := web.Mark(err, &note); marked && note.Error != "" {
+		return c.renderCancellation(w, r, id, http.StatusUnprocessableEntity, note)
+	}
+	switch {
+	case err == nil:
+		web.Done(w, r, "The draft is cancelled. Nothing of it is sent.")
+	case answerable(err):
+		web.Wrong(w, r, sentence(err))
+	default:
+		return err
+	}
+	return web.Go(w, r, "/drafts/"+id.String())
+}

@@ -1,0 +1,123 @@
+// Package console is review-control's pages: drafts for reviewers, the suppression list for
+// administrators, and the page on which a recipient unsubscribes. It speaks HTML and HTTP to people,
+// and refuses to judge: what may happen is the Service's to say.
+package console
+
+import (
+	"embed"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"strconv"
+
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/tool"
+	"hub.internal/pkg/web"
+	reviewcontrol "hub.internal/services/review-control"
+)
+
+//go:embed pages/*.html assets
+var files embed.FS
+
+// Console is review-control's pages: drafts for reviewers, the suppression list for
+// administrators, and the page on which a recipient unsubscribes.
+type Console struct {
+	service *reviewcontrol.Service
+	site    *web.Site
+}
+
+// New returns the pages.
+func New(s *reviewcontrol.Service, keys *caller.Keys, logger *slog.Logger) (*Console, error) {
+	site, err := web.New(web.Options{
+		Service: "review-control", Files: files, Keys: keys, Logger: logger,
+		Funcs: template.FuncMap{"state": state, "add": func(a, b int) int { return a + b }},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Console{s, site}, nil
+}
+
+// Routes are the parts of the console that are review-control's.
+func Routes() []tool.Route {
+	return web.Routes("review-control",
+		tool.Route{Prefix: "/drafts", Role: reviewer, Tab: "System", Title: "Drafts", Position: 10},
+		tool.Route{Prefix: "/admin/suppressions", Role: admin, Tab: "Admin", Title: "Suppressions", Position: 40},
+		tool.Route{Prefix: "/unsubscribe", Public: true},
+	)
+}
+
+// Routes implements service.Console.
+func (c *Console) Routes() []tool.Route { return Routes() }
+
+// Mount serves the pages and their assets.
+func (c *Console) Mount(mux *http.ServeMux) {
+	c.site.Mount(mux)
+	c.site.Handle(mux, "GET /drafts", web.Role(reviewer), by(c.drafts))
+	c.site.Handle(mux, "GET /drafts/{id}", web.Role(reviewer), onDraft(c.draft))
+	c.site.Handle(mux, "GET /drafts/{id}/progress", web.Role(reviewer), onDraft(c.progress))
+	c.site.Handle(mux, "POST /drafts/{id}/decide", web.Role(reviewer), onDraft(c.decide))
+	c.site.Handle(mux, "POST /drafts/{id}/approve-shown", web.Role(reviewer), onDraft(c.approveShown))
+	c.site.Handle(mux, "GET /drafts/{id}/cancel", web.Role(reviewer), onDraft(c.cancellation))
+	c.site.Handle(mux, "POST /drafts/{id}/cancel", web.Role(reviewer), onDraft(c.cancel))
+	c.site.Handle(mux, "GET /drafts/{id}/targets/{index}", web.Role(reviewer), onDraft(c.target))
+	c.site.Handle(mux, "GET /drafts/{id}/targets/{index}/preview", web.Role(reviewer), framed(onDraft(c.preview)))
+	c.site.Handle(mux, "GET /admin/suppressions", web.Role(admin), by(c.suppressions))
+	c.site.Handle(mux, "POST /admin/suppressions", web.Role(admin), by(c.suppress))
+	c.site.Handle(mux, "GET /admin/suppressions/remove", web.Role(admin), by(c.removal))
+	c.site.Handle(mux, "POST /admin/suppressions/remove", web.Role(admin), by(c.unsuppress))
+	c.site.HandleUpTo(mux, "POST /admin/suppressions/imports", web.Role(admin), reviewcontrol.MaxImport+formOverhead, by(c.startImport))
+	// Where a refused import leaves the browser, for whoever opens that address again.
+	c.site.Handle(mux, "GET /admin/suppressions/imports", web.Role(admin), by(func(w http.ResponseWriter, r *http.Request, _ reviewcontrol.Reviewer) error {
+		return web.Go(w, r, "/admin/suppressions")
+	}))
+	c.site.Handle(mux, "GET /admin/suppressions/imports/{id}", web.Role(admin), by(c.importPage))
+	c.site.Handle(mux, "GET /unsubscribe/{token}", web.Anybody, c.unsubscribePage)
+	c.site.Handle(mux, "POST /unsubscribe/{token}", web.Anybody, c.unsubscribe)
+}
+
+// by is a page that needs to know who is signed in.
+func by(h func(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer) error) web.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		u, _ := web.UserOf(r.Context())
+		return h(w, r, reviewcontrol.Reviewer{ID: u.ID, Email: u.Email, Name: u.Name})
+	}
+}
+
+// onDraft is a page of one draft, for reviewers.
+func onDraft(h func(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID) error) web.Handler {
+	return by(func(w http.ResponseWriter, r *http.Request, who reviewcontrol.Reviewer) error {
+		id, err := pathID(r, "draft")
+		if err != nil {
+			return err
+		}
+		return h(w, r, who, id)
+	})
+}
+
+const (
+	reviewer = "reviewer"
+	admin    = "admin"
+)
+
+// pathID is the id in the address of a page.
+func pathID(r *http.Request, kind string) (reviewcontrol.ID, error) {
+	id, ok := reviewcontrol.ParseID(r.PathValue("id"))
+	if !ok {
+		return 0, reviewcontrol.Missing(kind, r.PathValue("id"))
+	}
+	return id, nil
+}
+
+// pathIndex is the index of a target in the address of a page, or in a field of a form.
+func pathIndex(id reviewcontrol.ID, text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || strconv.Itoa(n) != text {
+		return 0, fault.New(fault.NotFound, "Draft %s has no target %q.", id, reviewcontrol.Shorten(text, 20))
+	}
+	return n, nil
+}
+
+// partial tells whether htmx asks for a part of the page.
+func partial(r *http.Request) bool { return r.Header.Get("HX-Request") != "" }

@@ -1,0 +1,177 @@
+package console
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/web"
+	reviewcontrol "hub.internal/services/review-control"
+)
+
+// decide takes a decision on one target.
+func (c *Console) decide(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID) error {
+	form, err := web.Form(r)
+	if err != nil {
+		return err
+	}
+	shown, err := shownOf(id, form.Get("target"))
+	if err != nil {
+		return err
+	}
+	back, _ := url.ParseQuery(form.Get("back")) // what cannot be read is the whole draft
+	q := queryOf(back)
+	choice := reviewcontrol.Choice(form.Get("choice"))
+	judgement := reviewcontrol.Judgement{Choice: choice, Reason: reviewcontrol.Reason(form.Get("reason")), Note: form.Get("note")}
+	review, err := c.service.Decide(r.Context(), by, id, shown, judgement)
+	if err != nil {
+		return c.refuse(w, r, by, id, q, shown.Index, form.Get("note"), err)
+	}
+	done := fmt.Sprintf("Target %s is %s.", web.Number(shown.Index+1), choice)
+	if review.Status != reviewcontrol.InReview {
+		web.Done(w, r, ended(review))
+		if partial(r) {
+			w.Header().Set("HX-Refresh", "true")
+			return nil
+		}
+		return web.Go(w, r, q.at(id, shown.Index))
+	}
+	if partial(r) {
+		d := reviewcontrol.Draft{ID: id, Status: review.Status, Counts: review.Counts, Review: &review}
+		return c.decided(w, r, 0, d, q, shown.Index, true, noRefusal, done)
+	}
+	web.Done(w, r, done)
+	return web.Go(w, r, q.at(id, shown.Index))
+}
+
+// ended tells what the end of a review means. Who repeats a decision may find a draft that
+// has gone further since.
+func ended(r reviewcontrol.Review) string {
+	switch n := r.Counts.Approved; {
+	case r.Status == reviewcontrol.Rejected:
+		return "That ends the review. Nothing was approved, so nothing is sent."
+	case r.Status == reviewcontrol.Cancelled:
+		return "Nothing changed: the draft is cancelled, and nothing more of it is sent."
+	case r.Status == reviewcontrol.Sent:
+		return "Nothing changed: the review and the sending are over."
+	case n == 1:
+		return "That ends the review. 1 mail is on its way."
+	default:
+		return "That ends the review. " + web.Number(n) + " mails are on their way."
+	}
+}
+
+// refuse shows the page again with what stopped the decision, and the note that was typed.
+func (c *Console) refuse(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID,
+	q targetQuery, index int, note string, err error) error {
+	if !answerable(err) {
+		return err
+	}
+	f, why, field := fault.From(err), refusal{Index: index, Note: note}, web.Field{Name: "note"}
+	if rest, marked := web.Mark(err, &field); marked {
+		why.Message, why.NoteProblem = rest, field.Error
+	} else {
+		why.Message = f.Message
+	}
+	if partial(r) {
+		d, err := c.service.Draft(r.Context(), id)
+		if err != nil {
+			return err
+		}
+		return c.decided(w, r, f.Status(), d, q, why.Index, d.Status == reviewcontrol.InReview && !d.Maker.Is(by), why, "")
+	}
+	if q.Alone {
+		return c.renderTarget(w, r, by, id, why.Index, f.Status(), why)
+	}
+	return c.renderDraft(w, r, by, id, q, f.Status(), why)
+}
+
+// decidedPart is a target after a decision, with what else on the page has changed.
+type decidedPart struct {
+	Card    card
+	Page    draftPage
+	Message string
+}
+
+func (c *Console) decided(w http.ResponseWriter, r *http.Request, status int, d reviewcontrol.Draft,
+	q targetQuery, index int, may bool, why refusal, message string) error {
+	t, err := c.service.Target(r.Context(), d.ID, index)
+	if err != nil {
+		return err
+	}
+	x := newCard(d, t, q, may)
+	x.Refusal = why
+	rest := draftPage{Draft: d, Bars: barsOf(d.Status, d.Counts), Mine: !may, Filters: filtersOf(d, q)}
+	return c.site.RenderPart(w, r, "draft", "decided", web.Page{Status: status, Data: decidedPart{x, rest, message}})
+}
+
+// shownOf reads what a page showed: index:hash:revision.
+func shownOf(id reviewcontrol.ID, text string) (reviewcontrol.Shown, error) {
+	parts := strings.Split(text, ":")
+	if len(parts) != 3 {
+		return reviewcontrol.Shown{}, fault.New(fault.Validation, "The form does not say which target it is for. Open the page again.")
+	}
+	index, err := pathIndex(id, parts[0])
+	if err != nil {
+		return reviewcontrol.Shown{}, err
+	}
+	revision, err := strconv.Atoi(parts[2])
+	if err != nil || revision < 0 {
+		return reviewcontrol.Shown{}, fault.New(fault.Validation, "The form does not say what it showed. Open the page again.")
+	}
+	return reviewcontrol.Shown{Index: index, Hash: parts[1], Revision: revision}, nil
+}
+
+// answerable tells that an error is the person's to deal with, on the page that they are on.
+func answerable(err error) bool {
+	return slices.Contains([]fault.Code{fault.Conflict, fault.Scope, fault.Validation}, fault.From(err).Code)
+}
+
+// sentence is what a person reads of an error.
+func sentence(err error) string {
+	for _, problem := range web.Problems(err) {
+		return problem
+	}
+	return fault.From(err).Message
+}
+
+func (c *Console) approveShown(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID) error {
+	form, err := web.Form(r)
+	if err != nil {
+		return err
+	}
+	var shown []reviewcontrol.Shown
+	for _, text := range form["target"] {
+		x, err := shownOf(id, text)
+		if err != nil {
+			return err
+		}
+		shown = append(shown, x)
+	}
+	back, _ := url.ParseQuery(form.Get("back")) // what cannot be read is the whole draft
+	to := queryOf(back).page(id, -1)
+	if len(shown) == 0 {
+		web.Wrong(w, r, "Nothing on that page was left to approve that has been shown in full. Look at each mail, or open it.")
+		return web.Go(w, r, to)
+	}
+	n, review, err := c.service.ApproveShown(r.Context(), by, id, shown)
+	switch {
+	case err == nil && review.Status != reviewcontrol.InReview:
+		web.Done(w, r, ended(review))
+	case err == nil && n == 0:
+		web.Done(w, r, "Nothing changed: all of them were decided on already.")
+	case err == nil && n == 1:
+		web.Done(w, r, "1 target is approved.")
+	case err == nil:
+		web.Done(w, r, web.Number(n)+" targets are approved.")
+	case answerable(err):
+		web.Wrong(w, r, sentence(err))
+	default:
+		return err
+	}
+	return web.Go(w, r, to)
+}

@@ -1,0 +1,143 @@
+// Package evidence makes JSON that nobody has agreed on fit for a page: in its own order, as deep and
+// as much of it as people can read. It refuses to take any of it for markup, and to fail on any input.
+package evidence
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// maxDepth is how deep evidence is shown as a table; what lies deeper is shown as JSON.
+	maxDepth = 12
+	// foldedText and foldedMembers are what is shown of a value before it is folded.
+	foldedText    = 400
+	foldedMembers = 12
+)
+
+// Value is a JSON value as a page shows it: never as HTML, and with its kind to be seen.
+type Value struct {
+	// Kind is "object", "list", "text", "number", "bool", "null" or "raw".
+	Kind    string
+	Text    string
+	Members []Member
+}
+
+// Member is a property of an object, or an entry of a list by its number.
+type Member struct {
+	Name  string
+	Value Value
+}
+
+// Long tells that the value is folded until a reader opens it.
+func (v Value) Long() bool {
+	return len(v.Members) > foldedMembers || utf8.RuneCountInString(v.Text) > foldedText
+}
+
+// Start is the begin of a long text.
+func (v Value) Start() string {
+	return string([]rune(v.Text)[:min(foldedText/4, utf8.RuneCountInString(v.Text))])
+}
+
+// Empty tells that there is nothing to show.
+func (v Value) Empty() bool {
+	return v.Kind == "" || v.Kind == "null" || (v.Kind == "object" || v.Kind == "list") && len(v.Members) == 0
+}
+
+// Read reads JSON in its own order, up to so many values; cut tells that there are more.
+// Nothing at all is an empty value.
+func Read(raw json.RawMessage, most int) (v Value, cut bool) {
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return Value{}, false
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	e := reader{d, most}
+	v, err := e.value(0)
+	if err != nil && !errors.Is(err, errCut) {
+		return Value{Kind: "raw", Text: string(raw)}, false
+	}
+	return v, err != nil
+}
+
+var errCut = errors.New("there is more")
+
+type reader struct {
+	*json.Decoder
+	left int
+}
+
+// value reads the next value. What was read before an error is returned with it.
+func (e *reader) value(depth int) (Value, error) {
+	if e.left--; e.left < 0 {
+		return Value{Kind: "raw", Text: "…"}, errCut
+	}
+	if depth > maxDepth {
+		var raw json.RawMessage
+		err := e.Decode(&raw)
+		return Value{Kind: "raw", Text: string(raw)}, err
+	}
+	token, err := e.Token()
+	if err != nil {
+		return Value{}, err
+	}
+	switch t := token.(type) {
+	case json.Delim:
+		if t == '{' {
+			return e.members("object", depth)
+		}
+		return e.members("list", depth)
+	case string:
+		return Value{Kind: "text", Text: t}, nil
+	case json.Number:
+		return Value{Kind: "number", Text: t.String()}, nil
+	case bool:
+		if t {
+			return Value{Kind: "bool", Text: "true"}, nil
+		}
+		return Value{Kind: "bool", Text: "false"}, nil
+	}
+	return Value{Kind: "null", Text: "null"}, nil
+}
+
+func (e *reader) members(kind string, depth int) (Value, error) {
+	v := Value{Kind: kind}
+	for e.More() {
+		m := Member{Name: ""}
+		if kind == "object" {
+			token, err := e.Token()
+			if err != nil {
+				return v, err
+			}
+			m.Name, _ = token.(string)
+		}
+		var err error
+		m.Value, err = e.value(depth + 1)
+		if err == nil || errors.Is(err, errCut) {
+			v.Members = append(v.Members, m)
+		}
+		if err != nil {
+			return v, err
+		}
+	}
+	_, err := e.Token()
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return v, err
+}
+
+// Begin is the begin of a text in at most so many bytes, of whole characters.
+func Begin(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return strings.ToValidUTF8(text[:most], "\ufffd")
+}

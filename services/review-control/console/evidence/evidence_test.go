@@ -1,0 +1,64 @@
+package evidence
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// text writes a value down for comparison.
+func (v Value) text() string {
+	switch v.Kind {
+	case "object", "list":
+		var b strings.Builder
+		for _, m := range v.Members {
+			b.WriteString(m.Name + "=" + m.Value.text() + " ")
+		}
+		return v.Kind + "(" + strings.TrimSpace(b.String()) + ")"
+	}
+	return v.Kind + ":" + v.Text
+}
+
+func TestEvidence(t *testing.T) {
+	for raw, want := range map[string]string{
+		"": ":", "null": "null:null", "true": "bool:true", `"x"`: "text:x", `""`: "text:", "1e400": "number:1e400", "12345678901234567890": "number:12345678901234567890",
+		`{"z":1,"a":{"b":[null,false]}}`: "object(z=number:1 a=object(b=list(=null:null =bool:false)))", "{}": "object()", "[]": "list()", `{"a":`: `raw:{"a":`, "[1": "raw:[1", "x": "raw:x",
+		`{"a":1,"a":2}`: "object(a=number:1 a=number:2)", `"<b>"`: "text:<b>",
+	} {
+		v, cut := Read(json.RawMessage(raw), 100)
+		if got := v.text(); got != want || cut {
+			t.Errorf("%s: %s, want %s", raw, got, want)
+		}
+	}
+	v, cut := Read(json.RawMessage(`{"a":[1,2,3,4],"b":2}`), 4)
+	if got := v.text(); !cut || got != "object(a=list(=number:1 =number:2 =raw:…))" {
+		t.Errorf("cut: %s, %v", got, cut)
+	}
+	deep := strings.Repeat(`{"a":`, 40) + "1" + strings.Repeat("}", 40)
+	v, cut = Read(json.RawMessage(deep), 1000)
+	if got := v.text(); cut || strings.Count(got, "object(") != maxDepth+1 || !strings.Contains(got, `raw:{"a":`) {
+		t.Errorf("deep: %s", got)
+	}
+	if !(Value{Text: strings.Repeat("é", foldedText+1)}).Long() || (Value{Text: strings.Repeat("é", foldedText)}).Long() {
+		t.Error("what is long")
+	}
+	if got := Begin("aé", 2); got != "a" {
+		t.Errorf("begin %q", got)
+	}
+}
+
+func FuzzEvidence(f *testing.F) {
+	for _, seed := range []string{`{"a":[1,null,"x"]}`, `[[[[]]]]`, `{"a"`, "\xff", `"\ud800"`} {
+		f.Add(seed, 5)
+	}
+	f.Fuzz(func(t *testing.T, raw string, most int) {
+		v, _ := Read(json.RawMessage(raw), most%50)
+		if got := v.text(); json.Valid([]byte(raw)) && !utf8.ValidString(got) && v.Kind != "raw" {
+			t.Errorf("%q", got)
+		}
+		v.Long()
+		v.Start()
+		v.Empty()
+	})
+}

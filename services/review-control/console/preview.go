@@ -1,0 +1,105 @@
+package console
+
+import (
+	"fmt"
+	"html"
+	"net/http"
+	"slices"
+	"strings"
+
+	"hub.internal/pkg/web"
+	reviewcontrol "hub.internal/services/review-control"
+)
+
+// previewPolicy keeps a mail from running, loading and submitting anything, whatever it holds.
+const previewPolicy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; " +
+	"form-action 'none'; frame-ancestors 'self'"
+
+// framed is a page that another of ours may show in a sandboxed frame, its errors included.
+func framed(h web.Handler) web.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		w.Header().Set("Content-Security-Policy", previewPolicy)
+		return h(w, r)
+	}
+}
+
+// preview answers a target's mail alone, as the frame in its card shows it: of a mail in HTML the very
+// bytes that are sent. What keeps it in bounds are the policy and the frame's sandbox; that
+// nothing harmful is left in it comes on top. The query `of` is the hash of the content that the page
+// was made for: another one is not shown in its place.
+func (c *Console) preview(w http.ResponseWriter, r *http.Request, _ reviewcontrol.Reviewer, id reviewcontrol.ID) error {
+	index, err := pathIndex(id, r.PathValue("index"))
+	if err != nil {
+		return err
+	}
+	t, err := c.service.Target(r.Context(), id, index)
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	hash, content := t.Rendering.Hash(), t.Rendering.HTML
+	if content == "" {
+		content = reviewcontrol.Document(`<pre style="margin:0;font:inherit;white-space:pre-wrap">` + html.EscapeString(t.Rendering.Text) + `</pre>`)
+	}
+	if of := r.URL.Query().Get("of"); of != "" && of != hash {
+		w.WriteHeader(http.StatusConflict)
+		content = reviewcontrol.Document("<p><strong>This mail has changed since the page was opened. Reload the page.</strong></p>")
+	} else {
+		http.SetCookie(w, shownCookie(r, id, index, hash))
+	}
+	if r.Method != http.MethodHead {
+		_, _ = w.Write([]byte(content)) // a browser that has gone away
+	}
+	return nil
+}
+
+// opened are the targets of one draft that a reviewer has had on a page of their own, newest
+// last: each by its index and the begin of its content's hash. Browsers keep it in a cookie, so
+// that a reviewer without scripts can approve what they have opened. It says as much as the form that
+// lists what was shown, and is believed as much: the content is compared for itself.
+type opened struct {
+	draft reviewcontrol.ID
+	list  []string
+}
+
+const (
+	openedCookie = "opened"
+	// maxOpened keeps the cookie below 2 KiB.
+	maxOpened = 80
+	// shownCookies is how many names there are for what was shown; review.js knows it.
+	shownCookies = 50
+)
+
+// shownCookie tells the page around a preview that it is the content which the page was made for: a
+// sandboxed frame tells it nothing, and comes to an end of its loading with an error as well. So it
+// is for scripts to read, and for a moment. There are few names of it: browsers keep some 180 cookies
+// of a site, and would drop the session for another.
+func shownCookie(r *http.Request, draft reviewcontrol.ID, index int, hash string) *http.Cookie {
+	c := web.Cookie(r, "", hash, 60)
+	c.Name, c.Path, c.HttpOnly = fmt.Sprintf("hub-shown-%d", index%shownCookies), "/drafts/"+draft.String(), false
+	return c
+}
+
+func openedBy(r *http.Request, draft reviewcontrol.ID) opened {
+	parts := strings.Split(web.ReadCookie(r, openedCookie), ".")
+	if parts[0] != draft.String() {
+		return opened{draft: draft}
+	}
+	return opened{draft, parts[1:min(len(parts), 1+maxOpened)]}
+}
+
+func openedEntry(index int, hash string) string { return fmt.Sprintf("%d-%.12s", index, hash) }
+
+func (o opened) has(index int, hash string) bool {
+	return slices.Contains(o.list, openedEntry(index, hash))
+}
+
+// add keeps that the target was opened.
+func (o opened) add(w http.ResponseWriter, r *http.Request, index int, hash string) {
+	entry := openedEntry(index, hash)
+	list := append(slices.DeleteFunc(slices.Clone(o.list), func(e string) bool { return e == entry }), entry)
+	list = list[max(0, len(list)-maxOpened):]
+	http.SetCookie(w, web.Cookie(r, openedCookie, o.draft.String()+"."+strings.Join(list, "."), 0))
+}

@@ -1,0 +1,97 @@
+package console
+
+import (
+	"fmt"
+
+	"hub.internal/pkg/web"
+	reviewcontrol "hub.internal/services/review-control"
+)
+
+// state is the badge of whatever has one.
+func state(of any) web.Badge {
+	switch of {
+	case reviewcontrol.Drafted:
+		return web.Badge{Kind: "", Text: "Draft"}
+	case reviewcontrol.InReview:
+		return web.Badge{Kind: "info", Text: "In review"}
+	case reviewcontrol.Approved:
+		return web.Badge{Kind: "good", Text: "Approved"}
+	case reviewcontrol.Rejected:
+		return web.Badge{Kind: "bad", Text: "Rejected"}
+	case reviewcontrol.Sent:
+		return web.Badge{Kind: "good", Text: "Sent"}
+	case reviewcontrol.Cancelled:
+		return web.Badge{Kind: "", Text: "Cancelled"}
+	case reviewcontrol.Pending:
+		return web.Badge{Kind: "", Text: "To decide"}
+	case reviewcontrol.Approve:
+		return web.Badge{Kind: "good", Text: "Approved"}
+	case reviewcontrol.Reject:
+		return web.Badge{Kind: "bad", Text: "Rejected"}
+	case reviewcontrol.NotDue:
+		return web.Badge{Kind: "", Text: "Not sent"}
+	case reviewcontrol.Queued:
+		return web.Badge{Kind: "info", Text: "Waiting to be sent"}
+	case reviewcontrol.Sending:
+		return web.Badge{Kind: "info", Text: "Being sent"}
+	case reviewcontrol.Delivered:
+		return web.Badge{Kind: "good", Text: "Sent"}
+	case reviewcontrol.Failed:
+		return web.Badge{Kind: "bad", Text: "Failed"}
+	case reviewcontrol.Changed:
+		return web.Badge{Kind: "bad", Text: "Not sent: content changed"}
+	case reviewcontrol.Suppressed:
+		return web.Badge{Kind: "warn", Text: "Suppressed"}
+	case reviewcontrol.Unknown:
+		return web.Badge{Kind: "warn", Text: "Unknown"}
+	case reviewcontrol.ImportWaiting:
+		return web.Badge{Kind: "", Text: "Waiting"}
+	case reviewcontrol.ImportRunning:
+		return web.Badge{Kind: "info", Text: "Running"}
+	case reviewcontrol.ImportDone:
+		return web.Badge{Kind: "good", Text: "Done"}
+	}
+	return web.Badge{Kind: "", Text: "Unknown"}
+}
+
+// bars are what is done of a draft: its review, and the sending of what was approved.
+type bars struct {
+	Status           reviewcontrol.Status
+	Counts           reviewcontrol.Counts
+	Review, Delivery web.Bar
+	// Delivers tells that mails are, or were, on their way.
+	Delivers bool
+}
+
+func barsOf(status reviewcontrol.Status, c reviewcontrol.Counts) bars {
+	n := web.Number
+	return bars{
+		Status: status, Counts: c,
+		Review: web.Bar{
+			Total: c.Total(),
+			Label: fmt.Sprintf("%s of %s decided: %s approved, %s rejected", n(c.Decided()), n(c.Total()), n(c.Approved), n(c.Rejected)),
+			Parts: []web.Part{{Kind: "good", Count: c.Approved}, {Kind: "bad", Count: c.Rejected}},
+		},
+		Delivery: web.Bar{
+			Total: c.Approved,
+			Label: fmt.Sprintf("%s of %s mails: %s sent, %s failed, %s suppressed, %s unknown",
+				n(c.Approved-c.Waiting()), n(c.Approved), n(c.Sent), n(c.Failed), n(c.Suppressed), n(c.Unknown)),
+			Parts: []web.Part{{Kind: "good", Count: c.Sent}, {Kind: "bad", Count: c.Failed}, {Kind: "warn", Count: c.Suppressed + c.Unknown}},
+		},
+		Delivers: status == reviewcontrol.Approved || status == reviewcontrol.Sent || c.Sent+c.Failed+c.Suppressed+c.Unknown > 0,
+	}
+}
+
+// Last tells what the last decision brings, while there is one target left.
+func (b bars) Last() string {
+	switch {
+	case b.Status != reviewcontrol.InReview || b.Counts.Pending != 1:
+		return ""
+	case b.Counts.Approved == 0:
+		return "One target is left. Your decision ends the review: if you approve it, its mail is sent; if you reject it, nothing is."
+	case b.Counts.Approved == 1:
+		return "One target is left. Your decision ends the review: if you approve it, 2 mails are sent; if you reject it, 1."
+	}
+	return fmt.Sprintf("One target is left. Your decision ends the review: if you approve it, %s mails are sent; if you reject it, %s.",
+		web.Number(b.Counts.Approved+1), web.Number(b.Counts.Approved))
+}

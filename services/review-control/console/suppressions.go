@@ -1,0 +1,189 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/web"
+	reviewcontrol "hub.internal/services/review-control"
+)
+
+const (
+	suppressionsOnPage = 25
+	importsOnPage      = 5
+	maxEmail           = 254
+)
+
+type suppressionsPage struct {
+	List                []reviewcontrol.Suppression
+	Search              string
+	Pager               web.Pager
+	Email, Reason       web.Field
+	File, DefaultReason web.Field
+	Imports             []importRow
+	Problem             string
+}
+
+// forms sets the page's fields; their values and errors come with the refusal of one.
+func (p *suppressionsPage) forms() {
+	p.Email = web.Field{
+		Name: "email", Label: "E-mail", Type: "email", Required: true, MaxLength: maxEmail, Autocomplete: "off", Placeholder: "name@example.com",
+	}
+	p.Reason = web.Field{Name: "reason", Label: "Reason", MaxLength: reviewcontrol.MaxNote, Autocomplete: "off"}
+	p.File = web.Field{
+		Name: "file", Label: "CSV file", Type: "file", Required: true, Accept: ".csv,.txt,text/csv,text/plain",
+		Hint: "Up to " + web.Size(reviewcontrol.MaxImport) + ". One address a line, or columns named email and reason.",
+	}
+	p.DefaultReason = web.Field{
+		Name: "default_reason", Label: "Reason for lines without one", MaxLength: reviewcontrol.MaxNote, Autocomplete: "off",
+	}
+}
+
+func (c *Console) suppressions(w http.ResponseWriter, r *http.Request, _ reviewcontrol.Reviewer) error {
+	var p suppressionsPage
+	p.forms()
+	return c.renderSuppressions(w, r, 0, p)
+}
+
+func (c *Console) renderSuppressions(w http.ResponseWriter, r *http.Request, status int, p suppressionsPage) error {
+	q := r.URL.Query()
+	p.Search = reviewcontrol.Shorten(strings.TrimSpace(q.Get("q")), maxEmail)
+	after := reviewcontrol.Shorten(q.Get("after"), 2*maxEmail)
+	list, next, err := c.service.Suppressions(r.Context(), p.Search, after, suppressionsOnPage)
+	if err != nil {
+		return err
+	}
+	address := func(after string) string {
+		v := url.Values{}
+		if after != "" {
+			v.Set("after", after)
+		}
+		if p.Search != "" {
+			v.Set("q", p.Search)
+		}
+		return withQuery("/admin/suppressions", v)
+	}
+	p.List, p.Pager = list, web.Pager{Label: "More addresses", Key: "n"}
+	if after != "" {
+		p.Pager.Back = web.Link{Text: "First page", Href: address("")}
+	}
+	if next != "" {
+		p.Pager.Next = web.Link{Text: "Next page", Href: address(next)}
+	}
+	imports, err := c.service.Imports(r.Context(), importsOnPage)
+	if err != nil {
+		return err
+	}
+	for _, in := range imports {
+		p.Imports = append(p.Imports, rowOf(in))
+	}
+	return c.site.Render(w, r, "suppressions", web.Page{
+		Title: "Suppression list", Lead: "No mail goes to these addresses, whoever approves it.", Status: status, Data: p,
+		Keys: []web.Key{{Press: "j", Does: "Next address"}, {Press: "k", Does: "Address before"}, {Press: "n", Does: "Next page"}},
+	})
+}
+
+func (c *Console) suppress(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer) error {
+	form, err := web.Form(r)
+	if err != nil {
+		return err
+	}
+	email := strings.TrimSpace(form.Get("email"))
+	var p suppressionsPage
+	p.forms()
+	p.Email.Value, p.Reason.Value = form.Get("email"), form.Get("reason")
+	added, err := c.service.Suppress(r.Context(), by, email, p.Reason.Value)
+	if rest, marked := web.Mark(err, &p.Email, &p.Reason); marked {
+		p.Problem = rest
+		return c.renderSuppressions(w, r, http.StatusUnprocessableEntity, p)
+	}
+	if err != nil {
+		return err
+	}
+	if added {
+		web.Done(w, r, email+" is on the list now.")
+	} else {
+		web.Done(w, r, email+" was on the list already; nothing changed.")
+	}
+	return web.Go(w, r, "/admin/suppressions")
+}
+
+// removal is the page on which an administrator says why an address leaves the list.
+func (c *Console) removal(w http.ResponseWriter, r *http.Request, _ reviewcontrol.Reviewer) error {
+	return c.renderRemoval(w, r, 0, r.URL.Query().Get("email"), removalReason())
+}
+
+func removalReason() web.Field {
+	return web.Field{
+		Name: "reason", Label: "Reason", Type: "textarea", Rows: 3, Required: true, MaxLength: reviewcontrol.MaxNote, Autofocus: true,
+		Hint: "It is kept in the audit log.",
+	}
+}
+
+func (c *Console) renderRemoval(w http.ResponseWriter, r *http.Request, status int, email string, reason web.Field) error {
+	entry, err := c.suppressed(r, email)
+	if err != nil {
+		return err
+	}
+	ask := web.Confirmation{
+		Text:   "Once it is removed, approved mails go to this address again.",
+		Facts:  []web.Fact{{Label: "Address", Value: entry.Email}, {Label: "On the list since", At: entry.At}},
+		Action: "/admin/suppressions/remove", Hidden: map[string]string{"email": entry.Email}, Fields: []web.Field{reason},
+		Button: "Remove", Keep: web.Link{Text: "Keep it", Href: "/admin/suppressions"},
+	}
+	for _, f := range []web.Fact{{Label: "Added by", Value: entry.By}, {Label: "Why", Value: entry.Reason}} {
+		if f.Value != "" {
+			ask.Facts = append(ask.Facts, f)
+		}
+	}
+	if entry.Source == reviewcontrol.FromUnsubscribe {
+		ask.Warning = "This person unsubscribed. Remove the address only if they asked for mails again."
+	}
+	return c.site.Confirm(w, r, web.Page{
+		Title: "Remove from the suppression list", Crumbs: []web.Link{{Text: "Suppression list", Href: "/admin/suppressions"}}, Status: status,
+	}, ask)
+}
+
+// suppressed finds the entry of an address.
+func (c *Console) suppressed(r *http.Request, email string) (reviewcontrol.Suppression, error) {
+	missing := fault.New(fault.NotFound, "%s is not on the suppression list.", reviewcontrol.Shorten(email, maxEmail))
+	if email == "" || strings.HasPrefix(email, "@") {
+		return reviewcontrol.Suppression{}, missing
+	}
+	// An address may be the begin of others; it comes before them.
+	list, _, err := c.service.Suppressions(r.Context(), email, "", 1)
+	if err != nil {
+		return reviewcontrol.Suppression{}, err
+	}
+	if len(list) == 0 || reviewcontrol.EmailKey(list[0].Email) != reviewcontrol.EmailKey(email) {
+		return reviewcontrol.Suppression{}, missing
+	}
+	return list[0], nil
+}
+
+func (c *Console) unsuppress(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer) error {
+	form, err := web.Form(r)
+	if err != nil {
+		return err
+	}
+	email, reason := form.Get("email"), removalReason()
+	reason.Value = form.Get("reason")
+	err = c.service.Unsuppress(r.Context(), by, email, reason.Value)
+	if rest, marked := web.Mark(err, &reason); marked {
+		if reason.Error == "" {
+			reason.Error = rest
+		}
+		return c.renderRemoval(w, r, http.StatusUnprocessableEntity, email, reason)
+	}
+	switch {
+	case fault.Is(err, fault.NotFound):
+		web.Wrong(w, r, fault.From(err).Message)
+	case err != nil:
+		return err
+	default:
+		web.Done(w, r, email+" is no longer on the list.")
+	}
+	return web.Go(w, r, "/admin/suppressions")
+}

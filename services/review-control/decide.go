@@ -124,9 +124,12 @@ func (s *Service) ApproveShown(ctx context.Context, by Reviewer, id ID, shown []
 	if err != nil {
 		return 0, Review{}, err
 	}
+	if err := s.flagSuppressed(ctx, views); err != nil {
+		return 0, Review{}, err
+	}
 	for _, v := range views {
-		if why := v.Rendering.Alone(); why != "" && v.Decision.Choice == Pending {
-			return 0, Review{}, fault.New(fault.Conflict, "The mail to target %d has to be decided on by itself: %s.", v.Index+1, why)
+		if v.Flags != 0 && v.Decision.Choice == Pending {
+			return 0, Review{}, fault.New(fault.Conflict, "The mail to target %d has to be decided on by itself: %s.", v.Index+1, v.Flags.Says())
 		}
 	}
 	at := s.now()

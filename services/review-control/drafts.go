@@ -97,6 +97,8 @@ type TargetView struct {
 	Target
 	Mail      Mail
 	Rendering Rendering
+	// Flags are what of it a reviewer should look at, as it is now.
+	Flags triage.Flag
 }
 
 // Mail is what authoring has for a target, with what the agent and the segment have beside it.
@@ -167,7 +169,7 @@ func (s *Service) Targets(ctx context.Context, d Draft, f TargetFilter) (TargetP
 	if d.Review == nil {
 		targets, next, err := s.c.Drafts.Page(ctx, d.ID, f.After, f.Limit)
 		for i := range targets {
-			targets[i].Rendering = s.preliminary(d, targets[i])
+			targets[i] = s.preliminary(d, targets[i])
 		}
 		return TargetPage{targets, next}, err
 	}
@@ -186,12 +188,61 @@ func (s *Service) Targets(ctx context.Context, d Draft, f TargetFilter) (TargetP
 		page.Targets = append(page.Targets, v)
 		return nil
 	})
-	return page, err
+	if err != nil {
+		return TargetPage{}, err
+	}
+	return page, s.flagSuppressed(ctx, page.Targets)
 }
 
-// preliminary is what a target would get, were its draft queued as authoring has it now.
-func (s *Service) preliminary(d Draft, v TargetView) Rendering {
-	return s.render(Address{d.SenderName, d.SenderEmail}, Address{v.ToName, v.ToEmail}, v.Mail)
+// flagSuppressed flags those whose recipient has been put on the suppression list.
+func (s *Service) flagSuppressed(ctx context.Context, views []TargetView) error {
+	emails := make([]string, len(views))
+	for i, v := range views {
+		emails[i] = v.ToEmail
+	}
+	listed, err := s.c.Store.Suppressed(ctx, emails)
+	if err != nil {
+		return err
+	}
+	for i := range views {
+		if listed[EmailKey(views[i].ToEmail)] {
+			views[i].Flags |= triage.Suppressed
+		}
+	}
+	return nil
+}
+
+// Tally counts the targets of a draft in review that a filter finds, and would find with another choice
+// or flag.
+func (s *Service) Tally(ctx context.Context, id ID, f TargetFilter) (Tally, error) {
+	return s.c.Store.Tally(ctx, id, f)
+}
+
+// Variants returns the mails of a draft that differ in nothing but the values of placeholders, the
+// largest first; those that were inspected so far.
+func (s *Service) Variants(ctx context.Context, id ID) ([]Variant, error) {
+	return s.c.Store.Variants(ctx, id)
+}
+
+// Undoable returns the action that a reviewer could undo next: their own newest, or the one that has ended
+// the review.
+func (s *Service) Undoable(ctx context.Context, by Reviewer, r Review) (Action, bool, error) {
+	switch {
+	case r.Maker.Is(by):
+		return Action{}, false, nil
+	case r.Status == Approved && !r.Attempted:
+		return s.c.Store.LastAction(ctx, r.DraftID, "")
+	case r.Status == InReview:
+		return s.c.Store.LastAction(ctx, r.DraftID, by.Email)
+	}
+	return Action{}, false, nil
+}
+
+// preliminary is a target with what it would get, were its draft queued as authoring has it now.
+func (s *Service) preliminary(d Draft, v TargetView) TargetView {
+	v.Rendering = s.render(Address{d.SenderName, d.SenderEmail}, Address{v.ToName, v.ToEmail}, v.Mail)
+	v.Flags = flagsOf(v)
+	return v
 }
 
 // Target returns one target with its mail. It is E_NOT_FOUND for an index that is not there.
@@ -209,8 +260,7 @@ func (s *Service) Target(ctx context.Context, id ID, index int) (TargetView, err
 			return TargetView{}, MissingTarget(id, index)
 		}
 		d, err := s.c.Drafts.Draft(ctx, id)
-		page[0].Rendering = s.preliminary(d, page[0])
-		return page[0], err
+		return s.preliminary(d, page[0]), err
 	}
 	if err != nil {
 		return TargetView{}, err
@@ -224,7 +274,12 @@ func (s *Service) Target(ctx context.Context, id ID, index int) (TargetView, err
 		view = v
 		return nil
 	})
-	return view, err
+	if err != nil {
+		return TargetView{}, err
+	}
+	views := []TargetView{view}
+	err = s.flagSuppressed(ctx, views)
+	return views[0], err
 }
 
 // MaxIndex bounds an index, which comes from the address of a page: no draft has more targets.

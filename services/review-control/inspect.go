@@ -92,7 +92,7 @@ func (s *Service) Inspect(ctx context.Context, id ID) error {
 // inspect judges one mail. What authoring says of templates is taken where they make this very mail of the
 // target's own values.
 func inspect(d Draft, v TargetView) Inspected {
-	x := Inspected{Index: v.Index, Inspection: Inspection{Subject: v.Rendering.Subject, Hash: v.Rendering.Hash(), Flags: FlagsOf(v)}}
+	x := Inspected{Index: v.Index, Inspection: Inspection{Subject: v.Rendering.Subject, Hash: v.Rendering.Hash(), Flags: v.Flags}}
 	subjectTemplate, bodyTemplate := d.SubjectTemplate, d.BodyTemplate
 	if v.Mail.SubjectTemplate != "" {
 		subjectTemplate = v.Mail.SubjectTemplate
@@ -110,8 +110,8 @@ func inspect(d Draft, v TargetView) Inspected {
 	return x
 }
 
-// FlagsOf are those of a mail as it is now, but for Suppressed.
-func FlagsOf(v TargetView) (f triage.Flag) {
+// flagsOf are those of a mail as it is now, but for Suppressed.
+func flagsOf(v TargetView) (f triage.Flag) {
 	for flag, holds := range map[triage.Flag]bool{
 		triage.Misleading: v.Rendering.Misleading() > 0,
 		triage.Removed:    len(v.Rendering.Removed) > 0,

@@ -396,7 +396,7 @@ func (a *authoring) draft(n int, change ...func(*draftRow)) reviewcontrol.ID {
 		SubjectTemplate: "Hello", BodyTemplate: "Dear {{toName}}"}
 	for i := range n {
 		d.targets = append(d.targets, targetRow{Index: i, ExternalID: int64(500 + i), ToEmail: fmt.Sprintf("C%d-%d@partner.example", a.next, i), ToName: fmt.Sprintf("Contact %d", i),
-			Subject: "Hello", Body: fmt.Sprintf("Dear Contact %d", i)})
+			Subject: "Hello", Body: fmt.Sprintf("Dear Contact %d", i), Snapshot: json.RawMessage(`{"partner_id":1}`)})
 	}
 	for _, f := range change {
 		f(d)

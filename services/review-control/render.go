@@ -53,18 +53,6 @@ type Rendering struct {
 	View    body.View
 }
 
-// Alone is why a reviewer has to decide on the mail by itself; empty when a look at its preview
-// tells all of it.
-func (r Rendering) Alone() string {
-	switch {
-	case r.View.Flagged():
-		return "a look at its preview does not tell all of it"
-	case !fits(r.View.Room):
-		return "it is too long or too wide for its preview"
-	}
-	return ""
-}
-
 // The page that a mail's HTML stands in. Its colours are said, so that no program sets others, and
 // links never lead away from what shows the mail.
 const (
@@ -141,7 +129,9 @@ func (s *Service) renderings(ctx context.Context, r Review, targets []Target, ea
 		}
 		delete(byIndex, index)
 		answered++
-		return each(TargetView{t, m, s.render(r.Sender, Address{t.ToName, t.ToEmail}, m)})
+		v := TargetView{Target: t, Mail: m, Rendering: s.render(r.Sender, Address{t.ToName, t.ToEmail}, m)}
+		v.Flags = flagsOf(v)
+		return each(v)
 	})
 	if err == nil && answered != len(targets) {
 		for _, index := range slices.Sorted(slices.Values(indexes)) {

@@ -58,7 +58,8 @@ type Store interface {
 	// UpdateAction is Update with those targets whose newest decision is a part of the action, and with
 	// the decisions that held before those.
 	UpdateAction(ctx context.Context, id ID, action int, change func(*Unit) error) (Review, error)
-	// LastAction returns the newest action of a reviewer on a draft of which something is left.
+	// LastAction returns the newest action on a draft of which something is left: a reviewer's, or
+	// anybody's when by is empty.
 	LastAction(ctx context.Context, id ID, by string) (Action, bool, error)
 
 	// Uninspected returns targets behind an index (-1 begins) that were not inspected, by index.

@@ -59,6 +59,7 @@ func (c *Console) Mount(mux *http.ServeMux) {
 	c.site.Handle(mux, "GET /drafts/{id}/progress", web.Role(reviewer), onDraft(c.progress))
 	c.site.Handle(mux, "POST /drafts/{id}/decide", web.Role(reviewer), onDraft(c.decide))
 	c.site.Handle(mux, "POST /drafts/{id}/approve-shown", web.Role(reviewer), onDraft(c.approveShown))
+	c.site.Handle(mux, "POST /drafts/{id}/undo", web.Role(reviewer), onDraft(c.undo))
 	c.site.Handle(mux, "GET /drafts/{id}/cancel", web.Role(reviewer), onDraft(c.cancellation))
 	c.site.Handle(mux, "POST /drafts/{id}/cancel", web.Role(reviewer), onDraft(c.cancel))
 	c.site.Handle(mux, "GET /drafts/{id}/targets/{index}", web.Role(reviewer), onDraft(c.target))

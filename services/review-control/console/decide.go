@@ -29,7 +29,7 @@ func (c *Console) decide(w http.ResponseWriter, r *http.Request, by reviewcontro
 	judgement := reviewcontrol.Judgement{Choice: choice, Reason: reviewcontrol.Reason(form.Get("reason")), Note: form.Get("note")}
 	review, err := c.service.Decide(r.Context(), by, id, shown, judgement)
 	if err != nil {
-		return c.refuse(w, r, by, id, q, shown.Index, form.Get("note"), err)
+		return c.refuse(w, r, by, id, q, shown.Index, judgement, err)
 	}
 	done := fmt.Sprintf("Target %s is %s.", web.Number(shown.Index+1), choice)
 	if review.Status != reviewcontrol.InReview {
@@ -42,7 +42,7 @@ func (c *Console) decide(w http.ResponseWriter, r *http.Request, by reviewcontro
 	}
 	if partial(r) {
 		d := reviewcontrol.Draft{ID: id, Status: review.Status, Counts: review.Counts, Review: &review}
-		return c.decided(w, r, 0, d, q, shown.Index, true, noRefusal, done)
+		return c.decided(w, r, by, 0, d, q, shown.Index, noRefusal, done)
 	}
 	web.Done(w, r, done)
 	return web.Go(w, r, q.at(id, shown.Index))
@@ -67,11 +67,11 @@ func ended(r reviewcontrol.Review) string {
 
 // refuse shows the page again with what stopped the decision, and the note that was typed.
 func (c *Console) refuse(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID,
-	q targetQuery, index int, note string, err error) error {
+	q targetQuery, index int, j reviewcontrol.Judgement, err error) error {
 	if !answerable(err) {
 		return err
 	}
-	f, why, field := fault.From(err), refusal{Index: index, Note: note}, web.Field{Name: "note"}
+	f, why, field := fault.From(err), refusal{Index: index, Note: j.Note, Reason: j.Reason}, web.Field{Name: "note"}
 	if rest, marked := web.Mark(err, &field); marked {
 		why.Message, why.NoteProblem = rest, field.Error
 	} else {
@@ -82,7 +82,7 @@ func (c *Console) refuse(w http.ResponseWriter, r *http.Request, by reviewcontro
 		if err != nil {
 			return err
 		}
-		return c.decided(w, r, f.Status(), d, q, why.Index, d.Status == reviewcontrol.InReview && !d.Maker.Is(by), why, "")
+		return c.decided(w, r, by, f.Status(), d, q, why.Index, why, "")
 	}
 	if q.Alone {
 		return c.renderTarget(w, r, by, id, why.Index, f.Status(), why)
@@ -97,15 +97,21 @@ type decidedPart struct {
 	Message string
 }
 
-func (c *Console) decided(w http.ResponseWriter, r *http.Request, status int, d reviewcontrol.Draft,
-	q targetQuery, index int, may bool, why refusal, message string) error {
+func (c *Console) decided(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, status int, d reviewcontrol.Draft,
+	q targetQuery, index int, why refusal, message string) error {
 	t, err := c.service.Target(r.Context(), d.ID, index)
 	if err != nil {
 		return err
 	}
-	x := newCard(d, t, q, may)
+	rest := draftPage{Draft: d, Bars: barsOf(d.Status, d.Counts), Query: q, Mine: d.Review != nil && d.Review.Maker.Is(by)}
+	if rest.Filters, rest.Flags, err = c.filters(r.Context(), d, q); err != nil {
+		return err
+	}
+	if rest.Undo, err = c.undoable(r.Context(), by, d); err != nil {
+		return err
+	}
+	x := newCard(d, t, q, d.Status == reviewcontrol.InReview && !rest.Mine)
 	x.Refusal = why
-	rest := draftPage{Draft: d, Bars: barsOf(d.Status, d.Counts), Mine: !may, Filters: filtersOf(d, q)}
 	return c.site.RenderPart(w, r, "draft", "decided", web.Page{Status: status, Data: decidedPart{x, rest, message}})
 }
 

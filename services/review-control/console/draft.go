@@ -1,11 +1,13 @@
 package console
 
 import (
+	"context"
 	"net/http"
 	"strings"
 
 	"hub.internal/pkg/web"
 	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/triage"
 )
 
 // targetsOnPage is how many targets a page lists.
@@ -24,8 +26,12 @@ type draftPage struct {
 	// Mine tells that the user made the draft, May that they may decide on it now.
 	Mine, May bool
 	// Cancels tells that the draft can be cancelled.
-	Cancels    bool
-	Filters    []choiceLink
+	Cancels bool
+	Filters []choiceLink
+	// Flags are filters by what reviewers should look at, those that find something.
+	Flags []choiceLink
+	// Undo is what the user could undo now, if anything.
+	Undo       *undo
 	Deliveries []web.Option
 	Refusal    refusal
 	// Undecided are the targets of the page that nobody has decided on; Together are those of them
@@ -69,16 +75,21 @@ func (c *Console) renderDraft(w http.ResponseWriter, r *http.Request, by reviewc
 	if err != nil {
 		return err
 	}
-	page, err := c.service.Targets(r.Context(), d, reviewcontrol.TargetFilter{
-		Choice: q.Choice, Progress: q.Progress, Search: q.Search, After: q.After, Limit: targetsOnPage,
-	})
+	page, err := c.service.Targets(r.Context(), d, q.filter())
+	if err != nil {
+		return err
+	}
+	filters, flags, err := c.filters(r.Context(), d, q)
 	if err != nil {
 		return err
 	}
 	p := draftPage{
 		Draft: d, From: c.service.From(reviewcontrol.Address{Name: d.SenderName, Email: d.SenderEmail}), Bars: barsOf(d.Status, d.Counts),
-		Query: q, First: q.first(id), Mine: d.Maker.Is(by), Cancels: d.MayCancel() == nil, Refusal: refused, Filters: filtersOf(d, q),
+		Query: q, First: q.first(id), Mine: d.Maker.Is(by), Cancels: d.MayCancel() == nil, Refusal: refused, Filters: filters, Flags: flags,
 		Pager: web.Pager{Label: "More targets", Key: "n"},
+	}
+	if p.Undo, err = c.undoable(r.Context(), by, d); err != nil {
+		return err
 	}
 	p.May = d.Status == reviewcontrol.InReview && !p.Mine
 	opened := openedBy(r, id)
@@ -116,6 +127,9 @@ func (c *Console) renderDraft(w http.ResponseWriter, r *http.Request, by reviewc
 		lead = "1 mail to "
 	}
 	keys := keysOf(p.May, web.Key{Press: "j", Does: "Next target"}, web.Key{Press: "k", Does: "Target before"}, web.Key{Press: "n", Does: "Next page"})
+	if p.May {
+		keys = append(keys, web.Key{Press: "u", Does: "Undo what you decided last"}, web.Key{Press: "e", Does: "Write a note"})
+	}
 	if p.Cancels {
 		keys = append(keys, web.Key{Press: "c", Does: "Cancel the draft, after a question"})
 	}
@@ -124,24 +138,43 @@ func (c *Console) renderDraft(w http.ResponseWriter, r *http.Request, by reviewc
 	})
 }
 
-// filtersOf are the filters by decision, with what each leaves.
-func filtersOf(d reviewcontrol.Draft, q targetQuery) []choiceLink {
+// filters are those by decision and by flag, with how many targets each leaves beside what else is asked for.
+func (c *Console) filters(ctx context.Context, d reviewcontrol.Draft, q targetQuery) (choices, flags []choiceLink, err error) {
 	if d.Review == nil {
-		return nil
+		return nil, nil, nil
 	}
-	var out []choiceLink
+	tally, err := c.service.Tally(ctx, d.ID, q.filter())
+	if err != nil {
+		return nil, nil, err
+	}
+	q.After = -1
+	all := 0
+	for _, n := range tally.Choices {
+		all += n
+	}
 	for _, f := range []struct {
 		text   string
 		choice reviewcontrol.Choice
 		count  int
 	}{
-		{"All", "", d.Counts.Total()}, {"To decide", reviewcontrol.Pending, d.Counts.Pending},
-		{"Approved", reviewcontrol.Approve, d.Counts.Approved}, {"Rejected", reviewcontrol.Reject, d.Counts.Rejected},
+		{"All", "", all}, {"To decide", reviewcontrol.Pending, tally.Choices[reviewcontrol.Pending]},
+		{"Approved", reviewcontrol.Approve, tally.Choices[reviewcontrol.Approve]}, {"Rejected", reviewcontrol.Reject, tally.Choices[reviewcontrol.Reject]},
 	} {
-		link := targetQuery{Choice: f.choice, Search: q.Search, After: -1}
-		out = append(out, choiceLink{f.text, link.page(d.ID, -1), q.Choice == f.choice, f.count})
+		link := q
+		link.Choice = f.choice
+		choices = append(choices, choiceLink{f.text, link.page(d.ID, -1), q.Choice == f.choice, f.count})
 	}
-	return out
+	for _, f := range triage.Flags() {
+		if tally.Flags[f] == 0 && q.Flag != f {
+			continue
+		}
+		link := q
+		if link.Flag = f; q.Flag == f { // whoever chooses it again takes it away
+			link.Flag = 0
+		}
+		flags = append(flags, choiceLink{flagBadge(f).Text, link.page(d.ID, -1), q.Flag == f, tally.Flags[f]})
+	}
+	return choices, flags, nil
 }
 
 // progress answers the part of a draft's page that changes while its mails are sent.
@@ -156,5 +189,11 @@ func (c *Console) progress(w http.ResponseWriter, r *http.Request, by reviewcont
 	if d.Status != reviewcontrol.Approved {
 		w.Header().Set("HX-Refresh", "true")
 	}
-	return c.site.RenderPart(w, r, "draft", "progress", web.Page{Data: draftPage{Draft: d, Bars: barsOf(d.Status, d.Counts), Mine: d.Maker.Is(by)}})
+	undoes, err := c.undoable(r.Context(), by, d)
+	if err != nil {
+		return err
+	}
+	return c.site.RenderPart(w, r, "draft", "progress", web.Page{Data: draftPage{
+		Draft: d, Bars: barsOf(d.Status, d.Counts), Mine: d.Maker.Is(by), Undo: undoes,
+	}})
 }

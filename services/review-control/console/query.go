@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/triage"
 )
 
 // withQuery is the address of a page with a query, if there is one.
@@ -25,6 +26,7 @@ const maxSearch = 200
 type targetQuery struct {
 	Choice   reviewcontrol.Choice
 	Progress reviewcontrol.Progress
+	Flag     triage.Flag
 	Search   string
 	After    int
 	// Alone is the page of one target: only forms say so.
@@ -43,6 +45,7 @@ func queryOf(v url.Values) targetQuery {
 	if !slices.Contains(progresses, q.Progress) {
 		q.Progress = reviewcontrol.NotDue
 	}
+	q.Flag = triage.ParseFlag(v.Get("flag"))
 	if n, err := strconv.Atoi(v.Get("after")); err == nil && n >= 0 {
 		q.After = n
 	}
@@ -57,7 +60,7 @@ var progresses = []reviewcontrol.Progress{
 
 func (q targetQuery) values() url.Values {
 	v := url.Values{}
-	for name, text := range map[string]string{"decision": string(q.Choice), "delivery": string(q.Progress), "q": q.Search} {
+	for name, text := range map[string]string{"decision": string(q.Choice), "delivery": string(q.Progress), "flag": q.Flag.Name(), "q": q.Search} {
 		if text != "" {
 			v.Set(name, text)
 		}
@@ -97,4 +100,11 @@ func (q targetQuery) at(id reviewcontrol.ID, index int) string {
 }
 
 // Filtered tells that not all targets are asked for.
-func (q targetQuery) Filtered() bool { return q.Choice != "" || q.Progress != "" || q.Search != "" }
+func (q targetQuery) Filtered() bool {
+	return q.Choice != "" || q.Progress != "" || q.Flag != 0 || q.Search != ""
+}
+
+// filter is the query as the Service takes it.
+func (q targetQuery) filter() reviewcontrol.TargetFilter {
+	return reviewcontrol.TargetFilter{Choice: q.Choice, Progress: q.Progress, Flag: q.Flag, Search: q.Search, After: q.After, Limit: targetsOnPage}
+}

@@ -2,9 +2,11 @@ package console
 
 import (
 	"fmt"
+	"strings"
 
 	"hub.internal/pkg/web"
 	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/triage"
 )
 
 // state is the badge of whatever has one.
@@ -52,6 +54,72 @@ func state(of any) web.Badge {
 		return web.Badge{Kind: "good", Text: "Done"}
 	}
 	return web.Badge{Kind: "", Text: "Unknown"}
+}
+
+// flagged is a flag as people see it.
+type flagged struct {
+	Name  string
+	Badge web.Badge
+	// Says is a sentence about the mail.
+	Says string
+}
+
+// flaggedOf are flags as people see them, the gravest first.
+func flaggedOf(f triage.Flag) (list []flagged) {
+	for _, one := range f.Each() {
+		says := one.Says()
+		list = append(list, flagged{one.Name(), flagBadge(one), strings.ToUpper(says[:1]) + says[1:] + "."})
+	}
+	return list
+}
+
+func flagBadge(f triage.Flag) web.Badge {
+	switch f {
+	case triage.Misleading:
+		return web.Badge{Kind: "bad", Text: "Misleading link"}
+	case triage.Suppressed:
+		return web.Badge{Kind: "bad", Text: "Suppressed since"}
+	case triage.Told:
+		return web.Badge{Kind: "warn", Text: "Look closely"}
+	case triage.PromptLike:
+		return web.Badge{Kind: "warn", Text: "Prompt-like text"}
+	case triage.Outside:
+		return web.Badge{Kind: "warn", Text: "Not in the segment"}
+	case triage.Duplicate:
+		return web.Badge{Kind: "warn", Text: "Address twice"}
+	case triage.Removed:
+		return web.Badge{Kind: "warn", Text: "Markup taken out"}
+	case triage.Large:
+		return web.Badge{Kind: "", Text: "Long or wide"}
+	}
+	return web.Badge{Kind: "", Text: "Unknown"}
+}
+
+// reasons are those to choose from when a mail is rejected.
+func reasons() []web.Option {
+	list := []web.Option{{Value: "", Text: "No reason given"}}
+	for _, r := range reviewcontrol.Reasons() {
+		list = append(list, web.Option{Value: string(r), Text: reasonText(r)})
+	}
+	return list
+}
+
+func reasonText(r reviewcontrol.Reason) string {
+	switch r {
+	case reviewcontrol.WrongRecipient:
+		return "Wrong person or company"
+	case reviewcontrol.WrongContent:
+		return "Wrong or untrue content"
+	case reviewcontrol.WrongTone:
+		return "Tone or language"
+	case reviewcontrol.WrongTime:
+		return "Not now"
+	case reviewcontrol.AlreadyAsked:
+		return "Asked already"
+	case reviewcontrol.OtherReason:
+		return "Another reason"
+	}
+	return string(r)
 }
 
 // bars are what is done of a draft: its review, and the sending of what was approved.

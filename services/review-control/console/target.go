@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -22,8 +23,9 @@ const (
 type refusal struct {
 	Index   int
 	Message string
-	// Note is what was typed, and NoteProblem what is wrong with it.
+	// Note is what was typed, and NoteProblem what is wrong with it; Reason is what was chosen.
 	Note, NoteProblem string
+	Reason            reviewcontrol.Reason
 }
 
 // noRefusal is that of a page which shows what there is.
@@ -56,7 +58,7 @@ func (c card) Hash() string { return c.Rendering.Hash() }
 
 // Together tells that Approve shown may take the target, as soon as it was shown.
 func (c card) Together() bool {
-	return c.May && c.Decision.Choice == reviewcontrol.Pending && !c.Cut && c.Rendering.Alone() == ""
+	return c.May && c.Decision.Choice == reviewcontrol.Pending && !c.Cut && c.Flags == 0
 }
 
 // Outdated tells of an approval on which nothing is sent: it was for other content.
@@ -100,10 +102,24 @@ func (c card) OnBehalf() bool {
 	return !strings.EqualFold(c.Rendering.From.Email, c.Rendering.Sender.Email)
 }
 
+// FlagList is what of the mail a reviewer should look at.
+func (c card) FlagList() []flagged { return flaggedOf(c.Flags) }
+
+// ReasonField is why the mail is rejected, for whoever learns from it.
+func (c card) ReasonField() web.Field {
+	return web.Field{
+		ID: fmt.Sprintf("reason-%d", c.Index), Name: "reason", Label: "Reason to reject", Type: "select",
+		Options: reasons(), Value: string(cmp.Or(c.Refusal.Reason, c.Decision.Reason)),
+	}
+}
+
+// ReasonText is why the mail was rejected; empty without a reason.
+func (c card) ReasonText() string { return reasonText(c.Decision.Reason) }
+
 // NoteField is where the reviewer says why.
 func (c card) NoteField() web.Field {
 	return web.Field{
-		ID: fmt.Sprintf("note-%d", c.Index), Name: "note", Label: "Note", Type: "textarea", Rows: 3, MaxLength: reviewcontrol.MaxNote,
+		ID: fmt.Sprintf("note-%d", c.Index), Name: "note", Label: "Note", Type: "textarea", Rows: 2, MaxLength: reviewcontrol.MaxNote,
 		Value: c.Refusal.Note, Error: c.Refusal.NoteProblem,
 	}
 }

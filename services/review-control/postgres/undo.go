@@ -22,7 +22,7 @@ const (
 		LEFT JOIN review_control.decisions e ON e.draft_id = d.draft_id AND e.position = d.position AND e.revision = d.previous
 		WHERE t.draft_id = $1 AND t.action = $2 AND d.action = t.action ORDER BY t.position`
 	lastAction = `SELECT action, count(*), min(choice) FROM review_control.targets
-		WHERE draft_id = $1 AND action > 0 AND decided_by = $2 GROUP BY action ORDER BY action DESC LIMIT 1`
+		WHERE draft_id = $1 AND action > 0 AND ($2 = '' OR decided_by = $2) GROUP BY action ORDER BY action DESC LIMIT 1`
 )
 
 // UpdateAction locks a review, hands it over with the targets of an action, and commits what the function
@@ -41,7 +41,7 @@ func (s *Store) UpdateAction(ctx context.Context, id reviewcontrol.ID, action in
 	})
 }
 
-// LastAction returns the newest action of a reviewer on a draft of which something is left.
+// LastAction returns the newest action on a draft of which something is left.
 func (s *Store) LastAction(ctx context.Context, id reviewcontrol.ID, by string) (a reviewcontrol.Action, found bool, err error) {
 	err = s.pool.QueryRow(ctx, lastAction, int64(id), by).Scan(&a.Number, &a.Targets, &a.Choice)
 	if errors.Is(err, pgx.ErrNoRows) {

@@ -33,12 +33,20 @@ const (
 	Suppressed
 )
 
-// names are those of the flags in addresses, in the order in which people see them.
+// names are those of the flags in addresses, with what they say of a mail, in the order in which people
+// see them.
 var names = []struct {
-	flag Flag
-	name string
+	flag       Flag
+	name, says string
 }{
-	{Misleading, "link"}, {Suppressed, "suppressed"}, {Told, "told"}, {Outside, "outside"}, {Duplicate, "duplicate"}, {PromptLike, "prompt"}, {Removed, "removed"}, {Large, "large"},
+	{Misleading, "link", "a link in it names another host than it leads to"},
+	{Suppressed, "suppressed", "its recipient is on the suppression list"},
+	{Told, "told", "a look at its preview does not tell all of it"},
+	{PromptLike, "prompt", "a text in it or beside it reads like an instruction to a machine"},
+	{Outside, "outside", "its recipient is not in the segment"},
+	{Duplicate, "duplicate", "another mail of the draft goes to the same address"},
+	{Removed, "removed", "something was taken out of it"},
+	{Large, "large", "it is too long or too wide for its preview"},
 }
 
 // Flags lists all flags, the gravest first.
@@ -63,6 +71,16 @@ func (f Flag) Name() string {
 	for _, n := range names {
 		if n.flag == f {
 			return n.name
+		}
+	}
+	return ""
+}
+
+// Says is what the gravest flag says of a mail, as a part of a sentence; empty without flags.
+func (f Flag) Says() string {
+	for _, n := range names {
+		if f.Has(n.flag) {
+			return n.says
 		}
 	}
 	return ""

@@ -95,3 +95,24 @@
     document.addEventListener("htmx:after:swap", count);
   });
 })();
+
+// How long it is until the mails leave.
+(() => {
+  "use strict";
+  const tick = () => document.querySelectorAll("time[data-countdown]").forEach((t) => {
+    const left = Math.ceil((Date.parse(t.dateTime) - Date.now()) / 1000);
+    t.textContent = left > 0 ? `in ${left} s` : "now";
+  });
+  setInterval(tick, 500);
+  document.addEventListener("DOMContentLoaded", tick);
+  document.addEventListener("htmx:after:swap", tick);
+})();
+
+// Ctrl+Enter in a note rejects with it, or says the same again with it where somebody has decided.
+document.addEventListener("keydown", (e) => {
+  if (e.key !== "Enter" || !(e.ctrlKey || e.metaKey) || !e.target.matches?.(".verdict textarea")) return;
+  const verdict = e.target.closest(".verdict");
+  const choice = verdict.classList.contains("approved") ? "approved" : "rejected";
+  verdict.querySelector(`button[value="${choice}"]`)?.click();
+  e.preventDefault();
+});

@@ -34,7 +34,8 @@ func (s *Service) Decide(ctx context.Context, by Reviewer, id ID, shown Shown, c
 	}
 	at, changed := s.now(), false
 	r, err = s.c.Store.Update(ctx, id, []int{shown.Index}, func(u *Unit) (err error) {
-		changed, err = u.Review.decide(&u.Targets[0], Decision{Choice: choice, By: by.Email, At: &at, Note: note, Hash: shown.Hash}, shown.Revision)
+		d := Decision{Choice: choice, By: by.Email, At: &at, Note: note, Hash: shown.Hash}
+		changed, err = u.Review.decide(&u.Targets[0], d, shown.Revision)
 		entry := s.entry(ctx, "review.decide", 1, map[string]any{
 			"draft_id": id.String(), "index": shown.Index, "choice": choice, "note": note, "hash": shown.Hash, "changed": changed,
 		})

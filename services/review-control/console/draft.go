@@ -115,7 +115,8 @@ func (c *Console) renderDraft(w http.ResponseWriter, r *http.Request, by reviewc
 	if d.TargetCount == 1 {
 		lead = "1 mail to "
 	}
-	keys := keysOf(p.May, web.Key{Press: "j", Does: "Next target"}, web.Key{Press: "k", Does: "Target before"}, web.Key{Press: "n", Does: "Next page"})
+	keys := keysOf(p.May,
+		web.Key{Press: "j", Does: "Next target"}, web.Key{Press: "k", Does: "Target before"}, web.Key{Press: "n", Does: "Next page"})
 	if p.Cancels {
 		keys = append(keys, web.Key{Press: "c", Does: "Cancel the draft, after a question"})
 	}
@@ -156,5 +157,6 @@ func (c *Console) progress(w http.ResponseWriter, r *http.Request, by reviewcont
 	if d.Status != reviewcontrol.Approved {
 		w.Header().Set("HX-Refresh", "true")
 	}
-	return c.site.RenderPart(w, r, "draft", "progress", web.Page{Data: draftPage{Draft: d, Bars: barsOf(d.Status, d.Counts), Mine: d.Maker.Is(by)}})
+	p := draftPage{Draft: d, Bars: barsOf(d.Status, d.Counts), Mine: d.Maker.Is(by)}
+	return c.site.RenderPart(w, r, "draft", "progress", web.Page{Data: p})
 }

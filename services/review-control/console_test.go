@@ -311,9 +311,14 @@ func TestDecideWithoutScript(t *testing.T) {
 	if w := o.post(page+"/decide", form(t, o.get(page), 3, "approved", "")); w.Code != http.StatusSeeOther || o.target(id, 3).Decision.Choice != reviewcontrol.Approve {
 		t.Errorf("%d", w.Code)
 	}
-	// Notes have a length.
-	if w := o.post(page+"/decide", form(t, o.get(page), 0, "approved", strings.Repeat("x", 2001))); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "at most 2000 characters") {
-		t.Errorf("%d", w.Code)
+	// What is wrong with a note stands at the note, on the page and in the part that a script asks for.
+	for _, headers := range [][]string{nil, scripted} {
+		w := o.post(page+"/decide", form(t, o.get(page), 0, "approved", strings.Repeat("x", 2001)), headers...)
+		if w.Code != http.StatusBadRequest {
+			t.Errorf("a long note: %d", w.Code)
+		}
+		has(t, w.Body.String(), `<p class="error" role="alert" id="note-0-error">This must have at most 2000 characters, not 2001.</p>`,
+			`id="note-0" name="note"`, `aria-describedby="note-0-error" aria-invalid="true">xxxx`, `!id="note-error"`, "!notice wrong")
 	}
 	for name, bad := range map[string]url.Values{
 		"nothing": {}, "no choice": {"target": {"0:" + o.shown(id, 0).Hash + ":0"}}, "another choice": {"target": {"0:" + o.shown(id, 0).Hash + ":0"}, "choice": {"pending"}}, "no hash": {"target": {"0::0"}, "choice": {"approved"}},

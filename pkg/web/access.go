@@ -35,7 +35,8 @@ func (a Access) admit(r *http.Request) error {
 		return fault.New(fault.AuthMissing, "Sign in to see this page.")
 	}
 	if a.role != "" && !u.Is(a.role) {
-		return fault.New(fault.Scope, "This page is for users with the role %s. Ask an administrator if you need it.", a.role).With(map[string]string{"role": a.role})
+		return fault.New(fault.Scope, "This page is for users with the role %s. Ask an administrator if you need it.", a.role).
+			With(map[string]string{"role": a.role})
 	}
 	return nil
 }

@@ -6,8 +6,8 @@ import (
 )
 
 // policy is the Content-Security-Policy of every page: nothing inline, nothing from elsewhere.
-const policy = "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; frame-src 'self'; " +
-	"object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+const policy = "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
+	"frame-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
 // Secure sets the headers of a page. A page that needs another policy (a sandboxed preview)
 // sets its own Content-Security-Policy afterwards.
@@ -38,7 +38,10 @@ const PlainHeader = "Hub-Plain-Cookies"
 // browser; a negative one removes the cookie.
 func Cookie(r *http.Request, name, value string, maxAge int) *http.Cookie {
 	plain := r.Header.Get(PlainHeader) != ""
-	return &http.Cookie{Name: CookieName(name, plain), Value: value, Path: "/", MaxAge: maxAge, HttpOnly: true, Secure: !plain, SameSite: http.SameSiteLaxMode}
+	return &http.Cookie{
+		Name: CookieName(name, plain), Value: value, Path: "/", MaxAge: maxAge,
+		HttpOnly: true, Secure: !plain, SameSite: http.SameSiteLaxMode,
+	}
 }
 
 // ReadCookie returns a cookie that Cookie has set, or "".

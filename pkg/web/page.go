@@ -200,7 +200,8 @@ func LocalPath(next, fallback string) string {
 		return fallback
 	}
 	u, err := url.Parse(next)
-	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || u.Opaque != "" || strings.HasPrefix(u.Path, "//") || strings.Contains(u.Path, "\\") {
+	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || u.Opaque != "" || strings.HasPrefix(u.Path, "//") ||
+		strings.Contains(u.Path, "\\") {
 		return fallback
 	}
 	return next

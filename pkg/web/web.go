@@ -152,7 +152,8 @@ func (s *Site) page(access Access, limit int64, h Handler) http.Handler {
 			if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 				panic(p)
 			}
-			s.o.Logger.ErrorContext(r.Context(), "panic", "request_id", caller.From(r.Context()).RequestID, "panic", p, "stack", string(debug.Stack()))
+			s.o.Logger.ErrorContext(r.Context(), "panic", "request_id", caller.From(r.Context()).RequestID,
+				"panic", p, "stack", string(debug.Stack()))
 			s.Fail(w, r, fmt.Errorf("panic: %v", p))
 		}()
 		err := access.admit(r)
@@ -238,7 +239,8 @@ func (s *Site) FailAs(w http.ResponseWriter, r *http.Request, f *fault.Error, st
 		heading = "That did not work"
 	}
 	_, signedIn := UserOf(r.Context())
-	page := Page{Title: heading, Status: status, Plain: !signedIn, Data: map[string]any{"Message": f.Message, "Status": status, "Code": f.Code}}
+	page := Page{Title: heading, Status: status, Plain: !signedIn,
+		Data: map[string]any{"Message": f.Message, "Status": status, "Code": f.Code}}
 	if err := s.execute(w, r, s.pages[errorPage], "layout", page); err != nil {
 		s.o.Logger.ErrorContext(r.Context(), "error page not rendered", "error", err)
 		http.Error(w, f.Message, status)

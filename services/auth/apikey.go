@@ -199,7 +199,10 @@ func (l Limits) check(v *schema.Violations) {
 	for _, limit := range []struct {
 		name  string
 		value int
-	}{{"user-per-minute", l.UserPerMinute}, {"user-burst", l.UserBurst}, {"service-per-minute", l.ServicePerMinute}, {"service-burst", l.ServiceBurst}} {
+	}{
+		{"user-per-minute", l.UserPerMinute}, {"user-burst", l.UserBurst},
+		{"service-per-minute", l.ServicePerMinute}, {"service-burst", l.ServiceBurst},
+	} {
 		if limit.value < 1 || limit.value > maxRate {
 			v.Add("/"+limit.name, "range", "must be between 1 and %d", maxRate)
 		}

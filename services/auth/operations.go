@@ -63,7 +63,9 @@ func (p *People) resolve(ctx context.Context, in ResolveRequest) (ResolveRespons
 	if err != nil {
 		return ResolveResponse{}, err
 	}
-	return ResolveResponse{Session: r.Session.ID, User: r.User.ID, Email: r.User.Email, Name: r.User.Name, Roles: r.User.Roles, ExpiresAt: r.Session.Ends()}, nil
+	return ResolveResponse{
+		Session: r.Session.ID, User: r.User.ID, Email: r.User.Email, Name: r.User.Name, Roles: r.User.Roles, ExpiresAt: r.Session.Ends(),
+	}, nil
 }
 
 func (s *Service) verify(ctx context.Context, in VerifyRequest) (VerifyResponse, error) {
@@ -71,5 +73,7 @@ func (s *Service) verify(ctx context.Context, in VerifyRequest) (VerifyResponse,
 	if err != nil {
 		return VerifyResponse{}, err
 	}
-	return VerifyResponse{ID: k.ID, Service: k.Service, Scopes: k.Scopes, Limits: k.Limits, Status: k.Status(s.c.Now()), ExpiresAt: k.ExpiresAt}, nil
+	return VerifyResponse{
+		ID: k.ID, Service: k.Service, Scopes: k.Scopes, Limits: k.Limits, Status: k.Status(s.c.Now()), ExpiresAt: k.ExpiresAt,
+	}, nil
 }

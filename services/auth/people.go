@@ -114,7 +114,8 @@ func (p *People) Resolve(ctx context.Context, secret string) (Resolved, error) {
 
 // SignOut ends a session; one that has ended is no failure.
 func (p *People) SignOut(ctx context.Context, userID, session string) error {
-	_, err := p.c.Store.EndSession(ctx, userID, session, "", p.now(), p.entry(ctx, "session.end", map[string]any{"user": userID, "session": session}))
+	_, err := p.c.Store.EndSession(ctx, userID, session, "", p.now(),
+		p.entry(ctx, "session.end", map[string]any{"user": userID, "session": session}))
 	return err
 }
 

@@ -311,9 +311,14 @@ func TestDecideWithoutScript(t *testing.T) {
 	if w := o.post(page+"/decide", form(t, o.get(page), 3, "approved", "")); w.Code != http.StatusSeeOther || o.target(id, 3).Decision.Choice != reviewcontrol.Approve {
 		t.Errorf("%d", w.Code)
 	}
-	// Notes have a length.
-	if w := o.post(page+"/decide", form(t, o.get(page), 0, "approved", strings.Repeat("x", 2001))); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "at most 2000 characters") {
-		t.Errorf("%d", w.Code)
+	// What is wrong with a note stands at the note, on the page and in the part that a script asks for.
+	for _, headers := range [][]string{nil, scripted} {
+		w := o.post(page+"/decide", form(t, o.get(page), 0, "approved", strings.Repeat("x", 2001)), headers...)
+		if w.Code != http.StatusBadRequest {
+			t.Errorf("a long note: %d", w.Code)
+		}
+		has(t, w.Body.String(), `<p class="error" role="alert" id="note-0-error">This must have at most 2000 characters, not 2001.</p>`,
+			`id="note-0" name="note"`, `aria-describedby="note-0-error" aria-invalid="true">xxxx`, `!id="note-error"`, "!notice wrong")
 	}
 	for name, bad := range map[string]url.Values{
 		"nothing": {}, "no choice": {"target": {"0:" + o.shown(id, 0).Hash + ":0"}}, "another choice": {"target": {"0:" + o.shown(id, 0).Hash + ":0"}, "choice": {"pending"}}, "no hash": {"target": {"0::0"}, "choice": {"approved"}},
@@ -369,7 +374,7 @@ func TestDecideWithScript(t *testing.T) {
 	if w.Code != http.StatusOK || w.Header().Get("HX-Refresh") != "true" || o.flash(w) != "That ends the review. 1 mail is on its way." {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}
-	has(t, o.get(page), "Decisions can no longer be changed", "!>Approve</button>", "!Approve shown</button>", ">Cancel draft</button>", `hx-trigger="every 2s"`)
+	has(t, o.get(page), "the last decision can be undone", "!>Approve</button>", "!Approve shown</button>", ">Cancel draft</button>", `hx-trigger="every 2s"`)
 	w = o.post(page+"/decide", url.Values{"target": {fmt.Sprintf("2:%s:1", o.shown(id, 2).Hash)}, "choice": {"rejected"}}, scripted...)
 	if w.Code != http.StatusConflict || strings.Contains(w.Body.String(), ">Approve</button>") || !strings.Contains(w.Body.String(), "review has ended") {
 		t.Errorf("%d %s", w.Code, w.Body)
@@ -922,4 +927,82 @@ func TestAuthoringIsShownForWhomADraftMoves(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
+}
+
+// TestUndoOnAPage: without scripts and with them, what was decided last can be undone where it was decided.
+func TestUndoOnAPage(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	id := o.queued(2)
+	path := "/drafts/" + id.String()
+	if page := o.get(path); strings.Contains(page, path+"/undo") {
+		t.Error("there is nothing to undo yet")
+	}
+	o.post(path+"/decide", form(t, o.get(path), 0, "rejected", "no"))
+	page := o.get(path)
+	has(t, page, `action="`+path+`/undo"`, `name="action" value="1"`, "Last: 1 mail rejected.")
+	if w := o.post(path+"/undo", url.Values{"action": {"1"}, "back": {"decision=pending"}}); w.Code != http.StatusSeeOther || w.Header().Get("Location") != path+"?decision=pending" || !strings.Contains(o.flash(w), "Undone: 1 mail is as it was before.") {
+		t.Errorf("%d %v %q", w.Code, w.Header(), o.flash(w))
+	}
+	for _, action := range []string{"1", "", "x", "99"} {
+		if w := o.post(path+"/undo", url.Values{"action": {action}}); w.Code == http.StatusOK || o.target(id, 0).Decision.Choice != reviewcontrol.Pending {
+			t.Errorf("%q: %d", action, w.Code)
+		}
+	}
+	for i := range 2 {
+		o.post(path+"/decide", form(t, o.get(path), i, "approved", ""))
+	}
+	has(t, o.get(path), "Until the first one leaves, the last decision can be undone.", "data-countdown")
+	o.post(path+"/undo", url.Values{"action": {fmt.Sprint(o.review(id).Actions)}})
+	if r := o.review(id); r.Status != reviewcontrol.InReview || r.Counts.Approved != 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestFlagsOnAPage: above the mail, as filters with counts, and counted beside the other filters.
+func TestFlagsOnAPage(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	id := o.authoring.draft(4, func(d *draftRow) {
+		d.targets[1].HTML, d.targets[1].Body = true, `<a href="https://evil.com">bank.com</a>`
+		d.targets[2].ToEmail = "late@partner.example"
+	})
+	if _, err := o.house.send(agent(t.Context()), newKey(), queueing(id)); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.service.Inspect(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.service.Suppress(signedIn(t.Context(), ada), ada, "late@partner.example", ""); err != nil {
+		t.Fatal(err)
+	}
+	path := "/drafts/" + id.String()
+	page := o.get(path)
+	has(t, page, `<a href="`+path+`?flag=link">Misleading link <span class="count">1</span></a>`, `<a href="`+path+`?flag=suppressed">Suppressed since <span class="count">1</span></a>`,
+		"Its recipient is on the suppression list.")
+	page = o.get(path + "?flag=suppressed&q=late")
+	has(t, page, `id="t-2"`, `aria-current="true">Suppressed since <span class="count">1</span>`, `aria-current="true">All <span class="count">1</span>`)
+	for _, other := range []string{`id="t-0"`, `id="t-1"`, `id="t-3"`, "Misleading link <span"} {
+		if strings.Contains(page, other) {
+			t.Errorf("the page has %s", other)
+		}
+	}
+	w := o.post(path+"/approve-shown", url.Values{"target": {fmt.Sprintf("2:%s:0", o.shown(id, 2).Hash)}})
+	if o.target(id, 2).Decision.Choice != reviewcontrol.Pending || !strings.Contains(o.flash(w), "its recipient is on the suppression list") {
+		t.Errorf("%q", o.flash(w))
+	}
+}
+
+// TestReasonsOnAPage: what was chosen is kept, shown, and there again when the decision is refused.
+func TestReasonsOnAPage(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	id := o.queued(1)
+	path := "/drafts/" + id.String()
+	refused := form(t, o.get(path), 0, "rejected", strings.Repeat("x", reviewcontrol.MaxNote+1))
+	refused.Set("reason", "tone")
+	has(t, o.post(path+"/decide", refused).Body.String(), `<option value="tone" selected>Tone or language</option>`)
+	refused.Set("note", "")
+	o.post(path+"/decide", refused)
+	has(t, o.get(path), `<p class="small">Tone or language</p>`)
 }

@@ -192,7 +192,8 @@ func (s *Service) begin(ctx context.Context, id ID, index int, m Message) (attem
 
 // record keeps the outcome of a hand-over. It goes on trying while the store is away: who
 // finds the mail without an outcome can only call it lost.
-func (s *Service) record(ctx context.Context, r Review, t Target, attempt int, begun bool, sent *SendError) (again time.Duration, err error) {
+func (s *Service) record(ctx context.Context, r Review, t Target, attempt int, begun bool, sent *SendError) (
+	again time.Duration, err error) {
 	recording, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordFor)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { // the process stops, or the job has had its time
@@ -229,7 +230,8 @@ func (s *Service) record(ctx context.Context, r Review, t Target, attempt int, b
 		s.metrics.delivered(ctx, outcome)
 	}
 	if sent != nil {
-		s.c.Logger.WarnContext(ctx, "a mail was not handed over", "draft_id", r.DraftID, "index", t.Index, "progress", outcome, "again", again, "reason", sent.Reason, "error", sent.Cause)
+		s.c.Logger.WarnContext(ctx, "a mail was not handed over", "draft_id", r.DraftID, "index", t.Index, "progress", outcome,
+			"again", again, "reason", sent.Reason, "error", sent.Cause)
 	}
 	return jitter(again), nil
 }

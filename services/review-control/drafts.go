@@ -103,11 +103,11 @@ type TargetView struct {
 
 // Mail is what authoring has for a target, with what the agent and the segment have beside it.
 type Mail struct {
-	Subject, Body     string
-	HTML              bool
+	Subject, Body string
+	HTML          bool
 	// SubjectTemplate and BodyTemplate are what the target has instead of the draft's; empty for those.
 	SubjectTemplate, BodyTemplate string
-	Context, Snapshot json.RawMessage
+	Context, Snapshot             json.RawMessage
 }
 
 const (

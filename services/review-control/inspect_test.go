@@ -58,10 +58,10 @@ func TestFlags(t *testing.T) {
 		found  []int
 		tally  string
 	}{
-		{reviewcontrol.TargetFilter{}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8}, "9 map[pending:8 rejected:1] link 1 suppressed 1 told 1 outside 1 duplicate 2 prompt 1 removed 1"},
-		{reviewcontrol.TargetFilter{Choice: reviewcontrol.Pending}, []int{0, 2, 3, 4, 5, 6, 7, 8}, "8 map[pending:8 rejected:1] suppressed 1 told 1 outside 1 duplicate 2 prompt 1 removed 1"},
-		{reviewcontrol.TargetFilter{Flag: triage.Duplicate}, []int{4, 5}, "2 map[pending:2] link 1 suppressed 1 told 1 outside 1 duplicate 2 prompt 1 removed 1"},
-		{reviewcontrol.TargetFilter{Flag: triage.Suppressed}, []int{8}, "1 map[pending:1] link 1 suppressed 1 told 1 outside 1 duplicate 2 prompt 1 removed 1"},
+		{reviewcontrol.TargetFilter{}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8}, "9 map[pending:8 rejected:1] link 1 suppressed 1 told 1 prompt 1 outside 1 duplicate 2 removed 1"},
+		{reviewcontrol.TargetFilter{Choice: reviewcontrol.Pending}, []int{0, 2, 3, 4, 5, 6, 7, 8}, "8 map[pending:8 rejected:1] suppressed 1 told 1 prompt 1 outside 1 duplicate 2 removed 1"},
+		{reviewcontrol.TargetFilter{Flag: triage.Duplicate}, []int{4, 5}, "2 map[pending:2] link 1 suppressed 1 told 1 prompt 1 outside 1 duplicate 2 removed 1"},
+		{reviewcontrol.TargetFilter{Flag: triage.Suppressed}, []int{8}, "1 map[pending:1] link 1 suppressed 1 told 1 prompt 1 outside 1 duplicate 2 removed 1"},
 		{reviewcontrol.TargetFilter{Search: "same@", Choice: reviewcontrol.Approve}, nil, "0 map[pending:2]"},
 	} {
 		tally, err := h.store.Tally(t.Context(), id, c.filter)

@@ -372,7 +372,7 @@ func TestFlaggedMailsAreDecidedOnByThemselves(t *testing.T) {
 	}
 	page := "/drafts/" + id.String()
 	got := o.get(page)
-	for i, together := range []bool{true, false, false, false, false, false, true} {
+	for i, together := range []bool{true, false, false, false, false, false, false} {
 		shown := o.shown(id, i)
 		target := fmt.Sprintf("%d:%s:0", i, shown.Hash)
 		if strings.Contains(got, `name="target" value="`+target+`" autocomplete="off" data-shown disabled>`) != together {

@@ -163,7 +163,8 @@ func (s *Service) recipients(ctx context.Context, draft Draft) ([]Target, error)
 		}
 	}
 	if len(refused) > 0 {
-		return nil, fault.New(fault.Suppressed, "%d of %d targets are on the suppression list, the first of them target %d (%s). Save the draft again without them.",
+		return nil, fault.New(fault.Suppressed,
+			"%d of %d targets are on the suppression list, the first of them target %d (%s). Save the draft again without them.",
 			len(refused), len(targets), refused[0].Index, refused[0].ToEmail).With(map[string]any{"targets": refused})
 	}
 	return targets, nil
@@ -181,8 +182,10 @@ func (s *Service) complete(ctx context.Context, in Intent) (tool.Result, error) 
 	if err != nil {
 		return tool.Result{}, err
 	}
-	answer, err := write.Answer(ReviewQueued{DraftID: in.DraftID.String(), Status: InReview, QueuedAt: stamp(in.QueuedAt), TargetCount: in.TargetCount,
-		ReviewURL: s.c.PublicURL + "/drafts/" + in.DraftID.String()}, in.TargetCount)
+	answer, err := write.Answer(ReviewQueued{
+		DraftID: in.DraftID.String(), Status: InReview, QueuedAt: stamp(in.QueuedAt), TargetCount: in.TargetCount,
+		ReviewURL: s.c.PublicURL + "/drafts/" + in.DraftID.String(),
+	}, in.TargetCount)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -211,6 +214,7 @@ func saidNo(err error) bool {
 	case err == nil, f.Retryable():
 		return false
 	default:
-		return f.Code == fault.Conflict || f.Code == fault.NotFound || f.Code == fault.Idempotency || f.Code == fault.Scope || f.Code == fault.Validation
+		return f.Code == fault.Conflict || f.Code == fault.NotFound || f.Code == fault.Idempotency || f.Code == fault.Scope ||
+			f.Code == fault.Validation
 	}
 }

@@ -379,7 +379,8 @@ func (m Maker) Is(r Reviewer) bool {
 			label = box.Address
 		}
 		label = strings.TrimSpace(label)
-		return label != "" && slices.ContainsFunc([]string{r.ID, r.Email, r.Name}, func(own string) bool { return strings.EqualFold(label, strings.TrimSpace(own)) })
+		return label != "" && slices.ContainsFunc([]string{r.ID, r.Email, r.Name},
+			func(own string) bool { return strings.EqualFold(label, strings.TrimSpace(own)) })
 	}
 	return named(m.CreatedBy) || named(m.HubUser) || named(m.ExternalUser)
 }

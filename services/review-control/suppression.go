@@ -91,7 +91,8 @@ func (s *Service) Unsuppress(ctx context.Context, by Reviewer, email, reason str
 	if reason, err = prose("reason", reason, true); err != nil {
 		return err
 	}
-	return s.c.Store.Unsuppress(ctx, email, by.Email, reason, s.now(), s.entry(ctx, "suppression.remove", 1, map[string]any{"email": email, "reason": reason}))
+	return s.c.Store.Unsuppress(ctx, email, by.Email, reason, s.now(),
+		s.entry(ctx, "suppression.remove", 1, map[string]any{"email": email, "reason": reason}))
 }
 
 // tokenSize is the length of a token in bytes.
@@ -123,7 +124,8 @@ func (s *Service) Unsubscribe(ctx context.Context, token string) (email string, 
 	if err != nil {
 		return "", err
 	}
-	_, err = s.c.Store.Suppress(ctx, Suppression{Email: t.ToEmail, Reason: fmt.Sprintf("Unsubscribed from draft %s.", id), Source: FromUnsubscribe, At: s.now()},
+	reason := fmt.Sprintf("Unsubscribed from draft %s.", id)
+	_, err = s.c.Store.Suppress(ctx, Suppression{Email: t.ToEmail, Reason: reason, Source: FromUnsubscribe, At: s.now()},
 		s.entry(ctx, "review.unsubscribe", 1, map[string]any{"draft_id": id.String(), "index": t.Index, "email": t.ToEmail}))
 	return t.ToEmail, err
 }

@@ -40,7 +40,8 @@ func (c *Console) renderCancellation(w http.ResponseWriter, r *http.Request, id 
 		ask.Warning = web.Plural(n, "mail was approved and is not sent.", "mails were approved and are not sent.")
 	}
 	return c.site.Confirm(w, r, web.Page{
-		Title: "Cancel this draft?", Lead: d.Name, Crumbs: []web.Link{{Text: "Drafts", Href: "/drafts"}, {Text: d.Name, Href: page}}, Status: status,
+		Title: "Cancel this draft?", Lead: d.Name, Status: status,
+		Crumbs: []web.Link{{Text: "Drafts", Href: "/drafts"}, {Text: d.Name, Href: page}},
 	}, ask)
 }
 

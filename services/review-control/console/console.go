@@ -31,7 +31,7 @@ type Console struct {
 func New(s *reviewcontrol.Service, keys *caller.Keys, logger *slog.Logger) (*Console, error) {
 	site, err := web.New(web.Options{
 		Service: "review-control", Files: files, Keys: keys, Logger: logger,
-		Funcs: template.FuncMap{"state": state, "add": func(a, b int) int { return a + b }},
+		Funcs: template.FuncMap{"state": state, "add": func(a, b int) int { return a + b }, "instant": instant, "clock": clock},
 	})
 	if err != nil {
 		return nil, err
@@ -70,9 +70,9 @@ func (c *Console) Mount(mux *http.ServeMux) {
 	c.site.Handle(mux, "POST /admin/suppressions/remove", web.Role(admin), by(c.unsuppress))
 	c.site.HandleUpTo(mux, "POST /admin/suppressions/imports", web.Role(admin), reviewcontrol.MaxImport+formOverhead, by(c.startImport))
 	// Where a refused import leaves the browser, for whoever opens that address again.
-	c.site.Handle(mux, "GET /admin/suppressions/imports", web.Role(admin), by(func(w http.ResponseWriter, r *http.Request, _ reviewcontrol.Reviewer) error {
+	c.site.Handle(mux, "GET /admin/suppressions/imports", web.Role(admin), func(w http.ResponseWriter, r *http.Request) error {
 		return web.Go(w, r, "/admin/suppressions")
-	}))
+	})
 	c.site.Handle(mux, "GET /admin/suppressions/imports/{id}", web.Role(admin), by(c.importPage))
 	c.site.Handle(mux, "GET /unsubscribe/{token}", web.Anybody, c.unsubscribePage)
 	c.site.Handle(mux, "POST /unsubscribe/{token}", web.Anybody, c.unsubscribe)

@@ -126,7 +126,8 @@ func (c *Console) renderDraft(w http.ResponseWriter, r *http.Request, by reviewc
 	if d.TargetCount == 1 {
 		lead = "1 mail to "
 	}
-	keys := keysOf(p.May, web.Key{Press: "j", Does: "Next target"}, web.Key{Press: "k", Does: "Target before"}, web.Key{Press: "n", Does: "Next page"})
+	keys := keysOf(p.May,
+		web.Key{Press: "j", Does: "Next target"}, web.Key{Press: "k", Does: "Target before"}, web.Key{Press: "n", Does: "Next page"})
 	if p.May {
 		keys = append(keys, web.Key{Press: "u", Does: "Undo what you decided last"}, web.Key{Press: "e", Does: "Write a note"})
 	}

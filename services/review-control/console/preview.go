@@ -41,7 +41,8 @@ func (c *Console) preview(w http.ResponseWriter, r *http.Request, _ reviewcontro
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	hash, content := t.Rendering.Hash(), t.Rendering.HTML
 	if content == "" {
-		content = reviewcontrol.Document(`<pre style="margin:0;font:inherit;white-space:pre-wrap">` + html.EscapeString(t.Rendering.Text) + `</pre>`)
+		content = reviewcontrol.Document(`<pre style="margin:0;font:inherit;white-space:pre-wrap">` +
+			html.EscapeString(t.Rendering.Text) + `</pre>`)
 	}
 	if of := r.URL.Query().Get("of"); of != "" && of != hash {
 		w.WriteHeader(http.StatusConflict)

@@ -3,6 +3,7 @@ package console
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"hub.internal/pkg/web"
 	reviewcontrol "hub.internal/services/review-control"
@@ -163,3 +164,8 @@ func (b bars) Last() string {
 	return fmt.Sprintf("One target is left. Your decision ends the review: if you approve it, %s mails are sent; if you reject it, %s.",
 		web.Number(b.Counts.Approved+1), web.Number(b.Counts.Approved))
 }
+
+// instant is a time as scripts read it, clock as people do.
+func instant(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+func clock(t time.Time) string { return t.UTC().Format("15:04:05 UTC") }

@@ -67,12 +67,15 @@ func check(m reviewcontrol.Message, envelope reviewcontrol.Address) error {
 			return fmt.Errorf("the %s has control characters", line.name)
 		}
 	}
-	for _, address := range []struct{ name, text string }{{"sender", m.From.Email}, {"recipient", m.To.Email}, {"envelope sender", envelope.Email}} {
+	for _, address := range []struct{ name, text string }{
+		{"sender", m.From.Email}, {"recipient", m.To.Email}, {"envelope sender", envelope.Email},
+	} {
 		if !schema.IsEmail(address.text) {
 			return fmt.Errorf("the %s %q is not one bare e-mail address", address.name, address.text)
 		}
 	}
-	if strings.ContainsFunc(m.ID, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '<' || r == '>' }) || strings.Count(m.ID, "@") != 1 || len(m.ID) > 250 {
+	if strings.ContainsFunc(m.ID, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '<' || r == '>' }) ||
+		strings.Count(m.ID, "@") != 1 || len(m.ID) > 250 {
 		return fmt.Errorf("the message id %q has not the form of one", m.ID)
 	}
 	if m.Unsubscribe != "" {
@@ -138,7 +141,8 @@ func words(text string) string {
 // line, none of which looks encoded: readers decode it even where the standard says not to.
 func isPlain(text string) bool {
 	for word := range strings.SplitSeq(text, " ") {
-		if word == "" || len(word) > longestWord || strings.Contains(word, "=?") || strings.ContainsFunc(word, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		if word == "" || len(word) > longestWord || strings.Contains(word, "=?") ||
+			strings.ContainsFunc(word, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 			return false
 		}
 	}

@@ -122,7 +122,8 @@ func (c *Client) Send(ctx context.Context, m reviewcontrol.Message, begin func(c
 	}
 	if limit, known := k.sizeLimit(); known && len(mail.data) > limit {
 		c.keep(k)
-		return c.failure(reviewcontrol.Never, "The mail is too large", fmt.Errorf("it has %d bytes, and the mail server takes %d", len(mail.data), limit))
+		return c.failure(reviewcontrol.Never, "The mail is too large",
+			fmt.Errorf("it has %d bytes, and the mail server takes %d", len(mail.data), limit))
 	}
 	if err := begin(ctx); err != nil {
 		c.keep(k)
@@ -138,7 +139,8 @@ func (c *Client) Send(ctx context.Context, m reviewcontrol.Message, begin func(c
 	if !errors.As(err, &reply) {
 		_ = k.raw.Close() // in whatever state it is
 		if at == afterEnd {
-			return c.failure(reviewcontrol.Perhaps, "The mail was handed over whole, but the mail server's answer did not come; it may have arrived", err)
+			return c.failure(reviewcontrol.Perhaps,
+				"The mail was handed over whole, but the mail server's answer did not come; it may have arrived", err)
 		}
 		return c.failure(reviewcontrol.Later, "The connection to the mail server broke before the mail was handed over", err)
 	}
@@ -167,7 +169,8 @@ func (c *Client) failure(v reviewcontrol.Verdict, what string, cause error) *rev
 	text := strings.ToValidUTF8(cause.Error(), "\ufffd")
 	var reply *textproto.Error
 	if errors.As(cause, &reply) { // without quotes and escapes
-		text = strings.ReplaceAll(text, strings.ToValidUTF8(reply.Error(), "\ufffd"), fmt.Sprintf("%d %s", reply.Code, strings.ToValidUTF8(reply.Msg, "\ufffd")))
+		text = strings.ReplaceAll(text, strings.ToValidUTF8(reply.Error(), "\ufffd"),
+			fmt.Sprintf("%d %s", reply.Code, strings.ToValidUTF8(reply.Msg, "\ufffd")))
 	}
 	var timeout net.Error
 	switch {

@@ -10,36 +10,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hub.internal/pkg/config"
-	pgstore "hub.internal/pkg/postgres"
 	"hub.internal/services/auth"
 	"hub.internal/services/auth/postgres"
 	"hub.internal/services/auth/redis"
 )
 
-type commandSettings struct {
-	WriteStoreURL  config.Secret `env:"HUB_WRITE_STORE_URL,required,notEmpty"`
-	Pepper         config.Secret `env:"HUB_KEY_PEPPER"`
-	PepperPrevious config.Secret `env:"HUB_KEY_PEPPER_PREVIOUS"`
-	RedisURL       config.Secret `env:"HUB_REDIS_URL"`
-}
-
 func apikeys(environ []string) *cobra.Command {
-	c := &commands{environ: environ}
-	cmd := &cobra.Command{
-		Use: "apikey", Short: "Manage API keys; every command is recorded in the audit log",
-		// Without these two, cobra answers an unknown command with the help and no error.
-		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		Long: `Manage API keys; every command is recorded in the audit log.
-
-Environment:
+	c, cmd := group(environ, "apikey", "Manage API keys; every command is recorded in the audit log", `Environment:
   HUB_WRITE_STORE_URL      PostgreSQL, as the role hub_auth
   HUB_KEY_PEPPER           the pepper of the auth service (issue, rotate)
   HUB_KEY_PEPPER_PREVIOUS  the pepper before that, while it is being replaced
-  HUB_REDIS_URL            optional: tells the gateways at once (revoke, rotate, scopes)`,
-	}
-	cmd.PersistentFlags().StringVar(&c.actor, "actor", "", "who does this, for the audit log (default: the operating system's user)")
-	cmd.PersistentFlags().BoolVar(&c.json, "json", false, "print JSON")
+  HUB_REDIS_URL            optional: tells the gateways at once (revoke, rotate, scopes)`)
 	cmd.AddCommand(c.issue(), c.list(), c.show(), c.revoke(), c.rotate(), c.scopes())
 	return cmd
 }
@@ -103,7 +84,8 @@ func (c *commands) list() *cobra.Command {
 		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 		fmt.Fprintln(w, "ID\tNAME\tKEY\tSTATUS\tSCOPES\tEXPIRES\tLAST USED")
 		for _, k := range all {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Name, hint(k), k.Status(time.Now()), strings.Join(k.Scopes, ","), moment(k.ExpiresAt), moment(k.LastUsedAt))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Name, hint(k), k.Status(time.Now()), strings.Join(k.Scopes, ","),
+				moment(k.ExpiresAt), moment(k.LastUsedAt))
 		}
 		return w.Flush()
 	})
@@ -152,7 +134,8 @@ func (c *commands) revoke() *cobra.Command {
 
 func (c *commands) rotate() *cobra.Command {
 	overlap := span(24 * time.Hour)
-	cmd := &cobra.Command{Use: "rotate ID --overlap 24h", Short: "Issue a successor with the same scopes, limits and service, and let the key expire", Args: cobra.ExactArgs(1)}
+	cmd := &cobra.Command{Use: "rotate ID --overlap 24h", Args: cobra.ExactArgs(1),
+		Short: "Issue a successor with the same scopes, limits and service, and let the key expire"}
 	cmd.Flags().Var(&overlap, "overlap", "how long both keys are good, such as 24h, 7d or 0")
 	cmd.RunE = c.run(withPepper, "the old key stops", func(ctx context.Context, s *auth.Service, args []string) error {
 		r, err := s.Rotate(ctx, args[0], time.Duration(overlap))
@@ -201,26 +184,9 @@ const (
 	noPepper   = false
 )
 
-// run opens the store, acts as the actor, and closes the store. effect is what takes two
-// seconds when the gateways cannot be told at once.
-func (c *commands) run(pepper bool, effect string, do func(context.Context, *auth.Service, []string) error) func(*cobra.Command, []string) error {
-	return run(func(cmd *cobra.Command, args []string) error {
-		ctx, cancel := context.WithTimeout(cmd.Context(), commandTimeout)
-		defer cancel()
-		ctx, err := c.as(ctx)
-		if err != nil {
-			return err
-		}
-		s, err := config.Load[commandSettings](c.environ)
-		if err != nil {
-			return err
-		}
-		pool, err := pgstore.Open(pgstore.Config{URL: s.WriteStoreURL.Reveal()})
-		if err != nil {
-			return err
-		}
-		defer pool.Close()
-		store := postgres.New(pool)
+// run is a command on keys. effect is what takes two seconds when the gateways cannot be told at once.
+func (c *commands) run(pepper bool, effect string, do func(context.Context, *auth.Service, []string) error) runner {
+	return c.onStore(func(ctx context.Context, cmd *cobra.Command, s commandSettings, store *postgres.Store, args []string) (err error) {
 		parts := auth.Config{Store: store, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
 		if pepper {
 			if parts.Peppers, err = auth.NewPeppers(s.Pepper.Reveal(), s.PepperPrevious.Reveal()); err != nil {
@@ -240,7 +206,8 @@ func (c *commands) run(pepper bool, effect string, do func(context.Context, *aut
 		service := auth.New(parts)
 		if pepper {
 			if n, err := service.Strangers(ctx); err == nil && n > 0 {
-				fmt.Fprintf(cmd.ErrOrStderr(), "warning: %d active keys were issued under another pepper; check that HUB_KEY_PEPPER is the one that the auth service has\n", n)
+				fmt.Fprintf(cmd.ErrOrStderr(), "warning: %d active keys were issued under another pepper; "+
+					"check that HUB_KEY_PEPPER is the one that the auth service has\n", n)
 			}
 		}
 		return do(ctx, service, args)

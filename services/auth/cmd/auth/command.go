@@ -13,8 +13,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"hub.internal/pkg/caller"
+	"hub.internal/pkg/config"
 	"hub.internal/pkg/fault"
+	pgstore "hub.internal/pkg/postgres"
 	"hub.internal/pkg/schema"
+	"hub.internal/services/auth/postgres"
 )
 
 // Exit codes.
@@ -62,7 +65,10 @@ type failed struct{ error }
 
 func (f *failed) Unwrap() error { return f.error }
 
-func run(do func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+// runner is what a command does.
+type runner = func(*cobra.Command, []string) error
+
+func run(do runner) runner {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := do(cmd, args); err != nil {
 			return &failed{err}
@@ -102,6 +108,46 @@ type commands struct {
 	json    bool
 }
 
+// group is a group of commands; environment tells what they read of it.
+func group(environ []string, name, short, environment string) (*commands, *cobra.Command) {
+	c := &commands{environ: environ}
+	cmd := &cobra.Command{Use: name, Short: short, Long: short + ".\n\n" + environment,
+		// Without these two, cobra answers an unknown command with the help and no error.
+		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd.PersistentFlags().StringVar(&c.actor, "actor", "", "who does this, for the audit log (default: the operating system's user)")
+	cmd.PersistentFlags().BoolVar(&c.json, "json", false, "print JSON")
+	return c, cmd
+}
+
+type commandSettings struct {
+	WriteStoreURL  config.Secret `env:"HUB_WRITE_STORE_URL,required,notEmpty"`
+	Pepper         config.Secret `env:"HUB_KEY_PEPPER"`
+	PepperPrevious config.Secret `env:"HUB_KEY_PEPPER_PREVIOUS"`
+	RedisURL       config.Secret `env:"HUB_REDIS_URL"`
+}
+
+// onStore opens the store, acts as the actor, and closes the store.
+func (c *commands) onStore(do func(context.Context, *cobra.Command, commandSettings, *postgres.Store, []string) error) runner {
+	return run(func(cmd *cobra.Command, args []string) error {
+		ctx, cancel := context.WithTimeout(cmd.Context(), commandTimeout)
+		defer cancel()
+		ctx, err := c.as(ctx)
+		if err != nil {
+			return err
+		}
+		s, err := config.Load[commandSettings](c.environ)
+		if err != nil {
+			return err
+		}
+		pool, err := pgstore.Open(pgstore.Config{URL: s.WriteStoreURL.Reveal()})
+		if err != nil {
+			return err
+		}
+		defer pool.Close()
+		return do(ctx, cmd, s, postgres.New(pool), args)
+	})
+}
+
 // as puts the actor into the context.
 func (c *commands) as(ctx context.Context) (context.Context, error) {
 	if c.actor == "" {
@@ -115,5 +161,6 @@ func (c *commands) as(ctx context.Context) (context.Context, error) {
 	if err != nil {
 		return nil, err
 	}
-	return caller.With(ctx, caller.Caller{Kind: caller.User, Service: "auth-cli", ExternalUserID: c.actor, RequestID: "req_" + id.String()}), nil
+	who := caller.Caller{Kind: caller.User, Service: "auth-cli", ExternalUserID: c.actor, RequestID: "req_" + id.String()}
+	return caller.With(ctx, who), nil
 }

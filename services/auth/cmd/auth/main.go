@@ -19,7 +19,8 @@ import (
 	"hub.internal/services/auth/postgres"
 )
 
-var program = service.Program[settings]{Name: "auth", Short: "The service that owns API keys and the console's users, and the commands to manage them",
+var program = service.Program[settings]{Name: "auth",
+	Short:   "The service that owns API keys and the console's users, and the commands to manage them",
 	Migrate: postgres.Migrate, Manifest: manifest, Build: build}
 
 func manifest() tool.Manifest {

@@ -51,7 +51,8 @@ func newRecord(k auth.Key) record {
 		return &s
 	}
 	return record{ID: k.ID, Name: k.Name, Service: k.Service, Hint: hint(k), Status: k.Status(time.Now()), Scopes: k.Scopes, Limits: k.Limits,
-		CreatedBy: k.CreatedBy, CreatedAt: stamp(&k.CreatedAt), ExpiresAt: stamp(k.ExpiresAt), RevokedAt: stamp(k.RevokedAt), RevokeReason: some(k.RevokeReason),
+		CreatedBy: k.CreatedBy, CreatedAt: stamp(&k.CreatedAt), ExpiresAt: stamp(k.ExpiresAt),
+		RevokedAt: stamp(k.RevokedAt), RevokeReason: some(k.RevokeReason),
 		RotatedFrom: some(k.RotatedFrom), RotatedTo: some(k.RotatedTo), LastUsedAt: stamp(k.LastUsedAt), PepperID: k.PepperID}
 }
 
@@ -68,7 +69,8 @@ func printKey(out io.Writer, k auth.Key, chain []string) {
 		revoked = moment(k.RevokedAt) + ": " + k.RevokeReason
 	}
 	for _, f := range [][2]string{
-		{"id", k.ID}, {"name", k.Name}, {"key", hint(k)}, {"status", string(k.Status(time.Now()))}, {"service", k.Service}, {"scopes", strings.Join(k.Scopes, ", ")},
+		{"id", k.ID}, {"name", k.Name}, {"key", hint(k)}, {"status", string(k.Status(time.Now()))},
+		{"service", k.Service}, {"scopes", strings.Join(k.Scopes, ", ")},
 		{"limits", fmt.Sprintf("user %d a minute, burst %d; service %d a minute, burst %d",
 			k.Limits.UserPerMinute, k.Limits.UserBurst, k.Limits.ServicePerMinute, k.Limits.ServiceBurst)},
 		{"created", moment(&k.CreatedAt) + " by " + k.CreatedBy}, {"expires", moment(k.ExpiresAt)}, {"revoked", cmp.Or(revoked, "-")},

@@ -13,52 +13,23 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hub.internal/pkg/config"
-	pgstore "hub.internal/pkg/postgres"
 	"hub.internal/services/auth"
 	"hub.internal/services/auth/postgres"
 )
 
 // users is the command group that manages the console's users.
 func users(environ []string) *cobra.Command {
-	c := &commands{environ: environ}
-	cmd := &cobra.Command{
-		Use: "user", Short: "Manage the users of the console; every change is recorded in the audit log",
-		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		Long: `Manage the users of the console; every change is recorded in the audit log.
-
-Environment:
-  HUB_WRITE_STORE_URL      PostgreSQL, as the role hub_auth`,
-	}
-	cmd.PersistentFlags().StringVar(&c.actor, "actor", "", "who does this, for the audit log (default: the operating system's user)")
-	cmd.PersistentFlags().BoolVar(&c.json, "json", false, "print JSON")
+	c, cmd := group(environ, "user", "Manage the users of the console; every change is recorded in the audit log", `Environment:
+  HUB_WRITE_STORE_URL      PostgreSQL, as the role hub_auth`)
 	cmd.AddCommand(c.addUser(), c.listUsers(), c.passwd(), c.userRoles(),
 		c.onUser("disable EMAIL", "Sign a user out everywhere and keep them out", "is disabled and signed out", (*auth.People).Disable),
 		c.onUser("enable EMAIL", "Let a disabled user in again", "may sign in again", (*auth.People).Enable))
 	return cmd
 }
 
-// asPeople opens the store, acts as the actor, and closes the store.
-func (c *commands) asPeople(do func(context.Context, *auth.People, []string) error) func(*cobra.Command, []string) error {
-	return run(func(cmd *cobra.Command, args []string) error {
-		ctx, cancel := context.WithTimeout(cmd.Context(), commandTimeout)
-		defer cancel()
-		ctx, err := c.as(ctx)
-		if err != nil {
-			return err
-		}
-		s, err := config.Load[struct {
-			WriteStoreURL config.Secret `env:"HUB_WRITE_STORE_URL,required,notEmpty"`
-		}](c.environ)
-		if err != nil {
-			return err
-		}
-		pool, err := pgstore.Open(pgstore.Config{URL: s.WriteStoreURL.Reveal()})
-		if err != nil {
-			return err
-		}
-		defer pool.Close()
-		store := postgres.New(pool)
+// asPeople is a command on users.
+func (c *commands) asPeople(do func(context.Context, *auth.People, []string) error) runner {
+	return c.onStore(func(ctx context.Context, _ *cobra.Command, _ commandSettings, store *postgres.Store, args []string) error {
 		people, err := auth.NewPeople(auth.PeopleConfig{Store: store, Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			return err
@@ -71,7 +42,8 @@ func (c *commands) asPeople(do func(context.Context, *auth.People, []string) err
 type passwordFlag struct{ stdin, none bool }
 
 func (p *passwordFlag) register(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&p.stdin, "password-stdin", false, "read the password from the first line of standard input (default: draw one and print it, this once)")
+	cmd.Flags().BoolVar(&p.stdin, "password-stdin", false,
+		"read the password from the first line of standard input (default: draw one and print it, this once)")
 }
 
 // read returns the password, and whether it was drawn and has to be shown.
@@ -137,7 +109,8 @@ func (c *commands) passwd() *cobra.Command {
 
 func (c *commands) userRoles() *cobra.Command {
 	var set []string
-	cmd := &cobra.Command{Use: "roles EMAIL --set reviewer,admin", Short: "Give a user other roles; an empty list takes them all", Args: cobra.ExactArgs(1)}
+	cmd := &cobra.Command{Use: "roles EMAIL --set reviewer,admin", Args: cobra.ExactArgs(1),
+		Short: "Give a user other roles; an empty list takes them all"}
 	cmd.Flags().StringSliceVar(&set, "set", nil, "all roles from now on: "+strings.Join(auth.Roles(), ", "))
 	need(cmd, "set")
 	cmd.RunE = c.asPeople(func(ctx context.Context, p *auth.People, args []string) error {
@@ -204,7 +177,9 @@ type userRecord struct {
 }
 
 func newUserRecord(u auth.User) userRecord {
-	return userRecord{ID: u.ID, Email: u.Email, Name: u.Name, Roles: u.Roles, Status: userStatus(u), HasPassword: u.PasswordHash != "", CreatedBy: u.CreatedBy}
+	return userRecord{
+		ID: u.ID, Email: u.Email, Name: u.Name, Roles: u.Roles, Status: userStatus(u), HasPassword: u.PasswordHash != "", CreatedBy: u.CreatedBy,
+	}
 }
 
 func userStatus(u auth.User) string {
@@ -224,7 +199,9 @@ func (c *commands) printUser(cmd *cobra.Command, u auth.User, password string, d
 	}
 	out := cmd.OutOrStdout()
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, f := range [][2]string{{"id", u.ID}, {"e-mail", u.Email}, {"name", u.Name}, {"roles", strings.Join(u.Roles, ", ")}, {"status", userStatus(u)}} {
+	for _, f := range [][2]string{
+		{"id", u.ID}, {"e-mail", u.Email}, {"name", u.Name}, {"roles", strings.Join(u.Roles, ", ")}, {"status", userStatus(u)},
+	} {
 		fmt.Fprintf(w, "%s\t%s\n", f[0], f[1])
 	}
 	if err := w.Flush(); err != nil {

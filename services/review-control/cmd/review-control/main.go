@@ -29,15 +29,18 @@ func manifest() tool.Manifest {
 func main() { os.Exit(program.Main()) }
 
 func build(h *service.Host, s settings) error {
-	sender, err := smtp.New(smtp.Config{Addr: s.SMTPAddr, TLS: s.SMTPTLS, User: s.SMTPUser, Password: s.SMTPPassword.Reveal(), Hello: s.SMTPHello, Timeout: s.Timeout})
+	sender, err := smtp.New(smtp.Config{Addr: s.SMTPAddr, TLS: s.SMTPTLS, User: s.SMTPUser, Password: s.SMTPPassword.Reveal(),
+		Hello: s.SMTPHello, Timeout: s.Timeout})
 	if err != nil {
 		return fmt.Errorf("configuration: %w", err)
 	}
 	h.OnStop("SMTP server", func(context.Context) error { sender.Close(); return nil })
 	store := postgres.New(h.Store())
-	svc := reviewcontrol.New(reviewcontrol.Config{Store: store, Drafts: authoring.New(h.Neighbour("authoring")), Sender: sender, PublicURL: s.PublicURL,
-		From: reviewcontrol.Address{Name: s.MailFromName, Email: s.MailFrom}, SendTimeout: s.Timeout, Pace: reviewcontrol.Pace{Retry: s.Retry, GiveUp: s.GiveUp},
-		PerMinute: s.PerMinute, SendDelay: s.Delay, Logger: h.Logger()})
+	svc := reviewcontrol.New(reviewcontrol.Config{
+		Store: store, Drafts: authoring.New(h.Neighbour("authoring")), Sender: sender, PublicURL: s.PublicURL,
+		From: reviewcontrol.Address{Name: s.MailFromName, Email: s.MailFrom}, SendTimeout: s.Timeout, PerMinute: s.PerMinute, SendDelay: s.Delay,
+		Pace: reviewcontrol.Pace{Retry: s.Retry, GiveUp: s.GiveUp}, Logger: h.Logger(),
+	})
 	pages, err := console.New(svc, h.Keys(), h.Logger())
 	if err != nil {
 		return err

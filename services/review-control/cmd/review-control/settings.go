@@ -41,7 +41,8 @@ func (s settings) Check() error {
 		return nil
 	}
 	var problems []error
-	if u, err := url.Parse(s.PublicURL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
+	if u, err := url.Parse(s.PublicURL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" ||
+		u.Fragment != "" {
 		problems = append(problems, fmt.Errorf("HUB_PUBLIC_URL has to be an http or https URL, not %q", s.PublicURL))
 	}
 	if !schema.IsEmail(s.MailFrom) {
@@ -53,7 +54,9 @@ func (s settings) Check() error {
 	if s.Workers < 1 || s.Workers > 100 {
 		problems = append(problems, fmt.Errorf("HUB_SEND_WORKERS has to be between 1 and 100, not %d", s.Workers))
 	}
-	problems = append(problems, between("HUB_SEND_DELAY", s.Delay, 0, time.Hour), between("HUB_SEND_TIMEOUT", s.Timeout, time.Second, 10*time.Minute), between("HUB_SEND_RETRY", s.Retry, time.Millisecond, time.Hour),
+	problems = append(problems, between("HUB_SEND_DELAY", s.Delay, 0, time.Hour),
+		between("HUB_SEND_TIMEOUT", s.Timeout, time.Second, 10*time.Minute),
+		between("HUB_SEND_RETRY", s.Retry, time.Millisecond, time.Hour),
 		between("HUB_SEND_GIVE_UP", s.GiveUp, time.Second, 30*24*time.Hour))
 	return errors.Join(problems...)
 }

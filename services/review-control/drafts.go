@@ -194,6 +194,61 @@ func (s *Service) Targets(ctx context.Context, d Draft, f TargetFilter) (TargetP
 	return page, s.flagSuppressed(ctx, page.Targets)
 }
 
+// List returns a page of a draft's targets without their mails, flagged as far as they were inspected.
+// Next is -1 on the last one. Before the draft was queued the filter but for After and Limit is ignored.
+func (s *Service) List(ctx context.Context, d Draft, f TargetFilter) (views []TargetView, next int, err error) {
+	f.Limit, f.After = pageSize(f.Limit), min(max(f.After, -1), MaxIndex)
+	if d.Review == nil {
+		page, err := s.Targets(ctx, d, f)
+		return page.Targets, page.Next, err
+	}
+	limit := f.Limit
+	f.Limit++
+	targets, err := s.c.Store.Targets(ctx, d.ID, f)
+	if err != nil {
+		return nil, -1, err
+	}
+	next = -1
+	if len(targets) > limit {
+		targets, next = targets[:limit], targets[limit-1].Index
+	}
+	for _, t := range targets {
+		views = append(views, TargetView{Target: t, Flags: t.Inspection.Flags})
+	}
+	return views, next, s.flagSuppressed(ctx, views)
+}
+
+// Next returns the index of the first target behind After that a filter finds; -1 when there is none.
+func (s *Service) Next(ctx context.Context, d Draft, f TargetFilter) (int, error) {
+	f.After = min(max(f.After, -1), MaxIndex)
+	if d.Review == nil {
+		if f.After+1 < d.TargetCount {
+			return f.After + 1, nil
+		}
+		return -1, nil
+	}
+	f.Limit = 1
+	targets, err := s.c.Store.Targets(ctx, d.ID, f)
+	if err != nil || len(targets) == 0 {
+		return -1, err
+	}
+	return targets[0].Index, nil
+}
+
+// Waiting returns the draft that has waited longest for a reviewer, but for one.
+func (s *Service) Waiting(ctx context.Context, by Reviewer, but ID) (ID, bool, error) {
+	list, err := s.c.Store.Waiting(ctx, pageSize(0))
+	if err != nil {
+		return 0, false, err
+	}
+	for _, r := range list {
+		if r.DraftID != but && !r.Maker.Is(by) {
+			return r.DraftID, true, nil
+		}
+	}
+	return 0, false, nil
+}
+
 // flagSuppressed flags those whose recipient has been put on the suppression list.
 func (s *Service) flagSuppressed(ctx context.Context, views []TargetView) error {
 	emails := make([]string, len(views))

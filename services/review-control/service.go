@@ -45,6 +45,8 @@ type Store interface {
 	Review(ctx context.Context, id ID) (Review, error)
 	// Reviews returns the reviews that there are of the drafts.
 	Reviews(ctx context.Context, ids []ID) (map[ID]Review, error)
+	// Waiting returns reviews with targets to decide on, the oldest first.
+	Waiting(ctx context.Context, limit int) ([]Review, error)
 	Targets(ctx context.Context, id ID, f TargetFilter) ([]Target, error)
 	Target(ctx context.Context, id ID, index int) (Target, error)
 	// TargetsAt returns the targets of the indexes, by index; E_NOT_FOUND when one is missing.

@@ -31,7 +31,8 @@
   const todo = (el) => el.matches("[data-todo]") || el.querySelector("[data-todo]") !== null;
   const named = document.getElementById(location.hash.slice(1));
   const all = items();
-  const first = all.find((el) => el === named) ?? all.find(todo) ?? (all.length === 1 ? all[0] : null);
+  const alone = document.querySelectorAll("[data-item]");
+  const first = all.find((el) => el === named) ?? all.find(todo) ?? (alone.length === 1 ? alone[0] : null);
   if (first) mark(first);
 
   // When the current item's work is done, the next one with work becomes current: the first
@@ -44,6 +45,8 @@
   });
   document.addEventListener("htmx:after:swap", (e) => {
     const item = itemOf(e);
+    const alone = items().length === 0 ? document.querySelectorAll("[data-item]") : [];
+    if (alone.length === 1 && !current()) mark(alone[0]); // the page has one item, and now it is another one
     if (!working.delete(item) || todo(item) || item !== current()) return;
     // Somebody else did it, and the item says so.
     if (item.querySelector("[role=alert]")) return item.focus({ preventScroll: true });
@@ -55,18 +58,39 @@
     else onward.focus();
   });
 
-  // A key must not press what nobody sees: it brings that into view first.
-  const inView = (el) => {
+  // A key must not press what nobody sees: neither a button that is covered nor one whose item's subject is. It
+  // brings that into view first.
+  const uncovered = (el) => {
     const box = el.getBoundingClientRect();
-    return box.top < innerHeight && box.bottom > 0;
+    const top = document.elementFromPoint(box.left + Math.min(box.width / 2, 40), box.top + Math.min(box.height / 2, 12));
+    return top !== null && el.contains(top);
   };
+  const inView = (button, item) => uncovered(button) && [...item.querySelectorAll("[data-subject]")].every(uncovered);
+
+  // Single keys can be switched off, by each person in each browser (WCAG 2.1.4).
+  const help = document.getElementById("help");
+  const setting = `hub-keys-${help?.dataset.user}`;
+  const switchedOff = () => {
+    try { return localStorage.getItem(setting) === "off"; } catch { return false; }
+  };
+  const keysOn = document.getElementById("keys-on");
+  if (keysOn) {
+    keysOn.checked = !switchedOff();
+    keysOn.addEventListener("change", () => {
+      try { localStorage.setItem(setting, keysOn.checked ? "on" : "off"); } catch { keysOn.checked = true; }
+    });
+  }
+  document.querySelectorAll("[data-help]").forEach((button) => {
+    button.hidden = false;
+    button.addEventListener("click", () => help?.showModal());
+  });
 
   document.addEventListener("keydown", (e) => {
     if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || e.isComposing) return;
-    const help = document.getElementById("help");
     // Whoever leaves a field by Escape can use the keys again.
     if (typing(e.target) && e.key === "Escape") return e.target.blur();
     if (typing(e.target) || help?.open) return;
+    if (switchedOff() && e.key !== "?") return;
     if (e.key === "?") help?.showModal();
     else if (e.key === "/") document.querySelector("input[type=search]")?.focus();
     else if ((e.key === "j" || e.key === "k") && items().length) step(e.key === "j" ? 1 : -1);
@@ -76,7 +100,7 @@
       const item = current();
       const button = named.find((b) => item?.contains(b)) ?? named.find((b) => !b.closest("[data-item]"));
       if (!button || e.repeat) return;
-      if (item?.contains(button) && !inView(button)) button.scrollIntoView({ block: "center" });
+      if (item?.contains(button) && button.closest("form[method=post]") && !inView(button, item)) item.scrollIntoView({ block: "start" });
       else button.click();
     }
     e.preventDefault();

@@ -33,21 +33,38 @@ func (c *Console) decide(w http.ResponseWriter, r *http.Request, by reviewcontro
 	if err != nil {
 		return c.refuse(w, r, by, id, q, shown.Index, judgement, err)
 	}
-	done := fmt.Sprintf("Target %s is %s.", web.Number(shown.Index+1), choice)
 	if review.Status != reviewcontrol.InReview {
 		web.Done(w, r, ended(review))
-		if partial(r) {
-			w.Header().Set("HX-Refresh", "true")
+		if partial(r) { // all of the page is another one
+			w.Header().Set("HX-Redirect", q.at(id, shown.Index))
 			return nil
 		}
 		return web.Go(w, r, q.at(id, shown.Index))
 	}
-	if partial(r) {
-		d := reviewcontrol.Draft{ID: id, Status: review.Status, Counts: review.Counts, Review: &review}
-		return c.decided(w, r, by, 0, d, q, shown.Index, noRefusal, done)
+	if !partial(r) {
+		web.Done(w, r, fmt.Sprintf("Target %s is %s.", web.Number(shown.Index+1), choice))
 	}
-	web.Done(w, r, done)
-	return web.Go(w, r, q.at(id, shown.Index))
+	d := reviewcontrol.Draft{ID: id, Status: review.Status, Counts: review.Counts, Review: &review, TargetCount: review.Counts.Total()}
+	next, err := c.onward(r.Context(), d, q, shown.Index)
+	if err != nil {
+		return err
+	}
+	return web.Go(w, r, q.at(id, next))
+}
+
+// onward is where a reviewer goes from a target that they have decided on: to the next that is left, of what is
+// asked for, or else from its begin on; to the target itself when none is left.
+func (c *Console) onward(ctx context.Context, d reviewcontrol.Draft, q targetQuery, index int) (int, error) {
+	f := q.filter()
+	f.Choice, f.After = reviewcontrol.Pending, index
+	for range 2 {
+		next, err := c.service.Next(ctx, d, f)
+		if err != nil || next >= 0 {
+			return next, err
+		}
+		f.After = -1
+	}
+	return index, nil
 }
 
 // ended tells what the end of a review means. Who repeats a decision may find a draft that
@@ -79,42 +96,7 @@ func (c *Console) refuse(w http.ResponseWriter, r *http.Request, by reviewcontro
 	} else {
 		why.Message = f.Message
 	}
-	if partial(r) {
-		d, err := c.service.Draft(r.Context(), id)
-		if err != nil {
-			return err
-		}
-		return c.decided(w, r, by, f.Status(), d, q, why.Index, why, "")
-	}
-	if q.Alone {
-		return c.renderTarget(w, r, by, id, why.Index, f.Status(), why)
-	}
-	return c.renderDraft(w, r, by, id, q, f.Status(), why)
-}
-
-// decidedPart is a target after a decision, with what else on the page has changed.
-type decidedPart struct {
-	Card    card
-	Page    draftPage
-	Message string
-}
-
-func (c *Console) decided(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, status int, d reviewcontrol.Draft,
-	q targetQuery, index int, why refusal, message string) error {
-	t, err := c.service.Target(r.Context(), d.ID, index)
-	if err != nil {
-		return err
-	}
-	rest := draftPage{Draft: d, Bars: barsOf(d.Status, d.Counts), Query: q, Mine: d.Review != nil && d.Review.Maker.Is(by)}
-	if rest.Filters, rest.Flags, err = c.filters(r.Context(), d, q); err != nil {
-		return err
-	}
-	if rest.Undo, err = c.undoable(r.Context(), by, d); err != nil {
-		return err
-	}
-	x := newCard(d, t, q, d.Status == reviewcontrol.InReview && !rest.Mine)
-	x.Refusal = why
-	return c.site.RenderPart(w, r, "draft", "decided", web.Page{Status: status, Data: decidedPart{x, rest, message}})
+	return c.renderDraft(w, r, by, id, q, index, f.Status(), why)
 }
 
 // shownOf reads what a page showed: index:hash:revision.
@@ -161,9 +143,9 @@ func (c *Console) approveShown(w http.ResponseWriter, r *http.Request, by review
 		shown = append(shown, x)
 	}
 	back, _ := url.ParseQuery(form.Get("back")) // what cannot be read is the whole draft
-	to := queryOf(back).page(id, -1)
+	to := queryOf(back).page(id)
 	if len(shown) == 0 {
-		web.Wrong(w, r, "Nothing on that page was left to approve that has been shown in full. Look at each mail, or open it.")
+		web.Wrong(w, r, "Nothing was left to approve that has been shown in full. Look through the mails first; what has a flag is decided on by itself.")
 		return web.Go(w, r, to)
 	}
 	n, review, err := c.service.ApproveShown(r.Context(), by, id, shown)
@@ -227,5 +209,5 @@ func (c *Console) undo(w http.ResponseWriter, r *http.Request, by reviewcontrol.
 	default:
 		return err
 	}
-	return web.Go(w, r, queryOf(back).page(id, -1))
+	return web.Go(w, r, queryOf(back).page(id))
 }

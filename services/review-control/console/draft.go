@@ -10,19 +10,24 @@ import (
 	"hub.internal/services/review-control/triage"
 )
 
-// targetsOnPage is how many targets a page lists.
-const targetsOnPage = 20
+// targetsOnPage is how many targets a page lists, rowsAbove how many of them before the one that is shown
+// where the address does not say where the list begins.
+const targetsOnPage, rowsAbove = 50, 5
 
+// draftPage is a draft with the list of its targets and one of them.
 type draftPage struct {
 	Draft reviewcontrol.Draft
 	// From is whom recipients see the mails come from.
 	From  reviewcontrol.Address
 	Bars  bars
 	Query targetQuery
-	Cards []card
-	// First is the address of the first page.
-	First string
+	Rows  []row
 	Pager web.Pager
+	// Card is the target that is shown; nil when none matches.
+	Card    *card
+	History []reviewcontrol.Decision
+	// Back and Next are the addresses of the targets before and after it in the list.
+	Back, Next string
 	// Mine tells that the user made the draft, May that they may decide on it now.
 	Mine, May bool
 	// Cancels tells that the draft can be cancelled.
@@ -30,13 +35,26 @@ type draftPage struct {
 	Filters []choiceLink
 	// Flags are filters by what reviewers should look at, those that find something.
 	Flags []choiceLink
-	// Undo is what the user could undo now, if anything.
-	Undo       *undo
+	// Variants are filters by the mails that differ in placeholders alone.
+	Variants []choiceLink
+	// Inspected is how many targets have been looked through for flags, of all.
+	Inspected  int
 	Deliveries []web.Option
-	Refusal    refusal
-	// Undecided are the targets of the page that nobody has decided on; Together are those of them
-	// that Approve shown may take, Apart the others.
-	Undecided, Together, Apart int
+	// Undo is what the user could undo now, if anything.
+	Undo *undo
+	// Waiting is another draft that waits for the user, when this one does not.
+	Waiting *web.Link
+}
+
+// row is a target in the list.
+type row struct {
+	reviewcontrol.Target
+	Flags   []flagged
+	Href    string
+	Current bool
+	// Shown names what Approve shown takes, for whoever has no scripts: the target was opened, nobody has
+	// decided on it, and it has no flag.
+	Shown string
 }
 
 // Behind is for whom the draft was made, when that is somebody else than who made it. A call
@@ -57,64 +75,63 @@ func (p draftPage) Closed() *reviewcontrol.Review {
 	return p.Draft.Review
 }
 
-// keysOf are a page's keys: those to move by, and those to decide with for whoever may.
-func keysOf(may bool, move ...web.Key) []web.Key {
-	if !may {
-		return move
-	}
-	return append(move, web.Key{Press: "a", Does: "Approve the current target"}, web.Key{Press: "r", Does: "Reject the current target"})
+// Inspecting tells that flags and variants are not all known yet.
+func (p draftPage) Inspecting() bool {
+	return p.Draft.Status == reviewcontrol.InReview && p.Inspected < p.Draft.TargetCount
 }
 
 func (c *Console) draft(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID) error {
-	return c.renderDraft(w, r, by, id, queryOf(r.URL.Query()), 0, noRefusal)
+	return c.renderDraft(w, r, by, id, queryOf(r.URL.Query()), -1, 0, noRefusal)
 }
 
+func (c *Console) target(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID) error {
+	index, err := pathIndex(id, r.PathValue("index"))
+	if err != nil {
+		return err
+	}
+	return c.renderDraft(w, r, by, id, queryOf(r.URL.Query()), index, 0, noRefusal)
+}
+
+// renderDraft shows a draft at one of its targets; -1 is the first that is left to decide.
 func (c *Console) renderDraft(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID,
-	q targetQuery, status int, refused refusal) error {
-	d, err := c.service.Draft(r.Context(), id)
-	if err != nil {
-		return err
-	}
-	page, err := c.service.Targets(r.Context(), d, q.filter())
-	if err != nil {
-		return err
-	}
-	filters, flags, err := c.filters(r.Context(), d, q)
+	q targetQuery, index, status int, refused refusal) error {
+	ctx := r.Context()
+	d, err := c.service.Draft(ctx, id)
 	if err != nil {
 		return err
 	}
 	p := draftPage{
 		Draft: d, From: c.service.From(reviewcontrol.Address{Name: d.SenderName, Email: d.SenderEmail}), Bars: barsOf(d.Status, d.Counts),
-		Query: q, First: q.first(id), Mine: d.Maker.Is(by), Cancels: d.MayCancel() == nil, Refusal: refused, Filters: filters, Flags: flags,
+		Query: q, Mine: d.Maker.Is(by), Cancels: d.MayCancel() == nil, Inspected: d.TargetCount,
 		Pager: web.Pager{Label: "More targets", Key: "n"},
 	}
-	if p.Undo, err = c.undoable(r.Context(), by, d); err != nil {
+	p.May = d.Status == reviewcontrol.InReview && !p.Mine
+	if index < 0 {
+		if index, err = c.first(ctx, d, q, p.May); err != nil {
+			return err
+		}
+	}
+	if err := c.list(ctx, r, d, q, index, &p); err != nil {
 		return err
 	}
-	p.May = d.Status == reviewcontrol.InReview && !p.Mine
-	opened := openedBy(r, id)
-	for _, t := range page.Targets {
-		x := newCard(d, t, q, p.May)
-		x.Opened = opened.has(t.Index, x.Hash())
-		if t.Index == refused.Index {
-			x.Refusal, p.Refusal.Message = refused, ""
+	if d.Review != nil {
+		p.Inspected = d.Review.Inspected
+		if p.Filters, p.Flags, p.Variants, err = c.filters(ctx, d, q); err != nil {
+			return err
 		}
-		if p.May && t.Decision.Choice == reviewcontrol.Pending {
-			p.Undecided++
+		if p.Undo, err = c.undoable(ctx, by, d); err != nil {
+			return err
 		}
-		if x.Together() {
-			p.Together++
-		}
-		p.Cards = append(p.Cards, x)
 	}
-	p.Apart = p.Undecided - p.Together
-	if q.After >= 0 {
-		p.Pager.Back = web.Link{Text: "First page", Href: p.First}
+	if index >= 0 {
+		if err := c.show(w, r, d, q, index, refused, &p); err != nil {
+			return err
+		}
 	}
-	if page.Next >= 0 {
-		next := q
-		next.After = page.Next
-		p.Pager.Next = web.Link{Text: "Next page", Href: next.page(id, -1)}
+	if !p.May || d.Counts.Pending == 0 {
+		if p.Waiting, err = c.waiting(ctx, by, id); err != nil {
+			return err
+		}
 	}
 	if p.Bars.Delivers {
 		p.Deliveries = []web.Option{{Value: "", Text: "Any delivery"}}
@@ -122,31 +139,141 @@ func (c *Console) renderDraft(w http.ResponseWriter, r *http.Request, by reviewc
 			p.Deliveries = append(p.Deliveries, web.Option{Value: string(at), Text: state(at).Text})
 		}
 	}
-	lead := web.Number(d.TargetCount) + " mails to "
-	if d.TargetCount == 1 {
-		lead = "1 mail to "
+	lead := web.Plural(d.TargetCount, "mail", "mails") + " to " + d.SegmentName
+	if partial(r) && status == 0 && index >= 0 { // the address of what is shown, wherever a form has led to
+		w.Header().Set("HX-Push-Url", q.at(id, index))
 	}
-	keys := keysOf(p.May,
-		web.Key{Press: "j", Does: "Next target"}, web.Key{Press: "k", Does: "Target before"}, web.Key{Press: "n", Does: "Next page"})
+	return c.site.Render(w, r, "draft", web.Page{
+		Title: d.Name, Lead: lead, Crumbs: []web.Link{{Text: "Drafts", Href: "/drafts"}}, Status: status, Data: p, Keys: p.keys(), Wide: true,
+	})
+}
+
+// keys are those of the page.
+func (p draftPage) keys() []web.Key {
+	keys := []web.Key{{Press: "j", Does: "Next mail"}, {Press: "k", Does: "Mail before"}, {Press: "n", Does: "Next page of the list"}}
 	if p.May {
-		keys = append(keys, web.Key{Press: "u", Does: "Undo what you decided last"}, web.Key{Press: "e", Does: "Write a note"})
+		keys = append(keys, web.Key{Press: "a", Does: "Approve the mail"}, web.Key{Press: "r", Does: "Reject the mail"},
+			web.Key{Press: "e", Does: "Write a note; Ctrl+Enter rejects with it"})
+	}
+	if p.May || p.Undo != nil {
+		keys = append(keys, web.Key{Press: "u", Does: "Undo what was decided last"})
 	}
 	if p.Cancels {
 		keys = append(keys, web.Key{Press: "c", Does: "Cancel the draft, after a question"})
 	}
-	return c.site.Render(w, r, "draft", web.Page{
-		Title: d.Name, Lead: lead + d.SegmentName, Crumbs: []web.Link{{Text: "Drafts", Href: "/drafts"}}, Status: status, Data: p, Keys: keys,
-	})
+	return keys
 }
 
-// filters are those by decision and by flag, with how many targets each leaves beside what else is asked for.
-func (c *Console) filters(ctx context.Context, d reviewcontrol.Draft, q targetQuery) (choices, flags []choiceLink, err error) {
-	if d.Review == nil {
-		return nil, nil, nil
+// first is the target that a draft opens at: the first that is left to decide, else the first; -1 when none
+// matches.
+func (c *Console) first(ctx context.Context, d reviewcontrol.Draft, q targetQuery, may bool) (int, error) {
+	f := q.filter()
+	f.Limit = 1
+	if may && f.Choice == "" {
+		f.Choice = reviewcontrol.Pending
+		if index, err := c.service.Next(ctx, d, f); err != nil || index >= 0 {
+			return index, err
+		}
+		f.Choice = ""
 	}
+	return c.service.Next(ctx, d, f)
+}
+
+// list is the part of the list that the target is in.
+func (c *Console) list(ctx context.Context, r *http.Request, d reviewcontrol.Draft, q targetQuery, index int, p *draftPage) error {
+	f, begin := q.filter(), q.After
+	if begin < 0 || index >= 0 && index <= begin {
+		begin = max(index-1-rowsAbove, -1)
+		if q.Filtered() { // how many of those before it match is not known
+			begin = -1
+		}
+	}
+	f.After = begin
+	targets, next, err := c.service.List(ctx, d, f)
+	if err != nil {
+		return err
+	}
+	if q.Filtered() && index >= 0 && next >= 0 && index > next { // it is further down
+		f.After = index - 1
+		if targets, next, err = c.service.List(ctx, d, f); err != nil {
+			return err
+		}
+	}
+	q.After = f.After
+	p.Query = q
+	opened := openedBy(r, d.ID)
+	for i, t := range targets {
+		x := row{Target: t.Target, Flags: flaggedOf(t.Flags), Href: q.at(d.ID, t.Index), Current: t.Index == index}
+		if p.May && t.Decision.Choice == reviewcontrol.Pending && t.Flags == 0 && opened.has(t.Index, t.Inspection.Hash) {
+			x.Shown = shownText(t.Target, t.Inspection.Hash)
+		}
+		p.Rows = append(p.Rows, x)
+		if x.Current && i > 0 {
+			p.Back = p.Rows[i-1].Href
+		}
+		if i > 0 && p.Rows[i-1].Current {
+			p.Next = x.Href
+		}
+	}
+	if f.After >= 0 {
+		back := q
+		back.After = -1
+		p.Pager.Back = web.Link{Text: "First page", Href: back.at(d.ID, 0)}
+		if q.Filtered() {
+			p.Pager.Back.Href = back.page(d.ID)
+		}
+	}
+	if next >= 0 {
+		onward := q
+		onward.After = next
+		following, err := c.service.Next(ctx, d, onward.filter())
+		if err != nil {
+			return err
+		}
+		if following >= 0 {
+			p.Pager.Next = web.Link{Text: "Next page", Href: onward.at(d.ID, following)}
+			if n := len(p.Rows); n > 0 && p.Rows[n-1].Current {
+				p.Next = p.Pager.Next.Href
+			}
+		}
+	}
+	return nil
+}
+
+// show puts the target itself on the page.
+func (c *Console) show(w http.ResponseWriter, r *http.Request, d reviewcontrol.Draft, q targetQuery, index int, refused refusal, p *draftPage) error {
+	t, err := c.service.Target(r.Context(), d.ID, index)
+	if err != nil {
+		return err
+	}
+	x := newCard(d, t, p.Query, p.May)
+	if refused.Index == index {
+		x.Refusal = refused
+	}
+	if d.Review != nil {
+		if p.History, err = c.service.History(r.Context(), d.ID, index); err != nil {
+			return err
+		}
+	}
+	p.Card = &x
+	return nil
+}
+
+// waiting is another draft that waits for the user, nil when none does.
+func (c *Console) waiting(ctx context.Context, by reviewcontrol.Reviewer, but reviewcontrol.ID) (*web.Link, error) {
+	d, found, err := c.service.Waiting(ctx, by, but)
+	if err != nil || !found {
+		return nil, err
+	}
+	return &web.Link{Text: "Next draft in review", Href: "/drafts/" + d.String()}, nil
+}
+
+// filters are those by decision, flag and variant, with how many targets each leaves beside what else is
+// asked for.
+func (c *Console) filters(ctx context.Context, d reviewcontrol.Draft, q targetQuery) (choices, flags, variants []choiceLink, err error) {
 	tally, err := c.service.Tally(ctx, d.ID, q.filter())
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	q.After = -1
 	all := 0
@@ -163,7 +290,7 @@ func (c *Console) filters(ctx context.Context, d reviewcontrol.Draft, q targetQu
 	} {
 		link := q
 		link.Choice = f.choice
-		choices = append(choices, choiceLink{f.text, link.page(d.ID, -1), q.Choice == f.choice, f.count})
+		choices = append(choices, choiceLink{f.text, link.page(d.ID), q.Choice == f.choice, f.count})
 	}
 	for _, f := range triage.Flags() {
 		if tally.Flags[f] == 0 && q.Flag != f {
@@ -173,9 +300,9 @@ func (c *Console) filters(ctx context.Context, d reviewcontrol.Draft, q targetQu
 		if link.Flag = f; q.Flag == f { // whoever chooses it again takes it away
 			link.Flag = 0
 		}
-		flags = append(flags, choiceLink{flagBadge(f).Text, link.page(d.ID, -1), q.Flag == f, tally.Flags[f]})
+		flags = append(flags, choiceLink{flagBadge(f).Text, link.page(d.ID), q.Flag == f, tally.Flags[f]})
 	}
-	return choices, flags, nil
+	return choices, flags, nil, nil
 }
 
 // progress answers the part of a draft's page that changes while its mails are sent.
@@ -194,7 +321,6 @@ func (c *Console) progress(w http.ResponseWriter, r *http.Request, by reviewcont
 	if err != nil {
 		return err
 	}
-	return c.site.RenderPart(w, r, "draft", "progress", web.Page{Data: draftPage{
-		Draft: d, Bars: barsOf(d.Status, d.Counts), Mine: d.Maker.Is(by), Undo: undoes,
-	}})
+	p := draftPage{Draft: d, Bars: barsOf(d.Status, d.Counts), Mine: d.Maker.Is(by), Undo: undoes}
+	return c.site.RenderPart(w, r, "draft", "progress", web.Page{Data: p})
 }

@@ -49,6 +49,7 @@ func (c *Console) preview(w http.ResponseWriter, r *http.Request, _ reviewcontro
 		content = reviewcontrol.Document("<p><strong>This mail has changed since the page was opened. Reload the page.</strong></p>")
 	} else {
 		http.SetCookie(w, shownCookie(r, id, index, hash))
+		openedBy(r, id).add(w, r, index, hash)
 	}
 	if r.Method != http.MethodHead {
 		_, _ = w.Write([]byte(content)) // a browser that has gone away
@@ -56,7 +57,7 @@ func (c *Console) preview(w http.ResponseWriter, r *http.Request, _ reviewcontro
 	return nil
 }
 
-// opened are the targets of one draft that a reviewer has had on a page of their own, newest
+// opened are the targets of one draft whose preview a reviewer's browser has been given, newest
 // last: each by its index and the begin of its content's hash. Browsers keep it in a cookie, so
 // that a reviewer without scripts can approve what they have opened. It says as much as the form that
 // lists what was shown, and is believed as much: the content is compared for itself.

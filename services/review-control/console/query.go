@@ -28,16 +28,15 @@ type targetQuery struct {
 	Progress reviewcontrol.Progress
 	Flag     triage.Flag
 	Search   string
-	After    int
-	// Alone is the page of one target: only forms say so.
-	Alone bool
+	// After is the index behind which the list begins; -1 is its begin.
+	After int
 }
 
 // queryOf reads an address or the field of a form; what it does not know is left out.
 func queryOf(v url.Values) targetQuery {
 	q := targetQuery{
 		Choice: reviewcontrol.Choice(v.Get("decision")), Progress: reviewcontrol.Progress(v.Get("delivery")),
-		Search: reviewcontrol.Shorten(strings.TrimSpace(v.Get("q")), maxSearch), After: -1, Alone: v.Get("alone") == "1",
+		Search: reviewcontrol.Shorten(strings.TrimSpace(v.Get("q")), maxSearch), After: -1,
 	}
 	if !slices.Contains([]reviewcontrol.Choice{reviewcontrol.Pending, reviewcontrol.Approve, reviewcontrol.Reject}, q.Choice) {
 		q.Choice = ""
@@ -72,31 +71,16 @@ func (q targetQuery) values() url.Values {
 }
 
 // Encode is the query for the field of a form.
-func (q targetQuery) Encode() string {
-	v := q.values()
-	if q.Alone {
-		v.Set("alone", "1")
-	}
-	return v.Encode()
-}
+func (q targetQuery) Encode() string { return q.values().Encode() }
 
-// page is the address of the page with that query.
-func (q targetQuery) page(id reviewcontrol.ID, index int) string {
-	if q.Alone && index >= 0 {
-		return fmt.Sprintf("/drafts/%s/targets/%d", id, index)
-	}
+// page is the address of the draft with that query: it shows the first target that is left to decide.
+func (q targetQuery) page(id reviewcontrol.ID) string {
 	return withQuery("/drafts/"+id.String(), q.values())
 }
 
-// first is the address of the first page of what is asked for.
-func (q targetQuery) first(id reviewcontrol.ID) string {
-	q.After = -1
-	return q.page(id, -1)
-}
-
-// at is the address of the page where it shows the target.
+// at is the address of the draft with that query where it shows a target.
 func (q targetQuery) at(id reviewcontrol.ID, index int) string {
-	return q.page(id, index) + "#t-" + strconv.Itoa(index)
+	return withQuery(fmt.Sprintf("/drafts/%s/targets/%d", id, index), q.values())
 }
 
 // Filtered tells that not all targets are asked for.

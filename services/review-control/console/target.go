@@ -3,7 +3,6 @@ package console
 import (
 	"cmp"
 	"fmt"
-	"net/http"
 	"strings"
 
 	"hub.internal/pkg/web"
@@ -11,13 +10,8 @@ import (
 	"hub.internal/services/review-control/console/evidence"
 )
 
-const (
-	// maxShown is how much of a mail's body, and of what lies beside it, a list shows; a mail
-	// with more shows its begin there, and everything on a page of its own.
-	maxShown, maxBegin = 64 << 10, 8 << 10
-	// maxValues is how many values of the evidence a list shows, maxValuesAlone a page of its own.
-	maxValues, maxValuesAlone = 300, 20_000
-)
+// maxValues is how many values of the evidence a page shows.
+const maxValues = 20_000
 
 // refusal is why a decision was not taken, beside the target it was for.
 type refusal struct {
@@ -38,28 +32,28 @@ type card struct {
 	Query string
 	// Queued tells that there is a review, May that the user can decide now.
 	Queued, May bool
-	// Alone is set on the target's own page, which shows everything.
-	Alone bool
-	// Cut tells that the mail, or what lies beside it, is too long for the list.
-	Cut bool
-	// Opened tells that the user has had the target's own page with this content.
-	Opened            bool
+	// Cut tells that what lies beside the mail is too long for a page.
+	Cut               bool
 	Refusal           refusal
 	Context, Snapshot evidence.Value
 }
 
-// Shown names what the card shows, for Approve shown.
-func (c card) Shown() string {
-	return fmt.Sprintf("%d:%s:%d", c.Index, c.Hash(), c.Decision.Revision)
+// shownText names what a page shows of a target, for forms.
+func shownText(t reviewcontrol.Target, hash string) string {
+	return fmt.Sprintf("%d:%s:%d", t.Index, hash, t.Decision.Revision)
 }
+
+// Shown names what the card shows.
+func (c card) Shown() string { return shownText(c.Target, c.Hash()) }
 
 // Hash is that of the content which the card shows.
 func (c card) Hash() string { return c.Rendering.Hash() }
 
-// Together tells that Approve shown may take the target, as soon as it was shown.
-func (c card) Together() bool {
-	return c.May && c.Decision.Choice == reviewcontrol.Pending && !c.Cut && c.Flags == 0
-}
+// Open tells that the user may decide on the target, and nobody has.
+func (c card) Open() bool { return c.May && c.Decision.Choice == reviewcontrol.Pending }
+
+// Together tells that Approve shown may take the target, once it was shown.
+func (c card) Together() bool { return c.Open() && !c.Cut && c.Flags == 0 }
 
 // Outdated tells of an approval on which nothing is sent: it was for other content.
 func (c card) Outdated() bool {
@@ -75,18 +69,11 @@ func (c card) Frames() string {
 // Size is that of what is read first, in bytes.
 func (c card) Size() int { return max(len(c.Rendering.HTML), len(c.Rendering.Text)) }
 
-// Source is the mail's HTML, and Text its plain text; a list shows the begin of what is too long for it.
-func (c card) Source() string { return c.beginOf(c.Rendering.HTML) }
+// Source is the mail's HTML.
+func (c card) Source() string { return strings.ReplaceAll(c.Rendering.HTML, "\r\n", "\n") }
 
 // Text is the mail's plain text.
-func (c card) Text() string { return c.beginOf(c.Rendering.Text) }
-
-func (c card) beginOf(text string) string {
-	if c.Cut && !c.Alone {
-		text = evidence.Begin(text, maxBegin)
-	}
-	return strings.ReplaceAll(text, "\r\n", "\n")
-}
+func (c card) Text() string { return strings.ReplaceAll(c.Rendering.Text, "\r\n", "\n") }
 
 // TakenOut is how many things were taken out of the mail.
 func (c card) TakenOut() int {
@@ -125,76 +112,10 @@ func (c card) NoteField() web.Field {
 }
 
 func newCard(d reviewcontrol.Draft, t reviewcontrol.TargetView, q targetQuery, may bool) card {
-	x := card{TargetView: t, Draft: d.ID, Query: q.Encode(), Queued: d.Review != nil, May: may, Alone: q.Alone}
-	values := maxValues
-	if q.Alone {
-		values = maxValuesAlone
-	}
+	x := card{TargetView: t, Draft: d.ID, Query: q.Encode(), Queued: d.Review != nil, May: may}
 	var cutContext, cutSnapshot bool
-	x.Context, cutContext = evidence.Read(t.Mail.Context, values)
-	x.Snapshot, cutSnapshot = evidence.Read(t.Mail.Snapshot, values)
-	beside := len(t.Mail.Context) + len(t.Mail.Snapshot)
-	x.Cut = cutContext || cutSnapshot || !q.Alone && (x.Size() > maxShown || beside > maxShown)
+	x.Context, cutContext = evidence.Read(t.Mail.Context, maxValues)
+	x.Snapshot, cutSnapshot = evidence.Read(t.Mail.Snapshot, maxValues)
+	x.Cut = cutContext || cutSnapshot
 	return x
-}
-
-type targetPage struct {
-	Draft   reviewcontrol.Draft
-	Card    card
-	Bars    bars
-	Mine    bool
-	History []reviewcontrol.Decision
-	Pager   web.Pager
-}
-
-func (c *Console) target(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID) error {
-	index, err := pathIndex(id, r.PathValue("index"))
-	if err != nil {
-		return err
-	}
-	return c.renderTarget(w, r, by, id, index, 0, noRefusal)
-}
-
-func (c *Console) renderTarget(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID,
-	index, status int, refused refusal) error {
-	d, err := c.service.Draft(r.Context(), id)
-	if err != nil {
-		return err
-	}
-	t, err := c.service.Target(r.Context(), id, index)
-	if err != nil {
-		return err
-	}
-	p := targetPage{Draft: d, Mine: d.Maker.Is(by), Bars: barsOf(d.Status, d.Counts)}
-	p.Card = newCard(d, t, targetQuery{After: -1, Alone: true}, d.Status == reviewcontrol.InReview && !p.Mine)
-	if refused.Index == index {
-		p.Card.Refusal = refused
-	}
-	if p.Card.Together() {
-		openedBy(r, id).add(w, r, index, p.Card.Hash())
-	}
-	if d.Review != nil {
-		if p.History, err = c.service.History(r.Context(), id, index); err != nil {
-			return err
-		}
-	}
-	p.Pager = web.Pager{Label: "Other targets", Key: "n"}
-	if index > 0 {
-		p.Pager.Back = web.Link{Text: "Target before", Href: fmt.Sprintf("/drafts/%s/targets/%d", id, index-1)}
-	}
-	if index+1 < d.TargetCount {
-		p.Pager.Next = web.Link{Text: "Next target", Href: fmt.Sprintf("/drafts/%s/targets/%d", id, index+1)}
-	}
-	return c.site.Render(w, r, "target", web.Page{
-		Title: nameOf(t.Target), Lead: fmt.Sprintf("Target %s of %s", web.Number(index+1), web.Number(d.TargetCount)),
-		Crumbs: []web.Link{{Text: "Drafts", Href: "/drafts"}, {Text: d.Name, Href: "/drafts/" + id.String()}},
-		Status: status, Data: p, Keys: keysOf(p.Card.May, web.Key{Press: "n", Does: "Next target"}),
-	})
-}
-
-func nameOf(t reviewcontrol.Target) string {
-	if t.ToName != "" {
-		return t.ToName
-	}
-	return t.ToEmail
 }

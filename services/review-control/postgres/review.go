@@ -27,6 +27,8 @@ const (
 	oneReview   = `SELECT ` + reviewColumns + ` FROM review_control.reviews WHERE draft_id = $1 AND status <> 'draft'`
 	manyReviews = `SELECT ` + reviewColumns + ` FROM review_control.reviews WHERE draft_id = ANY ($1) AND status <> 'draft'`
 
+	waitingReviews = `SELECT ` + reviewColumns + ` FROM review_control.reviews WHERE status = 'in_review' AND pending > 0 ORDER BY queued_at, draft_id LIMIT $1`
+
 	targetColumns = `position, external_id, to_email, to_name, mailings, choice, revision, decided_by, decided_at, note, reason, rendering_hash, action,
 	progress, attempts, delays, since, progress_at, problem, message_id, unsubscribe_token, subject, inspected_hash, flags, variant`
 	oneTarget   = `SELECT ` + targetColumns + ` FROM review_control.targets WHERE draft_id = $1 AND position = $2`
@@ -82,6 +84,11 @@ func (s *Store) Reviews(ctx context.Context, ids []reviewcontrol.ID) (map[review
 		found[r.DraftID] = r
 	}
 	return found, err
+}
+
+// Waiting returns reviews with targets to decide on, the oldest first.
+func (s *Store) Waiting(ctx context.Context, limit int) ([]reviewcontrol.Review, error) {
+	return collect(ctx, s.pool, reviewRow, waitingReviews, limit)
 }
 
 // collect reads all rows of a query.

@@ -1,14 +1,25 @@
-// Approve shown takes the targets of a page that were shown: whose preview has come, with the
-// content that the page was made for, and of which every part has been in view since. Their inputs
-// are in the page disabled, so that without this script none of them is sent.
+// Approve shown takes the mails that were shown: whose preview has come, with the content that the page was
+// made for, and of which every part has been in view. This browser remembers them for as long as its
+// window is open; without scripts what was opened counts.
 (() => {
   "use strict";
 
   // How high a part is that has to be in view at once, in pixels. A preview may be higher than the window.
   const part = 60;
+  // How many mails are approved at once.
+  const most = 100;
 
-  const cards = new Map(); // by their article: what of it has not been in view yet
-  const right = new WeakSet(); // previews whose document has come, and is the right one
+  const form = () => document.getElementById("approve-shown");
+  const key = () => `hub-shown-${form().dataset.draft}`;
+  let memory = {};
+  // What was shown: by index, what names it in the form, or "" for what has a flag.
+  const shown = () => {
+    try { return JSON.parse(sessionStorage.getItem(key()) ?? "{}"); } catch { return memory; }
+  };
+  const keep = (all) => {
+    memory = all;
+    try { sessionStorage.setItem(key(), JSON.stringify(all)); } catch { /* it is remembered until the page is left */ }
+  };
 
   // Whether the preview's document is the content that the page was made for: a frame tells nothing
   // about what is in it, but the answer has left a cookie.
@@ -20,16 +31,23 @@
     return right;
   };
 
+  const plural = (n, one, many) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
   const count = () => {
-    const inputs = [...document.querySelectorAll("input[data-shown]")].filter((i) => i.closest("[data-item]")?.querySelector("[data-todo]"));
-    const shown = inputs.filter((i) => !i.disabled).length;
-    document.querySelectorAll("[data-shown-count]").forEach((el) => { el.textContent = `${shown} of ${inputs.length} shown`; });
+    if (!form()) return;
+    const all = Object.values(shown());
+    const n = Math.min(all.filter(Boolean).length, most);
+    const flagged = all.filter((text) => !text).length;
+    const { pending, approved, rejected } = form().dataset;
+    form().querySelector("[data-shown-count]").textContent = n > 0 || flagged > 0 ? `${n.toLocaleString("en")}${flagged > 0 ? ` (${plural(flagged, "needs a look", "need a look")})` : ""}` : "";
+    form().querySelector("[data-shown-says]").textContent = n > 0 && n === Number(pending)
+      ? `It ends the review: ${plural(Number(approved) + n, "mail", "mails")} will leave, ${Number(rejected).toLocaleString("en")} will not.`
+      : "What you have looked through in full, is undecided and has no flag.";
   };
 
   let observer;
-  const watch = (card, el) => {
-    const box = el.getBoundingClientRect();
-    const n = Math.max(1, Math.ceil(box.height / part));
+  let card; // the article that is watched: { article, left, preview }
+  const watch = (el) => {
+    const n = Math.max(1, Math.ceil(el.getBoundingClientRect().height / part));
     const holder = el.tagName === "IFRAME" ? el.parentElement : el;
     for (let i = 0; i < n; i++) {
       const mark = document.createElement("div");
@@ -43,34 +61,31 @@
   };
 
   const seen = (entries) => entries.forEach((e) => {
-    if (e.intersectionRatio < 0.97) return;
-    const article = e.target.closest("[data-item]");
-    const card = cards.get(article);
+    if (e.intersectionRatio < 0.97 || !card) return;
     observer.unobserve(e.target);
     e.target.remove();
-    if (!card?.left.delete(e.target) || card.left.size > 0 || !card.preview) return;
-    card.input.disabled = false;
+    if (!card.left.delete(e.target) || card.left.size > 0 || !card.preview) return;
+    const text = card.article.dataset.open;
+    keep({ ...shown(), [text.split(":")[0]]: card.article.hasAttribute("data-together") ? text : "" });
+    card.article.setAttribute("data-shown", "");
     count();
   });
 
-  // Parts of what lies below the bar are not in view.
+  // What lies below the bar that sticks to the bottom of a small window, or to its top, is not in view.
   const observe = () => {
-    const bar = document.querySelector(".reviewbar");
-    const top = document.querySelector("header.top");
-    const sticks = (el) => el && getComputedStyle(el).position === "sticky";
-    const covered = sticks(bar) ? parseFloat(getComputedStyle(bar).top) + bar.offsetHeight : sticks(top) ? top.offsetHeight : 0;
+    const sticks = (el) => el && ["sticky", "fixed"].includes(getComputedStyle(el).position) ? el.offsetHeight : 0;
+    const top = sticks(document.querySelector("header.top")), bottom = sticks(document.querySelector(".verdict"));
     observer?.disconnect();
-    observer = new IntersectionObserver(seen, { rootMargin: `${-Math.ceil(covered)}px 0px 0px 0px`, threshold: [0.97, 1] });
-    cards.forEach((card) => card.left.forEach((mark) => observer.observe(mark)));
+    observer = new IntersectionObserver(seen, { rootMargin: `${-Math.ceil(top)}px 0px ${-Math.ceil(bottom)}px 0px`, threshold: [0.97, 1] });
+    card?.left.forEach((mark) => observer.observe(mark));
   };
 
+  const right = new WeakSet(); // previews whose document has come, and is the right one
   const judge = (frame) => {
-    const card = cards.get(frame.closest("[data-item]"));
-    if (!card || card.preview || !right.has(frame)) return;
+    if (!card || card.preview || !card.article.contains(frame) || !right.has(frame)) return;
     card.preview = true;
-    watch(card, frame);
+    watch(frame);
   };
-
   // Before the first frame is there: load does not bubble, and comes once.
   document.addEventListener("load", (e) => {
     if (e.target.tagName !== "IFRAME" || !isRight(e.target)) return;
@@ -78,27 +93,57 @@
     judge(e.target);
   }, true);
 
-  document.addEventListener("DOMContentLoaded", () => {
-    const inputs = document.querySelectorAll("input[data-shown]");
-    if (inputs.length === 0) return;
-    observe();
-    inputs.forEach((input) => {
-      const article = input.closest("[data-item]");
-      const card = { input, left: new Set(), preview: false };
-      cards.set(article, card);
-      if (!input.disabled) return; // opened by itself before
-      article.querySelectorAll("[data-see]").forEach((el) => watch(card, el));
-      judge(article.querySelector("iframe"));
-    });
+  const begin = () => {
+    const article = document.querySelector("article[data-open]");
+    if (form()) { // what was decided meanwhile is no longer to be approved
+      const all = shown();
+      document.querySelectorAll("[data-row].approved, [data-row].rejected").forEach((row) => { delete all[row.dataset.row]; });
+      keep(all);
+    }
     count();
-    addEventListener("resize", observe);
-    document.addEventListener("htmx:after:swap", count);
-  });
-})();
+    if (!form() || article === card?.article) return;
+    card = article ? { article, left: new Set(), preview: false } : undefined;
+    observe();
+    if (!card) return;
+    article.querySelectorAll("[data-see]").forEach(watch);
+    judge(article.querySelector("iframe"));
+  };
+  document.addEventListener("DOMContentLoaded", begin);
+  addEventListener("pageshow", (e) => { if (e.persisted) begin(); });
+  addEventListener("resize", () => observe());
 
-// How long it is until the mails leave.
-(() => {
-  "use strict";
+  document.addEventListener("submit", (e) => {
+    if (e.target !== form()) return;
+    Object.values(shown()).filter(Boolean).slice(0, most).forEach((text) => {
+      const input = document.createElement("input");
+      input.type = "hidden";
+      input.name = "target";
+      input.value = text;
+      form().append(input);
+    });
+    keep({});
+  }, true);
+
+  // Another mail is on the page: the list stays where it was, and the reader is told.
+  let scrolled = 0;
+  document.addEventListener("htmx:before:swap", () => { scrolled = document.querySelector(".listing")?.scrollTop ?? 0; });
+  document.addEventListener("htmx:after:swap", () => {
+    const list = document.querySelector(".listing");
+    const row = list?.querySelector("[aria-current]");
+    const article = document.querySelector("article.target");
+    if (!article || article === card?.article) return count();
+    if (list && row && list.scrollHeight > list.clientHeight) {
+      list.scrollTop = scrolled;
+      const box = row.getBoundingClientRect(), around = list.getBoundingClientRect();
+      if (box.top < around.top || box.bottom > around.bottom) list.scrollTop += box.top - around.top - list.clientHeight / 3;
+    } else if (article.getBoundingClientRect().top < 0) {
+      article.scrollIntoView({ block: "start" });
+    }
+    article.focus({ preventScroll: true });
+    begin();
+  });
+
+  // How long it is until the mails leave.
   const tick = () => document.querySelectorAll("time[data-countdown]").forEach((t) => {
     const left = Math.ceil((Date.parse(t.dateTime) - Date.now()) / 1000);
     t.textContent = left > 0 ? `in ${left} s` : "now";
@@ -106,13 +151,16 @@
   setInterval(tick, 500);
   document.addEventListener("DOMContentLoaded", tick);
   document.addEventListener("htmx:after:swap", tick);
-})();
 
-// Ctrl+Enter in a note rejects with it, or says the same again with it where somebody has decided.
-document.addEventListener("keydown", (e) => {
-  if (e.key !== "Enter" || !(e.ctrlKey || e.metaKey) || !e.target.matches?.(".verdict textarea")) return;
-  const verdict = e.target.closest(".verdict");
-  const choice = verdict.classList.contains("approved") ? "approved" : "rejected";
-  verdict.querySelector(`button[value="${choice}"]`)?.click();
-  e.preventDefault();
-});
+  // The fields for a note are folded away: who asks for them writes.
+  document.addEventListener("toggle", (e) => {
+    if (e.target.matches?.(".why[open]")) e.target.querySelector("textarea")?.focus();
+  }, true);
+  // Ctrl+Enter in a note rejects with it, or says the same again with it where somebody has decided.
+  document.addEventListener("keydown", (e) => {
+    if (e.key !== "Enter" || !(e.ctrlKey || e.metaKey) || !e.target.matches?.(".verdict textarea")) return;
+    const choice = e.target.closest(".verdict").classList.contains("approved") ? "approved" : "rejected";
+    e.target.form.querySelector(`button[value="${choice}"]`)?.click();
+    e.preventDefault();
+  });
+})();

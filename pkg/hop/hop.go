@@ -41,10 +41,14 @@ const (
 	// ManifestPath is where a service serves its manifest.
 	ManifestPath = "/internal/manifest"
 	toolPath     = "/internal/tools/"
+	routePath    = "/internal/routes/"
 )
 
 // ToolPath is where a service serves a tool.
 func ToolPath(name string) string { return toolPath + name }
+
+// RoutePath is where a service serves a route of the API, whatever its path and method are outside.
+func RoutePath(name string) string { return routePath + name }
 
 // Server serves what a service answers its neighbours on a mux of its own.
 type Server struct {
@@ -56,6 +60,11 @@ type Server struct {
 // Tool serves a tool for agents; mw wraps it, outermost first.
 func (s Server) Tool(t tool.Tool, mw ...endpoint.Middleware) {
 	s.serve(ToolPath(t.Spec.Name), t.Spec.Name, caller.Agents(), t.Spec.MaxBody, t.Endpoint, mw)
+}
+
+// Route serves a route of the API for agents; mw wraps it, outermost first.
+func (s Server) Route(r tool.APIRoute, mw ...endpoint.Middleware) {
+	s.serve(RoutePath(r.Spec.Name), r.Spec.Name, caller.Agents(), r.Spec.MaxBody, r.Tool.Endpoint, mw)
 }
 
 // Operation serves an operation for those whom it takes; mw wraps it, outermost first.
@@ -115,6 +124,9 @@ func Handler(e endpoint.Endpoint, name string, takes caller.Rule, maxBody int64,
 		h.Set(CountHeader, strconv.Itoa(r.Count))
 		if r.Replayed {
 			h.Set(ReplayedHeader, "true")
+		}
+		if r.Location != "" {
+			h.Set("Location", r.Location)
 		}
 		if r.Status != 0 {
 			w.WriteHeader(r.Status)

@@ -56,35 +56,36 @@ type Console struct {
 	Visitors *quota.Quota
 }
 
+// ConsoleOptions are what a Console needs.
+type ConsoleOptions struct {
+	// Auth knows the sessions.
+	Auth *remote.Client
+	// Site makes the site of the gateway's own pages.
+	Site         func(web.Options) (*web.Site, error)
+	PlainCookies bool
+	// PublicURL is where browsers reach the gateway, when a proxy in front changes the Host header; may be empty.
+	PublicURL string
+}
+
+// NewConsole makes the part for people. Its error names the setting to mend.
+func NewConsole(o ConsoleOptions) (*Console, error) {
+	pages, err := o.Site(web.Options{})
+	if err != nil {
+		return nil, err
+	}
+	c := &Console{Sessions: NewSessionCache(AskAuthForSession(o.Auth), time.Now), Pages: pages, PlainCookies: o.PlainCookies, Visitors: NewVisitors()}
+	if o.PublicURL != "" {
+		if err := c.Protection.AddTrustedOrigin(strings.TrimRight(o.PublicURL, "/")); err != nil {
+			return nil, fmt.Errorf("HUB_PUBLIC_URL: %w", err)
+		}
+	}
+	return c, nil
+}
+
 // consoleRoute is a route with its owner.
 type consoleRoute struct {
 	tool.Route
 	service string
-}
-
-// mergeConsole checks the console routes of all services and sorts them, longest first.
-func mergeConsole(manifests map[string]tool.Manifest) ([]*consoleRoute, error) {
-	var all []*consoleRoute
-	owner := map[string]string{}
-	for service, m := range manifests {
-		for _, r := range m.Console {
-			if err := checkRoute(service, r); err != nil {
-				return nil, err
-			}
-			if other, taken := owner[r.Prefix]; taken {
-				return nil, fmt.Errorf("console route %s is claimed by %s and by %s", r.Prefix, other, service)
-			}
-			owner[r.Prefix] = service
-			all = append(all, &consoleRoute{r, service})
-		}
-	}
-	sort.Slice(all, func(i, j int) bool {
-		if a, b := all[i], all[j]; len(a.Prefix) != len(b.Prefix) {
-			return len(a.Prefix) > len(b.Prefix)
-		}
-		return all[i].Prefix < all[j].Prefix
-	})
-	return all, nil
 }
 
 func checkRoute(service string, r tool.Route) error {

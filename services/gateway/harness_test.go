@@ -100,17 +100,18 @@ func newEdge(t *testing.T, options ...func(*gateway.Gateway)) *edge {
 	services.Handle("POST /internal/apikeys/verify", hop.Authenticated(callertest.Keys(t, "auth", caller.Gateway), caller.Neighbour(caller.Gateway), logger, http.HandlerFunc(e.verify)))
 	server := httptest.NewServer(services)
 	t.Cleanup(server.Close)
-	clients := gateway.Clients{}
-	for _, name := range []string{"auth", "echo"} {
-		clients[name] = remote.New(remote.Options{Service: name, Instancer: sd.FixedInstancer{strings.TrimPrefix(server.URL, "http://")}, Keys: callertest.Keys(t, caller.Gateway), Logger: logger, Patience: hubtest.Patience})
-	}
+	clients := gateway.NewClients(func(name string) *remote.Client {
+		return remote.New(remote.Options{Service: name, Instancer: sd.FixedInstancer{strings.TrimPrefix(server.URL, "http://")},
+			Keys: callertest.Keys(t, caller.Gateway), Logger: logger, Patience: hubtest.Patience})
+	}, "auth", "echo")
 	t.Cleanup(clients.Close)
 	catalog := gateway.NewCatalog(logger)
 	if err := catalog.Update(hop.Manifest("echo", tools, nil)); err != nil {
 		t.Fatal(err)
 	}
 	e.gateway = &gateway.Gateway{
-		Keys: gateway.NewKeyCache(gateway.AskAuth(clients["auth"]), time.Now), Limiter: gateway.NewMemory(hubtest.NewClock(time.Time{}).Now), Catalog: catalog,
+		Authenticators: map[string]gateway.Authenticator{tool.KeyCredential: gateway.APIKeys{Keys: gateway.NewKeyCache(gateway.AskAuth(clients.Client("auth")), time.Now)}},
+		Limiter:        gateway.NewMemory(hubtest.NewClock(time.Time{}).Now), Catalog: catalog,
 		Services: clients, Audit: e, Logger: logger, Failures: gateway.Rate{PerMinute: 1000, Burst: 1000},
 	}
 	for _, o := range options {

@@ -40,7 +40,9 @@ func (g *Gateway) Routes(mux *http.ServeMux) {
 	route("POST", "/api/tools/{name}", g.tools(g.Pipeline(keys)))
 	route("GET", "/api/tools/{name}/detail", g.tools(g.Listing(keys, g.detail)))
 	route("GET", "/openapi.json", http.HandlerFunc(g.openAPI))
-	mux.Handle(tool.RouteRoot, g.routes())
+	routes := g.routes()
+	mux.Handle(tool.RouteRoot, routes)
+	mux.Handle(strings.TrimSuffix(tool.RouteRoot, "/"), routes)
 	mux.Handle("/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if g.Console == nil || !g.Console.serve(g, w, r) {
 			g.nothing(w, r)

@@ -141,7 +141,7 @@ func (d *Directory) Watch(ctx context.Context, tell func(names []string)) error 
 	}
 	var seen uint64
 	var told []string
-	for known := true; ctx.Err() == nil; {
+	for known, first := true, true; ctx.Err() == nil; {
 		services, meta, err := d.catalog.Services((&api.QueryOptions{WaitIndex: seen, WaitTime: watchWait}).WithContext(ctx))
 		if ctx.Err() == nil && (err == nil) != known {
 			known = err == nil
@@ -161,8 +161,8 @@ func (d *Directory) Watch(ctx context.Context, tell func(names []string)) error 
 		}
 		seen = meta.LastIndex
 		maps.DeleteFunc(services, func(_ string, tags []string) bool { return !slices.Contains(tags, tag) })
-		if names := slices.Sorted(maps.Keys(services)); !slices.Equal(names, told) {
-			told = names
+		if names := slices.Sorted(maps.Keys(services)); first || !slices.Equal(names, told) {
+			first, told = false, names
 			tell(slices.Clone(names))
 		}
 	}
@@ -201,7 +201,8 @@ func (d *Directory) Announce(ctx context.Context, service, addr string) error {
 	}
 	registration := &api.AgentServiceRegistration{
 		ID: service + "-" + strings.NewReplacer(":", "-", ".", "-").Replace(addr), Name: service, Tags: []string{tag}, Address: host, Port: port,
-		Check: &api.AgentServiceCheck{HTTP: "http://" + addr + "/healthz", Interval: "1s", Timeout: "2s", DeregisterCriticalServiceAfter: "1m", Status: "passing"},
+		Check: &api.AgentServiceCheck{HTTP: "http://" + addr + "/healthz", Interval: "1s", Timeout: "2s",
+			DeregisterCriticalServiceAfter: "1m", Status: "passing"},
 	}
 	logger := d.logger.With("discover", service, "addr", addr)
 	tick := time.NewTicker(announceEvery)

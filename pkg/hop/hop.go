@@ -74,10 +74,11 @@ func (s Server) Operation(o Operation, mw ...endpoint.Middleware) {
 
 // Manifest serves the manifest for the gateway.
 func (s Server) Manifest(m tool.Manifest) {
-	s.Mux.Handle("GET "+ManifestPath, Authenticated(s.Keys, caller.Neighbour(caller.Gateway), s.Logger, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	answer := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(m)
-	})))
+	})
+	s.Mux.Handle("GET "+ManifestPath, Authenticated(s.Keys, caller.Neighbour(caller.Gateway), s.Logger, answer))
 }
 
 func (s Server) serve(path, name string, takes caller.Rule, maxBody int64, e endpoint.Endpoint, mw []endpoint.Middleware) {
@@ -135,9 +136,9 @@ func Handler(e endpoint.Endpoint, name string, takes caller.Rule, maxBody int64,
 		_, _ = w.Write(r.Data)
 		return nil
 	}
-	return Authenticated(keys, takes, logger, kithttp.NewServer(e, decode, encode, kithttp.ServerErrorEncoder(func(ctx context.Context, err error, w http.ResponseWriter) {
-		WriteFault(ctx, logger, w, err)
-	}), kithttp.ServerErrorHandler(ignore{})))
+	fail := func(ctx context.Context, err error, w http.ResponseWriter) { WriteFault(ctx, logger, w, err) }
+	return Authenticated(keys, takes, logger,
+		kithttp.NewServer(e, decode, encode, kithttp.ServerErrorEncoder(fail), kithttp.ServerErrorHandler(ignore{})))
 }
 
 // Authenticated puts the caller, the trace and the deadline of a neighbour's request into the

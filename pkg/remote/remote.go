@@ -337,8 +337,9 @@ func (c *Client) send(ctx context.Context, addr string, probe *probe, r Request)
 		return nil, readFault(resp)
 	}
 	count, _ := strconv.Atoi(resp.Header.Get(hop.CountHeader))
-	return &Response{Head: tool.Head{Status: resp.StatusCode, Count: count, Replayed: resp.Header.Get(hop.ReplayedHeader) == "true", Location: resp.Header.Get("Location")},
-		Data: &releasing{s.answer(resp.Body, c.stall), release}, Length: resp.ContentLength}, nil
+	head := tool.Head{Status: resp.StatusCode, Count: count, Replayed: resp.Header.Get(hop.ReplayedHeader) == "true",
+		Location: resp.Header.Get("Location")}
+	return &Response{Head: head, Data: &releasing{s.answer(resp.Body, c.stall), release}, Length: resp.ContentLength}, nil
 }
 
 // exchange is the context of one exchange with an instance: it ends when the instance turns

@@ -91,7 +91,8 @@ func (h *Host) Neighbour(name string) *remote.Client {
 // Client is Neighbour for the edge, which hears of services while it runs: it takes this many calls
 // in flight (0 means 256), and the caller closes it. It may be called at any time.
 func (h *Host) Client(name string, concurrency int) *remote.Client {
-	return remote.New(remote.Options{Service: name, Instancer: h.directory.Instancer(name), Keys: h.Keys(), Logger: h.Logger(), Concurrency: concurrency})
+	return remote.New(remote.Options{Service: name, Instancer: h.directory.Instancer(name), Keys: h.Keys(), Logger: h.Logger(),
+		Concurrency: concurrency})
 }
 
 // Discovered tells the names of the services that discovery lists, at once and when they change, until

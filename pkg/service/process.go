@@ -93,7 +93,8 @@ func start(ctx context.Context, service string, settings Settings, effective any
 	}
 	logger := telemetry.Logger(os.Stderr, service, settings.LogLevel)
 	slog.SetDefault(logger)
-	t, err := telemetry.Start(ctx, telemetry.Config{Service: "hub-" + service, Version: Version, Endpoint: settings.OTLPEndpoint, SampleRatio: settings.TraceRatio})
+	t, err := telemetry.Start(ctx, telemetry.Config{Service: "hub-" + service, Version: Version,
+		Endpoint: settings.OTLPEndpoint, SampleRatio: settings.TraceRatio})
 	if err != nil {
 		return nil, err
 	}

@@ -63,7 +63,8 @@ func (s Settings) check() error {
 
 // directory is the discovery part of the settings.
 func (s Settings) directory() discover.Config {
-	return discover.Config{Mode: s.Discovery, Instances: s.StaticInstances, ConsulAddr: s.ConsulAddr, DNSDomain: s.DNSDomain, DNSServices: s.DNSServices}
+	return discover.Config{Mode: s.Discovery, Instances: s.StaticInstances, ConsulAddr: s.ConsulAddr,
+		DNSDomain: s.DNSDomain, DNSServices: s.DNSServices}
 }
 
 // common is a struct that embeds Settings.

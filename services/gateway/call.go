@@ -26,9 +26,9 @@ type Call struct {
 	Credential Credential
 	// ExternalUserID is who the agent acts for, as it says.
 	ExternalUserID string
-	// Name is that of the tool or the route; Find looks it up.
+	// Name is that of the tool or the route; Find looks it up, nil when there is none.
 	Name string
-	Find func() (*Entry, error)
+	Find func() *Entry
 	// IdempotencyKey is the raw header; HasKey tells an empty one from none.
 	IdempotencyKey string
 	HasKey         bool

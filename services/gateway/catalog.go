@@ -210,14 +210,6 @@ func (c *Catalog) Owners() []string {
 	return slices.Sorted(maps.Keys(c.owners))
 }
 
-// Find is Entry, with the refusal of a tool that does not exist.
-func (c *Catalog) Find(name string) (*Entry, error) {
-	if e := c.Entry(name); e != nil {
-		return e, nil
-	}
-	return nil, c.unknown(name)
-}
-
 // unknown is the refusal of a tool that does not exist; it names those that sound alike.
 func (c *Catalog) unknown(name string) error {
 	var alike []string
@@ -230,7 +222,8 @@ func (c *Catalog) unknown(name string) error {
 		}
 	}
 	if len(alike) > 0 {
-		return fault.New(fault.NotFound, "There is no tool %q. Did you mean %s? GET /api/tools lists all.", printable(name), strings.Join(alike, ", "))
+		return fault.New(fault.NotFound,
+			"There is no tool %q. Did you mean %s? GET /api/tools lists all.", printable(name), strings.Join(alike, ", "))
 	}
 	return fault.New(fault.NotFound, "There is no tool %q. GET /api/tools lists the tools.", printable(name))
 }

@@ -34,7 +34,8 @@ type Principal struct {
 }
 
 // Authenticator makes a Principal of a call's credential. It refuses with E_AUTH_MISSING, E_AUTH_INVALID,
-// E_AUTH_EXPIRED or E_AUTH_REVOKED, and with E_DB when it cannot tell.
+// E_AUTH_EXPIRED or E_AUTH_REVOKED, and with E_DB when it cannot tell. Beside a refusal it returns what it knows
+// of the caller.
 type Authenticator interface {
 	Authenticate(context.Context, *Call) (Principal, error)
 }
@@ -109,7 +110,8 @@ func (a APIKeys) verify(ctx context.Context, c Credential) (APIKey, error) {
 	}
 	switch {
 	case key == "":
-		return APIKey{}, fault.New(fault.AuthMissing, "An API key is required: send it as Authorization: Bearer <API_KEY> or X-API-Key: <API_KEY>.")
+		return APIKey{}, fault.New(fault.AuthMissing,
+			"An API key is required: send it as Authorization: Bearer <API_KEY> or X-API-Key: <API_KEY>.")
 	case !form.MatchString(key):
 		return APIKey{}, invalidKey()
 	}

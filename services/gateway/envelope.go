@@ -110,9 +110,11 @@ func (c *Call) writeFailure(w http.ResponseWriter, f *fault.Error, status int) {
 	if status == 0 {
 		status = f.Status()
 	}
-	body, err := json.Marshal(failure{Error: failedError{f.Code, f.Message, f.Details, f.Retryable()}, RequestID: c.RequestID, TookMS: c.took()})
+	answer := failure{Error: failedError{f.Code, f.Message, f.Details, f.Retryable()}, RequestID: c.RequestID, TookMS: c.took()}
+	body, err := json.Marshal(answer)
 	if err != nil {
-		body, _ = json.Marshal(failure{Error: failedError{Code: f.Code, Message: f.Message, Retryable: f.Retryable()}, RequestID: c.RequestID, TookMS: c.took()})
+		answer.Error.Details = nil
+		body, _ = json.Marshal(answer)
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)

@@ -78,7 +78,8 @@ func (c *Clients) Close() {
 
 // Follow asks each service that the catalog knows, and each that discovery tells of while it runs, for its
 // manifest from time to time, until ctx ends. A service that is down or has gone keeps its last good one.
-func (c *Catalog) Follow(ctx context.Context, clients *Clients, discovered func(ctx context.Context, tell func(names []string)) error) error {
+func (c *Catalog) Follow(ctx context.Context, clients *Clients,
+	discovered func(ctx context.Context, tell func(names []string)) error) error {
 	var all sync.WaitGroup
 	defer all.Wait()
 	followed := map[string]bool{}

@@ -51,7 +51,8 @@ func (g *Gateway) Routes(mux *http.ServeMux) {
 }
 
 func (g *Gateway) nothing(w http.ResponseWriter, r *http.Request) {
-	g.newCall(r).writeFailure(w, fault.New(fault.NotFound, "There is nothing at %s. GET /api/tools lists the tools.", printable(r.URL.Path)), 0)
+	f := fault.New(fault.NotFound, "There is nothing at %s. GET /api/tools lists the tools.", printable(r.URL.Path))
+	g.newCall(r).writeFailure(w, f, 0)
 }
 
 // errMethod is what a fault that is answered as 405 follows from.
@@ -75,7 +76,7 @@ func (g *Gateway) tools(e endpoint.Endpoint) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := g.newCall(r)
 		c.Name = r.PathValue("name")
-		c.Find = func() (*Entry, error) { return g.Catalog.Find(c.Name) }
+		c.Find = func() *Entry { return g.Catalog.Entry(c.Name) }
 		c.Read = func(ctx context.Context, limit int64) ([]byte, error) {
 			if err := jsonContent(r.Header.Get("Content-Type")); err != nil {
 				return nil, err
@@ -218,9 +219,9 @@ func (g *Gateway) catalog(_ context.Context, request any) (any, error) {
 
 func (g *Gateway) detail(_ context.Context, request any) (any, error) {
 	c := request.(*Call)
-	e, err := c.Find()
-	if err != nil {
-		return nil, err
+	e := c.Find()
+	if e == nil {
+		return nil, g.Catalog.unknown(c.Name)
 	}
 	return newDocument(e.Spec.Name, 1, e.detailed(c.Principal))
 }

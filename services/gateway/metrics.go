@@ -23,5 +23,6 @@ func Observe(limiter *Fallback, catalog *Catalog) error {
 	}); err != nil {
 		return err
 	}
-	return gauge("hub.manifests.refused", "Services whose last manifest was refused; what they said before still holds.", catalog.refusals.count)
+	return gauge("hub.manifests.refused",
+		"Services whose last manifest was refused; what they said before still holds.", catalog.refusals.count)
 }

@@ -32,8 +32,9 @@ func (g *Gateway) openAPI(w http.ResponseWriter, r *http.Request) {
 // describe is the public API (OpenAPI 3.1), derived from the tools and the routes.
 func describe(m *merged) (*web.Static, error) {
 	paths := object{
-		"/api/tools":               object{"get": operation("list_tools", "List the tools", object{"type": "object"})},
-		"/api/tools/{name}/detail": object{"get": with(operation("show_tool", "Everything about one tool", object{"type": "object"}), "parameters", []object{{"name": "name", "in": "path", "required": true, "schema": object{"type": "string"}}})},
+		"/api/tools": object{"get": operation("list_tools", "List the tools", object{"type": "object"})},
+		"/api/tools/{name}/detail": object{"get": with(operation("show_tool", "Everything about one tool", object{"type": "object"}),
+			"parameters", []object{{"name": "name", "in": "path", "required": true, "schema": object{"type": "string"}}})},
 	}
 	for _, e := range m.ordered {
 		op := operation(e.Spec.Name, e.Spec.Description, e.Spec.Output)
@@ -59,8 +60,9 @@ func describe(m *merged) (*web.Static, error) {
 		"paths":    paths,
 		"security": []object{{"bearer": []string{}}, {"key": []string{}}},
 		"components": object{
-			"securitySchemes": object{"bearer": object{"type": "http", "scheme": "bearer"}, "key": object{"type": "apiKey", "in": "header", "name": "X-API-Key"}},
-			"schemas":         object{"Failure": failureSchema()},
+			"securitySchemes": object{"bearer": object{"type": "http", "scheme": "bearer"},
+				"key": object{"type": "apiKey", "in": "header", "name": "X-API-Key"}},
+			"schemas": object{"Failure": failureSchema()},
 		},
 	}
 	b, err := json.Marshal(document)
@@ -71,7 +73,8 @@ func describe(m *merged) (*web.Static, error) {
 }
 
 func keyParameter(required bool) object {
-	return object{"name": tool.KeyHeader, "in": "header", "required": required, "schema": object{"type": "string", "minLength": 1, "maxLength": 255}}
+	return object{"name": tool.KeyHeader, "in": "header", "required": required,
+		"schema": object{"type": "string", "minLength": 1, "maxLength": 255}}
 }
 
 // everyCall are the parameters that any call may have.
@@ -98,7 +101,8 @@ func (e *Entry) describe() object {
 	}
 	if e.Route.Reads() {
 		for _, name := range slices.Sorted(maps.Keys(body.Properties)) {
-			parameters = append(parameters, object{"name": name, "in": "query", "required": slices.Contains(body.Required, name), "schema": body.Properties[name]})
+			parameters = append(parameters, object{"name": name, "in": "query",
+				"required": slices.Contains(body.Required, name), "schema": body.Properties[name]})
 		}
 	} else {
 		op["requestBody"] = object{"required": len(body.Required) > 0, "content": object{"application/json": object{"schema": &body}}}
@@ -133,8 +137,9 @@ func call(id, description string, members object) object {
 		"request_id": object{"type": "string"}, "took_ms": object{"type": "integer"}})
 	success := object{"type": "object", "required": slices.Sorted(maps.Keys(members)), "properties": members}
 	return object{"operationId": id, "summary": first, "description": description, "responses": object{
-		"200":     object{"description": "The success envelope.", "content": object{"application/json": object{"schema": success}}},
-		"default": object{"description": "The failure envelope.", "content": object{"application/json": object{"schema": object{"$ref": "#/components/schemas/Failure"}}}},
+		"200": object{"description": "The success envelope.", "content": object{"application/json": object{"schema": success}}},
+		"default": object{"description": "The failure envelope.", "content": object{
+			"application/json": object{"schema": object{"$ref": "#/components/schemas/Failure"}}}},
 	}}
 }
 

@@ -127,7 +127,7 @@ func (g *Gateway) record(next endpoint.Endpoint) endpoint.Endpoint {
 func (g *Gateway) capBody(next endpoint.Endpoint) endpoint.Endpoint {
 	return stage(func(ctx context.Context, c *Call) (context.Context, error) {
 		limit := int64(tool.DefaultMaxBody)
-		if e, err := c.Find(); err == nil {
+		if e := c.Find(); e != nil {
 			limit = e.Spec.MaxBody
 		}
 		if c.BodyLength > limit {
@@ -140,6 +140,7 @@ func (g *Gateway) capBody(next endpoint.Endpoint) endpoint.Endpoint {
 func (g *Gateway) authenticate(a Authenticator) endpoint.Middleware {
 	return stage(func(ctx context.Context, c *Call) (context.Context, error) {
 		p, err := a.Authenticate(ctx, c)
+		c.Principal = p // also of a refusal, as far as it is known: for its record
 		if err != nil {
 			if code := fault.From(err).Code; code == fault.AuthInvalid || code == fault.AuthRevoked {
 				if limited := g.countFailure(ctx, c.Address); limited != nil {
@@ -148,15 +149,16 @@ func (g *Gateway) authenticate(a Authenticator) endpoint.Middleware {
 			}
 			return ctx, err
 		}
-		c.Principal = p
 		return caller.With(ctx, p.Caller), nil
 	})
 }
 
 func (g *Gateway) lookup(next endpoint.Endpoint) endpoint.Endpoint {
-	return stage(func(ctx context.Context, c *Call) (_ context.Context, err error) {
-		c.Entry, err = c.Find()
-		return ctx, err
+	return stage(func(ctx context.Context, c *Call) (context.Context, error) {
+		if c.Entry = c.Find(); c.Entry == nil {
+			return ctx, g.Catalog.unknown(c.Name)
+		}
+		return ctx, nil
 	})(next)
 }
 
@@ -172,7 +174,8 @@ func (g *Gateway) authorize(next endpoint.Endpoint) endpoint.Endpoint {
 // Authorize is nil, or E_SCOPE for a caller without the scope.
 func (e *Entry) Authorize(c caller.Caller) error {
 	if scope := e.Spec.Scope; !c.Holds(scope) {
-		return fault.New(fault.Scope, "The credential lacks the scope %q that %s needs.", scope, e.Spec.Name).With(map[string]string{"scope": scope})
+		return fault.New(fault.Scope, "The credential lacks the scope %q that %s needs.", scope, e.Spec.Name).
+			With(map[string]string{"scope": scope})
 	}
 	return nil
 }

@@ -93,7 +93,7 @@ func (g *Gateway) routes() http.Handler {
 		}
 		c := g.newCall(r)
 		c.Name = m.Spec.Name
-		c.Find = func() (*Entry, error) { return m.Entry, nil }
+		c.Find = func() *Entry { return m.Entry }
 		c.Read = func(ctx context.Context, limit int64) ([]byte, error) { return m.input(ctx, r, limit) }
 		g.answer(pipelines[m.Route.Credential], c, w, r)
 	})

@@ -49,11 +49,13 @@ func build(h *service.Host, s settings) error {
 	limiter := gateway.NewFallback(shared, gateway.NewMemory(time.Now), func(down bool, err error) {
 		h.Logger().Warn("shared rate limits", "down", down, "error", err)
 	})
-	clients := gateway.NewClients(func(name string) *remote.Client { return h.Client(name, s.Concurrency) }, append(catalog.Owners(), "auth")...)
+	dial := func(name string) *remote.Client { return h.Client(name, s.Concurrency) }
+	clients := gateway.NewClients(dial, append(catalog.Owners(), "auth")...)
 	h.OnStop("clients", func(context.Context) error { clients.Close(); return nil })
 	auth := clients.Client("auth")
 	keys := gateway.NewKeyCache(gateway.AskAuth(auth), time.Now)
-	console, err := gateway.NewConsole(gateway.ConsoleOptions{Auth: auth, Site: h.Site, PlainCookies: s.InsecureCookies, PublicURL: s.PublicURL})
+	console, err := gateway.NewConsole(gateway.ConsoleOptions{Auth: auth, Site: h.Site,
+		PlainCookies: s.InsecureCookies, PublicURL: s.PublicURL})
 	if err != nil {
 		return fmt.Errorf("configuration: %w", err)
 	}

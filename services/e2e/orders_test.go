@@ -20,7 +20,7 @@ import (
 )
 
 // orders is the program of a service that only tests have, built as every service is: it owns routes of
-// the API. The last argument of serve is dropped; it logs in as payments.
+// the API, and logs in to the store as payments.
 func orders() {
 	os.Exit(service.Program[service.Settings]{Name: "payments", Short: "Orders for tests", Build: buildOrders,
 		Migrate: func(ctx context.Context, ownerURL string) error {

@@ -117,11 +117,11 @@ func pageSize(limit, most int) (int, error) {
 // DraftListRequest asks for drafts, the newest first.
 type DraftListRequest struct {
 	// Status are the statuses to list; none means any.
-	Status []Status `json:"status"`
+	Status []Status `json:"status,omitempty"`
 	// AfterID is the last id of the page before; empty begins.
-	AfterID string `json:"after_id"`
+	AfterID string `json:"after_id,omitempty"`
 	// Limit is between 1 and 500; absent is 100.
-	Limit int `json:"limit"`
+	Limit int `json:"limit,omitempty"`
 }
 
 // DraftListResponse is a page of drafts. NextAfterID is null on the last page.
@@ -158,11 +158,11 @@ func (s *Service) pageDrafts(ctx context.Context, in DraftListRequest) (DraftLis
 type DraftTargetsRequest struct {
 	DraftRequest
 	// After is the last index of the page before; absent begins.
-	After *int `json:"after"`
+	After *int `json:"after,omitempty"`
 	// Limit is between 1 and 500; absent is 100.
-	Limit int `json:"limit"`
+	Limit int `json:"limit,omitempty"`
 	// IDs, when there are any, are the indexes of the targets wanted, in any order.
-	IDs []int `json:"ids"`
+	IDs []int `json:"ids,omitempty"`
 }
 
 // DraftTargetsResponse is a page of targets by index. It ends at its limit or when it
@@ -253,9 +253,9 @@ func evidence(snapshots []string) json.RawMessage {
 type RecipientsRequest struct {
 	DraftRequest
 	// After is the last index of the page before; absent begins.
-	After *int `json:"after"`
+	After *int `json:"after,omitempty"`
 	// Limit is between 1 and 5,000; absent is 100.
-	Limit int `json:"limit"`
+	Limit int `json:"limit,omitempty"`
 }
 
 // RecipientsResponse is a page of recipients by index. NextAfter is the last index when
@@ -311,7 +311,7 @@ type TransitionRequest struct {
 	From []Status `json:"from"`
 	To   Status   `json:"to"`
 	// QueuedAt is for the transition to in_review; absent is now.
-	QueuedAt *time.Time `json:"queued_at"`
+	QueuedAt *time.Time `json:"queued_at,omitempty"`
 	// OperationID names the wish: sent again, it answers the same and changes nothing.
 	OperationID string `json:"operation_id"`
 }

@@ -264,3 +264,30 @@ func TestKilledServerIsE_DB(t *testing.T) {
 	}
 	hubtest.Eventually(t, "the pool recovers", func() bool { return pool.Ping(t.Context()) == nil })
 }
+
+func TestRows(t *testing.T) {
+	pool := hubtest.Pool(t, hubtest.WriteStore(t).SuperuserURL)
+	type row struct {
+		ID int
+		At time.Time
+	}
+	const three = `SELECT n AS id, '2026-01-02 03:04:05+09'::timestamptz AS at FROM generate_series(1, 3) n WHERE n >= $1`
+	want := time.Date(2026, 1, 1, 18, 4, 5, 0, time.UTC)
+	all, err := postgres.All(t.Context(), pool, pgx.RowToStructByName[row], three, 1)
+	if err != nil || len(all) != 3 {
+		t.Fatalf("%v, %v", all, err)
+	}
+	one, err := postgres.One(t.Context(), pool, pgx.RowToStructByName[row], three, 3)
+	if err != nil || one != (row{3, want}) || one.At.Location() != time.UTC {
+		t.Errorf("%v, %v: moments are read as UTC", one, err)
+	}
+	if _, err := postgres.One(t.Context(), pool, pgx.RowToStructByName[row], three, 4); !errors.Is(err, pgx.ErrNoRows) {
+		t.Error(err)
+	}
+	if _, err := postgres.One(t.Context(), pool, pgx.RowToStructByName[row], three, 2); !errors.Is(err, pgx.ErrTooManyRows) {
+		t.Error(err)
+	}
+	if _, err := postgres.All(t.Context(), pool, pgx.RowTo[int], `SELECT FROM nowhere`); !strings.Contains(fmt.Sprint(err), "42P01") {
+		t.Error(err)
+	}
+}

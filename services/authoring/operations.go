@@ -11,6 +11,7 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hop"
+	"hub.internal/pkg/schema"
 )
 
 // Operations declares what authoring does for its neighbours. The JSON of these only grows.
@@ -44,7 +45,7 @@ type DraftRequest struct {
 }
 
 func (r DraftRequest) id() (ID, error) {
-	id, ok := ParseID(r.DraftID)
+	id, ok := schema.ParseID(r.DraftID)
 	if !ok {
 		return 0, missing("draft", r.DraftID)
 	}
@@ -83,7 +84,7 @@ type DraftDetail struct {
 func (d Draft) summary() DraftSummary {
 	return DraftSummary{ID: d.ID.String(), Name: d.Name, Status: d.Status, SegmentID: d.SegmentID.String(), SegmentName: d.SegmentName, SegmentKind: d.SegmentKind, TargetCount: d.TargetCount,
 		Decisions: d.Progress.Decisions, Delivery: d.Progress.Delivery, ProgressVersion: d.Progress.Version, CreatedBy: d.CreatedBy, Origin: d.Origin,
-		CreatedAt: stamp(d.CreatedAt), QueuedAt: stamped(d.QueuedAt)}
+		CreatedAt: schema.Moment(d.CreatedAt), QueuedAt: stamped(d.QueuedAt)}
 }
 
 func (s *Service) getDraft(ctx context.Context, in DraftRequest) (DraftDetail, error) {
@@ -135,7 +136,7 @@ func (s *Service) pageDrafts(ctx context.Context, in DraftListRequest) (DraftLis
 	if err != nil {
 		return DraftListResponse{}, err
 	}
-	below, ok := ParseID(in.AfterID)
+	below, ok := schema.ParseID(in.AfterID)
 	if !ok && in.AfterID != "" {
 		return DraftListResponse{}, fault.New(fault.Validation, "after_id must be the id of a draft.")
 	}
@@ -345,7 +346,7 @@ func (s *Service) transition(ctx context.Context, in TransitionRequest) (Transit
 		t.QueuedAt = &now
 	}
 	done, err := s.c.Store.Transition(ctx, id, t, origin(c), now)
-	return TransitionResponse{DraftID: id.String(), From: done.From, To: done.To, QueuedAt: stamped(done.QueuedAt), At: stamp(done.At), Replayed: done.Replayed}, err
+	return TransitionResponse{DraftID: id.String(), From: done.From, To: done.To, QueuedAt: stamped(done.QueuedAt), At: schema.Moment(done.At), Replayed: done.Replayed}, err
 }
 
 // ProgressRequest sets a draft's counters.

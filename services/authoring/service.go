@@ -149,7 +149,7 @@ func (s *Service) CreateSegment(ctx context.Context, in createSegmentIn) (tool.R
 		return tool.Result{}, err
 	}
 	return s.c.Store.AddSegment(ctx, w.Key, segment, targets, recording(w, segment.TargetCount, func(id ID) (answer, detail any) {
-		return SegmentCreated{SegmentID: id.String(), Name: segment.Name, Kind: segment.Kind, TargetCount: segment.TargetCount, CreatedAt: stamp(segment.CreatedAt)},
+		return SegmentCreated{SegmentID: id.String(), Name: segment.Name, Kind: segment.Kind, TargetCount: segment.TargetCount, CreatedAt: schema.Moment(segment.CreatedAt)},
 			map[string]any{"segment_id": id.String(), "name": segment.Name, "kind": segment.Kind, "targets": segment.TargetCount}
 	}))
 }
@@ -181,7 +181,7 @@ func (s *Service) SaveMessageDraft(ctx context.Context, in saveMessageDraftIn) (
 	if err != nil {
 		return tool.Result{}, err
 	}
-	id, ok := ParseID(in.SegmentID)
+	id, ok := schema.ParseID(in.SegmentID)
 	if !ok {
 		return tool.Result{}, missing("segment", in.SegmentID)
 	}
@@ -195,7 +195,7 @@ func (s *Service) SaveMessageDraft(ctx context.Context, in saveMessageDraftIn) (
 	}
 	removed := draft.removed(targets)
 	return s.c.Store.AddDraft(ctx, w.Key, draft, targets, recording(w, draft.TargetCount, func(id ID) (answer, detail any) {
-		return DraftSaved{DraftID: id.String(), Status: draft.Status, SegmentID: draft.SegmentID.String(), TargetCount: draft.TargetCount, CreatedAt: stamp(draft.CreatedAt), Removed: removed},
+		return DraftSaved{DraftID: id.String(), Status: draft.Status, SegmentID: draft.SegmentID.String(), TargetCount: draft.TargetCount, CreatedAt: schema.Moment(draft.CreatedAt), Removed: removed},
 			map[string]any{"draft_id": id.String(), "segment_id": draft.SegmentID.String(), "name": draft.Name, "targets": draft.TargetCount}
 	}))
 }
@@ -285,7 +285,7 @@ func (s *Service) ListSegments(ctx context.Context, in listSegmentsIn) (SegmentL
 	segments, err := s.c.Store.Segments(ctx, Kind(in.Kind), 0, int(in.Limit))
 	list := SegmentList{Segments: make([]SegmentInfo, len(segments))}
 	for i, x := range segments {
-		list.Segments[i] = SegmentInfo{ID: x.ID.String(), Name: x.Name, Kind: x.Kind, Description: x.Description, TargetCount: x.TargetCount, CreatedBy: x.CreatedBy, CreatedAt: stamp(x.CreatedAt)}
+		list.Segments[i] = SegmentInfo{ID: x.ID.String(), Name: x.Name, Kind: x.Kind, Description: x.Description, TargetCount: x.TargetCount, CreatedBy: x.CreatedBy, CreatedAt: schema.Moment(x.CreatedAt)}
 	}
 	return list, err
 }
@@ -330,7 +330,7 @@ func (s *Service) ListDrafts(ctx context.Context, in listDraftsIn) (DraftList, e
 
 func (d Draft) info() DraftInfo {
 	return DraftInfo{ID: d.ID.String(), Name: d.Name, Status: d.Status, SegmentID: d.SegmentID.String(), SegmentName: d.SegmentName, SegmentKind: d.SegmentKind, TargetCount: d.TargetCount,
-		Decisions: d.Progress.Decisions, Delivery: d.Progress.Delivery, CreatedBy: d.CreatedBy, CreatedAt: stamp(d.CreatedAt), QueuedAt: stamped(d.QueuedAt)}
+		Decisions: d.Progress.Decisions, Delivery: d.Progress.Delivery, CreatedBy: d.CreatedBy, CreatedAt: schema.Moment(d.CreatedAt), QueuedAt: stamped(d.QueuedAt)}
 }
 
 // recording makes what is stored beside the effect of a call.

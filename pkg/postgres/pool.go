@@ -62,7 +62,8 @@ func Open(c Config) (*pgxpool.Pool, error) {
 	pc.ConnConfig.Tracer = otelpgx.NewTracer(otelpgx.WithDisableConnectionDetailsInAttributes(), otelpgx.WithDisableAcquireTracer())
 	pc.AfterConnect = func(_ context.Context, c *pgx.Conn) error {
 		// Without a location moments are read in the machine's zone.
-		c.TypeMap().RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})
+		c.TypeMap().RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID,
+			Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})
 		return nil
 	}
 	return pgxpool.NewWithConfig(context.Background(), pc)

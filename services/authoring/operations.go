@@ -25,7 +25,8 @@ func Operations(s *Service) []hop.Operation {
 		hop.New(hop.Declaration{Path: DraftProgressPath, Takes: review}, s.progress),
 		// The history says who has moved a draft, and an agent may do less than a person: so it is
 		// shown for whom, where somebody has asked for it.
-		hop.New(hop.Declaration{Path: DraftTransitionPath, Takes: caller.Rule{"review-control": {caller.Service, caller.Key, caller.App, caller.User}}}, s.transition),
+		hop.New(hop.Declaration{Path: DraftTransitionPath,
+			Takes: caller.Rule{"review-control": {caller.Service, caller.Key, caller.App, caller.User}}}, s.transition),
 	}
 }
 
@@ -82,8 +83,9 @@ type DraftDetail struct {
 }
 
 func (d Draft) summary() DraftSummary {
-	return DraftSummary{ID: d.ID.String(), Name: d.Name, Status: d.Status, SegmentID: d.SegmentID.String(), SegmentName: d.SegmentName, SegmentKind: d.SegmentKind, TargetCount: d.TargetCount,
-		Decisions: d.Progress.Decisions, Delivery: d.Progress.Delivery, ProgressVersion: d.Progress.Version, CreatedBy: d.CreatedBy, Origin: d.Origin,
+	return DraftSummary{ID: d.ID.String(), Name: d.Name, Status: d.Status, SegmentID: d.SegmentID.String(), SegmentName: d.SegmentName,
+		SegmentKind: d.SegmentKind, TargetCount: d.TargetCount, Decisions: d.Progress.Decisions, Delivery: d.Progress.Delivery,
+		ProgressVersion: d.Progress.Version, CreatedBy: d.CreatedBy, Origin: d.Origin,
 		CreatedAt: schema.Moment(d.CreatedAt), QueuedAt: stamped(d.QueuedAt)}
 }
 
@@ -93,7 +95,8 @@ func (s *Service) getDraft(ctx context.Context, in DraftRequest) (DraftDetail, e
 		return DraftDetail{}, err
 	}
 	d, err := s.c.Store.Draft(ctx, id)
-	return DraftDetail{DraftSummary: d.summary(), SubjectTemplate: d.SubjectTemplate, BodyTemplate: d.BodyTemplate, SenderName: d.SenderName, SenderEmail: d.SenderEmail}, err
+	return DraftDetail{DraftSummary: d.summary(), SubjectTemplate: d.SubjectTemplate, BodyTemplate: d.BodyTemplate, SenderName: d.SenderName,
+		SenderEmail: d.SenderEmail}, err
 }
 
 const (
@@ -232,7 +235,8 @@ func (s *Service) pageTargets(ctx context.Context, in DraftTargetsRequest) (Draf
 			return false, fmt.Errorf("draft %s, target %d: %w", id, t.Index, err)
 		}
 		hash, snapshot := mail.ContentHash(), evidence(t.Snapshots)
-		out.Targets = append(out.Targets, TargetView{Index: t.Index, ExternalID: t.ExternalID, ToEmail: mail.ToEmail, ToName: mail.ToName, Subject: mail.Subject, Body: mail.Body, HTML: mail.HTML,
+		out.Targets = append(out.Targets, TargetView{Index: t.Index, ExternalID: t.ExternalID, ToEmail: mail.ToEmail, ToName: mail.ToName,
+			Subject: mail.Subject, Body: mail.Body, HTML: mail.HTML,
 			Context: t.Context, Snapshot: snapshot, ContentHash: hex.EncodeToString(hash[:])})
 		size += len(mail.Body) + len(t.Context) + len(snapshot)
 		return true, nil
@@ -346,7 +350,8 @@ func (s *Service) transition(ctx context.Context, in TransitionRequest) (Transit
 		t.QueuedAt = &now
 	}
 	done, err := s.c.Store.Transition(ctx, id, t, origin(c), now)
-	return TransitionResponse{DraftID: id.String(), From: done.From, To: done.To, QueuedAt: stamped(done.QueuedAt), At: schema.Moment(done.At), Replayed: done.Replayed}, err
+	return TransitionResponse{DraftID: id.String(), From: done.From, To: done.To, QueuedAt: stamped(done.QueuedAt), At: schema.Moment(done.At),
+		Replayed: done.Replayed}, err
 }
 
 // ProgressRequest sets a draft's counters.

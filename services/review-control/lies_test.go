@@ -35,7 +35,7 @@ var lies = map[string]func(*draftRow){
 	"other evidence":    func(d *draftRow) { d.targets[0].Snapshot = json.RawMessage(`{"brand":"evil"}`) },
 	"another sender":    func(d *draftRow) { d.SenderName, d.SenderEmail = new("Mallory"), new("mallory@evil.example") },
 	"another maker": func(d *draftRow) {
-		d.CreatedBy, d.Origin = new("somebody else"), map[string]any{"external_user_id": "u9"}
+		d.CreatedBy, d.Origin = new("somebody else"), map[string]any{"service": "crm", "external_user_id": "u9", "credential_id": "ak_9", "hub_user": ""}
 	},
 	"swapped targets":      func(d *draftRow) { swap(&d.targets[0], &d.targets[1]) },
 	"all of another":       func(d *draftRow) { i := d.targets[0].Index; d.targets[0] = d.targets[1]; d.targets[0].Index = i },
@@ -53,7 +53,7 @@ var lies = map[string]func(*draftRow){
 	"it is approved":     func(d *draftRow) { d.Status = "approved" },
 	"it is cancelled":    func(d *draftRow) { d.Status = "cancelled" },
 	"it has no status":   func(d *draftRow) { d.Status = "evil" },
-	"other counts":       func(d *draftRow) { d.Decisions = map[string]int{"approved": 2} },
+	"other counts":       func(d *draftRow) { d.Decisions = map[string]int{"pending": 0, "approved": 2, "rejected": 0} },
 	"another hash":       func(d *draftRow) { d.targets[0].ContentHash = strings.Repeat("0", 64) },
 	"no hash":            func(d *draftRow) { d.targets[0].ContentHash = "" },
 	"another name of it": func(d *draftRow) { d.Name = "Evil" },

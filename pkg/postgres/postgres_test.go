@@ -36,12 +36,12 @@ func open(t testing.TB, c postgres.Config) *pgxpool.Pool {
 // together runs f n times at the same moment and returns what failed.
 func together(n int, f func(i int) error) error {
 	errs := make([]error, n)
-	begin := make(chan struct{})
+	start := make(chan struct{})
 	var wg sync.WaitGroup
 	for i := range n {
-		wg.Go(func() { <-begin; errs[i] = f(i) })
+		wg.Go(func() { <-start; errs[i] = f(i) })
 	}
-	close(begin)
+	close(start)
 	wg.Wait()
 	return errors.Join(errs...)
 }
@@ -108,12 +108,12 @@ func TestMigrateMayRunTwiceAndTogether(t *testing.T) {
 		"00002_two.sql": {Data: []byte("-- +goose Up\nINSERT INTO things.one VALUES (1);")},
 	}
 	migrate := func(int) error { return postgres.Migrate(t.Context(), store.OwnerURL, "things", files) }
-	begin := time.Now()
+	start := time.Now()
 	// Each waits for a second at a time; with five, which is usual, this would take 35.
 	if err := together(8, migrate); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(begin); took > 30*time.Second {
+	if took := time.Since(start); took > 30*time.Second {
 		t.Errorf("eight runs that wait for one another took %v", took)
 	}
 	files["00003_three.sql"] = &fstest.MapFile{Data: []byte("-- +goose Up\nINSERT INTO things.one VALUES (2);")}

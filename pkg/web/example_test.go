@@ -21,7 +21,7 @@ import (
 func ExampleSite_Handle() {
 	hubtest.Example(func(t testing.TB) {
 		site, err := web.New(web.Options{Service: "library", Keys: callertest.Keys(t, "library", caller.Gateway), Logger: slog.New(slog.DiscardHandler),
-			Pages: fstest.MapFS{"book.html": {Data: []byte(`{{define "main"}}<p>{{.Data.Title}}: {{template "badge" .Data.State}}</p>{{end}}`)}}})
+			Files: fstest.MapFS{"pages/book.html": {Data: []byte(`{{define "main"}}<p>{{.Data.Title}}: {{template "badge" .Data.State}}</p>{{end}}`)}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -122,7 +122,7 @@ func pageSize(limit, most int) (int, error) {
 type DraftListRequest struct {
 	// Status are the statuses to list; none means any.
 	Status []Status `json:"status,omitempty"`
-	// AfterID is the last id of the page before; empty begins.
+	// AfterID is the last id of the page before; empty for the first page.
 	AfterID string `json:"after_id,omitempty"`
 	// Limit is between 1 and 500; absent is 100.
 	Limit int `json:"limit,omitempty"`
@@ -161,7 +161,7 @@ func (s *Service) pageDrafts(ctx context.Context, in DraftListRequest) (DraftLis
 // DraftTargetsRequest asks for a page of a draft's targets, rendered.
 type DraftTargetsRequest struct {
 	DraftRequest
-	// After is the last index of the page before; absent begins.
+	// After is the last index of the page before; absent for the first page.
 	After *int `json:"after,omitempty"`
 	// Limit is between 1 and 500; absent is 100.
 	Limit int `json:"limit,omitempty"`
@@ -257,7 +257,7 @@ func evidence(snapshots []string) json.RawMessage {
 // RecipientsRequest asks for a page of a draft's recipients: its targets without their mails.
 type RecipientsRequest struct {
 	DraftRequest
-	// After is the last index of the page before; absent begins.
+	// After is the last index of the page before; absent for the first page.
 	After *int `json:"after,omitempty"`
 	// Limit is between 1 and 5,000; absent is 100.
 	Limit int `json:"limit,omitempty"`

@@ -32,7 +32,7 @@ type Store interface {
 	AddDraft(ctx context.Context, key write.Key, d Draft, targets DraftTargets, record Record) (tool.Result, error)
 
 	Segment(ctx context.Context, id ID) (Segment, error)
-	// Segments returns the newest segments below an id; 0 begins, kind "" is any.
+	// Segments returns the newest segments below an id; 0 for the first page, kind "" is any.
 	Segments(ctx context.Context, kind Kind, below ID, limit int) ([]Segment, error)
 	Draft(ctx context.Context, id ID) (Draft, error)
 	// Drafts returns the newest drafts below an id in one of the statuses; none is any.
@@ -139,7 +139,7 @@ type SegmentCreated struct {
 
 // CreateSegment stores a segment once for the call's Idempotency-Key.
 func (s *Service) CreateSegment(ctx context.Context, in createSegmentIn) (tool.Result, error) {
-	w, err := write.Begin(ctx, createSegment, s.c.Now())
+	w, err := write.NewCall(ctx, createSegment, s.c.Now())
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -170,7 +170,7 @@ type DraftSaved struct {
 // SaveMessageDraft stores a draft once for the call's Idempotency-Key. An earlier answer
 // is given again before anybody is asked: contacts may have changed since.
 func (s *Service) SaveMessageDraft(ctx context.Context, in saveMessageDraftIn) (tool.Result, error) {
-	w, err := write.Begin(ctx, saveMessageDraft, s.c.Now())
+	w, err := write.NewCall(ctx, saveMessageDraft, s.c.Now())
 	if err != nil {
 		return tool.Result{}, err
 	}

@@ -30,6 +30,7 @@ import (
 	"hub.internal/pkg/hubtest/contract"
 	pgstore "hub.internal/pkg/postgres"
 	"hub.internal/pkg/remote"
+	"hub.internal/pkg/schema"
 	"hub.internal/pkg/service"
 	reviewcontrol "hub.internal/services/review-control"
 	drafts "hub.internal/services/review-control/authoring"
@@ -493,7 +494,7 @@ func (a *authoring) list(_ context.Context, in struct {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	page.Drafts = []draftSummary{}
-	below, _ := reviewcontrol.ParseID(in.AfterID)
+	below, _ := schema.ParseID(in.AfterID)
 	for id := reviewcontrol.ID(a.next); id > 0; id-- {
 		d := a.drafts[id.String()]
 		if below != 0 && id >= below || len(in.Status) > 0 && !slices.Contains(in.Status, d.Status) {

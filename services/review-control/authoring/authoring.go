@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hub.internal/pkg/remote"
+	"hub.internal/pkg/schema"
 	reviewcontrol "hub.internal/services/review-control"
 )
 
@@ -146,7 +147,7 @@ func text(s *string) string {
 }
 
 func (d draftSummary) draft() (reviewcontrol.Draft, error) {
-	id, ok := reviewcontrol.ParseID(d.ID)
+	id, ok := schema.ParseID(d.ID)
 	if !ok {
 		return reviewcontrol.Draft{}, fmt.Errorf("authoring answers a draft with the id %q", d.ID)
 	}
@@ -213,7 +214,7 @@ func (d Drafts) Drafts(ctx context.Context, status reviewcontrol.Status, below r
 			return nil, 0, err
 		}
 	}
-	next, _ := reviewcontrol.ParseID(text(page.NextAfterID))
+	next, _ := schema.ParseID(text(page.NextAfterID))
 	return drafts, next, nil
 }
 

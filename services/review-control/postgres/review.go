@@ -27,7 +27,7 @@ const (
 
 	targetColumns = `position AS index, external_id, to_email, to_name, mailings, unsubscribe_token AS token,
 	choice, revision, decided_by, decided_at, note, rendering_hash,
-	progress, attempts, delays, since, progress_at AS at, problem, message_id`
+	progress AS state, attempts, delays, since, progress_at AS at, problem, message_id`
 	oneTarget   = `SELECT ` + targetColumns + ` FROM review_control.targets WHERE draft_id = $1 AND position = $2`
 	manyTargets = `SELECT ` + targetColumns + ` FROM review_control.targets WHERE draft_id = $1 AND position = ANY ($2) ORDER BY position`
 	lockTargets = manyTargets + ` FOR NO KEY UPDATE`
@@ -128,8 +128,8 @@ func listTargets(id reviewcontrol.ID, f reviewcontrol.TargetFilter) (sql string,
 	if f.Choice != "" {
 		add(` AND choice = $%d`, string(f.Choice))
 	}
-	if f.Progress != "" {
-		add(` AND progress = $%d AND progress <> ''`, string(f.Progress))
+	if f.State != "" {
+		add(` AND progress = $%d AND progress <> ''`, string(f.State))
 	}
 	if f.Search != "" {
 		add(` AND (to_email ILIKE $%[1]d OR to_name ILIKE $%[1]d OR '%%' || external_id::text || '%%' = $%[1]d)`,
@@ -344,7 +344,7 @@ func (s *Store) Update(ctx context.Context, id reviewcontrol.ID, indexes []int,
 		if err != nil {
 			return err
 		}
-		u := &reviewcontrol.Unit{Review: before, Suppressed: func(email string) (bool, error) {
+		u := &reviewcontrol.Unit{Review: before, Listed: func(email string) (bool, error) {
 			var listed bool
 			err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM review_control.suppressions WHERE email_key = $1)`,
 				reviewcontrol.EmailKey(email)).Scan(&listed)
@@ -413,7 +413,7 @@ func (s *Store) store(ctx context.Context, tx pgx.Tx, before reviewcontrol.Revie
 			b.Queue(`UPDATE review_control.targets
 				SET progress = $3, attempts = $4, delays = $5, since = $6, progress_at = $7, problem = $8, message_id = $9, slot_at = NULL
 				WHERE draft_id = $1 AND position = $2`,
-				id, t.Index, string(p.Progress), p.Attempts, p.Delays, p.Since, p.At, p.Problem, p.MessageID)
+				id, t.Index, string(p.State), p.Attempts, p.Delays, p.Since, p.At, p.Problem, p.MessageID)
 		}
 	}
 	if r.Status == reviewcontrol.Cancelled && before.Status == reviewcontrol.Approved {

@@ -14,8 +14,8 @@ import (
 	reviewcontrol "hub.internal/services/review-control"
 )
 
-// Suppressed returns those of the addresses that are on the list, by EmailKey.
-func (s *Store) Suppressed(ctx context.Context, emails []string) (map[string]bool, error) {
+// Listed returns those of the addresses that are on the list, by EmailKey.
+func (s *Store) Listed(ctx context.Context, emails []string) (map[string]bool, error) {
 	keys := make([]string, len(emails))
 	for i, email := range emails {
 		keys[i] = reviewcontrol.EmailKey(email)

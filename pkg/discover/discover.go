@@ -164,8 +164,7 @@ func (d *Directory) Announce(ctx context.Context, service, addr string) error {
 	}
 	registration := &api.AgentServiceRegistration{
 		ID: service + "-" + strings.NewReplacer(":", "-", ".", "-").Replace(addr), Name: service, Address: host, Port: port,
-		Check: &api.AgentServiceCheck{HTTP: "http://" + addr + "/healthz", Interval: "1s", Timeout: "2s", DeregisterCriticalServiceAfter: "1m",
-			Status: "passing"},
+		Check: &api.AgentServiceCheck{HTTP: "http://" + addr + "/healthz", Interval: "1s", Timeout: "2s", DeregisterCriticalServiceAfter: "1m", Status: "passing"},
 	}
 	logger := d.logger.With("discover", service, "addr", addr)
 	tick := time.NewTicker(announceEvery)

@@ -16,8 +16,3 @@ func (c Clients) Close() {
 		client.Close()
 	}
 }
-
-// Contracts are what the gateway takes for granted of auth.
-func Contracts() []remote.Contract {
-	return []remote.Contract{verifyKey.Contract(), resolveSession.Contract()}
-}

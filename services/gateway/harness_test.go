@@ -98,15 +98,13 @@ func newEdge(t *testing.T, options ...func(*gateway.Gateway)) *edge {
 		internal.Tool(t)
 	}
 	services.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
+	hop.Server{Mux: services, Keys: callertest.Keys(t, "auth", caller.Gateway), Logger: logger}.Operation(contract.Fake(t, "auth",
+		hop.Declaration{Path: "/internal/apikeys/verify", Takes: caller.Neighbour(caller.Gateway)}, e.verify))
 	server := httptest.NewServer(services)
 	t.Cleanup(server.Close)
-	verify := hop.Declaration{Path: "/internal/apikeys/verify", Takes: caller.Neighbour(caller.Gateway)}
 	clients := gateway.Clients{}
-	for name, addr := range map[string]string{
-		"echo": strings.TrimPrefix(server.URL, "http://"),
-		"auth": contract.Serve(t, "auth", contract.Fake(t, "auth", verify, e.verify)),
-	} {
-		clients[name] = remote.New(remote.Options{Service: name, Instancer: sd.FixedInstancer{addr}, Keys: callertest.Keys(t, caller.Gateway), Logger: logger, Patience: hubtest.Patience})
+	for _, name := range []string{"auth", "echo"} {
+		clients[name] = remote.New(remote.Options{Service: name, Instancer: sd.FixedInstancer{strings.TrimPrefix(server.URL, "http://")}, Keys: callertest.Keys(t, caller.Gateway), Logger: logger, Patience: hubtest.Patience})
 	}
 	t.Cleanup(clients.Close)
 	catalog := gateway.NewCatalog(logger)

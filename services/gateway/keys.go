@@ -91,3 +91,8 @@ func AskAuth(auth *remote.Client) func(context.Context, string) (APIKey, error) 
 		return k, nil
 	}
 }
+
+// Contracts are what the gateway takes for granted of auth.
+func Contracts() []remote.Contract {
+	return []remote.Contract{verifyKey.Contract(), resolveSession.Contract()}
+}

@@ -20,6 +20,7 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/hubtest/contract"
 	"hub.internal/pkg/remote"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
@@ -97,7 +98,8 @@ func newEdge(t *testing.T, options ...func(*gateway.Gateway)) *edge {
 		internal.Tool(t)
 	}
 	services.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
-	services.Handle("POST /internal/apikeys/verify", hop.Authenticated(callertest.Keys(t, "auth", caller.Gateway), caller.Neighbour(caller.Gateway), logger, http.HandlerFunc(e.verify)))
+	hop.Server{Mux: services, Keys: callertest.Keys(t, "auth", caller.Gateway), Logger: logger}.Operation(contract.Fake(t, "auth",
+		hop.Declaration{Path: "/internal/apikeys/verify", Takes: caller.Neighbour(caller.Gateway)}, e.verify))
 	server := httptest.NewServer(services)
 	t.Cleanup(server.Close)
 	clients := gateway.NewClients(func(name string) *remote.Client {
@@ -125,14 +127,14 @@ func newEdge(t *testing.T, options ...func(*gateway.Gateway)) *edge {
 	return e
 }
 
-func (e *edge) verify(w http.ResponseWriter, r *http.Request) {
+func (e *edge) verify(_ context.Context, in struct {
+	Key string `json:"key"`
+}) (map[string]any, error) {
 	e.mu.Lock()
 	e.asked++
 	e.mu.Unlock()
-	var in struct{ Key string }
-	_ = json.NewDecoder(r.Body).Decode(&in)
 	limits := map[string]int{"user_per_minute": 600000, "user_burst": 10000, "service_per_minute": 600000, "service_burst": 10000}
-	answer := map[string]any{"id": "ak_" + in.Key[4:5], "service": "svc", "scopes": []string{"query", "author"}, "limits": limits, "status": "active"}
+	answer := map[string]any{"id": "ak_" + in.Key[4:5], "service": "svc", "scopes": []string{"query", "author"}, "limits": limits, "status": "active", "expires_at": nil}
 	switch in.Key {
 	case allScopes:
 	case readOnly:
@@ -144,10 +146,9 @@ func (e *edge) verify(w http.ResponseWriter, r *http.Request) {
 	case tight:
 		limits["user_per_minute"], limits["user_burst"] = 6, 2
 	default:
-		hop.WriteFault(r.Context(), e.gateway.Logger, w, fault.New(fault.AuthInvalid, "The API key is not valid."))
-		return
+		return nil, fault.New(fault.AuthInvalid, "The API key is not valid.")
 	}
-	_ = json.NewEncoder(w).Encode(answer)
+	return answer, nil
 }
 
 // reply is a response, read.

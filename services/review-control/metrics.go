@@ -30,7 +30,7 @@ func newMetrics() metrics {
 	return metrics{deliveries, decisions, handOver}
 }
 
-func (m metrics) delivered(ctx context.Context, outcome Progress) {
+func (m metrics) delivered(ctx context.Context, outcome DeliveryState) {
 	m.deliveries.Add(ctx, 1, metric.WithAttributes(attribute.String("outcome", string(outcome))))
 }
 

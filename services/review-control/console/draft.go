@@ -70,7 +70,7 @@ func (c *Console) renderDraft(w http.ResponseWriter, r *http.Request, by reviewc
 		return err
 	}
 	page, err := c.service.Targets(r.Context(), d, reviewcontrol.TargetFilter{
-		Choice: q.Choice, Progress: q.Progress, Search: q.Search, After: q.After, Limit: targetsOnPage,
+		Choice: q.Choice, State: q.State, Search: q.Search, After: q.After, Limit: targetsOnPage,
 	})
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func (c *Console) renderDraft(w http.ResponseWriter, r *http.Request, by reviewc
 	}
 	if p.Bars.Delivers {
 		p.Deliveries = []web.Option{{Value: "", Text: "Any delivery"}}
-		for _, at := range progresses {
+		for _, at := range deliveryStates {
 			p.Deliveries = append(p.Deliveries, web.Option{Value: string(at), Text: state(at).Text})
 		}
 	}

@@ -57,7 +57,7 @@ func (c *Console) preview(w http.ResponseWriter, r *http.Request, _ reviewcontro
 }
 
 // opened are the targets of one draft that a reviewer has had on a page of their own, newest
-// last: each by its index and the begin of its content's hash. Browsers keep it in a cookie, so
+// last: each by its index and the first characters of its content's hash. Browsers keep it in a cookie, so
 // that a reviewer without scripts can approve what they have opened. It says as much as the form that
 // lists what was shown, and is believed as much: the content is compared for itself.
 type opened struct {

@@ -12,8 +12,8 @@ import (
 
 const (
 	// maxShown is how much of a mail's body, and of what lies beside it, a list shows; a mail
-	// with more shows its begin there, and everything on a page of its own.
-	maxShown, maxBegin = 64 << 10, 8 << 10
+	// with more shows its first part there, and everything on a page of its own.
+	maxShown, maxPrefix = 64 << 10, 8 << 10
 	// maxValues is how many values of the evidence a list shows, maxValuesAlone a page of its own.
 	maxValues, maxValuesAlone = 300, 20_000
 )
@@ -61,7 +61,7 @@ func (c card) Together() bool {
 
 // Outdated tells of an approval on which nothing is sent: it was for other content.
 func (c card) Outdated() bool {
-	return c.Decision.Choice == reviewcontrol.Approve && c.Delivery.Progress == reviewcontrol.NotDue && c.Decision.Hash != c.Hash()
+	return c.Decision.Choice == reviewcontrol.Approve && c.Delivery.State == reviewcontrol.NotDue && c.Decision.Hash != c.Hash()
 }
 
 // Frames are the classes of the preview: its height in a wide window and in a narrow one.
@@ -73,15 +73,15 @@ func (c card) Frames() string {
 // Size is that of what is read first, in bytes.
 func (c card) Size() int { return max(len(c.Rendering.HTML), len(c.Rendering.Text)) }
 
-// Source is the mail's HTML, and Text its plain text; a list shows the begin of what is too long for it.
-func (c card) Source() string { return c.beginOf(c.Rendering.HTML) }
+// Source is the mail's HTML, and Text its plain text; a list shows the first part of what is too long for it.
+func (c card) Source() string { return c.prefixOf(c.Rendering.HTML) }
 
 // Text is the mail's plain text.
-func (c card) Text() string { return c.beginOf(c.Rendering.Text) }
+func (c card) Text() string { return c.prefixOf(c.Rendering.Text) }
 
-func (c card) beginOf(text string) string {
+func (c card) prefixOf(text string) string {
 	if c.Cut && !c.Alone {
-		text = evidence.Begin(text, maxBegin)
+		text = evidence.Prefix(text, maxPrefix)
 	}
 	return strings.ReplaceAll(text, "\r\n", "\n")
 }

@@ -51,7 +51,7 @@ check: $(LINT) ## gofmt, vet, lint, each module's build alone, import rules, the
 	@for m in $(MODULES); do echo "lint $$m"; (cd $$m && $(LINT) run --allow-parallel-runners ./...) || exit 1; done
 	@for m in $(MODULES); do echo "build $$m alone"; (cd $$m && GOWORK=off go build ./... && GOWORK=off go vet ./... && GOWORK=off go mod tidy -diff >/dev/null) || { echo "$$m does not build alone, or is not tidy: make tidy"; exit 1; }; done
 	go test -count=1 -run "TestImportRules|TestRoomsAreSmall|TestPagesUseTheKit" ./pkg/hubtest
-	go test -count=1 ./pkg/hubtest/inventory
+	go test -count=1 ./pkg/hubtest/inventory ./pkg/hubtest/contract
 	go run ./scripts/catalog -check
 
 bench: servers ## Run the benchmarks: Hub beside the in-process limit and, with Node, its peers
@@ -62,6 +62,7 @@ fuzz: ## Fuzz the parsers, and what the SQL guard accepts on a server, a minute 
 	go test -run '^$$' -fuzz FuzzCapped -fuzztime 1m ./services/query/sqlguard
 	go test -v -run 'TestCrash$$' -count 1 -crash.for 1m ./services/query/sqlguard
 	go test -run '^$$' -fuzz FuzzValidate -fuzztime 1m ./pkg/schema
+	go test -run '^$$' -fuzz FuzzAValue -fuzztime 1m ./services/gateway
 	go test -run '^$$' -fuzz FuzzRows -fuzztime 1m ./services/review-control/csv
 	go test -run '^$$' -fuzz FuzzRead -fuzztime 1m -fuzzminimizetime 20x ./services/review-control/body
 	go test -run '^$$' -fuzz FuzzClean -fuzztime 1m -fuzzminimizetime 20x ./pkg/markup

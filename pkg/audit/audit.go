@@ -77,7 +77,8 @@ type row struct {
 
 func (e Entry) row() (row, error) {
 	r := row{at: e.At, requestID: clean(e.Caller.RequestID), service: clean(e.Caller.Service), externalUser: clean(e.Caller.ExternalUserID),
-		credential: clean(e.Caller.CredentialID), tool: clean(e.Tool), outcome: e.Outcome, count: clamp(int64(e.Count)), tookMS: clamp(e.Took.Milliseconds()), inputHash: e.InputHash}
+		credential: clean(e.Caller.CredentialID), tool: clean(e.Tool), outcome: e.Outcome, count: clamp(int64(e.Count)),
+		tookMS: clamp(e.Took.Milliseconds()), inputHash: e.InputHash}
 	if e.Detail != nil {
 		b, err := json.Marshal(e.Detail)
 		if err != nil {

@@ -384,11 +384,11 @@ func TestFullQueueDropsAndCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	const queued = 25_000
-	begin := time.Now()
+	start := time.Now()
 	for range queued {
 		l.Queue(entry("queued"))
 	}
-	if took := time.Since(begin); took > 30*time.Second {
+	if took := time.Since(start); took > 30*time.Second {
 		t.Errorf("25,000 rows to a hung store took %v: Queue has waited", took)
 	}
 	if d.n.Load() == 0 {

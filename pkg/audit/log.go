@@ -52,7 +52,8 @@ type pending struct {
 
 // NewLog starts the writer; Close stops it.
 func NewLog(pool *pgxpool.Pool, logger *slog.Logger) *Log {
-	dropped, err := otel.Meter("hub.internal/pkg/audit").Int64Counter("hub.audit.dropped", metric.WithDescription("Audit rows that were not kept."))
+	dropped, err := otel.Meter("hub.internal/pkg/audit").Int64Counter("hub.audit.dropped",
+		metric.WithDescription("Audit rows that were not kept."))
 	if err != nil {
 		otel.Handle(err)
 	}
@@ -93,7 +94,8 @@ func (l *Log) Write(ctx context.Context, e Entry) error {
 var errClosed = errors.New("audit log is closed")
 
 func notKept(cause error) error {
-	return fault.New(fault.DB, "The call could not be recorded in the audit log, so its answer is withheld. Try again in a moment.").After(time.Second).Because(cause)
+	return fault.New(fault.DB,
+		"The call could not be recorded in the audit log, so its answer is withheld. Try again in a moment.").After(time.Second).Because(cause)
 }
 
 // Queue records a row within a second, best effort: it never blocks, and what is
@@ -227,14 +229,16 @@ func (l *Log) insert(ctx context.Context, g []pending) error {
 	n := len(g)
 	var (
 		at                                                = make([]time.Time, n)
-		request, service, user, credential, tool, outcome = make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n), make([]string, n)
-		count, took                                       = make([]int32, n), make([]int32, n)
-		hash                                              = make([][]byte, n)
-		detail                                            = make([]*string, n)
+		request, service, user, credential, tool, outcome = make([]string, n), make([]string, n), make([]string, n), make([]string, n),
+			make([]string, n), make([]string, n)
+		count, took = make([]int32, n), make([]int32, n)
+		hash        = make([][]byte, n)
+		detail      = make([]*string, n)
 	)
 	for i, p := range g {
 		r := p.row
-		at[i], request[i], service[i], user[i], credential[i], tool[i], outcome[i] = r.at, r.requestID, r.service, r.externalUser, r.credential, r.tool, r.outcome
+		at[i], request[i], service[i], user[i], credential[i], tool[i], outcome[i] = r.at, r.requestID, r.service, r.externalUser, r.credential,
+			r.tool, r.outcome
 		count[i], took[i], hash[i], detail[i] = r.count, r.tookMS, r.inputHash, r.detail
 	}
 	_, err := l.pool.Exec(ctx, insert+`unnest($1::timestamptz[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -36,6 +37,10 @@ const (
 	announceEvery = 2 * time.Second
 	// agentTimeout bounds a question to the agent: a hung one must not keep a process from stopping.
 	agentTimeout = 2 * time.Second
+	// watchWait is how long a question for the list of services waits for a change.
+	watchWait = time.Minute
+	// tag marks Hub's services among all that a Consul agent knows.
+	tag = "hub"
 )
 
 // Config chooses a mode.
@@ -49,6 +54,8 @@ type Config struct {
 	ConsulAddr string
 	// DNSDomain is what follows the service's name: SRV _http._tcp.query.DOMAIN.
 	DNSDomain string
+	// DNSServices are names of services, because DNS lists none.
+	DNSServices []string
 	// Resolver asks DNS; nil is the system's.
 	Resolver *net.Resolver
 	// DNSRefresh is how long an answer of DNS is used; 0 means 5 s.
@@ -57,11 +64,12 @@ type Config struct {
 
 // Directory looks services up.
 type Directory struct {
-	config Config
-	static map[string][]string
-	consul kitconsul.Client
-	agent  *api.Agent
-	logger *slog.Logger
+	config  Config
+	static  map[string][]string
+	consul  kitconsul.Client
+	agent   *api.Agent
+	catalog *api.Catalog
+	logger  *slog.Logger
 }
 
 // Open checks the configuration; it reaches for no server yet.
@@ -79,7 +87,7 @@ func Open(c Config, logger *slog.Logger) (*Directory, error) {
 		if err != nil {
 			return nil, fmt.Errorf("HUB_CONSUL_ADDR: %w", err)
 		}
-		d.consul, d.agent = kitconsul.NewClient(client), client.Agent()
+		d.consul, d.agent, d.catalog = kitconsul.NewClient(client), client.Agent(), client.Catalog()
 	case DNS:
 		if c.DNSDomain == "" {
 			return nil, errors.New("HUB_DNS_DOMAIN is empty")
@@ -122,14 +130,43 @@ func split(addr string) (host string, port int, err error) {
 	return host, int(number), nil
 }
 
-// Services lists the names that static discovery knows; the other modes answer nil.
-func (d *Directory) Services() []string {
-	names := make([]string, 0, len(d.static))
-	for name := range d.static {
-		names = append(names, name)
+// Watch tells the names of the services that discovery lists, sorted: at once, and in Consul whenever
+// they change, until ctx ends. Of Consul's those count that announced themselves as Hub's; static
+// discovery and DNS have a list that does not change, and a service on it may come up later.
+func (d *Directory) Watch(ctx context.Context, tell func(names []string)) error {
+	if d.config.Mode != Consul {
+		tell(slices.Sorted(slices.Values(append(slices.Collect(maps.Keys(d.static)), d.config.DNSServices...))))
+		<-ctx.Done()
+		return nil
 	}
-	slices.Sort(names)
-	return names
+	var seen uint64
+	var told []string
+	for known, first := true, true; ctx.Err() == nil; {
+		services, meta, err := d.catalog.Services((&api.QueryOptions{WaitIndex: seen, WaitTime: watchWait}).WithContext(ctx))
+		if ctx.Err() == nil && (err == nil) != known {
+			known = err == nil
+			d.logger.Warn("list of services", "known", known, "error", err)
+		}
+		if err != nil {
+			select {
+			case <-ctx.Done():
+			case <-time.After(announceEvery):
+			}
+			seen = 0
+			continue
+		}
+		if meta.LastIndex < seen {
+			seen = 0 // the index went back: an agent that was made anew
+			continue
+		}
+		seen = meta.LastIndex
+		maps.DeleteFunc(services, func(_ string, tags []string) bool { return !slices.Contains(tags, tag) })
+		if names := slices.Sorted(maps.Keys(services)); first || !slices.Equal(names, told) {
+			first, told = false, names
+			tell(slices.Clone(names))
+		}
+	}
+	return nil
 }
 
 // Instancer follows the instances of a service; the caller stops it.
@@ -163,8 +200,9 @@ func (d *Directory) Announce(ctx context.Context, service, addr string) error {
 		return fmt.Errorf("HUB_ADVERTISE: %w", err)
 	}
 	registration := &api.AgentServiceRegistration{
-		ID: service + "-" + strings.NewReplacer(":", "-", ".", "-").Replace(addr), Name: service, Address: host, Port: port,
-		Check: &api.AgentServiceCheck{HTTP: "http://" + addr + "/healthz", Interval: "1s", Timeout: "2s", DeregisterCriticalServiceAfter: "1m", Status: "passing"},
+		ID: service + "-" + strings.NewReplacer(":", "-", ".", "-").Replace(addr), Name: service, Tags: []string{tag}, Address: host, Port: port,
+		Check: &api.AgentServiceCheck{HTTP: "http://" + addr + "/healthz", Interval: "1s", Timeout: "2s",
+			DeregisterCriticalServiceAfter: "1m", Status: "passing"},
 	}
 	logger := d.logger.With("discover", service, "addr", addr)
 	tick := time.NewTicker(announceEvery)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-kit/kit/sd"
+	"github.com/hashicorp/consul/api"
 
 	"hub.internal/pkg/discover"
 	"hub.internal/pkg/hubtest"
@@ -92,9 +93,7 @@ func TestSettingsAreRefusedInOneLineThatNamesThem(t *testing.T) {
 func TestStatic(t *testing.T) {
 	t.Parallel()
 	d := open(t, discover.Config{Mode: discover.Static, Instances: " query=10.0.0.2:7000, auth=[::1]:7000 ,query=10.0.0.1:7000,"})
-	if got := d.Services(); !slices.Equal(got, []string{"auth", "query"}) {
-		t.Errorf("services %v", got)
-	}
+	hubtest.Eventually(t, "the names", watch(t, d).told("auth", "query"))
 	// Two clients of one list, as a gateway has them, each sort it.
 	for _, f := range []*follower{follow(t, d.Instancer("query")), follow(t, d.Instancer("query"))} {
 		hubtest.Eventually(t, "both instances", f.knows("10.0.0.1:7000", "10.0.0.2:7000"))
@@ -104,9 +103,72 @@ func TestStatic(t *testing.T) {
 	if err := d.Announce(t.Context(), "auth", "not even an address"); err != nil { // nothing to do
 		t.Error(err)
 	}
-	if empty := open(t, discover.Config{Mode: discover.Static}); len(empty.Services()) != 0 {
-		t.Errorf("services %v", empty.Services())
+	hubtest.Eventually(t, "no names", watch(t, open(t, discover.Config{Mode: discover.Static})).told())
+	dns := open(t, discover.Config{Mode: discover.DNS, DNSDomain: "hub.example", DNSServices: []string{"query", "admin"}})
+	hubtest.Eventually(t, "the names", watch(t, dns).told("admin", "query"))
+}
+
+// watcher is what a Directory has told last.
+type watcher struct {
+	mu    sync.Mutex
+	times int
+	names []string
+}
+
+func watch(t testing.TB, d *discover.Directory) *watcher {
+	t.Helper()
+	w := &watcher{}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		err := d.Watch(ctx, func(names []string) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.times, w.names = w.times+1, names
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+	return w
+}
+
+func (w *watcher) told(names ...string) func() bool {
+	return func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.times > 0 && slices.Equal(w.names, names)
 	}
+}
+
+// TestConsulTellsOfServices that come and go, and not of what else the agent knows.
+func TestConsulTellsOfServices(t *testing.T) {
+	t.Parallel()
+	consul := hubtest.Consul(t)
+	d := open(t, discover.Config{Mode: discover.Consul, ConsulAddr: consul.Addr()})
+	agent, err := api.NewClient(&api.Config{Address: consul.Addr()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := agent.Agent().ServiceRegister(&api.AgentServiceRegistration{Name: "somebody-elses"}); err != nil {
+		t.Fatal(err)
+	}
+	names := func(w *watcher, name string) func() bool {
+		return func() bool {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return slices.Contains(w.names, name) && !slices.Contains(w.names, "somebody-elses") && !slices.Contains(w.names, "consul")
+		}
+	}
+	w := watch(t, d)
+	hubtest.Eventually(t, "it is told at once", func() bool { w.mu.Lock(); defer w.mu.Unlock(); return w.times > 0 })
+	withdraw := announce(t, d, "newcomer", newProcess(t).addr)
+	hubtest.Eventually(t, "a newcomer is told of", names(w, "newcomer"))
+	hubtest.Eventually(t, "a later watcher agrees", names(watch(t, d), "newcomer"))
+	withdraw()
+	hubtest.Eventually(t, "it has gone", func() bool { return !names(w, "newcomer")() })
 }
 
 // process is something that listens and can be announced.

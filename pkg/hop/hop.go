@@ -41,10 +41,14 @@ const (
 	// ManifestPath is where a service serves its manifest.
 	ManifestPath = "/internal/manifest"
 	toolPath     = "/internal/tools/"
+	routePath    = "/internal/routes/"
 )
 
 // ToolPath is where a service serves a tool.
 func ToolPath(name string) string { return toolPath + name }
+
+// RoutePath is where a service serves a route of the API, whatever its path and method are outside.
+func RoutePath(name string) string { return routePath + name }
 
 // Server serves what a service answers its neighbours on a mux of its own.
 type Server struct {
@@ -58,6 +62,11 @@ func (s Server) Tool(t tool.Tool, mw ...endpoint.Middleware) {
 	s.serve(ToolPath(t.Spec.Name), t.Spec.Name, caller.Agents(), t.Spec.MaxBody, t.Endpoint, mw)
 }
 
+// Route serves a route of the API for agents; mw wraps it, outermost first.
+func (s Server) Route(r tool.APIRoute, mw ...endpoint.Middleware) {
+	s.serve(RoutePath(r.Spec.Name), r.Spec.Name, caller.Agents(), r.Spec.MaxBody, r.Tool.Endpoint, mw)
+}
+
 // Operation serves an operation for those whom it takes; mw wraps it, outermost first.
 func (s Server) Operation(o Operation, mw ...endpoint.Middleware) {
 	s.serve(o.Spec.Path, o.Name(), o.takes, o.maxBody, o.endpoint, mw)
@@ -65,10 +74,11 @@ func (s Server) Operation(o Operation, mw ...endpoint.Middleware) {
 
 // Manifest serves the manifest for the gateway.
 func (s Server) Manifest(m tool.Manifest) {
-	s.Mux.Handle("GET "+ManifestPath, Authenticated(s.Keys, caller.Neighbour(caller.Gateway), s.Logger, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	answer := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(m)
-	})))
+	})
+	s.Mux.Handle("GET "+ManifestPath, Authenticated(s.Keys, caller.Neighbour(caller.Gateway), s.Logger, answer))
 }
 
 func (s Server) serve(path, name string, takes caller.Rule, maxBody int64, e endpoint.Endpoint, mw []endpoint.Middleware) {
@@ -116,6 +126,9 @@ func Handler(e endpoint.Endpoint, name string, takes caller.Rule, maxBody int64,
 		if r.Replayed {
 			h.Set(ReplayedHeader, "true")
 		}
+		if r.Location != "" {
+			h.Set("Location", r.Location)
+		}
 		if r.Status != 0 {
 			w.WriteHeader(r.Status)
 		}
@@ -123,9 +136,9 @@ func Handler(e endpoint.Endpoint, name string, takes caller.Rule, maxBody int64,
 		_, _ = w.Write(r.Data)
 		return nil
 	}
-	return Authenticated(keys, takes, logger, kithttp.NewServer(e, decode, encode, kithttp.ServerErrorEncoder(func(ctx context.Context, err error, w http.ResponseWriter) {
-		WriteFault(ctx, logger, w, err)
-	}), kithttp.ServerErrorHandler(ignore{})))
+	fail := func(ctx context.Context, err error, w http.ResponseWriter) { WriteFault(ctx, logger, w, err) }
+	return Authenticated(keys, takes, logger,
+		kithttp.NewServer(e, decode, encode, kithttp.ServerErrorEncoder(fail), kithttp.ServerErrorHandler(ignore{})))
 }
 
 // Authenticated puts the caller, the trace and the deadline of a neighbour's request into the

@@ -125,7 +125,9 @@ func Chromium(t testing.TB) string {
 	t.Helper()
 	path, err := servers.ChromiumPath()
 	if err != nil {
-		t.Fatalf("%v; `go run ./scripts/stack install --browser` in the repository's root installs the package %s, or HUB_CHROMIUM names a Chrome", err, servers.Chromium)
+		t.Fatalf("%v; `go run ./scripts/stack install --browser` in the repository's root installs the package %s, "+
+			"or HUB_CHROMIUM names a Chrome",
+			err, servers.Chromium)
 	}
 	return path
 }

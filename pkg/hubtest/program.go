@@ -47,7 +47,8 @@ func Launch(t testing.TB, environ []string, args ...string) *Program {
 	// Without GOCOVERDIR, a binary that measures coverage complains on standard error.
 	basics := []string{asProgram + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "GOCOVERDIR=" + dir}
 	p := &Program{Out: &Buffer{}, Log: &Buffer{}}
-	p.Process, err = servers.StartProgram(servers.Program{Path: self, Args: args, Env: append(basics, environ...), Output: p.Out, Errors: p.Log})
+	program := servers.Program{Path: self, Args: args, Env: append(basics, environ...), Output: p.Out, Errors: p.Log}
+	p.Process, err = servers.StartProgram(program)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,8 @@ type Store interface {
 // ExerciseStore holds a service's store to what every one promises: its migration repeats and
 // runs at several places at once, and an error of the set-up names what to mend and no
 // secret. service is the discovery name.
-func ExerciseStore[S Store](t *testing.T, service string, migrate func(ctx context.Context, ownerURL string) error, open func(*pgstore.Pool) S) {
+func ExerciseStore[S Store](t *testing.T, service string, migrate func(ctx context.Context, ownerURL string) error,
+	open func(*pgstore.Pool) S) {
 	t.Helper()
 	t.Parallel()
 	ready := func(url string) error {

@@ -134,14 +134,14 @@ func excerpt(text string, at int) string {
 		}, text[at:min(len(text), at+4*around)])
 	}
 	before, after := text[:at], text[at:]
-	begin, end := len(before), 0
+	start, end := len(before), 0
 	for range around {
-		_, n := utf8.DecodeLastRuneInString(before[:begin])
-		begin -= n
+		_, n := utf8.DecodeLastRuneInString(before[:start])
+		start -= n
 		_, n = utf8.DecodeRuneInString(after[end:])
 		end += n
 	}
-	return before[begin:] + after[:end]
+	return before[start:] + after[:end]
 }
 
 // spelled makes marks visible.

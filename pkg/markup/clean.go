@@ -128,7 +128,7 @@ func plainMeta(n *html.Node) bool {
 	return n.Data == "meta" && n.Namespace == "" && harmless
 }
 
-// source is the begin of an element as it may have been written.
+// source is the start of an element as it may have been written.
 func source(n *html.Node) string {
 	const enough = 200
 	var b strings.Builder

@@ -68,8 +68,10 @@ func readable(name string) bool {
 
 var fonts = set("arial", "arial black", "helvetica", "helvetica neue", "verdana", "tahoma", "geneva", "georgia", "times", "times new roman",
 	"courier", "courier new", "trebuchet ms", "lucida grande", "lucida sans", "lucida sans unicode", "segoe ui", "roboto",
-	"open sans", "lato", "inter", "montserrat", "poppins", "calibri", "cambria", "candara", "century gothic", "garamond", "palatino", "palatino linotype",
+	"open sans", "lato", "inter", "montserrat", "poppins", "calibri", "cambria", "candara", "century gothic", "garamond", "palatino",
+	"palatino linotype",
 	"book antiqua", "consolas", "menlo", "monaco", "ubuntu", "cantarell", "oxygen", "fira sans", "droid sans", "avenir",
-	"avenir next", "futura", "optima", "gill sans", "raleway", "nunito", "work sans", "dm sans", "pretendard", "malgun gothic", "맑은 고딕", "dotum", "돋움", "gulim", "굴림",
+	"avenir next", "futura", "optima", "gill sans", "raleway", "nunito", "work sans", "dm sans", "pretendard", "malgun gothic", "맑은 고딕",
+	"dotum", "돋움", "gulim", "굴림",
 	"batang", "바탕", "gungsuh", "궁서", "나눔고딕", "나눔명조", "hiragino sans", "hiragino kaku gothic pro", "meiryo", "yu gothic", "ms gothic",
 	"ms mincho", "pingfang sc", "pingfang tc", "microsoft yahei", "simsun", "simhei", "heiti sc")

@@ -64,7 +64,7 @@ func affordable(text string) bool {
 	return true
 }
 
-// tagName is the name at the begin of the text, in lower case; empty when it is a long one.
+// tagName is the name at the start of the text, in lower case; empty when it is a long one.
 func tagName(text string) string {
 	const longest = len("strong")
 	for i := range min(len(text), longest+1) {

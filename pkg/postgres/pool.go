@@ -15,6 +15,7 @@ import (
 	"github.com/exaring/otelpgx"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"hub.internal/pkg/fault"
@@ -59,6 +60,12 @@ func Open(c Config) (*pgxpool.Pool, error) {
 	// Statements, batches and COPY are spans below a recorded one. A statement is our own text with
 	// placeholders, so it holds no data.
 	pc.ConnConfig.Tracer = otelpgx.NewTracer(otelpgx.WithDisableConnectionDetailsInAttributes(), otelpgx.WithDisableAcquireTracer())
+	pc.AfterConnect = func(_ context.Context, c *pgx.Conn) error {
+		// Without a location moments are read in the machine's zone.
+		c.TypeMap().RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID,
+			Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})
+		return nil
+	}
 	return pgxpool.NewWithConfig(context.Background(), pc)
 }
 

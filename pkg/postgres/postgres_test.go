@@ -36,12 +36,12 @@ func open(t testing.TB, c postgres.Config) *pgxpool.Pool {
 // together runs f n times at the same moment and returns what failed.
 func together(n int, f func(i int) error) error {
 	errs := make([]error, n)
-	begin := make(chan struct{})
+	start := make(chan struct{})
 	var wg sync.WaitGroup
 	for i := range n {
-		wg.Go(func() { <-begin; errs[i] = f(i) })
+		wg.Go(func() { <-start; errs[i] = f(i) })
 	}
-	close(begin)
+	close(start)
 	wg.Wait()
 	return errors.Join(errs...)
 }
@@ -108,12 +108,12 @@ func TestMigrateMayRunTwiceAndTogether(t *testing.T) {
 		"00002_two.sql": {Data: []byte("-- +goose Up\nINSERT INTO things.one VALUES (1);")},
 	}
 	migrate := func(int) error { return postgres.Migrate(t.Context(), store.OwnerURL, "things", files) }
-	begin := time.Now()
+	start := time.Now()
 	// Each waits for a second at a time; with five, which is usual, this would take 35.
 	if err := together(8, migrate); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(begin); took > 30*time.Second {
+	if took := time.Since(start); took > 30*time.Second {
 		t.Errorf("eight runs that wait for one another took %v", took)
 	}
 	files["00003_three.sql"] = &fstest.MapFile{Data: []byte("-- +goose Up\nINSERT INTO things.one VALUES (2);")}
@@ -263,4 +263,31 @@ func TestKilledServerIsE_DB(t *testing.T) {
 		t.Fatal(err)
 	}
 	hubtest.Eventually(t, "the pool recovers", func() bool { return pool.Ping(t.Context()) == nil })
+}
+
+func TestRows(t *testing.T) {
+	pool := hubtest.Pool(t, hubtest.WriteStore(t).SuperuserURL)
+	type row struct {
+		ID int
+		At time.Time
+	}
+	const three = `SELECT n AS id, '2026-01-02 03:04:05+09'::timestamptz AS at FROM generate_series(1, 3) n WHERE n >= $1`
+	want := time.Date(2026, 1, 1, 18, 4, 5, 0, time.UTC)
+	all, err := postgres.All(t.Context(), pool, pgx.RowToStructByName[row], three, 1)
+	if err != nil || len(all) != 3 {
+		t.Fatalf("%v, %v", all, err)
+	}
+	one, err := postgres.One(t.Context(), pool, pgx.RowToStructByName[row], three, 3)
+	if err != nil || one != (row{3, want}) || one.At.Location() != time.UTC {
+		t.Errorf("%v, %v: moments are read as UTC", one, err)
+	}
+	if _, err := postgres.One(t.Context(), pool, pgx.RowToStructByName[row], three, 4); !errors.Is(err, pgx.ErrNoRows) {
+		t.Error(err)
+	}
+	if _, err := postgres.One(t.Context(), pool, pgx.RowToStructByName[row], three, 2); !errors.Is(err, pgx.ErrTooManyRows) {
+		t.Error(err)
+	}
+	if _, err := postgres.All(t.Context(), pool, pgx.RowTo[int], `SELECT FROM nowhere`); !strings.Contains(fmt.Sprint(err), "42P01") {
+		t.Error(err)
+	}
 }

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"sync"
 	"time"
 )
@@ -8,21 +9,28 @@ import (
 // readyFor is how long an answer is used: probes and neighbours ask often.
 const readyFor = time.Second
 
-// Readiness remembers for a second whether a store can be used. The zero value is ready to ask.
+// Readiness tells whether a service's store can be reached and has its tables. A Store embeds it.
 type Readiness struct {
-	mu  sync.Mutex
-	at  time.Time
-	err error
+	pool         *Pool
+	service, sql string
+	mu           sync.Mutex
+	at           time.Time
+	err          error
 }
 
-// Ask returns what ask answered within the last second, or asks it now. Who asks meanwhile
-// waits for the same answer.
-func (r *Readiness) Ask(ask func() error) error {
+// NewReadiness returns the readiness of a service's store: sql reads its tables, and no row.
+func NewReadiness(pool *Pool, service, sql string) *Readiness {
+	return &Readiness{pool: pool, service: service, sql: sql}
+}
+
+// Ready returns the answer of the last second, or asks the store. Who asks meanwhile waits for the
+// same answer. It returns what Explain makes of the store's.
+func (r *Readiness) Ready(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if time.Since(r.at) > readyFor {
-		err := ask()
-		r.at, r.err = time.Now(), err
+		_, err := r.pool.Exec(ctx, r.sql)
+		r.at, r.err = time.Now(), Explain(err, r.service)
 	}
 	return r.err
 }

@@ -14,6 +14,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -92,9 +93,18 @@ type Request struct {
 	Show bool
 	// Method defaults to POST.
 	Method string
+	// Success are the statuses of an answer; nil means 200. Any other is no answer.
+	Success []int
 	// Stream tells that somebody else reads the answer, as slowly as they can: the context's
 	// deadline is then for its beginning alone.
 	Stream bool
+}
+
+func (r Request) succeeds(status int) bool {
+	if r.Success == nil {
+		return status == http.StatusOK
+	}
+	return slices.Contains(r.Success, status)
 }
 
 // Response is an answer whose data has not been read yet; the caller closes Data.
@@ -321,14 +331,15 @@ func (c *Client) send(ctx context.Context, addr string, probe *probe, r Request)
 		}
 		return nil, &down{cause: err, unsent: refused(err)}
 	}
-	if resp.Header.Get(hop.FaultHeader) != "" || resp.StatusCode != http.StatusOK {
+	if resp.Header.Get(hop.FaultHeader) != "" || !r.succeeds(resp.StatusCode) {
 		defer release()
 		defer resp.Body.Close()
 		return nil, readFault(resp)
 	}
 	count, _ := strconv.Atoi(resp.Header.Get(hop.CountHeader))
-	return &Response{Head: tool.Head{Status: resp.StatusCode, Count: count, Replayed: resp.Header.Get(hop.ReplayedHeader) == "true"},
-		Data: &releasing{s.answer(resp.Body, c.stall), release}, Length: resp.ContentLength}, nil
+	head := tool.Head{Status: resp.StatusCode, Count: count, Replayed: resp.Header.Get(hop.ReplayedHeader) == "true",
+		Location: resp.Header.Get("Location")}
+	return &Response{Head: head, Data: &releasing{s.answer(resp.Body, c.stall), release}, Length: resp.ContentLength}, nil
 }
 
 // exchange is the context of one exchange with an instance: it ends when the instance turns

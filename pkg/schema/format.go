@@ -44,7 +44,8 @@ func isHost(s string) bool {
 	labels, last := 0, ""
 	for last = range strings.SplitSeq(s, ".") {
 		labels++
-		if last == "" || len(last) > 63 || last[0] == '-' || last[len(last)-1] == '-' || strings.ContainsFunc(last, func(r rune) bool { return !isAlnum(r) && r != '-' }) {
+		if last == "" || len(last) > 63 || last[0] == '-' || last[len(last)-1] == '-' ||
+			strings.ContainsFunc(last, func(r rune) bool { return !isAlnum(r) && r != '-' }) {
 			return false
 		}
 	}

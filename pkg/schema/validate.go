@@ -55,8 +55,11 @@ func compile(s *Schema, path string) (*node, error) {
 	if err := enforceable(s); err != nil {
 		return nil, fmt.Errorf("schema %s: %w", orRoot(path), err)
 	}
-	n := &node{kind: s.Type, minimum: s.Minimum, maximum: s.Maximum, format: s.Format, maxItems: math.MaxInt, maxLength: math.MaxInt, required: s.Required}
-	for at, bound := range map[*int]*int{&n.minItems: s.MinItems, &n.maxItems: s.MaxItems, &n.minLength: s.MinLength, &n.maxLength: s.MaxLength} {
+	n := &node{kind: s.Type, minimum: s.Minimum, maximum: s.Maximum, format: s.Format, maxItems: math.MaxInt, maxLength: math.MaxInt,
+		required: s.Required}
+	for at, bound := range map[*int]*int{
+		&n.minItems: s.MinItems, &n.maxItems: s.MaxItems, &n.minLength: s.MinLength, &n.maxLength: s.MaxLength,
+	} {
 		if bound != nil {
 			*at = *bound
 		}
@@ -77,7 +80,8 @@ func compile(s *Schema, path string) (*node, error) {
 	}
 	for i, name := range s.Required {
 		if s.Properties[name] == nil || slices.Contains(s.Required[:i], name) || i == 64 {
-			return nil, fmt.Errorf("schema %s: required lists %q, which is no property, is there twice, or is one of more than 64", orRoot(path), name)
+			return nil, fmt.Errorf("schema %s: required lists %q, which is no property, is there twice, or is one of more than 64",
+				orRoot(path), name)
 		}
 	}
 	n.closed = s.AdditionalProperties != nil

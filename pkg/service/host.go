@@ -14,7 +14,6 @@ import (
 	"hub.internal/pkg/hop"
 	"hub.internal/pkg/jobs"
 	"hub.internal/pkg/postgres"
-	"hub.internal/pkg/process"
 	"hub.internal/pkg/remote"
 	"hub.internal/pkg/telemetry"
 	"hub.internal/pkg/tool"
@@ -26,14 +25,14 @@ import (
 // the listener, readiness and the ordered stop.
 type Host struct {
 	name      string
-	process   *process.Process
+	process   *process
 	pool      *postgres.Pool
 	audit     *audit.Log
 	directory *discover.Directory
 	server    hop.Server
 	addr      net.Addr
 	manifest  tool.Manifest
-	tasks     context.Context
+	public    bool
 }
 
 func newHost(ctx context.Context, name string, s Settings, effective any, connections int) (*Host, error) {
@@ -41,40 +40,40 @@ func newHost(ctx context.Context, name string, s Settings, effective any, connec
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
-	p, err := process.Start(ctx, name, s.Settings, effective)
+	p, err := start(ctx, name, s, effective)
 	if err != nil {
 		return nil, err
 	}
-	h := &Host{name: name, process: p, pool: pool, audit: audit.NewLog(pool, p.Logger), tasks: p.Background(),
-		server: hop.Server{Mux: http.NewServeMux(), Keys: p.Keys, Logger: p.Logger}, manifest: tool.Manifest{Service: name, Tools: []tool.Spec{}}}
-	if h.directory, err = discover.Open(s.Directory(), p.Logger); err != nil {
+	h := &Host{name: name, process: p, pool: pool, audit: audit.NewLog(pool, p.logger),
+		server: hop.Server{Mux: http.NewServeMux(), Keys: p.keys, Logger: p.logger}, manifest: tool.Manifest{Service: name, Tools: []tool.Spec{}}}
+	if h.directory, err = discover.Open(s.directory(), p.logger); err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
-	p.OnStop("write store", func(context.Context) error { pool.Close(); return nil })
-	p.OnStop("audit log", h.audit.Close)
-	p.Health(h.server.Mux)
-	if h.addr, err = p.Serve("internal", s.Addr, h.server.Mux); err != nil {
+	p.onStop("write store", func(context.Context) error { pool.Close(); return nil })
+	p.onStop("audit log", h.audit.Close)
+	p.health(h.server.Mux)
+	if h.addr, err = p.open("internal", h.server.Mux); err != nil {
 		return nil, err
 	}
 	return h, nil
 }
 
 func (h *Host) run(ctx context.Context) error {
-	h.server.Manifest(h.manifest)
-	if err := h.process.Announce(h.name, h.addr); err != nil {
-		return err
+	if !h.public {
+		h.server.Manifest(h.manifest)
+		h.process.announce(h.directory, h.name, h.addr)
 	}
-	return h.process.Run(ctx)
+	return h.process.run(ctx)
 }
 
 // Logger is the process's.
-func (h *Host) Logger() *slog.Logger { return h.process.Logger }
+func (h *Host) Logger() *slog.Logger { return h.process.logger }
 
 // Context ends when the calls have drained.
-func (h *Host) Context() context.Context { return h.tasks }
+func (h *Host) Context() context.Context { return h.process.tasks }
 
 // Keys sign for this process, and judge who calls it.
-func (h *Host) Keys() *caller.Keys { return h.process.Keys }
+func (h *Host) Keys() *caller.Keys { return h.process.keys }
 
 // Store is the write store, as the service's own role.
 func (h *Host) Store() *postgres.Pool { return h.pool }
@@ -84,9 +83,29 @@ func (h *Host) Audit() *audit.Log { return h.audit }
 
 // Neighbour is a client of another service, which need not be there yet.
 func (h *Host) Neighbour(name string) *remote.Client {
-	c := remote.New(remote.Options{Service: name, Instancer: h.directory.Instancer(name), Keys: h.process.Keys, Logger: h.process.Logger})
+	c := h.Client(name, 0)
 	h.OnStop("client of "+name, func(context.Context) error { c.Close(); return nil })
 	return c
+}
+
+// Client is Neighbour for the edge, which hears of services while it runs: it takes this many calls
+// in flight (0 means 256), and the caller closes it. It may be called at any time.
+func (h *Host) Client(name string, concurrency int) *remote.Client {
+	return remote.New(remote.Options{Service: name, Instancer: h.directory.Instancer(name), Keys: h.Keys(), Logger: h.Logger(),
+		Concurrency: concurrency})
+}
+
+// Discovered tells the names of the services that discovery lists, at once and when they change, until
+// ctx ends.
+func (h *Host) Discovered(ctx context.Context, tell func(names []string)) error {
+	return h.directory.Watch(ctx, tell)
+}
+
+// Public makes the process the edge: its listener serves what mount adds, and no neighbour. It has no
+// manifest, and no service is told where it is.
+func (h *Host) Public(mount func(*http.ServeMux)) {
+	h.public, h.process.calls.name = true, "public"
+	mount(h.server.Mux)
 }
 
 // Tools serves tools to the gateway.
@@ -102,6 +121,19 @@ func (h *Host) Tools(tools ...tool.Tool) {
 func Tools(s hop.Server, log *audit.Log, tools ...tool.Tool) {
 	for _, t := range tools {
 		s.Tool(t, telemetry.Endpoint(t.Spec.Name), log.Calls(t))
+	}
+}
+
+// Routes serves routes of the API to the gateway.
+func (h *Host) Routes(routes ...tool.APIRoute) {
+	h.manifest = h.manifest.WithRoutes(routes...)
+	Routes(h.server, h.audit, routes...)
+}
+
+// Routes serves routes of the API to the gateway, each as Tools does a tool.
+func Routes(s hop.Server, log *audit.Log, routes ...tool.APIRoute) {
+	for _, r := range routes {
+		s.Route(r, telemetry.Endpoint(r.Spec.Name), log.Calls(r.Tool))
 	}
 }
 
@@ -141,14 +173,18 @@ func (h *Host) Site(o web.Options) (*web.Site, error) {
 
 // Ready adds a readiness check. Only what no replica can do without belongs here: a
 // dependency that all share takes every replica out at once.
-func (h *Host) Ready(name string, ask func(context.Context) error) { h.process.Ready(name, ask) }
+func (h *Host) Ready(name string, ask func(context.Context) error) {
+	h.process.checks = append(h.process.checks, check{name, ask})
+}
 
 // Go runs a background task until the calls have drained; one that returns an error before that
 // ends the process.
-func (h *Host) Go(name string, task func(context.Context) error) { h.process.Go(h.tasks, name, task) }
+func (h *Host) Go(name string, task func(context.Context) error) {
+	h.process.spawn(h.process.tasks, name, task)
+}
 
 // OnStop registers what has to be closed; the last registered closes first.
-func (h *Host) OnStop(name string, run func(context.Context) error) { h.process.OnStop(name, run) }
+func (h *Host) OnStop(name string, run func(context.Context) error) { h.process.onStop(name, run) }
 
 // Reap deletes old idempotency keys from time to time.
 func (h *Host) Reap(keys *write.Keys) { h.Go("reaper", keys.Reaper(h.Logger())) }

@@ -138,14 +138,14 @@ func TestEndpointThatIsNoURLStopsTheStart(t *testing.T) {
 func TestCollectorThatIsAwayHoldsNobodyUp(t *testing.T) {
 	tel := start(t, telemetry.Config{Endpoint: "http://127.0.0.1:1", SampleRatio: 1})
 	e := telemetry.Endpoint("e")(answer(nil))
-	begin := time.Now()
+	start := time.Now()
 	for range 5000 { // more than its queue holds
 		_, _ = e(t.Context(), nil)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	_ = tel.Close(ctx)
-	if took := time.Since(begin); took > 20*time.Second { // its exports give up after half a minute
+	if took := time.Since(start); took > 20*time.Second { // its exports give up after half a minute
 		t.Errorf("it took %v", took)
 	}
 }

@@ -2,14 +2,16 @@ package tool
 
 import "encoding/json"
 
-// Manifest is what a service tells the gateway: the tools that it owns, and the part of
-// the console that it serves.
+// Manifest is what a service tells the gateway: the tools and the routes of the API that it owns,
+// and the part of the console that it serves.
 type Manifest struct {
 	Service string  `json:"service"`
 	Tools   []Spec  `json:"tools"`
 	Console []Route `json:"console,omitempty"`
 	// Operations are what the service does for its neighbours.
 	Operations []OperationSpec `json:"operations,omitempty"`
+	// Routes are the service's part of the API below /v1/.
+	Routes []RouteSpec `json:"routes,omitempty"`
 }
 
 // OperationSpec is what an operation between services says of itself: tests hold the neighbours'

@@ -92,6 +92,8 @@ type Head struct {
 	Count int
 	// Replayed tells that the write happened in an earlier call.
 	Replayed bool
+	// Location is where the answer of a route is, as a path of Hub's own; empty for none.
+	Location string
 }
 
 // Result is the erased response: data as it goes to the caller, untouched from here on. A write
@@ -146,14 +148,24 @@ func New[In, Out any](d Declaration, do func(context.Context, In) (Out, error)) 
 	if err := d.check(); err != nil {
 		panic(fmt.Sprintf("tool %q: %v", d.Name, err))
 	}
-	binding := schema.Bind[In](d.Input)
 	if d.Output == nil {
 		d.Output = schema.Of[Out]()
 	}
-	return Tool{RecordsItself: d.RecordsItself, Spec: d.spec(), Endpoint: func(ctx context.Context, request any) (any, error) {
+	key := KeyIgnored
+	if d.Write {
+		key = KeyRequired
+	}
+	return Tool{RecordsItself: d.RecordsItself, Spec: d.spec(), Endpoint: bind(d.Input, key, 0, do)}
+}
+
+// bind is the endpoint of a function: key is what holds for its Idempotency-Key, status that of an
+// answer that says none.
+func bind[In, Out any](input *schema.Schema, key string, status int, do func(context.Context, In) (Out, error)) endpoint.Endpoint {
+	binding := schema.Bind[In](input)
+	return func(ctx context.Context, request any) (any, error) {
 		call := request.(*Call)
-		if d.Write {
-			held, end, err := keyed(ctx, call)
+		if key != KeyIgnored {
+			held, end, err := keyed(ctx, call, key == KeyRequired)
 			if err != nil {
 				return nil, err
 			}
@@ -168,8 +180,15 @@ func New[In, Out any](d Declaration, do func(context.Context, In) (Out, error)) 
 		if err != nil {
 			return nil, err
 		}
-		return result(out)
-	}}
+		r, err := result(out)
+		if err != nil {
+			return nil, err
+		}
+		if r.Status == 0 {
+			r.Status = status
+		}
+		return r, nil
+	}
 }
 
 func (d Declaration) check() error {

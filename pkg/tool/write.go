@@ -10,8 +10,9 @@ import (
 // KeyHeader carries the caller's Idempotency-Key, from process to process too.
 const KeyHeader = "Idempotency-Key"
 
-// Idempotency is what the function of a write tool needs to do its work once: the key
-// that the caller sent, and the input whose fingerprint the key stands for.
+// Idempotency is what a function that writes needs to do its work once: the key that the
+// caller sent, and the input whose fingerprint the key stands for. The key of a route may be empty
+// where it is optional.
 type Idempotency struct {
 	Key   string
 	Input []byte
@@ -31,9 +32,9 @@ func IdempotencyFrom(ctx context.Context) Idempotency {
 // keyed checks what the gateway has checked before, for whoever calls past it. The caller
 // ends what it returned: a context can outlive its call, in the pool of a database driver
 // for one, and must not take 32 MiB of input along.
-func keyed(ctx context.Context, call *Call) (keyed context.Context, end func(), err error) {
-	if call.IdempotencyKey == "" {
-		return nil, nil, fault.New(fault.Validation, "The header %s is needed: this tool writes.", KeyHeader).
+func keyed(ctx context.Context, call *Call, required bool) (keyed context.Context, end func(), err error) {
+	if call.IdempotencyKey == "" && required {
+		return nil, nil, fault.New(fault.Validation, "The header %s is needed: this call writes.", KeyHeader).
 			With(map[string]any{"violations": []schema.Violation{{Rule: "idempotencyKey", Message: "the header " + KeyHeader + " is needed"}}})
 	}
 	held := &Idempotency{Key: call.IdempotencyKey, Input: call.Input}

@@ -25,9 +25,9 @@ type Call struct {
 	started time.Time
 }
 
-// Begin returns the call that ctx belongs to, with now as its moment. Its key is the credential's,
+// NewCall returns the call that ctx belongs to, with now as its moment. Its key is the credential's,
 // apart from its keys for other operations.
-func Begin(ctx context.Context, operation string, now time.Time) (Call, error) {
+func NewCall(ctx context.Context, operation string, now time.Time) (Call, error) {
 	sent, c := tool.IdempotencyFrom(ctx), caller.From(ctx)
 	fingerprint, err := Fingerprint(sent.Input)
 	return Call{

@@ -26,12 +26,12 @@ func open(t testing.TB, c postgres.Config) *pgxpool.Pool {
 // together runs f n times at the same moment and returns what failed.
 func together(n int, f func(i int) error) error {
 	errs := make([]error, n)
-	begin := make(chan struct{})
+	start := make(chan struct{})
 	var wg sync.WaitGroup
 	for i := range n {
-		wg.Go(func() { <-begin; errs[i] = f(i) })
+		wg.Go(func() { <-start; errs[i] = f(i) })
 	}
-	close(begin)
+	close(start)
 	wg.Wait()
 	return errors.Join(errs...)
 }

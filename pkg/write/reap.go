@@ -22,9 +22,10 @@ const (
 func (k *Keys) Reap(ctx context.Context) (deleted int64, err error) {
 	for {
 		tag, err := k.pool.Exec(ctx, `DELETE FROM `+k.table+` WHERE ctid = ANY (ARRAY(SELECT ctid FROM `+k.table+`
-			WHERE created_at < now() - make_interval(secs => $1) ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED))`, k.options.Kept.Seconds(), reapBatch)
+			WHERE created_at < now() - make_interval(secs => $1) ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED))`,
+			k.options.Kept.Seconds(), reapBatch)
 		if err != nil {
-			return deleted, fmt.Errorf("reap %s: %w", k.options.Schema, postgres.Fault(err))
+			return deleted, fmt.Errorf("reap keys: %w", postgres.Explain(err, k.options.Service))
 		}
 		deleted += tag.RowsAffected()
 		if tag.RowsAffected() < reapBatch {

@@ -58,8 +58,8 @@ func Reused() error {
 
 // Options say how a service keeps its keys.
 type Options struct {
-	// Schema is the service's own.
-	Schema string
+	// Service is the discovery name of whose they are.
+	Service string
 	// Kept is how long a key is kept; 0 means 72 hours.
 	Kept time.Duration
 	// Reused makes the refusal of a key that was used for another input; nil is Reused.
@@ -81,7 +81,7 @@ func New(pool *pgxpool.Pool, o Options) *Keys {
 	if o.Reused == nil {
 		o.Reused = Reused
 	}
-	return &Keys{pool, o, pgx.Identifier{o.Schema, "idempotency_keys"}.Sanitize()}
+	return &Keys{pool, o, pgx.Identifier{postgres.Schema(o.Service), "idempotency_keys"}.Sanitize()}
 }
 
 // Effect changes the service's tables within the key's transaction, and returns the answer that
@@ -122,7 +122,7 @@ func (k *Keys) Once(ctx context.Context, key Key, effect Effect) (tool.Result, e
 		return err
 	})
 	if err != nil {
-		return tool.Result{}, postgres.Fault(err)
+		return tool.Result{}, postgres.Explain(err, k.options.Service)
 	}
 	return answer, nil
 }
@@ -148,7 +148,7 @@ func (k *Keys) StoredIn(ctx context.Context, q postgres.Querier, key Key) (answe
 	if errors.Is(err, pgx.ErrNoRows) {
 		return tool.Result{}, false, nil
 	}
-	return answer, err == nil, postgres.Fault(err)
+	return answer, err == nil, postgres.Explain(err, k.options.Service)
 }
 
 func (k *Keys) replay(ctx context.Context, q postgres.Querier, key Key) (tool.Result, error) {

@@ -64,7 +64,7 @@ func (s things) keys(t interface{ Fatal(...any) }) (n int) {
 }
 
 func (s things) once(ctx context.Context, key write.Key, effect write.Effect) (tool.Result, error) {
-	return write.New(s.Pool, write.Options{Schema: "authoring"}).Once(ctx, key, effect)
+	return write.New(s.Pool, write.Options{Service: "authoring"}).Once(ctx, key, effect)
 }
 
 type fataler interface{ Fatal(...any) }
@@ -325,7 +325,7 @@ type cancelKey struct{}
 func TestOnceWithoutAStoreIsE_DB(t *testing.T) {
 	t.Parallel()
 	pool := open(t, postgres.Config{URL: "postgres://hub@127.0.0.1:1/hub?sslmode=disable"})
-	if _, err := write.New(pool, write.Options{Schema: "authoring"}).Once(t.Context(), key(t, "k", `{}`), insert("a")); !fault.Is(err, fault.DB) {
+	if _, err := write.New(pool, write.Options{Service: "authoring"}).Once(t.Context(), key(t, "k", `{}`), insert("a")); !fault.Is(err, fault.DB) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -457,7 +457,7 @@ func TestOldKeysAreReaped(t *testing.T) {
 		INSERT INTO authoring.idempotency_keys SELECT 'c', 't', n::text, '\x00', 0, '', now() - interval '4 days' FROM generate_series(1, 2500) n`); err != nil {
 		t.Fatal(err)
 	}
-	n, err := write.New(s.Pool, write.Options{Schema: "authoring"}).Reap(t.Context())
+	n, err := write.New(s.Pool, write.Options{Service: "authoring"}).Reap(t.Context())
 	if left := s.keys(t); err != nil || n != 2501 || left != 2 {
 		t.Errorf("%d reaped, %d left, %v", n, left, err)
 	}
@@ -472,7 +472,7 @@ func TestReplicasReapTogether(t *testing.T) {
 	}
 	var reaped atomic.Int64
 	if err := together(2, func(int) error {
-		n, err := write.New(s.Pool, write.Options{Schema: "authoring"}).Reap(t.Context())
+		n, err := write.New(s.Pool, write.Options{Service: "authoring"}).Reap(t.Context())
 		reaped.Add(n)
 		return err
 	}); err != nil || reaped.Load() != 5000 || s.keys(t) != 0 {
@@ -486,7 +486,7 @@ func TestScopeAndRetentionAreTheCallers(t *testing.T) {
 	t.Parallel()
 	s := newThings(t)
 	mine := errors.New("mine")
-	keys := write.New(s.Pool, write.Options{Schema: "authoring", Kept: 30 * 24 * time.Hour, Reused: func() error { return mine }})
+	keys := write.New(s.Pool, write.Options{Service: "authoring", Kept: 30 * 24 * time.Hour, Reused: func() error { return mine }})
 	k := write.Key{Principal: "app:shop", Key: "k", Fingerprint: [32]byte{1}}
 	created := func(context.Context, pgx.Tx) (tool.Result, audit.Entry, error) {
 		return tool.Result{Head: tool.Head{Status: 201, Count: 1}, Data: []byte("{}")}, entry(), nil
@@ -525,7 +525,7 @@ INSERT INTO authoring.idempotency_keys VALUES ('ak_1', 'create_segment', 'k', sh
 		}
 	}
 	pool := open(t, postgres.Config{URL: store.URL("authoring")})
-	if r, found, err := write.New(pool, write.Options{Schema: "authoring"}).Stored(t.Context(), key(t, "k", `{}`)); err != nil || !found || r.Status != 200 || r.Count != 3 {
+	if r, found, err := write.New(pool, write.Options{Service: "authoring"}).Stored(t.Context(), key(t, "k", `{}`)); err != nil || !found || r.Status != 200 || r.Count != 3 {
 		t.Errorf("%+v, %v, %v", r, found, err)
 	}
 }

@@ -40,7 +40,8 @@ func capture(ctx context.Context, s *stack, tool string, body []byte) (statement
 	if callErr != nil {
 		return nil, callErr
 	}
-	rows, err := db.QueryContext(ctx, "SELECT argument FROM mysql.general_log WHERE command_type = 'Query' AND user_host LIKE ?", "%"+s.source.Reader+"%")
+	rows, err := db.QueryContext(ctx, "SELECT argument FROM mysql.general_log WHERE command_type = 'Query' AND user_host LIKE ?",
+		"%"+s.source.Reader+"%")
 	if err != nil {
 		return nil, err
 	}

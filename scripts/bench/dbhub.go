@@ -42,8 +42,10 @@ func startDBHub(ctx context.Context, s *stack, _ []*workload, say func(string, .
 	}
 	addr := fmt.Sprintf("127.0.0.1:%d", port)
 	dsn := fmt.Sprintf("mysql://%s:%s@%s/%s", s.source.Reader, s.source.ReaderPassword, s.mariadb.Addr(), s.source.Database)
-	p, err := s.spawn("dbhub", servers.Program{Path: node, Dir: s.dir, Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "DSN=" + dsn},
-		Args: []string{filepath.Join(dir, "node_modules", dbhubPackage, "dist", "index.js"), "--transport", "http", "--host", "127.0.0.1", "--port", strconv.Itoa(port)}})
+	p, err := s.spawn("dbhub", servers.Program{Path: node, Dir: s.dir,
+		Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "DSN=" + dsn},
+		Args: []string{filepath.Join(dir, "node_modules", dbhubPackage, "dist", "index.js"), "--transport", "http", "--host", "127.0.0.1",
+			"--port", strconv.Itoa(port)}})
 	if err != nil {
 		return target{}, err
 	}

@@ -37,7 +37,8 @@ func npmPackage(ctx context.Context, name, version string, say func(string, ...a
 	}
 	ctx, cancel := context.WithTimeout(ctx, installLimit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "npm", "install", "--prefix", making, "--ignore-scripts", "--no-audit", "--no-fund", "--save-exact", name+"@"+version)
+	cmd := exec.CommandContext(ctx, "npm", "install", "--prefix", making, "--ignore-scripts", "--no-audit", "--no-fund", "--save-exact",
+		name+"@"+version)
 	cmd.Dir, cmd.WaitDelay = making, time.Second
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("npm install %s@%s: %w: %.400s", name, version, err, out)

@@ -24,10 +24,13 @@ func (r report) markdown() string {
 	var b strings.Builder
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
 	p("# Benchmark\n\n%s\n\n", r.machine)
-	p("%s, %.0f s in all. Sample of scale %g, %d rounds of %v each, closed loop; medians. ", r.began.UTC().Format(time.RFC3339), time.Since(r.began).Seconds(), r.scale, r.rounds, r.window)
+	p("%s, %.0f s in all. Sample of scale %g, %d rounds of %v each, closed loop; medians. ", r.began.UTC().Format(time.RFC3339),
+		time.Since(r.began).Seconds(), r.scale, r.rounds, r.window)
 	p("Databases, services, peers and load generator share the machine; ratios within this run are what counts.\n\n")
-	p("hub: gateway, REST, API key. service: query alone. limit: the statements that Hub sends through go-sql-driver in one process, rows appended as JSON, no HTTP. ")
-	p("straightforward: the joins that come to mind first, run like the limit. The peers get the best single statement with the same result.\n\n")
+	p("hub: gateway, REST, API key. service: query alone. limit: the statements that Hub sends through go-sql-driver in one process, " +
+		"rows appended as JSON, no HTTP. ")
+	p("straightforward: the joins that come to mind first, run like the limit. The peers get the best single statement with the same " +
+		"result.\n\n")
 	for _, s := range r.skipped {
 		p("Skipped %s.\n\n", s)
 	}
@@ -40,7 +43,8 @@ func (r report) markdown() string {
 		if w.rows < w.most {
 			p("The sample has %d rows only.\n\n", w.rows)
 		}
-		p("| c | target | calls/s | p50 ms | p90 ms | p99 ms | errors | server CPU s per 1,000 calls | RSS | hub beside it |\n|---|---|---|---|---|---|---|---|---|---|\n")
+		p("| c | target | calls/s | p50 ms | p90 ms | p99 ms | errors | server CPU s per 1,000 calls | RSS | hub beside it |\n" +
+			"|---|---|---|---|---|---|---|---|---|---|\n")
 		for _, c := range r.of(w) {
 			beside := ""
 			if hub := r.cell(w.name, "hub", c.concurrency); c.target != "hub" && c.rate > 0 {
@@ -50,7 +54,8 @@ func (r report) markdown() string {
 			if c.rss > 0 {
 				rss = mib(c.rss)
 			}
-			p("| %d | %s | %.0f | %.2f | %.2f | %.2f | %d | %s | %s | %s |\n", c.concurrency, c.target, c.rate, ms(c.p50), ms(c.p90), ms(c.p99), c.errors, r.serverCPU(c), rss, beside)
+			p("| %d | %s | %.0f | %.2f | %.2f | %.2f | %d | %s | %s | %s |\n", c.concurrency, c.target, c.rate, ms(c.p50), ms(c.p90), ms(c.p99),
+				c.errors, r.serverCPU(c), rss, beside)
 		}
 		p("\nCPU seconds per 1,000 calls by process:\n\n| c | target | by process |\n|---|---|---|\n")
 		for _, c := range r.of(w) {
@@ -71,7 +76,9 @@ func (r report) markdown() string {
 		p("| %s | %s | %s | %s | %s |\n", name, mib(r.rssAtStart[name]), mib(m.resident), mib(m.peak), start)
 	}
 	for _, f := range r.profiles {
-		p("\n## Profile of %s: %s, c %d\n\n%s\n\n```\n%s```\n\nBy Hub's own functions, each with what it calls of other packages:\n\n```\n%s```\n", f.service, f.workload, f.concurrency, f.file, f.flat, f.own)
+		p("\n## Profile of %s: %s, c %d\n\n%s\n\n```\n%s```\n\n"+
+			"By Hub's own functions, each with what it calls of other packages:\n\n```\n%s```\n", f.service, f.workload, f.concurrency, f.file,
+			f.flat, f.own)
 	}
 	return b.String()
 }
@@ -133,5 +140,6 @@ func describeMachine(root string) string {
 	if b, err := os.ReadFile("/proc/loadavg"); err == nil {
 		load = ", load average before the run " + strings.Join(strings.Fields(string(b))[:3], " ")
 	}
-	return fmt.Sprintf("Commit %s, %s, %s/%s, %d × %s, %s%s.", commit, runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), model, memory, load)
+	return fmt.Sprintf("Commit %s, %s, %s/%s, %d × %s, %s%s.", commit, runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(),
+		model, memory, load)
 }

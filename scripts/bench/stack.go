@@ -27,7 +27,8 @@ import (
 var measured = []string{"auth", "query", "gateway"}
 
 // experiments are variables of the caller's that reach the services, to try settings out.
-var experiments = []string{"GOGC", "GOMEMLIMIT", "GOMAXPROCS", "HUB_SOURCE_POOL", "HUB_SQL_CONCURRENT", "HUB_SQL_PER_KEY", "HUB_SERVICE_CONCURRENCY"}
+var experiments = []string{"GOGC", "GOMEMLIMIT", "GOMAXPROCS", "HUB_SOURCE_POOL", "HUB_SQL_CONCURRENT", "HUB_SQL_PER_KEY",
+	"HUB_SERVICE_CONCURRENCY"}
 
 // stack is Hub's services over servers of their own.
 type stack struct {
@@ -59,8 +60,8 @@ func startStack(ctx context.Context, o options, say func(string, ...any)) (s *st
 	if missing := servers.Missing(); len(missing) > 0 {
 		return nil, fmt.Errorf("these servers are not installed: %s; `make servers` installs them", strings.Join(missing, ", "))
 	}
-	s = &stack{options: o, secrets: map[string]string{}, keys: map[string]caller.SigningKey{}, addr: map[string]string{}, services: map[string]*servers.Process{},
-		pids: map[string]int{}, startTimes: map[string]time.Duration{}, rssAtStart: map[string]int64{}}
+	s = &stack{options: o, secrets: map[string]string{}, keys: map[string]caller.SigningKey{}, addr: map[string]string{},
+		services: map[string]*servers.Process{}, pids: map[string]int{}, startTimes: map[string]time.Duration{}, rssAtStart: map[string]int64{}}
 	services, err := inventory.Load(o.root)
 	if err != nil {
 		return nil, err
@@ -323,7 +324,8 @@ func (s *stack) startServices(ctx context.Context) error {
 		s.rssAtStart[name] = memoryOf(s.pids[name]).resident
 	}
 	out, err := s.command(ctx, "auth", s.environ("auth"), "apikey", "issue", "--name", "bench", "--service", "hub-bench", "--json",
-		"--scopes", "explore,sql,query", "--user-per-minute", "6000000", "--user-burst", "100000", "--service-per-minute", "6000000", "--service-burst", "100000")
+		"--scopes", "explore,sql,query", "--user-per-minute", "6000000", "--user-burst", "100000", "--service-per-minute", "6000000",
+		"--service-burst", "100000")
 	if err != nil {
 		return err
 	}

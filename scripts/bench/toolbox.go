@@ -74,8 +74,9 @@ func (t *toolbox) writeConfig(path string, works []*workload) error {
 	}
 	for _, w := range works {
 		if len(w.inputs[0].args) > 0 {
-			documents = append(documents, map[string]any{"kind": "tool", "name": w.name, "type": "mysql-sql", "source": "source", "description": w.title,
-				"statement": w.single, "parameters": []any{map[string]any{"name": "id", "type": "integer", "description": "Which one."}}})
+			documents = append(documents, map[string]any{"kind": "tool", "name": w.name, "type": "mysql-sql", "source": "source",
+				"description": w.title, "statement": w.single,
+				"parameters": []any{map[string]any{"name": "id", "type": "integer", "description": "Which one."}}})
 		}
 	}
 	var text strings.Builder

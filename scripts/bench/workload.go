@@ -98,8 +98,10 @@ func brandsWorkload(ctx context.Context, s *stack) (*workload, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &workload{title: fmt.Sprintf("brands: search_brands, category %d with its descendants (%d brands), verified contact, newest campaign first, 50 rows", c.id, c.brands),
-		tool: "search_brands", list: "brands", most: 50, concurrency: []int{1, 16, 64}, fields: []string{"brand_id", "brand_name", "president", "last_campaign_at", "email"},
+	w := &workload{title: fmt.Sprintf("brands: search_brands, category %d with its descendants (%d brands), verified contact, newest "+
+		"campaign first, 50 rows", c.id, c.brands),
+		tool: "search_brands", list: "brands", most: 50, concurrency: []int{1, 16, 64},
+		fields: []string{"brand_id", "brand_name", "president", "last_campaign_at", "email"},
 		inputs: []input{{json: fmt.Appendf(nil, `{"categoryId":%d,"hasVerifiedContact":true,"limit":50}`, c.id)}}}
 	if w.statements, err = capture(ctx, s, w.tool, w.inputs[0].json); err != nil {
 		return nil, err
@@ -115,14 +117,16 @@ const brandsInOne = `SELECT b.brand_id, b.brand_name, b.president, b.category_id
   COALESCE((SELECT n.category_name FROM category_name n WHERE n.category_id = b.category_id AND n.language = 'ko'),
     (SELECT n.category_name FROM category_name n WHERE n.category_id = b.category_id AND n.language = 'en')) AS category_name,
   b.country_code, b.partner_id, p.name AS partner_name, page.last_campaign_at, a.partner_admin_id, a.name, a.email, a.position
-FROM (SELECT b.brand_id, (SELECT l.start_at FROM campaign l WHERE l.brand_id = b.brand_id ORDER BY l.start_at DESC LIMIT 1) AS last_campaign_at
+FROM (SELECT b.brand_id,
+  (SELECT l.start_at FROM campaign l WHERE l.brand_id = b.brand_id ORDER BY l.start_at DESC LIMIT 1) AS last_campaign_at
   FROM brand b WHERE b.category_id IN (%s)
   AND EXISTS (SELECT 1 FROM partner_admin a WHERE a.partner_id = b.partner_id AND a.email_verified = 1 AND a.account_status = 'READY')
   ORDER BY last_campaign_at DESC, b.brand_id LIMIT 51) page
 JOIN brand b ON b.brand_id = page.brand_id
 LEFT JOIN partner p ON p.partner_id = b.partner_id
 LEFT JOIN partner_admin a ON a.partner_admin_id = (SELECT i.partner_admin_id FROM partner_admin i
-  WHERE i.partner_id = b.partner_id AND i.email_verified = 1 AND i.account_status = 'READY' ORDER BY i.last_login_at DESC, i.partner_admin_id LIMIT 1)
+  WHERE i.partner_id = b.partner_id AND i.email_verified = 1 AND i.account_status = 'READY'
+  ORDER BY i.last_login_at DESC, i.partner_admin_id LIMIT 1)
 ORDER BY page.last_campaign_at DESC, page.brand_id`
 
 // brandsPlain is the same with the joins that come to mind first.
@@ -141,7 +145,8 @@ func rowsWorkload(n int, concurrency ...int) *workload {
 		panic(err) // plain data
 	}
 	return &workload{title: fmt.Sprintf("%d rows: execute_read_sql, 10 columns, audit row awaited", n), tool: "execute_read_sql", list: "rows",
-		most: n, concurrency: concurrency, fields: strings.Split(columns, ", "), inputs: []input{{json: body}}, statements: []string{statement}, single: statement}
+		most: n, concurrency: concurrency, fields: strings.Split(columns, ", "), inputs: []input{{json: body}}, statements: []string{statement},
+		single: statement}
 }
 
 // campaigns are up to n ids spread evenly over the table, the last one included.

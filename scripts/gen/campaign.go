@@ -109,7 +109,8 @@ func (p *plan) campaignRow(id int64) campaignRow {
 	if id%37 == 11 {
 		name = odd(name, oddities[id/37%int64(len(oddities))], 300)
 	}
-	r := campaignRow{campaign: c, partner: b.partner, name: cut(name, 300), created: c.start - stamp(d.between(1, 30))*day + stamp(d.below(int64(day))).whole()}
+	r := campaignRow{campaign: c, partner: b.partner, name: cut(name, 300),
+		created: c.start - stamp(d.between(1, 30))*day + stamp(d.below(int64(day))).whole()}
 	// The counters are the marketplace's own and only about right: they count
 	// withdrawn applications too, and some were never kept up.
 	r.applied = p.appCampaign.count(id)

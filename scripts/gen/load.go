@@ -93,7 +93,8 @@ func (l *loader) prepare(ctx context.Context, tables []table, schemaFile string,
 		}
 	}
 	if len(filled) > 0 && !force {
-		return fmt.Errorf("database %s already holds rows in %s; --force empties all ten tables first", l.config.DBName, strings.Join(filled, ", "))
+		return fmt.Errorf("database %s already holds rows in %s; --force empties all ten tables first", l.config.DBName,
+			strings.Join(filled, ", "))
 	}
 	if len(missing) > 0 {
 		if err := l.create(ctx, schemaFile); err != nil {
@@ -131,7 +132,8 @@ func (l *loader) create(ctx context.Context, file string) error {
 		return err
 	}
 	if charset[0] != "utf8mb4" {
-		return fmt.Errorf("database %s has the character set %s: run ALTER DATABASE %s CHARACTER SET utf8mb4 first", l.config.DBName, charset[0], l.config.DBName)
+		return fmt.Errorf("database %s has the character set %s: run ALTER DATABASE %s CHARACTER SET utf8mb4 first", l.config.DBName, charset[0],
+			l.config.DBName)
 	}
 	cfg := l.config.Clone()
 	cfg.MultiStatements = true

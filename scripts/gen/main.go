@@ -70,7 +70,7 @@ func run(ctx context.Context, o options, p progress) error {
 	if o.connections < 1 || o.connections > 64 {
 		return fmt.Errorf("--connections %d: want 1 to 64", o.connections)
 	}
-	begin := time.Now()
+	start := time.Now()
 	plan, err := newPlan(o.scale, o.seed)
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func run(ctx context.Context, o options, p progress) error {
 	if err := l.analyze(ctx, tables); err != nil {
 		return err
 	}
-	seconds := time.Since(begin).Seconds()
+	seconds := time.Since(start).Seconds()
 	fmt.Fprintf(p.out, "%d rows in %d tables of %s in %.1f s (%.0f rows/s), scale %g, seed %d\n",
 		rows, len(tables), l.config.DBName, seconds, float64(rows)/seconds, o.scale, o.seed)
 	return nil

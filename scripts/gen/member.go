@@ -17,7 +17,8 @@ func (p *plan) member(id int64) member {
 	who := lex.person(&d)
 	r := member{
 		id: id, nickname: first + " " + second, country: lex.country,
-		email:   who.given + "." + who.family + strconv.FormatInt(id, 10) + "@" + pick(&d, []string{"member.example", "inbox.example", "post.example"}),
+		email: who.given + "." + who.family + strconv.FormatInt(id, 10) + "@" +
+			pick(&d, []string{"member.example", "inbox.example", "post.example"}),
 		created: date(2016, 1, 1) + stamp(d.below(int64(opening-date(2016, 1, 1)))).whole(),
 	}
 	if d.percent(50) {

@@ -47,12 +47,15 @@ var lexicons = []*lexicon{&korean, &japanese, &chinese, &vietnamese, &english}
 
 var korean = lexicon{
 	country: "KR",
-	family:  words("김=kim 이=lee 박=park 최=choi 정=jung 강=kang 조=cho 윤=yoon 장=jang 임=lim 한=han 오=oh 서=seo 신=shin 권=kwon 황=hwang 안=ahn 송=song 남궁=namgung 선우=sunwoo"),
-	given:   words("민지=minji 서연=seoyeon 지우=jiwoo 하은=haeun 수빈=subin 예린=yerin 민준=minjun 서준=seojun 도윤=doyun 시우=siwoo 현우=hyunwoo 지훈=jihoon 은정=eunjung 영희=younghee 철수=chulsoo 미경=mikyung 성호=sungho 동현=donghyun 유나=yuna 가람=garam 솔=sol 다온=daon"),
-	first:   words("한빛=hanbit 달빛=dalbit 푸른=pureun 가온=gaon 다솜=dasom 새벽=saebyeok 하늘=haneul 바다=bada 온새=onsae 미르=mir 나래=narae 아라=ara 해오름=haeoreum 초록=chorok 우리=woori 별빛=byeolbit 단비=danbi 라온=raon 산들=sandeul 이음=ieum"),
-	second:  words("샘=saem 들=deul 누리=nuri 터=teo 마루=maru 결=gyeol 나무=namu 숲=sup 길=gil 채=chae 뜰=tteul 담=dam 온=on 빛=bit 솜=som"),
-	trades:  lines("상사|유통|컴퍼니|글로벌|산업|코퍼레이션|인터내셔널|홀딩스|무역|바이오"),
-	firms:   lines("주식회사 *|(주)*|* 주식회사|㈜*|* 유한회사|*"),
+	family: words("김=kim 이=lee 박=park 최=choi 정=jung 강=kang 조=cho 윤=yoon 장=jang 임=lim 한=han 오=oh 서=seo 신=shin 권=kwon 황=hwang 안=ahn 송=song " +
+		"남궁=namgung 선우=sunwoo"),
+	given: words("민지=minji 서연=seoyeon 지우=jiwoo 하은=haeun 수빈=subin 예린=yerin 민준=minjun 서준=seojun 도윤=doyun 시우=siwoo 현우=hyunwoo 지훈=jihoon " +
+		"은정=eunjung 영희=younghee 철수=chulsoo 미경=mikyung 성호=sungho 동현=donghyun 유나=yuna 가람=garam 솔=sol 다온=daon"),
+	first: words("한빛=hanbit 달빛=dalbit 푸른=pureun 가온=gaon 다솜=dasom 새벽=saebyeok 하늘=haneul 바다=bada 온새=onsae 미르=mir 나래=narae 아라=ara " +
+		"해오름=haeoreum 초록=chorok 우리=woori 별빛=byeolbit 단비=danbi 라온=raon 산들=sandeul 이음=ieum"),
+	second: words("샘=saem 들=deul 누리=nuri 터=teo 마루=maru 결=gyeol 나무=namu 숲=sup 길=gil 채=chae 뜰=tteul 담=dam 온=on 빛=bit 솜=som"),
+	trades: lines("상사|유통|컴퍼니|글로벌|산업|코퍼레이션|인터내셔널|홀딩스|무역|바이오"),
+	firms:  lines("주식회사 *|(주)*|* 주식회사|㈜*|* 유한회사|*"),
 	brandNouns: [7][]string{
 		lines("코스메틱|뷰티|더마|스킨랩|에센셜"), lines("어패럴|클로젯|슈즈|스튜디오|웨어"), lines("리빙|홈|키친|하우스|라이프"),
 		lines("푸드|식탁|제과|커피로스터스|농장"), lines("베이비|맘스|키즈|아가|토들러"), lines("캠핑|공방|토이즈|게임즈|아웃도어"), lines("펫|멍냥|펫푸드|도그|캣하우스"),
@@ -62,15 +65,18 @@ var korean = lexicon{
 		lines("무선 청소기|스테인리스 냄비|LED 무드등|구스 이불|공기청정기"), lines("제주 감귤 주스|밀키트 3종|콜드브루 원두|홍삼 스틱|매운 라면"),
 		lines("순면 물티슈|유기농 이유식|원목 블록|신생아 배냇저고리"), lines("4인용 텐트|뜨개질 키트|보드게임|캠핑 의자"), lines("연어 사료|고양이 모래|캣타워|산책 하네스"),
 	},
-	campaigns: lines("[{b}] {p} 체험단 모집|{b} {p} 신제품 체험단 🎉|{p} 무료 체험 (선착순)|{b} x 여름 특집 – {p} 리뷰어 모집|[재모집] {b} {p} 서포터즈 3기|🔥{p} 인스타그램 리뷰 이벤트🔥|{b}의 {p}, 솔직 후기 찾습니다 💚|가정의 달 기획전: {p}|{b} {p} 블로그 체험단|연말 감사제 🎁 {b} {p}"),
+	campaigns: lines("[{b}] {p} 체험단 모집|{b} {p} 신제품 체험단 🎉|{p} 무료 체험 (선착순)|{b} x 여름 특집 – {p} 리뷰어 모집|[재모집] {b} {p} 서포터즈 3기|🔥{p} 인스타그램 리뷰 " +
+		"이벤트🔥|{b}의 {p}, 솔직 후기 찾습니다 💚|가정의 달 기획전: {p}|{b} {p} 블로그 체험단|연말 감사제 🎁 {b} {p}"),
 	positions: lines("대표|마케팅 팀장|마케팅 담당자|영업부 과장|대리|브랜드 매니저"),
 	nickFirst: lines("행복한|배고픈|졸린|꼼꼼한|반짝이는|용감한|느긋한|달콤한"), nickSecond: lines("고양이|토끼|리뷰어|판다|다람쥐|육아맘|곰돌이|여우🦊"),
-	reviews: lines("배송도 빠르고 제품이 정말 좋아요!|향이 은은해서 매일 쓰고 있어요 😊|가격 대비 만족합니다. 재구매 의사 있어요.|생각보다 작아서 조금 아쉬웠어요.|아이가 너무 좋아해요 💕\n다음에도 참여하고 싶습니다.|포장이 찌그러져서 왔습니다. 별점 100% 반영했어요."),
+	reviews: lines("배송도 빠르고 제품이 정말 좋아요!|향이 은은해서 매일 쓰고 있어요 😊|가격 대비 만족합니다. 재구매 의사 있어요.|생각보다 작아서 조금 아쉬웠어요.|아이가 너무 좋아해요 💕\n다음에도 참여하고 싶습니다.|포장이 " +
+		"찌그러져서 왔습니다. 별점 100% 반영했어요."),
 }
 
 var japanese = lexicon{
 	country: "JP", space: " ",
-	family:    words("佐藤=sato 鈴木=suzuki 高橋=takahashi 田中=tanaka 伊藤=ito 渡辺=watanabe 山本=yamamoto 中村=nakamura 小林=kobayashi 𠮷田=yoshida 髙島=takashima 齋藤=saito"),
+	family: words("佐藤=sato 鈴木=suzuki 高橋=takahashi 田中=tanaka 伊藤=ito 渡辺=watanabe 山本=yamamoto 中村=nakamura 小林=kobayashi 𠮷田=yoshida " +
+		"髙島=takashima 齋藤=saito"),
 	given:     words("陽菜=hina 結衣=yui 葵=aoi さくら=sakura 美咲=misaki 蓮=ren 大翔=hiroto 健太=kenta 翔太=shota 直樹=naoki 恵子=keiko 真由美=mayumi"),
 	first:     words("さくら=sakura 富士=fuji みどり=midori 花=hana 月=tsuki ひかり=hikari 大和=yamato 青葉=aoba 朝日=asahi 𠮷野=yoshino 若草=wakakusa ミライ=mirai"),
 	second:    words("堂=do 屋=ya 工房=kobo 本舗=honpo 製作所=seisakusho 庵=an 園=en 舎=sha 商店=shoten ラボ=lab"),
@@ -102,7 +108,8 @@ var chinese = lexicon{
 		lines("美妆|护肤|之颜"), lines("服饰|女装|鞋履"), lines("家居|厨具|生活"), lines("食品|茶业|零食"), lines("母婴|童趣"), lines("露营|手作|桌游"), lines("宠物|猫舍"),
 	},
 	products: [7][]string{
-		lines("玻尿酸精华|防晒霜|口红|洗发水"), lines("连衣裙|羊绒衫|帆布包"), lines("不粘锅|台灯|蚕丝被"), lines("龙井茶|自热火锅|坚果礼盒"), lines("婴儿湿巾|辅食泥|积木"), lines("帐篷|毛线套装|桌游"), lines("狗粮|猫砂|猫爬架"),
+		lines("玻尿酸精华|防晒霜|口红|洗发水"), lines("连衣裙|羊绒衫|帆布包"), lines("不粘锅|台灯|蚕丝被"), lines("龙井茶|自热火锅|坚果礼盒"), lines("婴儿湿巾|辅食泥|积木"), lines("帐篷|毛线套装|桌游"),
+		lines("狗粮|猫砂|猫爬架"),
 	},
 	campaigns: lines("【{b}】{p}试用招募|{b}{p}新品体验官🎉|双十一特惠：{p}免费试用|{b} {p} 小红书种草活动📕|春节福利🧧 {b}{p}"),
 	nickFirst: lines("快乐的|爱吃的|小小|懒懒的|元气"), nickSecond: lines("熊猫🐼|兔子|测评君|猫咪|宝妈"),
@@ -111,27 +118,33 @@ var chinese = lexicon{
 
 var vietnamese = lexicon{
 	country: "VN", space: " ", join: " ",
-	family:    words("Nguyễn=nguyen Trần=tran Lê=le Phạm=pham Hoàng=hoang Huỳnh=huynh Phan=phan Vũ=vu Đặng=dang Bùi=bui Đỗ=do"),
-	given:     words("Thị~Hoa=hoa Minh~Anh=minhanh Thu~Hà=thuha Ngọc~Lan=ngoclan Văn~Nam=nam Quang~Huy=quanghuy Đức~Thắng=thang Phương~Thảo=thao Bảo~Châu=chau"),
+	family: words("Nguyễn=nguyen Trần=tran Lê=le Phạm=pham Hoàng=hoang Huỳnh=huynh Phan=phan Vũ=vu Đặng=dang Bùi=bui Đỗ=do"),
+	given: words("Thị~Hoa=hoa Minh~Anh=minhanh Thu~Hà=thuha Ngọc~Lan=ngoclan Văn~Nam=nam Quang~Huy=quanghuy Đức~Thắng=thang " +
+		"Phương~Thảo=thao Bảo~Châu=chau"),
 	first:     words("Hoa=hoa Sen=sen Mai=mai Trúc=truc Phương=phuong Bình=binh Việt=viet Sông=song Ánh=anh Ngọc=ngoc"),
 	second:    words("Vàng=vang Xanh=xanh Nam=nam Đông=dong Việt=viet Minh=minh Phát=phat An=an Hồng=hong"),
 	trades:    lines("|Thương Mại|Mỹ Phẩm|Thực Phẩm|Xuất Nhập Khẩu|Dược Phẩm"),
 	firms:     lines("Công ty TNHH *|Công ty Cổ phần *|Công ty TNHH MTV *|* Co., Ltd."),
 	positions: lines("Giám đốc|Trưởng phòng Marketing|Nhân viên Marketing|Quản lý thương hiệu"),
 	brandNouns: [7][]string{
-		lines("Beauty|Cosmetics|Skin"), lines("Fashion|Boutique"), lines("Home|Living"), lines("Foods|Coffee|Trà"), lines("Baby|Kids"), lines("Camping|Handmade"), lines("Pet|Miu House"),
+		lines("Beauty|Cosmetics|Skin"), lines("Fashion|Boutique"), lines("Home|Living"), lines("Foods|Coffee|Trà"), lines("Baby|Kids"),
+		lines("Camping|Handmade"), lines("Pet|Miu House"),
 	},
 	products: [7][]string{
-		lines("Serum dưỡng ẩm|Kem chống nắng|Son dưỡng"), lines("Áo dài cách tân|Túi vải|Váy linen"), lines("Nồi chiên không dầu|Đèn ngủ|Bộ chăn ga"), lines("Cà phê phin|Phở ăn liền|Trà sen"), lines("Khăn ướt|Bột ăn dặm|Đồ chơi gỗ"), lines("Lều cắm trại|Bộ len đan"), lines("Hạt cho mèo|Cát vệ sinh"),
+		lines("Serum dưỡng ẩm|Kem chống nắng|Son dưỡng"), lines("Áo dài cách tân|Túi vải|Váy linen"),
+		lines("Nồi chiên không dầu|Đèn ngủ|Bộ chăn ga"), lines("Cà phê phin|Phở ăn liền|Trà sen"), lines("Khăn ướt|Bột ăn dặm|Đồ chơi gỗ"),
+		lines("Lều cắm trại|Bộ len đan"), lines("Hạt cho mèo|Cát vệ sinh"),
 	},
-	campaigns: lines("[{b}] Tuyển người trải nghiệm {p}|{b} ra mắt {p} mới 🎉|Dùng thử miễn phí {p}|Tết đến rồi 🧨 {b} tặng {p}|Review {p} nhận quà cùng {b}"),
+	campaigns: lines("[{b}] Tuyển người trải nghiệm {p}|{b} ra mắt {p} mới 🎉|Dùng thử miễn phí {p}|Tết đến rồi 🧨 {b} tặng {p}|Review {p} " +
+		"nhận quà cùng {b}"),
 	nickFirst: lines("Mèo|Thỏ|Gấu|Cáo|Bé"), nickSecond: lines("Lười|Ham Ăn|Vui Vẻ|Đanh Đá 😼|Dễ Thương"),
 	reviews: lines("Hàng tốt, giao nhanh!|Mùi thơm nhẹ, sẽ mua lại 👍|Hơi nhỏ so với tưởng tượng.|Bé nhà mình rất thích."),
 }
 
 var english = lexicon{
 	country: "US", givenFirst: true, space: " ", join: " ",
-	family:    words("Smith Johnson Nguyen Garcia O'Brien=obrien Müller=mueller Fernández=fernandez Kim Patel D'Angelo=dangelo St.~John=stjohn Washington"),
+	family: words("Smith Johnson Nguyen Garcia O'Brien=obrien Müller=mueller Fernández=fernandez Kim Patel D'Angelo=dangelo " +
+		"St.~John=stjohn Washington"),
 	given:     words("Emma Olivia Noah Liam Zoë=zoe José=jose Chloé=chloe Mary-Jane=maryjane William Ava Seán=sean Priya"),
 	first:     words("Bluebird Golden North Harbor Silver Maple Bright Copper Willow Juniper Lucky Granite"),
 	second:    words("Labs Peak &~Co=co Leaf Works Fox Collective Street River Goods"),
@@ -139,14 +152,19 @@ var english = lexicon{
 	firms:     lines("*, Inc.|* Ltd.|* LLC|* Corp.|The * Company"),
 	positions: lines("CEO|Head of Marketing|Brand Manager|Partnerships|Sales Director"),
 	brandNouns: [7][]string{
-		lines("Beauty|Skin|Botanicals"), lines("Apparel|Denim|Shoes"), lines("Home|Kitchen|Living"), lines("Foods|Coffee Roasters|Snacks"), lines("Baby|Kids"), lines("Outdoors|Crafts|Games"), lines("Pets|Paws"),
+		lines("Beauty|Skin|Botanicals"), lines("Apparel|Denim|Shoes"), lines("Home|Kitchen|Living"), lines("Foods|Coffee Roasters|Snacks"),
+		lines("Baby|Kids"), lines("Outdoors|Crafts|Games"), lines("Pets|Paws"),
 	},
 	products: [7][]string{
-		lines("Hydrating Serum|Mineral Sunscreen|Lip Balm"), lines("Linen Dress|Crew-Neck Sweater|Tote Bag"), lines("Cast-Iron Skillet|Desk Lamp|Down Duvet"), lines("Cold Brew|Granola|Hot Sauce"), lines("Baby Wipes|Fruit Purée|Wooden Blocks"), lines("2-Person Tent|Knitting Kit|Board Game"), lines("Salmon Kibble|Clumping Litter|Cat Tree"),
+		lines("Hydrating Serum|Mineral Sunscreen|Lip Balm"), lines("Linen Dress|Crew-Neck Sweater|Tote Bag"),
+		lines("Cast-Iron Skillet|Desk Lamp|Down Duvet"), lines("Cold Brew|Granola|Hot Sauce"), lines("Baby Wipes|Fruit Purée|Wooden Blocks"),
+		lines("2-Person Tent|Knitting Kit|Board Game"), lines("Salmon Kibble|Clumping Litter|Cat Tree"),
 	},
-	campaigns: lines("{b}: {p} reviewers wanted|Try the new {p} for free 🎉|{b} {p} – summer launch|Back to school with {b} 🎒 {p}|{p} unboxing challenge by {b}|{b} Holiday Giveaway 🎄 {p}"),
+	campaigns: lines("{b}: {p} reviewers wanted|Try the new {p} for free 🎉|{b} {p} – summer launch|Back to school with {b} 🎒 {p}|{p} " +
+		"unboxing challenge by {b}|{b} Holiday Giveaway 🎄 {p}"),
 	nickFirst: lines("Happy|Sleepy|Curious|Tiny|Crafty"), nickSecond: lines("Panda|Otter🦦|Reviewer|Fox|Mom_of_3"),
-	reviews: lines("Great quality and fast shipping!|Smells lovely, would buy again 👍|Smaller than I expected.|My kid's favorite.|Box arrived dented – it's \"fine\", I guess."),
+	reviews: lines("Great quality and fast shipping!|Smells lovely, would buy again 👍|Smaller than I expected.|My kid's favorite.|Box " +
+		"arrived dented – it's \"fine\", I guess."),
 }
 
 // oddities turn a plausible name into one that breaks careless code: wildcards,

@@ -98,7 +98,8 @@ var situations = []situation{
 	{"pending with the latest login", []contact{{verified, pending, latest}, {verified, ready, own}, {verified, ready, never}}},
 	{"one contact among others", []contact{{verified, ready, own}, {unverified, ready, latest}, {unverified, pending, never}}},
 	{"one contact", []contact{{verified, ready, own}}},
-	{"two share the latest login", []contact{{verified, ready, latest}, {verified, ready, latest}, {verified, ready, own}, {unverified, ready, shared}}},
+	{"two share the latest login", []contact{{verified, ready, latest}, {verified, ready, latest}, {verified, ready, own},
+		{unverified, ready, shared}}},
 	{"several contacts", []contact{{verified, ready, own}, {verified, ready, own}, {verified, leave, own}, {unverified, pending, own}}},
 }
 

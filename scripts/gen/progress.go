@@ -28,10 +28,10 @@ func newProgress(f *os.File) progress {
 // function counts rows, from any goroutine.
 func (p progress) track(name string, total int64) (loaded func(rows int64), done func()) {
 	var rows atomic.Int64
-	begin := time.Now()
+	start := time.Now()
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	line := func() string {
-		n, seconds := rows.Load(), time.Since(begin).Seconds()
+		n, seconds := rows.Load(), time.Since(start).Seconds()
 		percent := int64(100)
 		if total > 0 {
 			percent = n * 100 / total

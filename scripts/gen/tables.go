@@ -55,9 +55,11 @@ func (p *plan) tables() []table {
 		{"category_name", "category_id,language,category_name", int64(len(names)),
 			each(func(id int64) categoryNameRow { return names[id-1] })},
 		{"partner", "partner_id,name,business_no,country_code,created_at", p.partners, each(p.partner)},
-		{"partner_admin", "partner_admin_id,partner_id,name,email,email_verified,account_status,position,last_login_at,created_at", p.adminOwner.rows(), each(p.admin)},
+		{"partner_admin", "partner_admin_id,partner_id,name,email,email_verified,account_status,position,last_login_at,created_at",
+			p.adminOwner.rows(), each(p.admin)},
 		{"brand", "brand_id,partner_id,brand_name,president,category_id,country_code,homepage_url,created_at", p.brands, each(p.brand)},
-		{"campaign", "campaign_id,partner_id,brand_id,name,status_code,start_at,end_at,offer_count,apply_count,view_count,created_at", p.campaigns, each(p.campaignRow)},
+		{"campaign", "campaign_id,partner_id,brand_id,name,status_code,start_at,end_at,offer_count,apply_count,view_count,created_at",
+			p.campaigns, each(p.campaignRow)},
 		{"deposit_transaction", "deposit_transaction_id,brand_id,kind,amount_liter,balance_liter,created_at", p.depositBrand.rows(),
 			func() func(*batch, int64) {
 				l := newLedger(p)

@@ -25,7 +25,8 @@ var embedded embed.FS
 const perPage = 50
 
 // framePolicy is the policy of a mail's HTML: nothing runs, nothing is loaded.
-const framePolicy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+const framePolicy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; " +
+	"frame-ancestors 'self'"
 
 // pages shows the mails of a directory.
 type pages struct {
@@ -42,7 +43,8 @@ func newPages(dir string, logger *slog.Logger) (http.Handler, error) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /assets/mailsink/", site.Assets())
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
-	for pattern, page := range map[string]web.Handler{"GET /{$}": p.list, "GET /mail/{file}": p.mail, "GET /mail/{file}/html": p.html, "GET /mail/{file}/download": p.download} {
+	for pattern, page := range map[string]web.Handler{"GET /{$}": p.list, "GET /mail/{file}": p.mail, "GET /mail/{file}/html": p.html,
+		"GET /mail/{file}/download": p.download} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			web.Secure(w.Header())
 			// Cookies belong to a machine, whatever the port: those of a console here are not ours.

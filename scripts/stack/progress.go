@@ -17,7 +17,7 @@ func (p progress) say(format string, args ...any) { fmt.Fprintf(p.out, format+"\
 
 // step runs work under a title.
 func (p progress) step(title string, work func() error) error {
-	begin := time.Now()
+	start := time.Now()
 	fmt.Fprintf(p.out, "%s ", title)
 	end := make(chan struct{})
 	var dots sync.WaitGroup
@@ -40,6 +40,6 @@ func (p progress) step(title string, work func() error) error {
 		fmt.Fprintln(p.out, "failed")
 		return err
 	}
-	fmt.Fprintf(p.out, " %.1f s\n", time.Since(begin).Seconds())
+	fmt.Fprintf(p.out, " %.1f s\n", time.Since(start).Seconds())
 	return nil
 }

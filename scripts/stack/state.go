@@ -33,7 +33,8 @@ type apiKey struct {
 }
 
 func loadState(l layout) (*state, error) {
-	s := &state{Secrets: map[string]string{}, Signing: map[string]signingKey{}, Ports: map[string]int{}, Keys: map[string]apiKey{}, path: l.state()}
+	s := &state{Secrets: map[string]string{}, Signing: map[string]signingKey{}, Ports: map[string]int{}, Keys: map[string]apiKey{},
+		path: l.state()}
 	return s, readJSON(s.path, s)
 }
 

@@ -49,7 +49,8 @@ func addUsers(ctx context.Context, e environment, auth service) error {
 			if k.Email == u.email {
 				add = nil
 				// An older checkout may have given fewer roles.
-				if lacks := slices.DeleteFunc(strings.Split(u.roles, ","), func(role string) bool { return slices.Contains(k.Roles, role) }); len(lacks) > 0 {
+				if lacks := slices.DeleteFunc(strings.Split(u.roles, ","),
+					func(role string) bool { return slices.Contains(k.Roles, role) }); len(lacks) > 0 {
 					add = []string{"roles", u.email, "--set", strings.Join(append(k.Roles, lacks...), ",")}
 				}
 			}

@@ -245,7 +245,7 @@ func (p *People) change(ctx context.Context, email, operation string, endSession
 }
 
 const (
-	// reapEvery bounds what strangers leave behind: two throttles for each name that they type.
+	// reapEvery bounds what visitors leave behind who sign in nowhere: two throttles for each name that they type.
 	reapEvery = 10 * time.Minute
 	// reapAfter is how long an ended session is kept, for whoever wants to know what happened.
 	reapAfter = 7 * 24 * time.Hour

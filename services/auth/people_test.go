@@ -450,8 +450,8 @@ func TestThrottleAtOnce(t *testing.T) {
 		t.Errorf("%d taken, %d refused", taken, refused)
 	}
 	// Whoever is refused leaves nothing behind, whatever they typed.
-	stranger := []auth.Bucket{{Name: "account of a stranger", Throttle: auth.AccountThrottle}, {Name: "address", Throttle: auth.NetworkThrottle}}
-	if wait, err := h.store.Take(h.ctx, h.clock.Now(), stranger); wait <= 0 || err != nil {
+	unknown := []auth.Bucket{{Name: "account of nobody", Throttle: auth.AccountThrottle}, {Name: "address", Throttle: auth.NetworkThrottle}}
+	if wait, err := h.store.Take(h.ctx, h.clock.Now(), unknown); wait <= 0 || err != nil {
 		t.Errorf("%v, %v", wait, err)
 	}
 	if n := h.query(t, `SELECT count(*)::text FROM auth.throttles`); n != "3" {

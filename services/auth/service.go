@@ -50,14 +50,14 @@ type Store interface {
 	Get(ctx context.Context, id string, e audit.Entry) (Key, error)
 	// Chain returns the ids of the rotations that a key is part of, oldest first.
 	Chain(ctx context.Context, id string) ([]string, error)
-	// List returns at most limit keys, newest first, from below the id after; an empty one begins.
+	// List returns at most limit keys, newest first, from below the id after; an empty one for the first page.
 	List(ctx context.Context, after string, limit int, e audit.Entry) ([]Key, error)
 	// Change locks a key, lets decide judge it, and commits what it decides.
 	Change(ctx context.Context, id string, decide func(Key) (Change, error)) error
 	// Touch sets LastUsedAt unless that was done less than every before at. It does not wait for a lock.
 	Touch(ctx context.Context, id string, at time.Time, every time.Duration) error
-	// Strangers counts the active keys that were hashed under other peppers.
-	Strangers(ctx context.Context, peppers []string, now time.Time) (int, error)
+	// KeysUnderOtherPeppers counts the active keys that were hashed under other peppers.
+	KeysUnderOtherPeppers(ctx context.Context, peppers []string, now time.Time) (int, error)
 }
 
 // Notices tells every replica of the gateway at once that it must ask about a key again.
@@ -206,16 +206,16 @@ func (s *Service) Rotate(ctx context.Context, id string, overlap time.Duration) 
 	return r, nil
 }
 
-// Strangers counts the active keys that this process cannot verify, because they were
+// UnverifiableKeys counts the active keys that this process cannot verify, because they were
 // hashed under a pepper that it does not have.
-func (s *Service) Strangers(ctx context.Context) (int, error) {
-	return s.c.Store.Strangers(ctx, s.c.Peppers.IDs(), s.c.Now())
+func (s *Service) UnverifiableKeys(ctx context.Context) (int, error) {
+	return s.c.Store.KeysUnderOtherPeppers(ctx, s.c.Peppers.IDs(), s.c.Now())
 }
 
 // CheckPeppers warns of keys that cannot be verified. A store that is not there yet is
 // readiness's to report.
 func (s *Service) CheckPeppers(ctx context.Context) error {
-	if n, err := s.Strangers(ctx); err == nil && n > 0 {
+	if n, err := s.UnverifiableKeys(ctx); err == nil && n > 0 {
 		s.c.Logger.Warn("active keys were issued under a pepper that is not configured; they do not verify", "keys", n)
 	}
 	return nil

@@ -552,18 +552,18 @@ func TestPeppersRotate(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	strangers := func(s *auth.Service) int {
-		n, err := s.Strangers(d.ctx)
+	unverifiable := func(s *auth.Service) int {
+		n, err := s.UnverifiableKeys(d.ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return n
 	}
-	if n := strangers(both); n != 0 {
-		t.Errorf("%d strangers with both peppers", n)
+	if n := unverifiable(both); n != 0 {
+		t.Errorf("%d unverifiable keys with both peppers", n)
 	}
-	if n := strangers(after); n != 1 {
-		t.Errorf("%d strangers after", n)
+	if n := unverifiable(after); n != 1 {
+		t.Errorf("%d unverifiable keys after", n)
 	}
 	if err := after.CheckPeppers(d.ctx); err != nil || !strings.Contains(d.log.String(), `"keys":1`) {
 		t.Errorf("%v, log: %s", err, d.log)
@@ -573,8 +573,8 @@ func TestPeppersRotate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := after.Verify(d.ctx, r.Secret.Reveal()); err != nil || strangers(after) != 0 {
-		t.Errorf("after the rotation: %v, %d strangers", err, strangers(after))
+	if _, err := after.Verify(d.ctx, r.Secret.Reveal()); err != nil || unverifiable(after) != 0 {
+		t.Errorf("after the rotation: %v, %d unverifiable keys", err, unverifiable(after))
 	}
 }
 

@@ -289,6 +289,9 @@ func TestSingleSignOnConfiguration(t *testing.T) {
 		"no public URL": func(c *oidc.Config) { c.PublicURL = "" }, "a path": func(c *oidc.Config) { c.PublicURL = "https://x.example/hub" }, "no scheme": func(c *oidc.Config) { c.PublicURL = "x.example" },
 		"no client": func(c *oidc.Config) { c.ClientID = "" }, "issuer": func(c *oidc.Config) { c.Issuer = "x" }, "claim alone": func(c *oidc.Config) { c.RolesClaim = "groups" },
 		"roles alone": func(c *oidc.Config) { c.Roles = map[string]string{"a": "admin"} },
+		"unknown role": func(c *oidc.Config) {
+			c.RolesClaim, c.Roles = "groups", map[string]string{"a": "admin", "b": "reviwer"}
+		},
 	} {
 		c := ssoConfig("https://issuer.example")
 		change(&c)

@@ -21,10 +21,10 @@ type Throttle struct {
 // Throttles of failed log-ins. A log-in that works counts against none. An account is counted whether it
 // exists or not.
 //
-// A stranger has to be kept from guessing a password, and from keeping its owner out by guessing. So an account has
-// an allowance for each place that it is tried from, and a larger one for all strangers together: ten of them,
+// An attacker has to be kept from guessing a password, and from keeping its owner out by guessing. So an account has
+// an allowance for each place that it is tried from, and a larger one for all attackers together: ten of them,
 // who try as often as they may, leave it room for the eleventh. A browser that its user has signed in with
-// is a place of its own and pays nothing else: no stranger can use up what is left to it.
+// is a place of its own and pays nothing else: no attacker can use up what is left to it.
 var (
 	// NetworkThrottle is per client network. It is paid for tries that another throttle refuses, too: 8,640 a day.
 	NetworkThrottle = Throttle{Burst: 30, Every: 10 * time.Second}
@@ -89,8 +89,8 @@ func (p *People) takeNetwork(ctx context.Context, address string) ([]Bucket, err
 	return taken, err
 }
 
-// admit takes what a try to sign in costs, and returns it for the case that the try does not fail. Strangers pay
-// for their network first, and do not get it back when the account refuses them.
+// admit takes what a try to sign in costs, and returns it for the case that the try does not fail. Unknown browsers
+// pay for their network first, and do not get it back when the account refuses them.
 func (p *People) admit(ctx context.Context, email string, b Browser) ([]Bucket, error) {
 	taken, known, err := p.takeKnown(ctx, b, func(owner, browser string) (Bucket, bool) {
 		return placeBucket(email, browser), account(owner) == account(email)

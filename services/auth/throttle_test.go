@@ -72,16 +72,16 @@ func TestThrottle(t *testing.T) {
 	}
 }
 
-// TestStrangersKeepNobodyOut has ten networks try a person's account for hours, as often as they may and more.
-func TestStrangersKeepNobodyOut(t *testing.T) {
+// TestAttackersKeepNobodyOut has ten networks try a person's account for hours, as often as they may and more.
+func TestAttackersKeepNobodyOut(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
 	h.add(t, ada)
 	_, known := h.try(t, ada, password, from("198.51.100.1"))
-	const strangers, hours = 10, 1
+	const attackers, hours = 10, 1
 	judged := 0
 	for step := range hours * 4 {
-		for s := range strangers {
+		for s := range attackers {
 			for {
 				code, _ := h.try(t, ada, "wrong wrong wrong", from(fmt.Sprintf("192.0.2.%d", s)))
 				if code != fault.AuthInvalid {
@@ -90,7 +90,7 @@ func TestStrangersKeepNobodyOut(t *testing.T) {
 				judged++
 			}
 		}
-		code, next := h.try(t, ada, password, auth.Browser{Address: "192.0.2.1", Known: known}) // even from a stranger's network
+		code, next := h.try(t, ada, password, auth.Browser{Address: "192.0.2.1", Known: known}) // even from an attacker's network
 		if code != "" || next == known {
 			t.Fatalf("step %d, her own browser: %s", step, code)
 		}
@@ -101,11 +101,11 @@ func TestStrangersKeepNobodyOut(t *testing.T) {
 		h.clock.Advance(auth.PlaceThrottle.Every)
 	}
 	// For as long as they like: what they may all try does not use up what comes back meanwhile.
-	if strangers*auth.PlaceThrottle.Burst >= auth.AccountThrottle.Burst || strangers*auth.AccountThrottle.Every >= auth.PlaceThrottle.Every {
-		t.Errorf("ten strangers use up an account: %v, %v", auth.PlaceThrottle, auth.AccountThrottle)
+	if attackers*auth.PlaceThrottle.Burst >= auth.AccountThrottle.Burst || attackers*auth.AccountThrottle.Every >= auth.PlaceThrottle.Every {
+		t.Errorf("ten attackers use up an account: %v, %v", auth.PlaceThrottle, auth.AccountThrottle)
 	}
-	if most := strangers * (auth.PlaceThrottle.Burst + hours*4); judged > most || judged < most/2 {
-		t.Errorf("%d guesses of %d strangers in %d hours", judged, strangers, hours)
+	if most := attackers * (auth.PlaceThrottle.Burst + hours*4); judged > most || judged < most/2 {
+		t.Errorf("%d guesses of %d attackers in %d hours", judged, attackers, hours)
 	}
 }
 
@@ -319,7 +319,7 @@ func TestKnownBrowserCookie(t *testing.T) {
 		res, _ = h.visit(t, visitor, "POST", "/login", url.Values{"email": {ada}, "password": {"x"}})
 	}
 	if res.StatusCode != http.StatusTooManyRequests || cookie(res, c.Name) != nil {
-		t.Errorf("a stranger: %d", res.StatusCode)
+		t.Errorf("an attacker: %d", res.StatusCode)
 	}
 	res, _ = h.visit(t, visitor, "POST", "/login", good, "Cookie", c.Name+"="+c.Value)
 	next := cookie(res, c.Name)
@@ -330,7 +330,7 @@ func TestKnownBrowserCookie(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The session, not the address, is what another password is asked for in: strangers at the same address do not hinder it.
+	// The session, not the address, is what another password is asked for in: others at the same address do not hinder it.
 	user := caller.Caller{Kind: caller.User, HubUser: u.ID, Email: u.Email, CredentialID: opened.Session.ID}
 	res, _ = h.visit(t, user, "POST", "/account/sessions/password", url.Values{"old": {password}, "new": {"another good password"}}, "Cookie", c.Name+"="+next.Value)
 	changed := cookie(res, c.Name)

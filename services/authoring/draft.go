@@ -94,7 +94,8 @@ func (t Transition) check() error {
 
 // allowed judges the transition of a draft whose status is now.
 func (t Transition) allowed(now Status) error {
-	refused := fault.New(fault.Conflict, "The draft is %s, so it cannot become %s.", now, t.To).With(map[string]Status{"from": now, "to": t.To})
+	refused := fault.New(fault.Conflict, "The draft is %s, so it cannot become %s.", now, t.To).
+		With(map[string]Status{"from": now, "to": t.To})
 	if !slices.Contains(t.From, now) {
 		return refused
 	}
@@ -180,7 +181,8 @@ type Delivery struct {
 
 // check holds the counters to a draft with so many targets.
 func (p Progress) check(targets int) error {
-	counts := []int64{p.Decisions.Pending, p.Decisions.Approved, p.Decisions.Rejected, p.Delivery.Sent, p.Delivery.Failed, p.Delivery.Suppressed}
+	counts := []int64{p.Decisions.Pending, p.Decisions.Approved, p.Decisions.Rejected, p.Delivery.Sent, p.Delivery.Failed,
+		p.Delivery.Suppressed}
 	decided, delivered := int64(0), int64(0)
 	for i, n := range counts {
 		if n < 0 || n > MaxDraftTargets {
@@ -193,7 +195,8 @@ func (p Progress) check(targets int) error {
 		}
 	}
 	if p.Version < 1 || decided != int64(targets) || delivered > p.Decisions.Approved {
-		return fault.New(fault.Validation, "The version has to be positive, decisions have to add up to the draft's %d targets, and delivery to at most those approved.", targets)
+		return fault.New(fault.Validation,
+			"The version has to be positive, decisions have to add up to the draft's %d targets, and delivery to at most those approved.", targets)
 	}
 	return nil
 }
@@ -274,7 +277,8 @@ func Render(t Templates, target DraftTarget) (Mail, error) {
 	v := target.values()
 	subject, subjectErr := own.subject.render(v)
 	body, bodyErr := own.body.render(v)
-	return Mail{ToEmail: target.ToEmail, ToName: target.ToName, Subject: subject, Body: body, HTML: own.body.HTML}, errors.Join(subjectErr, bodyErr)
+	return Mail{ToEmail: target.ToEmail, ToName: target.ToName, Subject: subject, Body: body, HTML: own.body.HTML},
+		errors.Join(subjectErr, bodyErr)
 }
 
 // checked judges a draft that is about to be stored, all but what the source has to say
@@ -341,7 +345,8 @@ func checkTarget(v *schema.Violations, i int, t Templates, target DraftTarget) {
 	subject, blank := 0, true
 	own.subject.pieces(values, func(piece string, isValue bool) {
 		if j := strings.IndexFunc(piece, schema.Unprintable); j >= 0 && isValue {
-			v.Add(at(i), "controlCharacters", "puts a value with %s into the subject, which must be one line without control characters", schema.CodePoint(piece[j:]))
+			v.Add(at(i), "controlCharacters", "puts a value with %s into the subject, which must be one line without control characters",
+				schema.CodePoint(piece[j:]))
 		}
 		subject += utf8.RuneCountInString(piece)
 		blank = blank && !strings.ContainsFunc(piece, schema.Visible)

@@ -23,6 +23,7 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/hubtest/contract"
 	"hub.internal/pkg/remote"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/service"
@@ -50,8 +51,6 @@ type house struct {
 
 // neighbour is a query service that knows a few people.
 type neighbour struct {
-	url string
-
 	mu sync.Mutex
 	// reasons are the answers by address; without one it is a verified contact.
 	reasons map[string][]string
@@ -118,14 +117,10 @@ func newHouseOn(t testing.TB, db hubtest.WriteStoreDB, policy ...authoring.Polic
 	}
 	t.Cleanup(h.super.Close)
 	quiet := slog.New(slog.DiscardHandler)
-	queryMux := http.NewServeMux()
-	hop.Server{Mux: queryMux, Keys: callertest.Keys(t, "query", "authoring"), Logger: quiet}.
-		Operation(hop.New(hop.Declaration{Path: "/internal/recipients/check", Takes: caller.Neighbour("authoring"), MaxBody: 8 << 20}, h.query.check))
-	queryServer := httptest.NewServer(queryMux)
-	t.Cleanup(queryServer.Close)
-	h.query.url = queryServer.URL
+	check := hop.Declaration{Path: "/internal/recipients/check", Takes: caller.Neighbour("authoring"), MaxBody: 8 << 20}
+	queryAddr := contract.Serve(t, "query", contract.Fake(t, "query", check, h.query.check))
 	keys := callertest.Keys(t, "authoring", caller.Gateway, "review-control")
-	judge := query.New(h.remote("query", queryServer.URL, keys))
+	judge := query.New(h.remote("query", queryAddr, keys))
 	config := authoring.Config{Store: h.store, Recipients: judge, Now: h.clock.Now}
 	if len(policy) > 0 {
 		config.Policy = policy[0]

@@ -11,6 +11,7 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hop"
+	"hub.internal/pkg/schema"
 )
 
 // Operations declares what authoring does for its neighbours. The JSON of these only grows.
@@ -24,7 +25,8 @@ func Operations(s *Service) []hop.Operation {
 		hop.New(hop.Declaration{Path: DraftProgressPath, Takes: review}, s.progress),
 		// The history says who has moved a draft, and an agent may do less than a person: so it is
 		// shown for whom, where somebody has asked for it.
-		hop.New(hop.Declaration{Path: DraftTransitionPath, Takes: caller.Rule{"review-control": {caller.Service, caller.Key, caller.App, caller.User}}}, s.transition),
+		hop.New(hop.Declaration{Path: DraftTransitionPath,
+			Takes: caller.Rule{"review-control": {caller.Service, caller.Key, caller.App, caller.User}}}, s.transition),
 	}
 }
 
@@ -44,7 +46,7 @@ type DraftRequest struct {
 }
 
 func (r DraftRequest) id() (ID, error) {
-	id, ok := ParseID(r.DraftID)
+	id, ok := schema.ParseID(r.DraftID)
 	if !ok {
 		return 0, missing("draft", r.DraftID)
 	}
@@ -81,9 +83,10 @@ type DraftDetail struct {
 }
 
 func (d Draft) summary() DraftSummary {
-	return DraftSummary{ID: d.ID.String(), Name: d.Name, Status: d.Status, SegmentID: d.SegmentID.String(), SegmentName: d.SegmentName, SegmentKind: d.SegmentKind, TargetCount: d.TargetCount,
-		Decisions: d.Progress.Decisions, Delivery: d.Progress.Delivery, ProgressVersion: d.Progress.Version, CreatedBy: d.CreatedBy, Origin: d.Origin,
-		CreatedAt: stamp(d.CreatedAt), QueuedAt: stamped(d.QueuedAt)}
+	return DraftSummary{ID: d.ID.String(), Name: d.Name, Status: d.Status, SegmentID: d.SegmentID.String(), SegmentName: d.SegmentName,
+		SegmentKind: d.SegmentKind, TargetCount: d.TargetCount, Decisions: d.Progress.Decisions, Delivery: d.Progress.Delivery,
+		ProgressVersion: d.Progress.Version, CreatedBy: d.CreatedBy, Origin: d.Origin,
+		CreatedAt: schema.Moment(d.CreatedAt), QueuedAt: stamped(d.QueuedAt)}
 }
 
 func (s *Service) getDraft(ctx context.Context, in DraftRequest) (DraftDetail, error) {
@@ -92,7 +95,8 @@ func (s *Service) getDraft(ctx context.Context, in DraftRequest) (DraftDetail, e
 		return DraftDetail{}, err
 	}
 	d, err := s.c.Store.Draft(ctx, id)
-	return DraftDetail{DraftSummary: d.summary(), SubjectTemplate: d.SubjectTemplate, BodyTemplate: d.BodyTemplate, SenderName: d.SenderName, SenderEmail: d.SenderEmail}, err
+	return DraftDetail{DraftSummary: d.summary(), SubjectTemplate: d.SubjectTemplate, BodyTemplate: d.BodyTemplate, SenderName: d.SenderName,
+		SenderEmail: d.SenderEmail}, err
 }
 
 const (
@@ -117,11 +121,11 @@ func pageSize(limit, most int) (int, error) {
 // DraftListRequest asks for drafts, the newest first.
 type DraftListRequest struct {
 	// Status are the statuses to list; none means any.
-	Status []Status `json:"status"`
-	// AfterID is the last id of the page before; empty begins.
-	AfterID string `json:"after_id"`
+	Status []Status `json:"status,omitempty"`
+	// AfterID is the last id of the page before; empty for the first page.
+	AfterID string `json:"after_id,omitempty"`
 	// Limit is between 1 and 500; absent is 100.
-	Limit int `json:"limit"`
+	Limit int `json:"limit,omitempty"`
 }
 
 // DraftListResponse is a page of drafts. NextAfterID is null on the last page.
@@ -135,7 +139,7 @@ func (s *Service) pageDrafts(ctx context.Context, in DraftListRequest) (DraftLis
 	if err != nil {
 		return DraftListResponse{}, err
 	}
-	below, ok := ParseID(in.AfterID)
+	below, ok := schema.ParseID(in.AfterID)
 	if !ok && in.AfterID != "" {
 		return DraftListResponse{}, fault.New(fault.Validation, "after_id must be the id of a draft.")
 	}
@@ -157,12 +161,12 @@ func (s *Service) pageDrafts(ctx context.Context, in DraftListRequest) (DraftLis
 // DraftTargetsRequest asks for a page of a draft's targets, rendered.
 type DraftTargetsRequest struct {
 	DraftRequest
-	// After is the last index of the page before; absent begins.
-	After *int `json:"after"`
+	// After is the last index of the page before; absent for the first page.
+	After *int `json:"after,omitempty"`
 	// Limit is between 1 and 500; absent is 100.
-	Limit int `json:"limit"`
+	Limit int `json:"limit,omitempty"`
 	// IDs, when there are any, are the indexes of the targets wanted, in any order.
-	IDs []int `json:"ids"`
+	IDs []int `json:"ids,omitempty"`
 }
 
 // DraftTargetsResponse is a page of targets by index. It ends at its limit or when it
@@ -234,7 +238,8 @@ func (s *Service) pageTargets(ctx context.Context, in DraftTargetsRequest) (Draf
 			return false, fmt.Errorf("draft %s, target %d: %w", id, t.Index, err)
 		}
 		hash, snapshot := mail.ContentHash(), evidence(t.Snapshots)
-		view := TargetView{Index: t.Index, ExternalID: t.ExternalID, ToEmail: mail.ToEmail, ToName: mail.ToName, Subject: mail.Subject, Body: mail.Body, HTML: mail.HTML,
+		view := TargetView{Index: t.Index, ExternalID: t.ExternalID, ToEmail: mail.ToEmail, ToName: mail.ToName,
+			Subject: mail.Subject, Body: mail.Body, HTML: mail.HTML,
 			Context: t.Context, Snapshot: snapshot, ContentHash: hex.EncodeToString(hash[:])}
 		if t.Subject != "" {
 			view.SubjectTemplate = &t.Subject
@@ -263,10 +268,10 @@ func evidence(snapshots []string) json.RawMessage {
 // RecipientsRequest asks for a page of a draft's recipients: its targets without their mails.
 type RecipientsRequest struct {
 	DraftRequest
-	// After is the last index of the page before; absent begins.
-	After *int `json:"after"`
+	// After is the last index of the page before; absent for the first page.
+	After *int `json:"after,omitempty"`
 	// Limit is between 1 and 5,000; absent is 100.
-	Limit int `json:"limit"`
+	Limit int `json:"limit,omitempty"`
 }
 
 // RecipientsResponse is a page of recipients by index. NextAfter is the last index when
@@ -322,12 +327,12 @@ type TransitionRequest struct {
 	From []Status `json:"from"`
 	To   Status   `json:"to"`
 	// QueuedAt is for the transition from draft to in_review; absent is now.
-	QueuedAt *time.Time `json:"queued_at"`
+	QueuedAt *time.Time `json:"queued_at,omitempty"`
 	// OperationID names the wish: sent again, it answers the same and changes nothing.
 	OperationID string `json:"operation_id"`
 	// Version is that of the counts which the caller has told; when newer ones are known, the wish is
 	// out of date, and refused. Absent is any.
-	Version int64 `json:"version"`
+	Version int64 `json:"version,omitempty"`
 }
 
 // TransitionResponse tells what became of it.
@@ -359,7 +364,8 @@ func (s *Service) transition(ctx context.Context, in TransitionRequest) (Transit
 		t.QueuedAt = &now
 	}
 	done, err := s.c.Store.Transition(ctx, id, t, origin(c), now)
-	return TransitionResponse{DraftID: id.String(), From: done.From, To: done.To, QueuedAt: stamped(done.QueuedAt), At: stamp(done.At), Replayed: done.Replayed}, err
+	return TransitionResponse{DraftID: id.String(), From: done.From, To: done.To, QueuedAt: stamped(done.QueuedAt), At: schema.Moment(done.At),
+		Replayed: done.Replayed}, err
 }
 
 // ProgressRequest sets a draft's counters.

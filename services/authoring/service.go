@@ -32,7 +32,7 @@ type Store interface {
 	AddDraft(ctx context.Context, key write.Key, d Draft, targets DraftTargets, record Record) (tool.Result, error)
 
 	Segment(ctx context.Context, id ID) (Segment, error)
-	// Segments returns the newest segments below an id; 0 begins, kind "" is any.
+	// Segments returns the newest segments below an id; 0 for the first page, kind "" is any.
 	Segments(ctx context.Context, kind Kind, below ID, limit int) ([]Segment, error)
 	Draft(ctx context.Context, id ID) (Draft, error)
 	// Drafts returns the newest drafts below an id in one of the statuses; none is any.
@@ -139,17 +139,19 @@ type SegmentCreated struct {
 
 // CreateSegment stores a segment once for the call's Idempotency-Key.
 func (s *Service) CreateSegment(ctx context.Context, in createSegmentIn) (tool.Result, error) {
-	w, err := write.Begin(ctx, createSegment, s.c.Now())
+	w, err := write.NewCall(ctx, createSegment, s.c.Now())
 	if err != nil {
 		return tool.Result{}, err
 	}
 	targets := segmentTargets(in.Targets)
-	segment, err := Segment{Name: in.Name, Kind: Kind(in.Kind), Description: in.Description, CreatedBy: in.CreatedBy, Origin: origin(w.Caller), CreatedAt: w.At}.checked(targets)
+	segment, err := Segment{Name: in.Name, Kind: Kind(in.Kind), Description: in.Description, CreatedBy: in.CreatedBy, Origin: origin(w.Caller),
+		CreatedAt: w.At}.checked(targets)
 	if err != nil {
 		return tool.Result{}, err
 	}
 	return s.c.Store.AddSegment(ctx, w.Key, segment, targets, recording(w, segment.TargetCount, func(id ID) (answer, detail any) {
-		return SegmentCreated{SegmentID: id.String(), Name: segment.Name, Kind: segment.Kind, TargetCount: segment.TargetCount, CreatedAt: stamp(segment.CreatedAt)},
+		return SegmentCreated{SegmentID: id.String(), Name: segment.Name, Kind: segment.Kind, TargetCount: segment.TargetCount,
+				CreatedAt: schema.Moment(segment.CreatedAt)},
 			map[string]any{"segment_id": id.String(), "name": segment.Name, "kind": segment.Kind, "targets": segment.TargetCount}
 	}))
 }
@@ -168,7 +170,7 @@ type DraftSaved struct {
 // SaveMessageDraft stores a draft once for the call's Idempotency-Key. An earlier answer
 // is given again before anybody is asked: contacts may have changed since.
 func (s *Service) SaveMessageDraft(ctx context.Context, in saveMessageDraftIn) (tool.Result, error) {
-	w, err := write.Begin(ctx, saveMessageDraft, s.c.Now())
+	w, err := write.NewCall(ctx, saveMessageDraft, s.c.Now())
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -177,11 +179,12 @@ func (s *Service) SaveMessageDraft(ctx context.Context, in saveMessageDraftIn) (
 	}
 	targets := draftTargets(in.Targets)
 	draft, err := Draft{Name: in.Name, Status: Drafted, SubjectTemplate: in.SubjectTemplate, BodyTemplate: in.BodyTemplate,
-		SenderName: in.SenderName, SenderEmail: in.SenderEmail, CreatedBy: in.CreatedBy, Origin: origin(w.Caller), CreatedAt: w.At}.checked(targets)
+		SenderName: in.SenderName, SenderEmail: in.SenderEmail, CreatedBy: in.CreatedBy, Origin: origin(w.Caller),
+		CreatedAt: w.At}.checked(targets)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	id, ok := ParseID(in.SegmentID)
+	id, ok := schema.ParseID(in.SegmentID)
 	if !ok {
 		return tool.Result{}, missing("segment", in.SegmentID)
 	}
@@ -195,7 +198,8 @@ func (s *Service) SaveMessageDraft(ctx context.Context, in saveMessageDraftIn) (
 	}
 	removed := draft.removed(targets)
 	return s.c.Store.AddDraft(ctx, w.Key, draft, targets, recording(w, draft.TargetCount, func(id ID) (answer, detail any) {
-		return DraftSaved{DraftID: id.String(), Status: draft.Status, SegmentID: draft.SegmentID.String(), TargetCount: draft.TargetCount, CreatedAt: stamp(draft.CreatedAt), Removed: removed},
+		return DraftSaved{DraftID: id.String(), Status: draft.Status, SegmentID: draft.SegmentID.String(), TargetCount: draft.TargetCount,
+				CreatedAt: schema.Moment(draft.CreatedAt), Removed: removed},
 			map[string]any{"draft_id": id.String(), "segment_id": draft.SegmentID.String(), "name": draft.Name, "targets": draft.TargetCount}
 	}))
 }
@@ -237,7 +241,8 @@ func (s *Service) checkRecipients(ctx context.Context, targets DraftTargets, cou
 	if len(refused) == 0 {
 		return nil
 	}
-	return fault.New(fault.Validation, "%d of %d targets may not be written to, the first of them target %d: %s.", len(refused), count, refused[0].Index, v.List()[0].Message).
+	return fault.New(fault.Validation, "%d of %d targets may not be written to, the first of them target %d: %s.",
+		len(refused), count, refused[0].Index, v.List()[0].Message).
 		With(map[string]any{"violations": v.List(), "targets": refused})
 }
 
@@ -285,7 +290,8 @@ func (s *Service) ListSegments(ctx context.Context, in listSegmentsIn) (SegmentL
 	segments, err := s.c.Store.Segments(ctx, Kind(in.Kind), 0, int(in.Limit))
 	list := SegmentList{Segments: make([]SegmentInfo, len(segments))}
 	for i, x := range segments {
-		list.Segments[i] = SegmentInfo{ID: x.ID.String(), Name: x.Name, Kind: x.Kind, Description: x.Description, TargetCount: x.TargetCount, CreatedBy: x.CreatedBy, CreatedAt: stamp(x.CreatedAt)}
+		list.Segments[i] = SegmentInfo{ID: x.ID.String(), Name: x.Name, Kind: x.Kind, Description: x.Description, TargetCount: x.TargetCount,
+			CreatedBy: x.CreatedBy, CreatedAt: schema.Moment(x.CreatedAt)}
 	}
 	return list, err
 }
@@ -329,8 +335,9 @@ func (s *Service) ListDrafts(ctx context.Context, in listDraftsIn) (DraftList, e
 }
 
 func (d Draft) info() DraftInfo {
-	return DraftInfo{ID: d.ID.String(), Name: d.Name, Status: d.Status, SegmentID: d.SegmentID.String(), SegmentName: d.SegmentName, SegmentKind: d.SegmentKind, TargetCount: d.TargetCount,
-		Decisions: d.Progress.Decisions, Delivery: d.Progress.Delivery, CreatedBy: d.CreatedBy, CreatedAt: stamp(d.CreatedAt), QueuedAt: stamped(d.QueuedAt)}
+	return DraftInfo{ID: d.ID.String(), Name: d.Name, Status: d.Status, SegmentID: d.SegmentID.String(), SegmentName: d.SegmentName,
+		SegmentKind: d.SegmentKind, TargetCount: d.TargetCount, Decisions: d.Progress.Decisions, Delivery: d.Progress.Delivery,
+		CreatedBy: d.CreatedBy, CreatedAt: schema.Moment(d.CreatedAt), QueuedAt: stamped(d.QueuedAt)}
 }
 
 // recording makes what is stored beside the effect of a call.

@@ -33,7 +33,9 @@ const (
 
 // element finds a tag, comment or doctype that a mail in HTML is made of. Whatever is
 // not found here is taken for plain text and escaped, which is the safe side.
-var element = regexp.MustCompile(`(?i)<(?:!--|!doctype|/?(?:a|abbr|article|b|blockquote|body|br|center|code|div|em|font|footer|h[1-6]|head|header|hr|html|i|img|li|main|meta|ol|p|pre|s|section|small|span|strong|style|sub|sup|table|tbody|td|tfoot|th|thead|title|tr|u|ul)(?:[\s/][^<>]*)?>)`)
+var element = regexp.MustCompile(`(?i)<(?:!--|!doctype|/?(?:` +
+	`a|abbr|article|b|blockquote|body|br|center|code|div|em|font|footer|h[1-6]|head|header|hr|html|i|img|li|main|meta|ol|p|pre|` +
+	`s|section|small|span|strong|style|sub|sup|table|tbody|td|tfoot|th|thead|title|tr|u|ul)(?:[\s/][^<>]*)?>)`)
 
 // ParseTemplate reads a template. The error says what is wrong with a placeholder.
 func ParseTemplate(text string) (Template, error) {
@@ -53,8 +55,10 @@ func ParseTemplate(text string) (Template, error) {
 			return Template{}, fmt.Errorf("has a {{ without }}")
 		}
 		key, isContext := strings.CutPrefix(name, contextPrefix)
-		if name != toName && name != toEmail && (!isContext || key == "" || strings.ContainsAny(key, "{}") || strings.ContainsFunc(key, schema.Unprintable)) {
-			return Template{}, fmt.Errorf("has the placeholder %s; there are {{toName}}, {{toEmail}} and {{context.KEY}}, without blanks", shown(name))
+		if name != toName && name != toEmail && (!isContext || key == "" || strings.ContainsAny(key, "{}") || strings.ContainsFunc(key,
+			schema.Unprintable)) {
+			return Template{}, fmt.Errorf("has the placeholder %s; there are {{toName}}, {{toEmail}} and {{context.KEY}}, without blanks",
+				shown(name))
 		}
 		t.parts = append(t.parts, part{placeholder: name, at: at})
 		switch at { // a value can only go on with what it stands in

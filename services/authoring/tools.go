@@ -42,7 +42,8 @@ type listSegmentsIn struct {
 func listSegmentsTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: "list_segments", Position: 10, Category: tool.Query, Scope: scopeQuery,
-		Description: "The stored segments (named lists of targets), newest first, with their number of targets and who made them. An id found here is the segmentId of save_message_draft.",
+		Description: "The stored segments (named lists of targets), newest first, with their number of targets and who made them. An id found " +
+			"here is the segmentId of save_message_draft.",
 		Input: schema.Object(
 			schema.Optional("limit", schema.Integer("How many to list.", schema.Range(1, maxList), schema.Default(defaultList))),
 			schema.Optional("kind", schema.String("Only segments of this kind.", schema.Enum(Kinds()...))),
@@ -61,8 +62,8 @@ type listDraftsIn struct {
 func listDraftsTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: "list_drafts", Position: 11, Category: tool.Query, Scope: scopeQuery,
-		Description: "The stored drafts, newest first: status, segment, number of targets, how far the review is (decisions) and how far the sending (delivery). " +
-			"A draft goes draft → in_review (queue_for_review) → approved or rejected (people) → sent.",
+		Description: "The stored drafts, newest first: status, segment, number of targets, how far the review is (decisions) and how far the " +
+			"sending (delivery). A draft goes draft → in_review (queue_for_review) → approved or rejected (people) → sent.",
 		Input: schema.Object(
 			schema.Optional("limit", schema.Integer("How many to list.", schema.Range(1, maxList), schema.Default(defaultList))),
 			schema.Optional("status", schema.String("Only drafts in this status.", schema.Enum(Statuses()...))),
@@ -84,13 +85,16 @@ type createSegmentIn struct {
 func createSegmentTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: createSegment, Position: 13, Category: tool.Author, Scope: scopeAuthor, Write: true, MaxBody: maxWrite,
-		Description: "Store a named list of targets, the second step after search_brands. Each target is an id of the source and, as snapshot, the row that a search tool answered for it, " +
-			"which is kept unchanged as evidence for reviewers and audit. Name each externalId once. Use the segment_id with save_message_draft.",
+		Description: "Store a named list of targets, the second step after search_brands. Each target is an id of the source and, as " +
+			"snapshot, the row that a search tool answered for it, which is kept unchanged as evidence for reviewers and audit. Name each " +
+			"externalId once. Use the segment_id with save_message_draft.",
 		Input: schema.Object(
 			schema.Required("name", schema.String("Name of the segment.", schema.Length(1, maxName))),
-			schema.Required("kind", schema.String("What externalId is the id of. partner and brand mean a corporate unit.", schema.Enum(Kinds()...))),
+			schema.Required("kind", schema.String("What externalId is the id of. partner and brand mean a corporate unit.",
+				schema.Enum(Kinds()...))),
 			schema.Optional("description", schema.String("What the segment is for.", schema.Length(0, maxDescription))),
-			schema.Optional("createdBy", schema.String("Who makes it, as a label; the audit log keeps the credential.", schema.Length(0, maxCreatedBy))),
+			schema.Optional("createdBy", schema.String("Who makes it, as a label; the audit log keeps the credential.",
+				schema.Length(0, maxCreatedBy))),
 			schema.Required("targets", schema.Array("The targets.", schema.Object(
 				schema.Required("externalId", schema.Integer("Primary key of the partner, brand or campaign in the source.", schema.Min(0))),
 				schema.Required("snapshot", schema.FreeObject("The whole row as a search tool answered it.")),
@@ -98,7 +102,9 @@ func createSegmentTool(s *Service) tool.Tool {
 		),
 		Output: schema.Of[SegmentCreated](),
 		Errors: []tool.ErrorDoc{
-			{Code: fault.Validation, Reason: "The input breaks its schema, names a target twice, has more than 50,000 targets or 32 MiB; details.violations lists every violation, up to 50."},
+			{Code: fault.Validation,
+				Reason: "The input breaks its schema, names a target twice, has more than 50,000 targets or 32 MiB; details.violations lists every " +
+					"violation, up to 50."},
 			{Code: fault.DB, Reason: storeAway},
 		},
 		Limits:   map[string]int64{"max_targets": MaxSegmentTargets, "max_body_bytes": maxWrite},
@@ -120,18 +126,23 @@ type saveMessageDraftIn struct {
 func saveMessageDraftTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: saveMessageDraft, Position: 14, Category: tool.Author, Scope: scopeAuthor, Write: true, MaxBody: maxWrite,
-		Description: "Save a mail to many as a draft, the third step after create_segment. Nothing is sent: queue_for_review hands the draft to people who decide on each target. " +
-			"Subjects and bodies may hold {{toName}}, {{toEmail}} and {{context.KEY}}, and every target needs a value for each placeholder it gets; a target's own subject or body overrides the template. " +
-			"HTML keeps plain markup and inline styles that every mail program shows alike; what recipients will not get (style sheets, scripts, forms, whatever hides or moves text) is answered as removed. " +
-			"Each toEmail has to be a verified contact of the partner externalId with an active account (search_partner_contacts lists them), and never a B2C member. Reviewers see when several mails of a draft go to one address.",
+		Description: "Save a mail to many as a draft, the third step after create_segment. Nothing is sent: queue_for_review hands the draft " +
+			"to people who decide on each target. Subjects and bodies may hold {{toName}}, {{toEmail}} and {{context.KEY}}, and every target " +
+			"needs a value for each placeholder it gets; a target's own subject or body overrides the template. HTML keeps plain markup and " +
+			"inline styles that every mail program shows alike; what recipients will not get (style sheets, scripts, forms, whatever hides or " +
+			"moves text) is answered as removed. Each toEmail has to be a verified contact of the partner externalId with an active account " +
+			"(search_partner_contacts lists them), and never a B2C member. Reviewers see when several mails of a draft go to one address.",
 		Input: schema.Object(
 			schema.Required("segmentId", schema.String("Id of an existing segment: segment_id of create_segment.")),
 			schema.Required("name", schema.String("Name of the draft, for reviewers.", schema.Length(1, maxName))),
 			schema.Required("subjectTemplate", schema.String("Subject for each target without its own: one line.", schema.Length(1, 0))),
-			schema.Required("bodyTemplate", schema.String("Body for each target without its own: HTML, or plain text when it has no tags. Values are written as text.", schema.Length(1, 0))),
+			schema.Required("bodyTemplate",
+				schema.String("Body for each target without its own: HTML, or plain text when it has no tags. Values are written as text.",
+					schema.Length(1, 0))),
 			schema.Optional("senderName", schema.String("Name of the sender: one line.")),
 			schema.Optional("senderEmail", schema.String("Address of the sender.", schema.Format(schema.Email))),
-			schema.Optional("createdBy", schema.String("Who makes it, as a label; the audit log keeps the credential.", schema.Length(0, maxCreatedBy))),
+			schema.Optional("createdBy", schema.String("Who makes it, as a label; the audit log keeps the credential.",
+				schema.Length(0, maxCreatedBy))),
 			schema.Required("targets", schema.Array("The recipients.", schema.Object(
 				schema.Required("externalId", schema.Integer("Id of the partner (B2B only).", schema.Min(0))),
 				schema.Required("toEmail", schema.String("Address of a verified contact of that partner.", schema.Format(schema.Email))),
@@ -143,13 +154,17 @@ func saveMessageDraftTool(s *Service) tool.Tool {
 		),
 		Output: schema.Of[DraftSaved](),
 		Errors: []tool.ErrorDoc{
-			{Code: fault.Validation, Reason: "The input breaks its schema, a text has control characters, a placeholder has no value or is unknown (details.violations lists up to 50), " +
-				"or recipients may not be written to: details.targets lists each as {index, externalId, toEmail, reason}, reason being unknown_partner, not_a_verified_contact or b2c_member."},
+			{Code: fault.Validation,
+				Reason: "The input breaks its schema, a text has control characters, a placeholder has no value or is unknown (details.violations " +
+					"lists up to 50), or recipients may not be written to: details.targets lists each as {index, externalId, toEmail, reason}, reason " +
+					"being unknown_partner, not_a_verified_contact or b2c_member."},
 			{Code: fault.NotFound, Reason: "There is no segment of that id."},
-			{Code: fault.DBTimeout, Reason: "The source database did not answer in time, so the recipients could not be checked; nothing is stored."},
+			{Code: fault.DBTimeout,
+				Reason: "The source database did not answer in time, so the recipients could not be checked; nothing is stored."},
 			{Code: fault.DB, Reason: storeAway + " Or the recipients could not be checked; nothing is stored."},
 		},
-		Limits:   map[string]int64{"max_targets": MaxDraftTargets, "max_body_bytes": maxWrite, "max_rendered_body_bytes": MaxBody, "max_rendered_subject_chars": maxSubject},
+		Limits: map[string]int64{"max_targets": MaxDraftTargets, "max_body_bytes": maxWrite, "max_rendered_body_bytes": MaxBody,
+			"max_rendered_subject_chars": maxSubject},
 		Examples: examples(saveMessageDraft),
 	}, s.SaveMessageDraft)
 }

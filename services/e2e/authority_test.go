@@ -58,7 +58,7 @@ func (s *suite) credentials(t *testing.T, reviewer person) map[string]credential
 	}
 	as := caller.Caller{Kind: caller.User, Service: "console", ExternalUserID: reviewer.Email, HubUser: reviewer.ID, Email: reviewer.Email, Name: reviewer.Name, Roles: []string{"reviewer", "admin"}, CredentialID: "ses_01"}
 	inside := callertest.NewToken(caller.Gateway, "review-control", as)
-	for name, made := range map[string]callertest.Token{"forged": inside.By("a stranger", caller.Gateway), "true": inside} {
+	for name, made := range map[string]callertest.Token{"forged": inside.By("an unknown process", caller.Gateway), "true": inside} {
 		token := made.String()
 		all[name+" internal token"] = credential{"Hub-Token": token}
 		all[name+" internal token and a key"] = credential{"Hub-Token": token, "Authorization": "Bearer " + s.key}

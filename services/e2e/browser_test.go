@@ -121,7 +121,7 @@ func hostOf(conn net.Conn) (host string) {
 	return host
 }
 
-// peeked is a connection whose begin was read already.
+// peeked is a connection whose first byte was read already.
 type peeked struct {
 	net.Conn
 	r io.Reader

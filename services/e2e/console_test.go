@@ -136,11 +136,11 @@ func TestConsole(t *testing.T) {
 		}
 	})
 
-	t.Run("strangers", func(t *testing.T) {
+	t.Run("visitors", func(t *testing.T) {
 		grace := s.person("Grace Hopper", "reviewer")
 		own := s.signedIn(t, grace, "/account/sessions")
 		for range 11 {
-			if _, err := s.stranger("POST", "/login", url.Values{"email": {grace.Email}, "password": {"a wrong one, surely"}}.Encode()); err != nil {
+			if _, err := s.anonymous("POST", "/login", url.Values{"email": {grace.Email}, "password": {"a wrong one, surely"}}.Encode()); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -27,7 +27,7 @@ import (
 	"hub.internal/pkg/tool"
 )
 
-func TestMain(m *testing.M) { hubtest.Main(m, chromium.close) }
+func TestMain(m *testing.M) { hubtest.ProgramMain(m, orders, chromium.close) }
 
 const (
 	allScopes = "explore,sql,query,author,control,admin:read,admin:write"

@@ -60,6 +60,9 @@ func operations(t *testing.T) (all []operation) {
 		for _, spec := range m.Tools {
 			add(operation{m.Service, http.MethodPost, hop.ToolPath(spec.Name), caller.Agents()})
 		}
+		for _, route := range m.Routes {
+			add(operation{m.Service, http.MethodPost, hop.RoutePath(route.Name), caller.Agents()})
+		}
 		if len(m.Console) > 0 {
 			add(operation{m.Service, http.MethodGet, "/assets/" + m.Service + "/x", caller.Browsers()})
 		}

@@ -26,7 +26,9 @@ type Call struct {
 	Credential Credential
 	// ExternalUserID is who the agent acts for, as it says.
 	ExternalUserID string
-	Tool           string
+	// Name is that of the tool or the route; Find looks it up, nil when there is none.
+	Name string
+	Find func() *Entry
 	// IdempotencyKey is the raw header; HasKey tells an empty one from none.
 	IdempotencyKey string
 	HasKey         bool
@@ -34,11 +36,10 @@ type Call struct {
 	IfNoneMatch string
 	// BodyLength is the declared length, -1 when unknown.
 	BodyLength int64
-	// ReadBody reads the body, at most limit bytes of it.
-	ReadBody func(ctx context.Context, limit int64) ([]byte, error)
+	// Read reads the input, from a body of at most limit bytes.
+	Read func(ctx context.Context, limit int64) ([]byte, error)
 
-	Key    APIKey
-	Caller caller.Caller
+	Principal
 	Entry  *Entry
 	Limits Decision
 	Input  []byte

@@ -1,53 +1,53 @@
 package gateway
 
 import (
-	"context"
+	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
-	"reflect"
 	"slices"
 	"sort"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
-	"hub.internal/pkg/process"
-	"hub.internal/pkg/remote"
-	"hub.internal/pkg/schema"
+	"hub.internal/pkg/service"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/web"
 )
-
-// Entry is a tool of the catalog, its owner, and its input's validator.
-type Entry struct {
-	Spec      tool.Spec
-	Service   string
-	validator *schema.Validator
-}
-
-// Validate judges an input; the owner judges it again.
-func (e *Entry) Validate(input []byte) *fault.Error { return e.validator.Validate(input) }
 
 // Catalog merges the manifests of the services. It begins with the committed file,
 // follows what the services say, and keeps the last good word of each.
 type Catalog struct {
 	logger *slog.Logger
 	mu     sync.Mutex
-	// manifests is what each service said last.
-	manifests map[string]tool.Manifest
-	merged    atomic.Pointer[merged]
+	// owners are the services with the manifests that hold, heard what each has said last.
+	owners map[string]*owner
+	heard  map[string]heard
+	// compiled counts manifests that were compiled.
+	compiled int
+	merged   atomic.Pointer[merged]
+	refusals refusals
+}
+
+// heard is a service's word as it came, and what it was compiled to, or why not.
+type heard struct {
+	sum   [sha256.Size]byte
+	owner *owner
+	err   error
 }
 
 // merged is one version of the catalog, and what is answered from it.
 type merged struct {
 	byName  map[string]*Entry
 	ordered []*Entry
+	// routes are those of the API, by the first element of their path: each has one owner.
+	routes  map[string][]*Entry
 	console []*consoleRoute
 	// openAPI renders the description of the API when it is asked for first.
 	openAPI func() (*web.Static, error)
@@ -58,7 +58,7 @@ type merged struct {
 
 // seal ends the making of a version.
 func (m *merged) seal() *merged {
-	m.openAPI = sync.OnceValues(func() (*web.Static, error) { return describe(m.ordered) })
+	m.openAPI = sync.OnceValues(func() (*web.Static, error) { return describe(m) })
 	return m
 }
 
@@ -74,7 +74,7 @@ func (c *Catalog) listing(who caller.Caller) (*document, error) {
 	if known, ok := m.listings.Load(string(allowed)); ok {
 		return known.(*document), nil
 	}
-	d, err := newDocument("catalog", len(tools), map[string]any{"version": process.Version, "tools": tools})
+	d, err := newDocument("catalog", len(tools), map[string]any{"version": service.Version, "tools": tools})
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (c *Catalog) listing(who caller.Caller) (*document, error) {
 
 // NewCatalog returns one without tools.
 func NewCatalog(logger *slog.Logger) *Catalog {
-	c := &Catalog{logger: logger, manifests: map[string]tool.Manifest{}}
+	c := &Catalog{logger: logger, owners: map[string]*owner{}, heard: map[string]heard{}}
 	c.merged.Store((&merged{}).seal())
 	return c
 }
@@ -108,48 +108,85 @@ func LoadCatalog(path string, logger *slog.Logger) (*Catalog, error) {
 	return c, nil
 }
 
-// Update takes a service's manifest. It refuses one that claims another service's
-// tool or holds a schema that cannot be enforced, and keeps what it had.
+// Update takes a service's manifest. It refuses one that contradicts itself, claims what another
+// service has or holds a schema that cannot be enforced, and keeps what it had.
 func (c *Catalog) Update(m tool.Manifest) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if known, ok := c.manifests[m.Service]; ok && reflect.DeepEqual(known, m) {
-		return nil // as nearly always: what is rendered and compiled stays
-	}
-	next := make(map[string]tool.Manifest, len(c.manifests)+1)
-	for name, manifest := range c.manifests {
-		next[name] = manifest
-	}
-	next[m.Service] = m
-	all, err := merge(next)
+	b, err := json.Marshal(m)
 	if err != nil {
 		return fmt.Errorf("manifest of %s: %w", m.Service, err)
 	}
-	c.manifests = next
+	return c.take(m.Service, b)
+}
+
+// take is Update for a manifest in its wire form. The same bytes again are not decoded again; that
+// they were refused is judged again, because what stood in their way may have gone.
+func (c *Catalog) take(name string, b []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	sum := sha256.Sum256(b)
+	if known := c.owners[name]; known != nil && known.sum == sum {
+		return nil // as nearly always: what is rendered and compiled stays
+	}
+	last := c.heard[name]
+	if last.sum != sum {
+		last = heard{sum: sum}
+		last.owner, last.err = compile(name, b)
+		c.compiled++
+		c.heard[name] = last
+	}
+	if last.err != nil {
+		return fmt.Errorf("manifest of %s: %w", name, last.err)
+	}
+	next := maps.Clone(c.owners)
+	next[name] = last.owner
+	all, err := merge(next)
+	if err != nil {
+		return fmt.Errorf("manifest of %s: %w", name, err)
+	}
+	c.owners = next
 	c.merged.Store(all)
 	return nil
 }
 
-func merge(manifests map[string]tool.Manifest) (*merged, error) {
-	all := &merged{byName: map[string]*Entry{}}
-	for service, m := range manifests {
-		for _, spec := range m.Tools {
-			if other := all.byName[spec.Name]; other != nil {
-				return nil, fmt.Errorf("tool %s is claimed by %s and by %s", spec.Name, other.Service, service)
-			}
-			validator, err := compile(spec)
-			if err != nil {
+// merge makes a version of the catalog of what the services own; nothing has two owners.
+func merge(owners map[string]*owner) (*merged, error) {
+	all := &merged{byName: map[string]*Entry{}, routes: map[string][]*Entry{}}
+	taken := map[string]string{}
+	claim := func(what, by string) error {
+		if other, ok := taken[what]; ok && other != by {
+			return fmt.Errorf("%s is claimed by %s and by %s", what, other, by)
+		}
+		taken[what] = by
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(owners)) {
+		o := owners[name]
+		for _, e := range o.tools {
+			if err := claim("tool "+e.Spec.Name, name); err != nil {
 				return nil, err
 			}
-			e := &Entry{Spec: spec, Service: service, validator: validator}
-			all.byName[spec.Name] = e
+			all.byName[e.Spec.Name] = e
 			all.ordered = append(all.ordered, e)
 		}
+		for _, e := range o.routes {
+			if err := errors.Join(claim("route "+e.Spec.Name, name), claim("path "+tool.RouteRoot+e.elements[0], name)); err != nil {
+				return nil, err
+			}
+			all.routes[e.elements[0]] = append(all.routes[e.elements[0]], e)
+		}
+		for _, r := range o.console {
+			if err := claim("console route "+r.Prefix, name); err != nil {
+				return nil, err
+			}
+			all.console = append(all.console, r)
+		}
 	}
-	var err error
-	if all.console, err = mergeConsole(manifests); err != nil {
-		return nil, err
-	}
+	sort.Slice(all.console, func(i, j int) bool {
+		if a, b := all.console[i], all.console[j]; len(a.Prefix) != len(b.Prefix) {
+			return len(a.Prefix) > len(b.Prefix)
+		}
+		return all.console[i].Prefix < all.console[j].Prefix
+	})
 	sort.Slice(all.ordered, func(i, j int) bool {
 		a, b := all.ordered[i].Spec, all.ordered[j].Spec
 		if a.Position != b.Position {
@@ -158,18 +195,6 @@ func merge(manifests map[string]tool.Manifest) (*merged, error) {
 		return a.Name < b.Name
 	})
 	return all.seal(), nil
-}
-
-func compile(spec tool.Spec) (*schema.Validator, error) {
-	var s schema.Schema
-	if err := json.Unmarshal(spec.Input, &s); err != nil {
-		return nil, fmt.Errorf("tool %s: input schema: %w", spec.Name, err)
-	}
-	v, err := schema.Compile(&s)
-	if err != nil {
-		return nil, fmt.Errorf("tool %s: %w", spec.Name, err)
-	}
-	return v, nil
 }
 
 // Entry returns a tool by name, or nil.
@@ -182,117 +207,7 @@ func (c *Catalog) Entries() []*Entry { return c.merged.Load().ordered }
 func (c *Catalog) Owners() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	names := make([]string, 0, len(c.manifests))
-	for name := range c.manifests {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// manifestEvery is how often each service is asked for its manifest.
-const manifestEvery = 5 * time.Second
-
-// Follow asks a service for its manifest until ctx ends. A service that is down keeps
-// its last good one.
-func (c *Catalog) Follow(ctx context.Context, client *remote.Client, service string) error {
-	tick := time.NewTicker(manifestEvery)
-	defer tick.Stop()
-	last := ""
-	for {
-		if err := c.fetch(ctx, client, service); err != nil && err.Error() != last && ctx.Err() == nil {
-			last = err.Error()
-			c.logger.Warn("manifest not taken", "owner", service, "error", err)
-		} else if err == nil {
-			last = ""
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-	}
-}
-
-func (c *Catalog) fetch(ctx context.Context, client *remote.Client, service string) error {
-	ctx, cancel := context.WithTimeout(ctx, manifestEvery)
-	defer cancel()
-	response, err := client.Do(caller.Alone(ctx, caller.Gateway), remote.Request{Method: "GET", Path: hop.ManifestPath, Retry: true})
-	if err != nil {
-		return err
-	}
-	defer response.Data.Close()
-	var m tool.Manifest
-	if err := json.NewDecoder(response.Data).Decode(&m); err != nil {
-		return fmt.Errorf("manifest of %s: %w", service, err)
-	}
-	if m.Service != service {
-		return fmt.Errorf("manifest of %s names %q", service, m.Service)
-	}
-	return c.Update(m)
-}
-
-// listed is a tool as the catalog shows it to one credential.
-type listed struct {
-	Name        string          `json:"name"`
-	Category    string          `json:"category"`
-	Description string          `json:"description"`
-	Write       bool            `json:"write"`
-	Scope       string          `json:"scope"`
-	Allowed     bool            `json:"allowed"`
-	InputSchema json.RawMessage `json:"input_schema"`
-}
-
-// detailed is what GET /api/tools/{name}/detail adds.
-type detailed struct {
-	listed
-	OutputSchema json.RawMessage  `json:"output_schema"`
-	Errors       []tool.ErrorDoc  `json:"errors"`
-	Limits       map[string]int64 `json:"limits"`
-	Examples     []tool.Example   `json:"examples"`
-}
-
-func (e *Entry) listed(c caller.Caller) listed {
-	s := e.Spec
-	return listed{s.Name, s.Category, s.Description, s.Write, s.Scope, c.Holds(s.Scope), s.Input}
-}
-
-func (e *Entry) detailed(c caller.Caller, key APIKey) detailed {
-	limits := map[string]int64{
-		"max_body_bytes": e.Spec.MaxBody, "timeout_ms": e.Spec.TimeoutMS,
-		"rate_user_per_minute": int64(key.User.PerMinute), "rate_user_burst": int64(key.User.Burst),
-		"rate_service_per_minute": int64(key.ServiceWide.PerMinute), "rate_service_burst": int64(key.ServiceWide.Burst),
-	}
-	for name, n := range e.Spec.Limits {
-		limits[name] = n
-	}
-	return detailed{e.listed(c), e.Spec.Output, errorsOf(e.Spec), limits, e.Spec.Examples}
-}
-
-// errorsOf lists the codes that a tool can answer: those of the edge, then its own.
-// A tool's own reason replaces the edge's for the same code.
-func errorsOf(s tool.Spec) []tool.ErrorDoc {
-	edge := []tool.ErrorDoc{
-		{Code: fault.Validation, Reason: "The body breaks the input schema; details.violations lists every violation."},
-		{Code: fault.AuthMissing, Reason: "No API key was sent."},
-		{Code: fault.AuthInvalid, Reason: "The API key is malformed or unknown."},
-		{Code: fault.AuthRevoked, Reason: "The API key was revoked or has expired."},
-		{Code: fault.Scope, Reason: "The API key lacks the scope " + s.Scope + "."},
-		{Code: fault.RateLimit, Reason: "Too many calls; try again after details.retryAfter seconds."},
-		{Code: fault.DB, Reason: "A service or a database is not available right now; try again."},
-		{Code: fault.Internal, Reason: "A defect of Hub; quote the request_id."},
-	}
-	if s.Write {
-		edge = append(edge,
-			tool.ErrorDoc{Code: fault.Idempotency, Reason: "The Idempotency-Key was used before with another input."},
-			tool.ErrorDoc{Code: fault.Conflict, Reason: "A call with the same Idempotency-Key still runs (details.code REQUEST_IN_PROGRESS)."})
-	}
-	own := map[fault.Code]bool{}
-	for _, e := range s.Errors {
-		own[e.Code] = true
-	}
-	out := slices.DeleteFunc(edge, func(e tool.ErrorDoc) bool { return own[e.Code] })
-	return append(out, s.Errors...)
+	return slices.Sorted(maps.Keys(c.owners))
 }
 
 // unknown is the refusal of a tool that does not exist; it names those that sound alike.
@@ -307,7 +222,8 @@ func (c *Catalog) unknown(name string) error {
 		}
 	}
 	if len(alike) > 0 {
-		return fault.New(fault.NotFound, "There is no tool %q. Did you mean %s? GET /api/tools lists all.", printable(name), strings.Join(alike, ", "))
+		return fault.New(fault.NotFound,
+			"There is no tool %q. Did you mean %s? GET /api/tools lists all.", printable(name), strings.Join(alike, ", "))
 	}
 	return fault.New(fault.NotFound, "There is no tool %q. GET /api/tools lists the tools.", printable(name))
 }

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"path"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -56,35 +55,37 @@ type Console struct {
 	Visitors *quota.Quota
 }
 
+// ConsoleOptions are what a Console needs.
+type ConsoleOptions struct {
+	// Auth knows the sessions.
+	Auth *remote.Client
+	// Site makes the site of the gateway's own pages.
+	Site         func(web.Options) (*web.Site, error)
+	PlainCookies bool
+	// PublicURL is where browsers reach the gateway, when a proxy in front changes the Host header; may be empty.
+	PublicURL string
+}
+
+// NewConsole makes the part for people. Its error names the setting to mend.
+func NewConsole(o ConsoleOptions) (*Console, error) {
+	pages, err := o.Site(web.Options{})
+	if err != nil {
+		return nil, err
+	}
+	c := &Console{Sessions: NewSessionCache(AskAuthForSession(o.Auth), time.Now), Pages: pages,
+		PlainCookies: o.PlainCookies, Visitors: NewVisitors()}
+	if o.PublicURL != "" {
+		if err := c.Protection.AddTrustedOrigin(strings.TrimRight(o.PublicURL, "/")); err != nil {
+			return nil, fmt.Errorf("HUB_PUBLIC_URL: %w", err)
+		}
+	}
+	return c, nil
+}
+
 // consoleRoute is a route with its owner.
 type consoleRoute struct {
 	tool.Route
 	service string
-}
-
-// mergeConsole checks the console routes of all services and sorts them, longest first.
-func mergeConsole(manifests map[string]tool.Manifest) ([]*consoleRoute, error) {
-	var all []*consoleRoute
-	owner := map[string]string{}
-	for service, m := range manifests {
-		for _, r := range m.Console {
-			if err := checkRoute(service, r); err != nil {
-				return nil, err
-			}
-			if other, taken := owner[r.Prefix]; taken {
-				return nil, fmt.Errorf("console route %s is claimed by %s and by %s", r.Prefix, other, service)
-			}
-			owner[r.Prefix] = service
-			all = append(all, &consoleRoute{r, service})
-		}
-	}
-	sort.Slice(all, func(i, j int) bool {
-		if a, b := all[i], all[j]; len(a.Prefix) != len(b.Prefix) {
-			return len(a.Prefix) > len(b.Prefix)
-		}
-		return all[i].Prefix < all[j].Prefix
-	})
-	return all, nil
 }
 
 func checkRoute(service string, r tool.Route) error {
@@ -101,62 +102,6 @@ func checkRoute(service string, r tool.Route) error {
 		return fmt.Errorf("console route %q of %s has to be /assets/%s", r.Prefix, service, service)
 	}
 	return nil
-}
-
-// consoleRoute finds the owner of a path; nil when nobody has it.
-func (c *Catalog) consoleRoute(p string) *consoleRoute {
-	for _, r := range c.merged.Load().console {
-		if web.Below(p, r.Prefix) {
-			return r
-		}
-	}
-	return nil
-}
-
-// navigation lists the tabs that a user with these roles may see. System and Admin come
-// first, as the contract has them.
-func (c *Catalog) navigation(s Session) []web.Tab {
-	type placed struct {
-		web.Item
-		position int
-	}
-	tabs := map[string][]placed{}
-	for _, r := range c.merged.Load().console {
-		if r.Tab != "" && r.Title != "" && r.allows(s) {
-			tabs[r.Tab] = append(tabs[r.Tab], placed{web.Item{Name: r.Title, Href: r.Prefix}, r.Position})
-		}
-	}
-	rank := func(name string) int {
-		if i := slices.Index([]string{"System", "Admin"}, name); i >= 0 {
-			return i
-		}
-		return 2
-	}
-	var out []web.Tab
-	for name, items := range tabs {
-		sort.Slice(items, func(i, j int) bool {
-			if items[i].position != items[j].position {
-				return items[i].position < items[j].position
-			}
-			return items[i].Href < items[j].Href
-		})
-		t := web.Tab{Slug: strings.ToLower(name), Name: name}
-		for _, it := range items {
-			t.Items = append(t.Items, it.Item)
-		}
-		out = append(out, t)
-	}
-	sort.Slice(out, func(i, j int) bool {
-		if a, b := rank(out[i].Name), rank(out[j].Name); a != b {
-			return a < b
-		}
-		return out[i].Name < out[j].Name
-	})
-	return out
-}
-
-func (r *consoleRoute) allows(s Session) bool {
-	return r.Role == "" || slices.Contains(s.Roles, r.Role)
 }
 
 // visit is one request of a browser.
@@ -204,11 +149,11 @@ func (k *Console) serve(g *Gateway, w http.ResponseWriter, r *http.Request) bool
 	ctx := otel.GetTextMapPropagator().Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 	ctx, cancel := context.WithTimeout(ctx, consoleTimeout)
 	defer cancel()
-	observed := telemetry.EndpointBy("console", func(any) string { return name })(recoverVisit(g, func(ctx context.Context, _ any) (any, error) {
+	visit := recoverVisit(g, func(ctx context.Context, _ any) (any, error) {
 		v.r = r.WithContext(ctx)
 		return nil, k.visit(ctx, g, v)
-	}))
-	if _, err := observed(ctx, nil); err != nil {
+	})
+	if _, err := telemetry.EndpointBy("console", func(any) string { return name })(visit)(ctx, nil); err != nil {
 		k.fail(g, v, err)
 	}
 	return true
@@ -257,7 +202,8 @@ func (k *Console) begin(v *visit) {
 // visit is the way of a console request: other site? → session → role → owner.
 func (k *Console) visit(ctx context.Context, g *Gateway, v *visit) error {
 	if err := k.Protection.Check(v.r); err != nil {
-		return fault.New(fault.Scope, "This request came from another site, so it was not carried out. Open the page in Hub and try again.").Because(err)
+		return fault.New(fault.Scope,
+			"This request came from another site, so it was not carried out. Open the page in Hub and try again.").Because(err)
 	}
 	if v.BodyLength > maxUpload {
 		return hop.TooLarge(maxUpload)
@@ -362,7 +308,8 @@ func (k *Console) pass(ctx context.Context, g *Gateway, v *visit) error {
 			}
 		}
 		// What the owner says of these replaces what begin has said.
-		for _, name := range []string{"Content-Security-Policy", "X-Content-Type-Options", "Referrer-Policy", "Cross-Origin-Opener-Policy", "Cache-Control", "Vary"} {
+		for _, name := range []string{"Content-Security-Policy", "X-Content-Type-Options", "Referrer-Policy",
+			"Cross-Origin-Opener-Policy", "Cache-Control", "Vary"} {
 			if len(resp.Header.Values(name)) > 0 {
 				v.w.Header().Del(name)
 			}

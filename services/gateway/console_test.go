@@ -102,6 +102,11 @@ func (h *house) count() int {
 	return len(h.reached)
 }
 
+// neighbours are clients that last as long as the test.
+type neighbours map[string]*remote.Client
+
+func (n neighbours) Client(service string) *remote.Client { return n[service] }
+
 func newHouse(t *testing.T, options ...func(*gateway.Gateway)) *house {
 	t.Helper()
 	h := &house{clock: hubtest.NewClock(time.Time{}), ended: map[string]bool{}}
@@ -161,13 +166,10 @@ func newHouse(t *testing.T, options ...func(*gateway.Gateway)) *house {
 	}
 	h.edge = newEdge(t, append([]func(*gateway.Gateway){func(g *gateway.Gateway) {
 		g.Console = &gateway.Console{Sessions: gateway.NewSessionCache(h.ask, h.clock.Now), Pages: pages, Visitors: gateway.NewVisitors()}
-		client := remote.New(remote.Options{Service: "desk", Instancer: sd.FixedInstancer{strings.TrimPrefix(desk.URL, "http://")}, Keys: keys, Logger: logger, Patience: hubtest.Patience})
-		gone := remote.New(remote.Options{Service: "gone", Instancer: sd.FixedInstancer{"127.0.0.1:1"}, Keys: keys, Logger: logger, Patience: hubtest.Patience})
-		t.Cleanup(client.Close)
-		t.Cleanup(gone.Close)
-		clients := gateway.Clients{"desk": client, "gone": gone}
-		for _, name := range []string{"auth", "echo"} {
-			clients[name] = g.Services.Client(name)
+		clients := neighbours{"echo": g.Services.Client("echo")}
+		for name, addr := range map[string]string{"desk": strings.TrimPrefix(desk.URL, "http://"), "gone": "127.0.0.1:1"} {
+			clients[name] = remote.New(remote.Options{Service: name, Instancer: sd.FixedInstancer{addr}, Keys: keys, Logger: logger, Patience: hubtest.Patience})
+			t.Cleanup(clients[name].Close)
 		}
 		g.Services = clients
 		h.catalog = g.Catalog

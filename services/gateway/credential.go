@@ -9,6 +9,7 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/schema"
 )
 
 // Credential is what the transport found: the values of each header that may hold one.
@@ -20,6 +21,43 @@ type Credential struct {
 // credentialOf reads both headers; what they mean is verify's business.
 func credentialOf(h http.Header) Credential {
 	return Credential{Authorization: h.Values("Authorization"), APIKey: h.Values("X-Api-Key")}
+}
+
+// Principal is who a credential speaks for, and what holds for its calls.
+type Principal struct {
+	Caller caller.Caller
+	// User and ServiceWide are the limits of its external user and of its service.
+	User, ServiceWide Rate
+	// Admit, when there is one, judges the call after its limit, in place of the scope before it: for a
+	// credential that is used up by a call, or that has more to show than a scope.
+	Admit func(context.Context, *Entry) error
+}
+
+// Authenticator makes a Principal of a call's credential. It refuses with E_AUTH_MISSING, E_AUTH_INVALID,
+// E_AUTH_EXPIRED or E_AUTH_REVOKED, and with E_DB when it cannot tell. Beside a refusal it returns what it knows
+// of the caller.
+type Authenticator interface {
+	Authenticate(context.Context, *Call) (Principal, error)
+}
+
+// APIKeys are the Authenticator of CRM API keys.
+type APIKeys struct{ Keys KeyVerifier }
+
+// Authenticate implements Authenticator.
+func (a APIKeys) Authenticate(ctx context.Context, c *Call) (Principal, error) {
+	key, err := a.verify(ctx, c.Credential)
+	if err != nil {
+		return Principal{}, err
+	}
+	p := Principal{User: key.User, ServiceWide: key.ServiceWide, Caller: caller.Caller{Kind: caller.Key, Service: key.Service,
+		ExternalUserID: key.ID, CredentialID: key.ID, Scopes: key.Scopes, RequestID: c.RequestID}}
+	if c.ExternalUserID != "" {
+		if err := validExternalUser(c.ExternalUserID); err != nil {
+			return p, err
+		}
+		p.Caller.ExternalUserID = c.ExternalUserID
+	}
+	return p, nil
 }
 
 // APIKey is a verified credential.
@@ -48,7 +86,7 @@ func invalidKey() error {
 
 // verify returns the key of a credential: E_AUTH_MISSING without one, E_AUTH_INVALID
 // when it is malformed or the headers contradict one another.
-func (g *Gateway) verify(ctx context.Context, c Credential) (APIKey, error) {
+func (a APIKeys) verify(ctx context.Context, c Credential) (APIKey, error) {
 	var key string
 	for _, value := range c.Authorization {
 		if value = strings.TrimSpace(value); value == "" {
@@ -72,18 +110,19 @@ func (g *Gateway) verify(ctx context.Context, c Credential) (APIKey, error) {
 	}
 	switch {
 	case key == "":
-		return APIKey{}, fault.New(fault.AuthMissing, "An API key is required: send it as Authorization: Bearer <API_KEY> or X-API-Key: <API_KEY>.")
+		return APIKey{}, fault.New(fault.AuthMissing,
+			"An API key is required: send it as Authorization: Bearer <API_KEY> or X-API-Key: <API_KEY>.")
 	case !form.MatchString(key):
 		return APIKey{}, invalidKey()
 	}
-	return g.Keys.Verify(ctx, key)
+	return a.Keys.Verify(ctx, key)
 }
 
 // buckets are the two that a call counts against: the user's first.
-func (k APIKey) buckets(c caller.Caller) []Bucket {
+func (p Principal) buckets() []Bucket {
 	return []Bucket{
-		{Scope: "user", Key: "rl:{" + c.Service + "}:u:" + c.ExternalUserID, Rate: k.User},
-		{Scope: "service", Key: "rl:{" + c.Service + "}:s", Rate: k.ServiceWide},
+		{Scope: "user", Key: "rl:{" + p.Caller.Service + "}:u:" + p.Caller.ExternalUserID, Rate: p.User},
+		{Scope: "service", Key: "rl:{" + p.Caller.Service + "}:s", Rate: p.ServiceWide},
 	}
 }
 
@@ -93,4 +132,19 @@ func (k APIKey) buckets(c caller.Caller) []Bucket {
 func (g *Gateway) countFailure(ctx context.Context, address string) error {
 	d := g.Limiter.Take(ctx, []Bucket{{Scope: "address", Key: "rl:{failed}:" + caller.Network(address), Rate: g.Failures}})
 	return d.Refusal()
+}
+
+func validExternalUser(id string) error {
+	if len(id) <= 200 {
+		ok := true
+		for i := range len(id) {
+			ok = ok && id[i] >= 0x20 && id[i] <= 0x7e
+		}
+		if ok {
+			return nil
+		}
+	}
+	const message = "must have 1 to 200 printable characters"
+	return fault.New(fault.Validation, "The header X-External-User-Id %s.", message).
+		With(map[string]any{"violations": []schema.Violation{{Rule: "externalUserId", Message: "the header X-External-User-Id " + message}}})
 }

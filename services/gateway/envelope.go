@@ -13,11 +13,12 @@ import (
 	"hub.internal/pkg/hop"
 )
 
-// head is the envelope in front of data, tail what follows it: data itself is copied
-// through, byte for byte.
+// head is the envelope in front of data, which is copied through, byte for byte. A route's has no name.
 func (c *Call) head(name string, count int) []byte {
-	b := append(make([]byte, 0, 160), `{"ok":true,"tool":`...)
-	b = quote(b, name)
+	b := append(make([]byte, 0, 160), `{"ok":true`...)
+	if name != "" {
+		b = quote(append(b, `,"tool":`...), name)
+	}
 	b = append(b, `,"count":`...)
 	b = strconv.AppendInt(b, int64(count), 10)
 	b = append(b, `,"request_id":`...)
@@ -46,6 +47,12 @@ func (c *Call) writeAnswer(w http.ResponseWriter, name string, a *Answer) {
 	}
 	if a.Replayed {
 		h.Set(hop.ReplayedHeader, "true")
+	}
+	if a.Location != "" {
+		h.Set("Location", a.Location)
+	}
+	if a.Status != 0 {
+		w.WriteHeader(a.Status)
 	}
 	if _, err := w.Write(head); err != nil {
 		return
@@ -103,9 +110,11 @@ func (c *Call) writeFailure(w http.ResponseWriter, f *fault.Error, status int) {
 	if status == 0 {
 		status = f.Status()
 	}
-	body, err := json.Marshal(failure{Error: failedError{f.Code, f.Message, f.Details, f.Retryable()}, RequestID: c.RequestID, TookMS: c.took()})
+	answer := failure{Error: failedError{f.Code, f.Message, f.Details, f.Retryable()}, RequestID: c.RequestID, TookMS: c.took()}
+	body, err := json.Marshal(answer)
 	if err != nil {
-		body, _ = json.Marshal(failure{Error: failedError{Code: f.Code, Message: f.Message, Retryable: f.Retryable()}, RequestID: c.RequestID, TookMS: c.took()})
+		answer.Error.Details = nil
+		body, _ = json.Marshal(answer)
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)

@@ -20,6 +20,7 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/hubtest/contract"
 	"hub.internal/pkg/remote"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
@@ -97,20 +98,22 @@ func newEdge(t *testing.T, options ...func(*gateway.Gateway)) *edge {
 		internal.Tool(t)
 	}
 	services.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
-	services.Handle("POST /internal/apikeys/verify", hop.Authenticated(callertest.Keys(t, "auth", caller.Gateway), caller.Neighbour(caller.Gateway), logger, http.HandlerFunc(e.verify)))
+	hop.Server{Mux: services, Keys: callertest.Keys(t, "auth", caller.Gateway), Logger: logger}.Operation(contract.Fake(t, "auth",
+		hop.Declaration{Path: "/internal/apikeys/verify", Takes: caller.Neighbour(caller.Gateway)}, e.verify))
 	server := httptest.NewServer(services)
 	t.Cleanup(server.Close)
-	clients := gateway.Clients{}
-	for _, name := range []string{"auth", "echo"} {
-		clients[name] = remote.New(remote.Options{Service: name, Instancer: sd.FixedInstancer{strings.TrimPrefix(server.URL, "http://")}, Keys: callertest.Keys(t, caller.Gateway), Logger: logger, Patience: hubtest.Patience})
-	}
+	clients := gateway.NewClients(func(name string) *remote.Client {
+		return remote.New(remote.Options{Service: name, Instancer: sd.FixedInstancer{strings.TrimPrefix(server.URL, "http://")},
+			Keys: callertest.Keys(t, caller.Gateway), Logger: logger, Patience: hubtest.Patience})
+	}, "auth", "echo")
 	t.Cleanup(clients.Close)
 	catalog := gateway.NewCatalog(logger)
 	if err := catalog.Update(hop.Manifest("echo", tools, nil)); err != nil {
 		t.Fatal(err)
 	}
 	e.gateway = &gateway.Gateway{
-		Keys: gateway.NewKeyCache(gateway.AskAuth(clients["auth"]), time.Now), Limiter: gateway.NewMemory(hubtest.NewClock(time.Time{}).Now), Catalog: catalog,
+		Authenticators: map[string]gateway.Authenticator{tool.KeyCredential: gateway.APIKeys{Keys: gateway.NewKeyCache(gateway.AskAuth(clients.Client("auth")), time.Now)}},
+		Limiter:        gateway.NewMemory(hubtest.NewClock(time.Time{}).Now), Catalog: catalog,
 		Services: clients, Audit: e, Logger: logger, Failures: gateway.Rate{PerMinute: 1000, Burst: 1000},
 	}
 	for _, o := range options {
@@ -124,14 +127,14 @@ func newEdge(t *testing.T, options ...func(*gateway.Gateway)) *edge {
 	return e
 }
 
-func (e *edge) verify(w http.ResponseWriter, r *http.Request) {
+func (e *edge) verify(_ context.Context, in struct {
+	Key string `json:"key"`
+}) (map[string]any, error) {
 	e.mu.Lock()
 	e.asked++
 	e.mu.Unlock()
-	var in struct{ Key string }
-	_ = json.NewDecoder(r.Body).Decode(&in)
 	limits := map[string]int{"user_per_minute": 600000, "user_burst": 10000, "service_per_minute": 600000, "service_burst": 10000}
-	answer := map[string]any{"id": "ak_" + in.Key[4:5], "service": "svc", "scopes": []string{"query", "author"}, "limits": limits, "status": "active"}
+	answer := map[string]any{"id": "ak_" + in.Key[4:5], "service": "svc", "scopes": []string{"query", "author"}, "limits": limits, "status": "active", "expires_at": nil}
 	switch in.Key {
 	case allScopes:
 	case readOnly:
@@ -143,10 +146,9 @@ func (e *edge) verify(w http.ResponseWriter, r *http.Request) {
 	case tight:
 		limits["user_per_minute"], limits["user_burst"] = 6, 2
 	default:
-		hop.WriteFault(r.Context(), e.gateway.Logger, w, fault.New(fault.AuthInvalid, "The API key is not valid."))
-		return
+		return nil, fault.New(fault.AuthInvalid, "The API key is not valid.")
 	}
-	_ = json.NewEncoder(w).Encode(answer)
+	return answer, nil
 }
 
 // reply is a response, read.

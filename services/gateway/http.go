@@ -9,7 +9,6 @@ import (
 	"mime"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -26,18 +25,24 @@ import (
 	"hub.internal/pkg/web"
 )
 
-// Routes adds the public routes of the tool gateway to mux.
+// Routes adds the public routes of the gateway to mux.
 func (g *Gateway) Routes(mux *http.ServeMux) {
-	route := func(pattern string, methods map[string]http.Handler) {
-		for method, handler := range methods {
-			mux.Handle(method+" "+pattern, handler)
+	route := func(method, pattern string, handler http.Handler) {
+		mux.Handle(method+" "+pattern, handler)
+		allow := []string{method}
+		if method == http.MethodGet {
+			allow = append(allow, http.MethodHead)
 		}
-		mux.Handle(pattern, g.wrongMethod(methods))
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { g.wrongMethod(w, r, allow) })
 	}
-	route("/api/tools", map[string]http.Handler{"GET": g.server(g.Listing(g.catalog))})
-	route("/api/tools/{name}", map[string]http.Handler{"POST": g.server(g.Pipeline())})
-	route("/api/tools/{name}/detail", map[string]http.Handler{"GET": g.server(g.Listing(g.detail))})
-	route("/openapi.json", map[string]http.Handler{"GET": http.HandlerFunc(g.openAPI)})
+	keys := g.Authenticators[tool.KeyCredential]
+	route("GET", "/api/tools", g.tools(g.Listing(keys, g.catalog)))
+	route("POST", "/api/tools/{name}", g.tools(g.Pipeline(keys)))
+	route("GET", "/api/tools/{name}/detail", g.tools(g.Listing(keys, g.detail)))
+	route("GET", "/openapi.json", http.HandlerFunc(g.openAPI))
+	routes := g.routes()
+	mux.Handle(tool.RouteRoot, routes)
+	mux.Handle(strings.TrimSuffix(tool.RouteRoot, "/"), routes)
 	mux.Handle("/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if g.Console == nil || !g.Console.serve(g, w, r) {
 			g.nothing(w, r)
@@ -46,7 +51,8 @@ func (g *Gateway) Routes(mux *http.ServeMux) {
 }
 
 func (g *Gateway) nothing(w http.ResponseWriter, r *http.Request) {
-	g.newCall(r).writeFailure(w, fault.New(fault.NotFound, "There is nothing at %s. GET /api/tools lists the tools.", printable(r.URL.Path)), 0)
+	f := fault.New(fault.NotFound, "There is nothing at %s. GET /api/tools lists the tools.", printable(r.URL.Path))
+	g.newCall(r).writeFailure(w, f, 0)
 }
 
 // errMethod is what a fault that is answered as 405 follows from.
@@ -58,25 +64,32 @@ func notAllowed(method, allow string) *fault.Error {
 }
 
 // wrongMethod answers 405 with Allow.
-func (g *Gateway) wrongMethod(methods map[string]http.Handler) http.Handler {
-	var allowed []string
-	for m := range methods {
-		allowed = append(allowed, m)
-		if m == http.MethodGet {
-			allowed = append(allowed, http.MethodHead)
-		}
-	}
-	slices.Sort(allowed)
-	allow := strings.Join(allowed, ", ")
+func (g *Gateway) wrongMethod(w http.ResponseWriter, r *http.Request, methods []string) {
+	allow := strings.Join(methods, ", ")
+	w.Header().Set("Allow", allow)
+	g.newCall(r).writeFailure(w, notAllowed(r.Method, allow), http.StatusMethodNotAllowed)
+}
+
+// tools is the transport of /api/tools: the body is the input of the tool that the path names.
+func (g *Gateway) tools(e endpoint.Endpoint) http.Handler {
+	pipeline := g.server(e)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Allow", allow)
-		g.newCall(r).writeFailure(w, notAllowed(r.Method, allow), http.StatusMethodNotAllowed)
+		c := g.newCall(r)
+		c.Name = r.PathValue("name")
+		c.Find = func() *Entry { return g.Catalog.Entry(c.Name) }
+		c.Read = func(ctx context.Context, limit int64) ([]byte, error) {
+			if err := jsonContent(r.Header.Get("Content-Type")); err != nil {
+				return nil, err
+			}
+			return hop.ReadBody(ctx, r.Body, r.ContentLength, limit)
+		}
+		g.answer(pipeline, c, w, r)
 	})
 }
 
-// server is go-kit's transport around an endpoint of Call.
+// server is go-kit's transport around an endpoint of Call, for answer.
 func (g *Gateway) server(e endpoint.Endpoint) http.Handler {
-	handler := kithttp.NewServer(e,
+	return kithttp.NewServer(e,
 		func(ctx context.Context, _ *http.Request) (any, error) { return callOf(ctx), nil },
 		func(ctx context.Context, w http.ResponseWriter, response any) error {
 			response.(interface {
@@ -85,12 +98,13 @@ func (g *Gateway) server(e endpoint.Endpoint) http.Handler {
 			return nil
 		},
 		kithttp.ServerErrorEncoder(g.writeError), kithttp.ServerErrorHandler(handled{}))
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c := g.newCall(r)
-		ctx := otel.GetTextMapPropagator().Extract(r.Context(), propagation.HeaderCarrier(r.Header))
-		defer func() { c.end() }()
-		handler.ServeHTTP(w, r.WithContext(context.WithValue(ctx, callKey{}, c)))
-	})
+}
+
+// answer lets a server answer a request, whose call this is.
+func (g *Gateway) answer(server http.Handler, c *Call, w http.ResponseWriter, r *http.Request) {
+	ctx := otel.GetTextMapPropagator().Extract(r.Context(), propagation.HeaderCarrier(r.Header))
+	defer func() { c.end() }()
+	server.ServeHTTP(w, r.WithContext(context.WithValue(ctx, callKey{}, c)))
 }
 
 type callKey struct{}
@@ -111,17 +125,10 @@ func (g *Gateway) newCall(r *http.Request) *Call {
 		Address:        g.clientAddress(r),
 		Credential:     credentialOf(r.Header),
 		ExternalUserID: r.Header.Get("X-External-User-Id"),
-		Tool:           r.PathValue("name"),
 		IdempotencyKey: r.Header.Get(tool.KeyHeader),
 		IfNoneMatch:    r.Header.Get("If-None-Match"),
 		HasKey:         len(r.Header.Values(tool.KeyHeader)) > 0,
 		BodyLength:     r.ContentLength,
-		ReadBody: func(ctx context.Context, limit int64) ([]byte, error) {
-			if err := jsonContent(r.Header.Get("Content-Type")); err != nil {
-				return nil, err
-			}
-			return hop.ReadBody(ctx, r.Body, r.ContentLength, limit)
-		},
 	}
 }
 
@@ -163,12 +170,18 @@ func (g *Gateway) writeError(ctx context.Context, err error, w http.ResponseWrit
 	c := callOf(ctx)
 	f := fault.From(err)
 	if f.Status() >= 500 {
-		g.Logger.ErrorContext(ctx, "call failed", "request_id", c.RequestID, "tool", c.Tool, "error", err)
+		g.Logger.ErrorContext(ctx, "call failed", "request_id", c.RequestID, "tool", c.Name, "error", err)
 	}
 	c.writeFailure(w, f, 0)
 }
 
-func (a *Answer) write(c *Call, w http.ResponseWriter) { c.writeAnswer(w, c.Tool, a) }
+func (a *Answer) write(c *Call, w http.ResponseWriter) {
+	name := c.Name
+	if c.Entry.Route != nil {
+		name = "" // the envelope below /v1 has no tool
+	}
+	c.writeAnswer(w, name, a)
+}
 
 // document is data that the gateway makes itself, with its ETag. Many answers may share it.
 type document struct {
@@ -206,9 +219,9 @@ func (g *Gateway) catalog(_ context.Context, request any) (any, error) {
 
 func (g *Gateway) detail(_ context.Context, request any) (any, error) {
 	c := request.(*Call)
-	e := g.Catalog.Entry(c.Tool)
+	e := c.Find()
 	if e == nil {
-		return nil, g.Catalog.unknown(c.Tool)
+		return nil, g.Catalog.unknown(c.Name)
 	}
-	return newDocument(e.Spec.Name, 1, e.detailed(c.Caller, c.Key))
+	return newDocument(e.Spec.Name, 1, e.detailed(c.Principal))
 }

@@ -49,26 +49,30 @@ func revokedKey(why string) error {
 	return fault.New(fault.AuthRevoked, "The API key %s.", why)
 }
 
+type keyQuestion struct {
+	Key string `json:"key"`
+}
+
+type keyAnswer struct {
+	ID      string   `json:"id"`
+	Service string   `json:"service"`
+	Scopes  []string `json:"scopes"`
+	Limits  struct {
+		UserPerMinute    int `json:"user_per_minute"`
+		UserBurst        int `json:"user_burst"`
+		ServicePerMinute int `json:"service_per_minute"`
+		ServiceBurst     int `json:"service_burst"`
+	} `json:"limits"`
+	Status    string     `json:"status"`
+	ExpiresAt *time.Time `json:"expires_at"`
+}
+
+var verifyKey = remote.Operation[keyQuestion, keyAnswer]{Path: "/internal/apikeys/verify", Repeatable: true}
+
 // AskAuth returns the question that a KeyCache puts to the auth service.
 func AskAuth(auth *remote.Client) func(context.Context, string) (APIKey, error) {
-	type question struct {
-		Key string `json:"key"`
-	}
-	type answer struct {
-		ID      string   `json:"id"`
-		Service string   `json:"service"`
-		Scopes  []string `json:"scopes"`
-		Limits  struct {
-			UserPerMinute    int `json:"user_per_minute"`
-			UserBurst        int `json:"user_burst"`
-			ServicePerMinute int `json:"service_per_minute"`
-			ServiceBurst     int `json:"service_burst"`
-		} `json:"limits"`
-		Status    string     `json:"status"`
-		ExpiresAt *time.Time `json:"expires_at"`
-	}
 	return func(ctx context.Context, key string) (APIKey, error) {
-		a, err := remote.Operation[question, answer]{Path: "/internal/apikeys/verify", Repeatable: true}.Call(caller.Alone(ctx, caller.Gateway), auth, question{key})
+		a, err := verifyKey.Call(caller.Alone(ctx, caller.Gateway), auth, keyQuestion{key})
 		if err != nil {
 			return APIKey{}, err
 		}
@@ -86,4 +90,9 @@ func AskAuth(auth *remote.Client) func(context.Context, string) (APIKey, error) 
 		}
 		return k, nil
 	}
+}
+
+// Contracts are what the gateway takes for granted of auth.
+func Contracts() []remote.Contract {
+	return []remote.Contract{verifyKey.Contract(), resolveSession.Contract()}
 }

@@ -2,12 +2,14 @@ package gateway
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/process"
+	"hub.internal/pkg/service"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/web"
 )
@@ -27,32 +29,40 @@ func (g *Gateway) openAPI(w http.ResponseWriter, r *http.Request) {
 	description.ServeHTTP(w, r)
 }
 
-// describe is the public API (OpenAPI 3.1), derived from the tools.
-func describe(tools []*Entry) (*web.Static, error) {
+// describe is the public API (OpenAPI 3.1), derived from the tools and the routes.
+func describe(m *merged) (*web.Static, error) {
 	paths := object{
-		"/api/tools":               object{"get": operation("list_tools", "List the tools", object{"type": "object"})},
-		"/api/tools/{name}/detail": object{"get": with(operation("show_tool", "Everything about one tool", object{"type": "object"}), "parameters", []object{{"name": "name", "in": "path", "required": true, "schema": object{"type": "string"}}})},
+		"/api/tools": object{"get": operation("list_tools", "List the tools", object{"type": "object"})},
+		"/api/tools/{name}/detail": object{"get": with(operation("show_tool", "Everything about one tool", object{"type": "object"}),
+			"parameters", []object{{"name": "name", "in": "path", "required": true, "schema": object{"type": "string"}}})},
 	}
-	for _, e := range tools {
+	for _, e := range m.ordered {
 		op := operation(e.Spec.Name, e.Spec.Description, e.Spec.Output)
 		op["tags"] = []string{e.Spec.Category}
 		op["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": e.Spec.Input}}}
-		op["parameters"] = []object{
-			{"name": tool.KeyHeader, "in": "header", "required": e.Spec.Write, "schema": object{"type": "string", "minLength": 1, "maxLength": 255}},
-			{"name": "X-Request-Id", "in": "header", "schema": object{"type": "string", "maxLength": 128}},
-			{"name": "X-External-User-Id", "in": "header", "schema": object{"type": "string", "maxLength": 200}},
-		}
+		op["parameters"] = append([]object{keyParameter(e.Spec.Write)}, everyCall()...)
 		op["x-scope"] = e.Spec.Scope
 		paths["/api/tools/"+e.Spec.Name] = object{"post": op}
 	}
+	for _, routes := range m.routes {
+		for _, e := range routes {
+			methods, _ := paths[e.Route.Path].(object)
+			if methods == nil {
+				methods = object{}
+				paths[e.Route.Path] = methods
+			}
+			methods[strings.ToLower(e.Route.Method)] = e.describe()
+		}
+	}
 	document := object{
 		"openapi":  "3.1.0",
-		"info":     object{"title": "Hub", "version": process.Version, "description": "Named tools for agents that run B2B marketing."},
+		"info":     object{"title": "Hub", "version": service.Version, "description": "Named tools for agents that run B2B marketing."},
 		"paths":    paths,
 		"security": []object{{"bearer": []string{}}, {"key": []string{}}},
 		"components": object{
-			"securitySchemes": object{"bearer": object{"type": "http", "scheme": "bearer"}, "key": object{"type": "apiKey", "in": "header", "name": "X-API-Key"}},
-			"schemas":         object{"Failure": failureSchema()},
+			"securitySchemes": object{"bearer": object{"type": "http", "scheme": "bearer"},
+				"key": object{"type": "apiKey", "in": "header", "name": "X-API-Key"}},
+			"schemas": object{"Failure": failureSchema()},
 		},
 	}
 	b, err := json.Marshal(document)
@@ -62,19 +72,74 @@ func describe(tools []*Entry) (*web.Static, error) {
 	return web.NewStatic("application/json", b)
 }
 
+func keyParameter(required bool) object {
+	return object{"name": tool.KeyHeader, "in": "header", "required": required,
+		"schema": object{"type": "string", "minLength": 1, "maxLength": 255}}
+}
+
+// everyCall are the parameters that any call may have.
+func everyCall() []object {
+	return []object{
+		{"name": "X-Request-Id", "in": "header", "schema": object{"type": "string", "maxLength": 128}},
+		{"name": "X-External-User-Id", "in": "header", "schema": object{"type": "string", "maxLength": 200}},
+	}
+}
+
+// describe is a route: what its input holds is told where a request has it.
+func (e *Entry) describe() object {
+	op := call(e.Spec.Name, e.Spec.Description, object{"data": e.Spec.Output})
+	op["tags"], op["x-scope"] = []string{e.elements[0]}, e.Spec.Scope
+	body := *e.input
+	body.Properties, body.Required = maps.Clone(e.input.Properties), slices.Clone(e.input.Required)
+	var parameters []object
+	for _, element := range e.elements {
+		if name, isValue := tool.Value(element); isValue {
+			parameters = append(parameters, object{"name": name, "in": "path", "required": true, "schema": body.Properties[name]})
+			delete(body.Properties, name)
+			body.Required = slices.DeleteFunc(body.Required, func(n string) bool { return n == name })
+		}
+	}
+	if e.Route.Reads() {
+		for _, name := range slices.Sorted(maps.Keys(body.Properties)) {
+			parameters = append(parameters, object{"name": name, "in": "query",
+				"required": slices.Contains(body.Required, name), "schema": body.Properties[name]})
+		}
+	} else {
+		op["requestBody"] = object{"required": len(body.Required) > 0, "content": object{"application/json": object{"schema": &body}}}
+	}
+	if e.key() != tool.KeyIgnored {
+		parameters = append(parameters, keyParameter(e.key() == tool.KeyRequired))
+	}
+	op["parameters"] = append(parameters, everyCall()...)
+	responses := op["responses"].(object)
+	success := responses["200"]
+	delete(responses, "200")
+	for _, status := range e.Route.Success {
+		responses[strconv.Itoa(status)] = success
+	}
+	return op
+}
+
 func with(o object, name string, value any) object {
 	o[name] = value
 	return o
 }
 
+// operation is a call of a tool.
 func operation(id, description string, data any) object {
+	return call(id, description, object{"data": data, "tool": object{"type": "string"}})
+}
+
+// call is a call whose answer has these members beside those that every one has.
+func call(id, description string, members object) object {
 	first, _, _ := strings.Cut(description, ".")
-	success := object{"type": "object", "required": []string{"ok", "tool", "data", "count", "request_id", "took_ms"}, "properties": object{
-		"ok": object{"const": true}, "tool": object{"type": "string"}, "data": data, "count": object{"type": "integer"},
-		"request_id": object{"type": "string"}, "took_ms": object{"type": "integer"}}}
+	maps.Copy(members, object{"ok": object{"const": true}, "count": object{"type": "integer"},
+		"request_id": object{"type": "string"}, "took_ms": object{"type": "integer"}})
+	success := object{"type": "object", "required": slices.Sorted(maps.Keys(members)), "properties": members}
 	return object{"operationId": id, "summary": first, "description": description, "responses": object{
-		"200":     object{"description": "The success envelope.", "content": object{"application/json": object{"schema": success}}},
-		"default": object{"description": "The failure envelope.", "content": object{"application/json": object{"schema": object{"$ref": "#/components/schemas/Failure"}}}},
+		"200": object{"description": "The success envelope.", "content": object{"application/json": object{"schema": success}}},
+		"default": object{"description": "The failure envelope.", "content": object{
+			"application/json": object{"schema": object{"$ref": "#/components/schemas/Failure"}}}},
 	}}
 }
 

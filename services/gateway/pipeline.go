@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -12,18 +13,18 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hop"
 	"hub.internal/pkg/remote"
-	"hub.internal/pkg/schema"
 	"hub.internal/pkg/telemetry"
 	"hub.internal/pkg/tool"
 )
 
 // Gateway is the edge and what it needs.
 type Gateway struct {
-	Keys     KeyVerifier
-	Limiter  Limiter
-	Catalog  *Catalog
-	Services Services
-	Audit    Recorder
+	// Authenticators are those of the kinds of credential; tools take tool.KeyCredential.
+	Authenticators map[string]Authenticator
+	Limiter        Limiter
+	Catalog        *Catalog
+	Services       Services
+	Audit          Recorder
 	// Refused counts the refusals of those whom no limit is charged for; nil records each.
 	Refused *audit.Tally
 	Logger  *slog.Logger
@@ -43,18 +44,20 @@ type Services interface {
 // Recorder keeps a row of what was refused at the edge, best effort.
 type Recorder interface{ Queue(audit.Entry) }
 
-// Pipeline is the way of a tool call, in the order of the checks: what fails first is
-// what the caller hears of.
-func (g *Gateway) Pipeline() endpoint.Endpoint {
+// Pipeline is the way of every call whose credential a judges, from a *Call to an *Answer, in the order
+// of the checks: what fails first is what the caller hears of. A transport makes the Call of what it has
+// read, and writes the Answer or the failure in its own form.
+func (g *Gateway) Pipeline(a Authenticator) endpoint.Endpoint {
 	stages := []endpoint.Middleware{
 		g.observe,
 		g.record,
 		hop.Recover(g.Logger),
 		g.capBody,
-		g.authenticate,
+		g.authenticate(a),
 		g.lookup,
 		g.authorize,
 		g.limit,
+		g.admit,
 		g.requireKey,
 		g.validate,
 		g.deadline,
@@ -64,8 +67,8 @@ func (g *Gateway) Pipeline() endpoint.Endpoint {
 
 // Listing is the way of a catalog or detail request: it ends with the credential known
 // and counted against its limits.
-func (g *Gateway) Listing(last endpoint.Endpoint) endpoint.Endpoint {
-	return chain([]endpoint.Middleware{g.observe, g.record, hop.Recover(g.Logger), g.authenticate, g.limit}, last)
+func (g *Gateway) Listing(a Authenticator, last endpoint.Endpoint) endpoint.Endpoint {
+	return chain([]endpoint.Middleware{g.observe, g.record, hop.Recover(g.Logger), g.authenticate(a), g.limit}, last)
 }
 
 func chain(stages []endpoint.Middleware, last endpoint.Endpoint) endpoint.Endpoint {
@@ -104,9 +107,9 @@ func (g *Gateway) record(next endpoint.Endpoint) endpoint.Endpoint {
 	return func(ctx context.Context, request any) (any, error) {
 		response, err := next(ctx, request)
 		if c := request.(*Call); err != nil && (c.Input == nil || remote.Unanswered(err)) {
-			e := audit.Entry{At: c.Started, Caller: c.Caller, Tool: c.Tool, Outcome: audit.Outcome(err), Took: time.Since(c.Started)}
+			e := audit.Entry{At: c.Started, Caller: c.Caller, Tool: c.Name, Outcome: audit.Outcome(err), Took: time.Since(c.Started)}
 			e.Caller.RequestID = c.RequestID
-			from := c.Key.ID
+			from := c.Caller.CredentialID
 			if from == "" {
 				from, e.Detail = caller.Network(c.Address), map[string]string{"address": c.Address}
 			}
@@ -119,12 +122,12 @@ func (g *Gateway) record(next endpoint.Endpoint) endpoint.Endpoint {
 	}
 }
 
-// capBody refuses a declared length over the tool's cap before anything else is read;
+// capBody refuses a declared length over the cap before anything else is read;
 // an undeclared one is held to it while it is read.
 func (g *Gateway) capBody(next endpoint.Endpoint) endpoint.Endpoint {
 	return stage(func(ctx context.Context, c *Call) (context.Context, error) {
 		limit := int64(tool.DefaultMaxBody)
-		if e := g.Catalog.Entry(c.Tool); e != nil {
+		if e := c.Find(); e != nil {
 			limit = e.Spec.MaxBody
 		}
 		if c.BodyLength > limit {
@@ -134,9 +137,10 @@ func (g *Gateway) capBody(next endpoint.Endpoint) endpoint.Endpoint {
 	})(next)
 }
 
-func (g *Gateway) authenticate(next endpoint.Endpoint) endpoint.Endpoint {
+func (g *Gateway) authenticate(a Authenticator) endpoint.Middleware {
 	return stage(func(ctx context.Context, c *Call) (context.Context, error) {
-		key, err := g.verify(ctx, c.Credential)
+		p, err := a.Authenticate(ctx, c)
+		c.Principal = p // also of a refusal, as far as it is known: for its record
 		if err != nil {
 			if code := fault.From(err).Code; code == fault.AuthInvalid || code == fault.AuthRevoked {
 				if limited := g.countFailure(ctx, c.Address); limited != nil {
@@ -145,22 +149,14 @@ func (g *Gateway) authenticate(next endpoint.Endpoint) endpoint.Endpoint {
 			}
 			return ctx, err
 		}
-		c.Key = key
-		c.Caller = caller.Caller{Kind: caller.Key, Service: key.Service, ExternalUserID: key.ID, CredentialID: key.ID, Scopes: key.Scopes, RequestID: c.RequestID}
-		if c.ExternalUserID != "" {
-			if err := validExternalUser(c.ExternalUserID); err != nil {
-				return ctx, err
-			}
-			c.Caller.ExternalUserID = c.ExternalUserID
-		}
-		return caller.With(ctx, c.Caller), nil
-	})(next)
+		return caller.With(ctx, p.Caller), nil
+	})
 }
 
 func (g *Gateway) lookup(next endpoint.Endpoint) endpoint.Endpoint {
 	return stage(func(ctx context.Context, c *Call) (context.Context, error) {
-		if c.Entry = g.Catalog.Entry(c.Tool); c.Entry == nil {
-			return ctx, g.Catalog.unknown(c.Tool)
+		if c.Entry = c.Find(); c.Entry == nil {
+			return ctx, g.Catalog.unknown(c.Name)
 		}
 		return ctx, nil
 	})(next)
@@ -168,45 +164,62 @@ func (g *Gateway) lookup(next endpoint.Endpoint) endpoint.Endpoint {
 
 func (g *Gateway) authorize(next endpoint.Endpoint) endpoint.Endpoint {
 	return stage(func(ctx context.Context, c *Call) (context.Context, error) {
-		if scope := c.Entry.Spec.Scope; !c.Caller.Holds(scope) {
-			return ctx, fault.New(fault.Scope, "The credential lacks the scope %q that %s needs.", scope, c.Tool).With(map[string]string{"scope": scope})
+		if c.Admit != nil {
+			return ctx, nil
 		}
-		return ctx, nil
+		return ctx, c.Entry.Authorize(c.Caller)
 	})(next)
+}
+
+// Authorize is nil, or E_SCOPE for a caller without the scope.
+func (e *Entry) Authorize(c caller.Caller) error {
+	if scope := e.Spec.Scope; !c.Holds(scope) {
+		return fault.New(fault.Scope, "The credential lacks the scope %q that %s needs.", scope, e.Spec.Name).
+			With(map[string]string{"scope": scope})
+	}
+	return nil
 }
 
 func (g *Gateway) limit(next endpoint.Endpoint) endpoint.Endpoint {
 	return stage(func(ctx context.Context, c *Call) (context.Context, error) {
-		c.Limits = g.Limiter.Take(ctx, c.Key.buckets(c.Caller))
+		c.Limits = g.Limiter.Take(ctx, c.buckets())
 		return ctx, c.Limits.Refusal()
 	})(next)
 }
 
-func (g *Gateway) requireKey(next endpoint.Endpoint) endpoint.Endpoint {
+func (g *Gateway) admit(next endpoint.Endpoint) endpoint.Endpoint {
 	return stage(func(ctx context.Context, c *Call) (context.Context, error) {
-		if !c.Entry.Spec.Write {
-			c.IdempotencyKey = ""
+		if c.Admit == nil {
 			return ctx, nil
 		}
-		if !c.HasKey {
-			return ctx, badKey("is required for a tool that writes: send a new UUID per intended write, and the same one when you retry it")
+		return ctx, c.Admit(ctx, c.Entry)
+	})(next)
+}
+
+func (g *Gateway) requireKey(next endpoint.Endpoint) endpoint.Endpoint {
+	return stage(func(ctx context.Context, c *Call) (_ context.Context, err error) {
+		switch rule := c.Entry.key(); {
+		case rule == tool.KeyIgnored || rule == tool.KeyOptional && !c.HasKey:
+			c.IdempotencyKey = ""
+		case !c.HasKey:
+			err = badKey("is required for a call that writes: send a new UUID per intended write, and the same one when you retry it")
+		default:
+			c.IdempotencyKey, err = idempotencyKey(c.IdempotencyKey)
 		}
-		key, err := idempotencyKey(c.IdempotencyKey)
-		c.IdempotencyKey = key
 		return ctx, err
 	})(next)
 }
 
 func (g *Gateway) validate(next endpoint.Endpoint) endpoint.Endpoint {
 	return stage(func(ctx context.Context, c *Call) (context.Context, error) {
-		body, err := c.ReadBody(ctx, c.Entry.Spec.MaxBody)
+		input, err := c.Read(ctx, c.Entry.Spec.MaxBody)
 		if err != nil {
 			return ctx, err
 		}
-		if f := c.Entry.Validate(body); f != nil {
+		if f := c.Entry.Validate(input); f != nil {
 			return ctx, f
 		}
-		c.Input = body
+		c.Input = input
 		return ctx, nil
 	})(next)
 }
@@ -220,7 +233,7 @@ func (g *Gateway) deadline(next endpoint.Endpoint) endpoint.Endpoint {
 	})(next)
 }
 
-// route hands the call to the tool's owner. The deadline travels on, and the data
+// route hands the call to its owner. The deadline travels on, and the data
 // comes back as a stream that the transport copies.
 func (g *Gateway) route(ctx context.Context, request any) (any, error) {
 	c := request.(*Call)
@@ -228,26 +241,17 @@ func (g *Gateway) route(ctx context.Context, request any) (any, error) {
 	if client == nil {
 		return nil, fault.New(fault.DB, "The %s service is not known to this gateway yet.", c.Entry.Service).After(time.Second)
 	}
-	response, err := client.Do(ctx, remote.Request{Path: hop.ToolPath(c.Tool), Body: c.Input, IdempotencyKey: c.IdempotencyKey, Retry: !c.Entry.Spec.Write, Stream: true})
+	response, err := client.Do(ctx, c.Entry.request(c.Input, c.IdempotencyKey))
 	if err != nil {
 		return nil, err
 	}
-	return &Answer{response}, nil
-}
-
-func validExternalUser(id string) error {
-	if len(id) <= 200 {
-		ok := true
-		for i := range len(id) {
-			ok = ok && id[i] >= 0x20 && id[i] <= 0x7e
-		}
-		if ok {
-			return nil
+	if c.Entry.Route != nil {
+		if err := settle(response); err != nil {
+			_ = response.Data.Close()
+			return nil, fmt.Errorf("answer of %s to %s: %w", c.Entry.Service, c.Name, err)
 		}
 	}
-	const message = "must have 1 to 200 printable characters"
-	return fault.New(fault.Validation, "The header X-External-User-Id %s.", message).
-		With(map[string]any{"violations": []schema.Violation{{Rule: "externalUserId", Message: "the header X-External-User-Id " + message}}})
+	return &Answer{response}, nil
 }
 
 // printable keeps a caller's text short and free of control characters in a message.

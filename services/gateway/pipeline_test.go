@@ -306,6 +306,7 @@ func TestRefusalsAreRecorded(t *testing.T) {
 	e.do(t, "POST", "/api/tools/nope", `{}`, bearer(readOnly)...)
 	e.do(t, "POST", "/api/tools/store_echo", `{}`, bearer(readOnly)...)
 	e.do(t, "POST", "/api/tools/search_echo", `{}`, bearer(readOnly)...)
+	e.do(t, "POST", "/api/tools/search_echo", `{}`, append(bearer(readOnly), "X-External-User-Id", strings.Repeat("u", 201))...)
 	e.do(t, "POST", "/api/tools/search_echo", `{"text":"x"}`, bearer(readOnly)...)
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -316,7 +317,7 @@ func TestRefusalsAreRecorded(t *testing.T) {
 			t.Errorf("no request id: %+v", entry)
 		}
 	}
-	want := "search_echo E_AUTH_MISSING |nope E_NOT_FOUND ak_r|store_echo E_SCOPE ak_r|search_echo E_VALIDATION ak_r"
+	want := "search_echo E_AUTH_MISSING |nope E_NOT_FOUND ak_r|store_echo E_SCOPE ak_r|search_echo E_VALIDATION ak_r|search_echo E_VALIDATION ak_r"
 	if strings.Join(got, "|") != want {
 		t.Errorf("recorded %s\nwant     %s", strings.Join(got, "|"), want)
 	}

@@ -56,21 +56,25 @@ func (s *SessionCache) Forget(secret string) {
 	s.answers.forget(func(hash [sha256.Size]byte, _ Session) bool { return hash == ended })
 }
 
+type sessionQuestion struct {
+	ID string `json:"id"`
+}
+
+type sessionAnswer struct {
+	Session   string    `json:"session"`
+	User      string    `json:"user"`
+	Email     string    `json:"email"`
+	Name      string    `json:"name"`
+	Roles     []string  `json:"roles"`
+	ExpiresAt time.Time `json:"expires_at"`
+}
+
+var resolveSession = remote.Operation[sessionQuestion, sessionAnswer]{Path: "/internal/sessions/resolve", Repeatable: true}
+
 // AskAuthForSession returns the question that a SessionCache puts to the auth service.
 func AskAuthForSession(auth *remote.Client) func(context.Context, string) (Session, error) {
-	type question struct {
-		ID string `json:"id"`
-	}
-	type answer struct {
-		Session   string    `json:"session"`
-		User      string    `json:"user"`
-		Email     string    `json:"email"`
-		Name      string    `json:"name"`
-		Roles     []string  `json:"roles"`
-		ExpiresAt time.Time `json:"expires_at"`
-	}
 	return func(ctx context.Context, secret string) (Session, error) {
-		a, err := remote.Operation[question, answer]{Path: "/internal/sessions/resolve", Repeatable: true}.Call(caller.Alone(ctx, caller.Gateway), auth, question{secret})
+		a, err := resolveSession.Call(caller.Alone(ctx, caller.Gateway), auth, sessionQuestion{secret})
 		if err != nil {
 			return Session{}, err
 		}

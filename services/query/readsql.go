@@ -148,7 +148,8 @@ func newStatements(c Config) *statements {
 	if c.Guard == nil {
 		c.Guard = sqlguard.Default(l.ResultBytes)
 	}
-	return &statements{guard: c.Guard, reader: c.Reader, audit: c.Audit, rowLimit: c.MaxRowLimit, byteLimit: l.ResultBytes, tmpLimit: l.TmpBytes, now: c.Now,
+	return &statements{guard: c.Guard, reader: c.Reader, audit: c.Audit, rowLimit: c.MaxRowLimit, byteLimit: l.ResultBytes,
+		tmpLimit: l.TmpBytes, now: c.Now,
 		turns: newBulkhead(l.Concurrent, l.PerKey, l.Wait), memory: quota.New(int64(max(memoryAnswers*l.ResultBytes, memoryLeast))),
 		answers: sync.Pool{New: func() any { return &sqlAnswer{} }}}
 }

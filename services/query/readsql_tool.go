@@ -35,24 +35,35 @@ type readSQLDoc struct {
 func executeReadSQLTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: toolExecuteReadSQL, Position: 3, Category: tool.Explore, Scope: "sql", RecordsItself: true,
-		Description: "Run one read-only SQL statement on the source database (MariaDB or MySQL): SELECT, WITH ... SELECT, SHOW, EXPLAIN or DESCRIBE. One statement without a semicolon; " +
-			"no INTO, no locking clause, no variables with :=. Functions of text, number, date, JSON, regexp, aggregate, window, control, cast, hash and network; " +
-			"none of XML, geometry, locks, files or the session, and stored ones only where the operator names them. SHOW TABLES, COLUMNS, INDEX, CREATE TABLE, CREATE VIEW, TABLE STATUS, DATABASES, " +
-			"VARIABLES, STATUS and the like, with LIKE or a plain WHERE; of the server's schemas, the tables of information_schema that describe tables. Joins, aggregates and ORDER BY run over all data; only the final rows are capped at limit, and truncated says whether there were more. " +
-			"Values: integers beyond ±2^53 and decimals are strings, DATETIME is 2026-01-31T09:00:00 without a zone (TIMESTAMP in UTC), binary data is base64:…. " +
-			"B2C tables (member, campaign_application, review) may be read for analytics, never for a mailing. Every statement is recorded. Start with describe_schema or get_ddl.",
+		Description: "Run one read-only SQL statement on the source database (MariaDB or MySQL): SELECT, WITH ... SELECT, SHOW, EXPLAIN or " +
+			"DESCRIBE. One statement without a semicolon; no INTO, no locking clause, no variables with :=. Functions of text, number, date, " +
+			"JSON, regexp, aggregate, window, control, cast, hash and network; none of XML, geometry, locks, files or the session, and stored " +
+			"ones only where the operator names them. SHOW TABLES, COLUMNS, INDEX, CREATE TABLE, CREATE VIEW, TABLE STATUS, DATABASES, " +
+			"VARIABLES, STATUS and the like, with LIKE or a plain WHERE; of the server's schemas, the tables of information_schema that describe " +
+			"tables. Joins, aggregates and ORDER BY run over all data; only the final rows are capped at limit, and truncated says whether there " +
+			"were more. Values: integers beyond ±2^53 and decimals are strings, DATETIME is 2026-01-31T09:00:00 without a zone (TIMESTAMP in " +
+			"UTC), binary data is base64:…. B2C tables (member, campaign_application, review) may be read for analytics, never for a mailing. " +
+			"Every statement is recorded. Start with describe_schema or get_ddl.",
 		Input: schema.Object(
 			schema.Required("sql", schema.String("The statement, without a semicolon.", schema.Length(1, maxSQL))),
-			schema.Optional("limit", schema.Integer("Most rows to answer; clamped to the server's MCP_MAX_ROW_LIMIT, which row_limit shows.", schema.Range(1, maxSQLRows), schema.Default(defaultSQLRows))),
+			schema.Optional("limit", schema.Integer("Most rows to answer; clamped to the server's MCP_MAX_ROW_LIMIT, which row_limit shows.",
+				schema.Range(1, maxSQLRows), schema.Default(defaultSQLRows))),
 		),
 		Output: schema.Of[readSQLDoc](),
 		Errors: []tool.ErrorDoc{
-			{Code: fault.Validation, Reason: "The input breaks its schema, the statement is not a single reading one (rule sql.…, with what to write instead), " +
-				"it has too many columns (rule sql.columns), or the database refused it (rule sql.server, with details.db_errno), as one that needs more than max_temporary_bytes."},
-			{Code: fault.DBTimeout, Reason: "The statement ran longer than MCP_QUERY_TIMEOUT_MS and was stopped. Read less, or look at its EXPLAIN."},
-			{Code: fault.RateLimit, Reason: "Too many statements run on the source database, or too many large answers are on their way, or a statement of this key " +
-				"was stopped and the database has not ended it yet: write that one cheaper (details.scope is source). Try again after retryAfter seconds."},
-			{Code: fault.DB, Reason: "The source database cannot be reached or broke the statement off (deadlock, lock wait), or the call could not be recorded. Try again in a moment."},
+			{Code: fault.Validation,
+				Reason: "The input breaks its schema, the statement is not a single reading one (rule sql.…, with what to write instead), it has " +
+					"too many columns (rule sql.columns), or the database refused it (rule sql.server, with details.db_errno), as one that needs more " +
+					"than max_temporary_bytes."},
+			{Code: fault.DBTimeout,
+				Reason: "The statement ran longer than MCP_QUERY_TIMEOUT_MS and was stopped. Read less, or look at its EXPLAIN."},
+			{Code: fault.RateLimit,
+				Reason: "Too many statements run on the source database, or too many large answers are on their way, or a statement of this key was " +
+					"stopped and the database has not ended it yet: write that one cheaper (details.scope is source). Try again after retryAfter " +
+					"seconds."},
+			{Code: fault.DB,
+				Reason: "The source database cannot be reached or broke the statement off (deadlock, lock wait), or the call could not be recorded. " +
+					"Try again in a moment."},
 		},
 		Limits: map[string]int64{
 			"default_limit": defaultSQLRows, "max_row_limit": int64(s.MaxRowLimit), "max_result_bytes": int64(s.statements.byteLimit),

@@ -74,7 +74,8 @@ func NewRecipients(source RecipientSource) *Recipients { return &Recipients{sour
 
 // Operations declares what query does for its neighbours.
 func Operations(r *Recipients) []hop.Operation {
-	return []hop.Operation{hop.New(hop.Declaration{Path: RecipientsPath, Takes: caller.Neighbour("authoring"), MaxBody: recipientsMaxBody}, r.Check)}
+	return []hop.Operation{hop.New(hop.Declaration{Path: RecipientsPath, Takes: caller.Neighbour("authoring"), MaxBody: recipientsMaxBody},
+		r.Check)}
 }
 
 // Check names the targets that may not be written to. Addresses are compared without

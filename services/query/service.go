@@ -118,7 +118,8 @@ func (s *Service) ListCategories(ctx context.Context, in listCategoriesIn) (Cate
 
 // SearchBrands finds brands to write to.
 func (s *Service) SearchBrands(ctx context.Context, in searchBrandsIn) (BrandPage, error) {
-	f := BrandFilter{CountryCode: in.CountryCode, VerifiedContact: in.HasVerifiedContact, Keyword: in.Keyword, Page: Page{Limit: in.Limit, Offset: in.Offset}}
+	f := BrandFilter{CountryCode: in.CountryCode, VerifiedContact: in.HasVerifiedContact, Keyword: in.Keyword,
+		Page: Page{Limit: in.Limit, Offset: in.Offset}}
 	var err error
 	if f.LastCampaignAfter, f.LastCampaignBefore, err = dates(in.LastCampaignAfter, in.LastCampaignBefore); err != nil {
 		return BrandPage{}, err
@@ -147,7 +148,8 @@ func (s *Service) GetBrand(ctx context.Context, in getBrandIn) (*BrandProfile, e
 
 // SearchCampaigns finds campaigns.
 func (s *Service) SearchCampaigns(ctx context.Context, in searchCampaignsIn) (CampaignPage, error) {
-	f := CampaignFilter{PartnerID: in.PartnerID, StatusCodes: in.StatusCodes, Keyword: in.Keyword, MinApplyCount: in.MinApplyCount, Page: Page{Limit: in.Limit, Offset: in.Offset}}
+	f := CampaignFilter{PartnerID: in.PartnerID, StatusCodes: in.StatusCodes, Keyword: in.Keyword, MinApplyCount: in.MinApplyCount,
+		Page: Page{Limit: in.Limit, Offset: in.Offset}}
 	var err error
 	if f.StartedAfter, f.StartedBefore, err = dates(in.StartedAfter, in.StartedBefore); err != nil {
 		return CampaignPage{}, err

@@ -20,6 +20,7 @@ import (
 	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/schema"
 	"hub.internal/pkg/web"
 	reviewcontrol "hub.internal/services/review-control"
 	"hub.internal/services/review-control/console"
@@ -764,7 +765,7 @@ func TestImportPage(t *testing.T) {
 	has(t, o.get(at), "Waiting", "0 of 62", `hx-trigger="every 1s"`, `<noscript><meta http-equiv="refresh" content="2"></noscript>`, ">Refresh</a>", "list &lt;1&gt;.csv")
 	part := o.get(at, scripted...)
 	has(t, part, `hx-get="`+at+`"`, "!<html")
-	id, _ := reviewcontrol.ParseID(strings.TrimPrefix(at, imports+"/"))
+	id, _ := schema.ParseID(strings.TrimPrefix(at, imports+"/"))
 	if err := o.service.RunImport(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}

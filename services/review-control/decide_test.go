@@ -229,7 +229,7 @@ func TestCancel(t *testing.T) {
 			t.Errorf("draft %s is %s", id, s)
 		}
 	}
-	if again := h.deliver(approved, 0); again != 0 || len(h.sender.mails()) != 0 || h.target(approved, 0).Delivery.Progress != reviewcontrol.NotDue {
+	if again := h.deliver(approved, 0); again != 0 || len(h.sender.mails()) != 0 || h.target(approved, 0).Delivery.State != reviewcontrol.NotDue {
 		t.Errorf("%+v", h.target(approved, 0))
 	}
 	h.deliver(attempted, 0)
@@ -326,7 +326,7 @@ func TestDraftsAndTargets(t *testing.T) {
 		{2, reviewcontrol.TargetFilter{Limit: 2}, "[0 1 2 3]"},
 		{2, reviewcontrol.TargetFilter{Choice: reviewcontrol.Pending, Limit: 1}, "[1 3]"},
 		{2, reviewcontrol.TargetFilter{Choice: reviewcontrol.Approve}, "[0]"},
-		{2, reviewcontrol.TargetFilter{Progress: reviewcontrol.Queued}, "[]"},
+		{2, reviewcontrol.TargetFilter{State: reviewcontrol.Queued}, "[]"},
 		{2, reviewcontrol.TargetFilter{Search: "c2-3@PARTNER"}, "[3]"},
 		{2, reviewcontrol.TargetFilter{Search: "contact 1"}, "[1]"},
 		{2, reviewcontrol.TargetFilter{Search: "502"}, "[2]"},

@@ -65,7 +65,7 @@ func (s *Service) Deliver(ctx context.Context, id ID, index int) (again time.Dur
 	if err != nil {
 		return 0, err
 	}
-	if r.Status != Approved || t.Delivery.Progress != Queued && t.Delivery.Progress != Sending {
+	if r.Status != Approved || t.Delivery.State != Queued && t.Delivery.State != Sending {
 		return 0, nil
 	}
 	message, err := s.message(ctx, r, t)
@@ -162,21 +162,21 @@ func (s *Service) refuse(ctx context.Context, id ID, index int, why error) error
 // begin is the record before the hand-over: whoever commits it is the only one to send.
 func (s *Service) begin(ctx context.Context, id ID, index int, m Message) (attempt int, again time.Duration, err error) {
 	begun := false
-	var outcome Progress
+	var outcome DeliveryState
 	_, err = s.c.Store.Update(ctx, id, []int{index}, func(u *Unit) error {
 		t := &u.Targets[0]
 		if !t.Decision.approves(m.Content) { // it was decided on again
 			again = time.Second
 			return nil
 		}
-		listed, err := u.Suppressed(t.ToEmail)
+		listed, err := u.Listed(t.ToEmail)
 		if err != nil {
 			return err
 		}
 		if begun, again, err = u.Review.begin(t, listed, s.now(), s.Lease()); begun {
 			t.Delivery.MessageID = m.ID
 		}
-		attempt, outcome = t.Delivery.Attempts, t.Delivery.Progress
+		attempt, outcome = t.Delivery.Attempts, t.Delivery.State
 		return err
 	})
 	switch {
@@ -203,12 +203,12 @@ func (s *Service) record(ctx context.Context, r Review, t Target, attempt int, b
 		case <-recording.Done():
 		}
 	})()
-	var outcome Progress
+	var outcome DeliveryState
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
 		_, err = s.c.Store.Update(recording, r.DraftID, []int{t.Index}, func(u *Unit) (err error) {
-			before := u.Targets[0].Delivery.Progress
+			before := u.Targets[0].Delivery.State
 			again, err = u.Review.record(&u.Targets[0], attempt, begun, sent, s.now(), s.c.Pace)
-			if outcome = u.Targets[0].Delivery.Progress; outcome == before && outcome != Queued {
+			if outcome = u.Targets[0].Delivery.State; outcome == before && outcome != Queued {
 				outcome = NotDue
 			}
 			return err
@@ -230,7 +230,7 @@ func (s *Service) record(ctx context.Context, r Review, t Target, attempt int, b
 		s.metrics.delivered(ctx, outcome)
 	}
 	if sent != nil {
-		s.c.Logger.WarnContext(ctx, "a mail was not handed over", "draft_id", r.DraftID, "index", t.Index, "progress", outcome,
+		s.c.Logger.WarnContext(ctx, "a mail was not handed over", "draft_id", r.DraftID, "index", t.Index, "state", outcome,
 			"again", again, "reason", sent.Reason, "error", sent.Cause)
 	}
 	return jitter(again), nil

@@ -64,7 +64,7 @@ func TestOutcomes(t *testing.T) {
 	later, refused := sending(reviewcontrol.Later), answer{refuse: sendError(reviewcontrol.Later)}
 	for name, c := range map[string]struct {
 		answers  []answer
-		want     reviewcontrol.Progress
+		want     reviewcontrol.DeliveryState
 		attempts int
 		mails    int
 	}{
@@ -87,14 +87,14 @@ func TestOutcomes(t *testing.T) {
 			if again == 0 {
 				break
 			}
-			if d.Progress != reviewcontrol.Queued || !strings.Contains(d.Problem, "450") || d.Since == nil || h.review(id).Status != reviewcontrol.Approved {
+			if d.State != reviewcontrol.Queued || !strings.Contains(d.Problem, "450") || d.Since == nil || h.review(id).Status != reviewcontrol.Approved {
 				t.Errorf("%s: %+v", name, d)
 			}
 			h.clock.Advance(again)
 		}
 		d, r := h.target(id, 0).Delivery, h.review(id)
 		mails := h.sender.mails()[before:]
-		if d.Progress != c.want || d.Attempts != c.attempts || len(mails) != c.mails || r.Status != reviewcontrol.Sent || r.Attempted != (c.attempts > 0) {
+		if d.State != c.want || d.Attempts != c.attempts || len(mails) != c.mails || r.Status != reviewcontrol.Sent || r.Attempted != (c.attempts > 0) {
 			t.Errorf("%s: %+v, %d mails, %+v", name, d, len(mails), r)
 		}
 		if c.want == reviewcontrol.Delivered && (d.Problem != "" || d.MessageID != mails[len(mails)-1].ID) {
@@ -123,7 +123,7 @@ func TestGiveUp(t *testing.T) {
 		h.clock.Advance(again)
 	}
 	d := h.target(id, 0).Delivery
-	if took := h.clock.Now().Sub(start); d.Progress != reviewcontrol.Failed || !strings.HasPrefix(d.Problem, "Given up after 24h") || took < 24*time.Hour || took > 26*time.Hour {
+	if took := h.clock.Now().Sub(start); d.State != reviewcontrol.Failed || !strings.HasPrefix(d.Problem, "Given up after 24h") || took < 24*time.Hour || took > 26*time.Hour {
 		t.Errorf("%+v after %s", d, took)
 	}
 	for i, wait := range waits {
@@ -173,7 +173,7 @@ func TestCrashWhileSending(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		late error
-		want reviewcontrol.Progress
+		want reviewcontrol.DeliveryState
 	}{
 		"sent after all":    {nil, reviewcontrol.Delivered},
 		"refused after all": {sendError(reviewcontrol.Never), reviewcontrol.Failed},
@@ -193,7 +193,7 @@ func TestCrashWhileSending(t *testing.T) {
 				if again := h.deliver(id, 0); again != 0 {
 					t.Errorf("again in %s", again)
 				}
-				if d, r := h.target(id, 0).Delivery, h.review(id); d.Progress != reviewcontrol.Unknown || r.Status != reviewcontrol.Sent || r.Counts.Unknown != 1 {
+				if d, r := h.target(id, 0).Delivery, h.review(id); d.State != reviewcontrol.Unknown || r.Status != reviewcontrol.Sent || r.Counts.Unknown != 1 {
 					t.Errorf("%+v, %+v", d, r)
 				}
 			}})
@@ -201,7 +201,7 @@ func TestCrashWhileSending(t *testing.T) {
 				t.Errorf("again in %s", again)
 			}
 			r := h.review(id)
-			if d := h.target(id, 0).Delivery; d.Progress != c.want || r.Status != reviewcontrol.Sent || r.Counts.Waiting() != 0 {
+			if d := h.target(id, 0).Delivery; d.State != c.want || r.Status != reviewcontrol.Sent || r.Counts.Waiting() != 0 {
 				t.Errorf("%+v, %+v", d, r)
 			}
 			if n := len(h.sender.mails()); n != 1 {
@@ -227,7 +227,7 @@ func TestRecordOutlivesTheStore(t *testing.T) {
 	if again := h.deliver(id, 0); again != 0 {
 		t.Errorf("again in %s", again)
 	}
-	if d := h.target(id, 0).Delivery; d.Progress != reviewcontrol.Delivered {
+	if d := h.target(id, 0).Delivery; d.State != reviewcontrol.Delivered {
 		t.Errorf("%+v", d)
 	}
 }
@@ -260,7 +260,7 @@ func TestAuthoringAway(t *testing.T) {
 	if err := h.service.Sync(t.Context(), id); code(err) != fault.DB {
 		t.Errorf("%v", err)
 	}
-	if d := h.target(id, 0).Delivery; d.Progress != reviewcontrol.Queued || d.Attempts != 0 {
+	if d := h.target(id, 0).Delivery; d.State != reviewcontrol.Queued || d.Attempts != 0 {
 		t.Errorf("%+v", d)
 	}
 	h.authoring.say(nil)
@@ -406,7 +406,7 @@ func TestStartedAgain(t *testing.T) {
 	h.exec(`UPDATE review_control.reviews SET attempted = true`)
 	h.exec(`UPDATE review_control.river_job SET state = 'running', attempt = 1, attempted_at = now(), attempted_by = ARRAY['other', CASE args ->> 'index' WHEN '2' THEN 'other' ELSE $1 END] WHERE kind = 'deliver'`, instance)
 	h.run(h.service, "what was in hand is done", func() bool { c := h.review(id).Counts; return c.Unknown == 1 && c.Sent == 1 })
-	if p := h.target(id, 2).Delivery.Progress; p != reviewcontrol.Sending || len(h.sender.mails()) != 1 || h.target(id, 0).Delivery.Progress != reviewcontrol.Unknown {
+	if p := h.target(id, 2).Delivery.State; p != reviewcontrol.Sending || len(h.sender.mails()) != 1 || h.target(id, 0).Delivery.State != reviewcontrol.Unknown {
 		t.Errorf("%s, %d mails", p, len(h.sender.mails()))
 	}
 }
@@ -424,7 +424,7 @@ func TestJobsKeepThePace(t *testing.T) {
 	if took := time.Since(start); took < 5*200*time.Millisecond { // six tries, the first at once
 		t.Errorf("it took %s", took)
 	}
-	if d := h.target(id, 2).Delivery; d.Attempts != 2 || d.Delays != 2 || d.Progress != reviewcontrol.Delivered {
+	if d := h.target(id, 2).Delivery; d.Attempts != 2 || d.Delays != 2 || d.State != reviewcontrol.Delivered {
 		t.Errorf("%+v", d)
 	}
 }
@@ -464,7 +464,7 @@ func TestStopWhileSending(t *testing.T) {
 	stop := h.start(h.service)
 	<-handing
 	stop()
-	if d := h.target(id, 0).Delivery; d.Progress != reviewcontrol.Delivered {
+	if d := h.target(id, 0).Delivery; d.State != reviewcontrol.Delivered {
 		t.Errorf("%+v", d)
 	}
 }

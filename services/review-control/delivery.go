@@ -6,36 +6,36 @@ import (
 	"time"
 )
 
-// Progress is where an approved target's mail is.
-type Progress string
+// DeliveryState is where an approved target's mail is.
+type DeliveryState string
 
 // The states of a delivery. NotDue is that of a target without approval, or whose review goes on.
 const (
-	NotDue Progress = ""
+	NotDue DeliveryState = ""
 	// Queued mails wait for their turn, or for another try.
-	Queued Progress = "queued"
+	Queued DeliveryState = "queued"
 	// Sending mails are being handed over: the record is there before the hand-over.
-	Sending Progress = "sending"
+	Sending DeliveryState = "sending"
 	// Delivered mails were taken by the SMTP server.
-	Delivered Progress = "sent"
+	Delivered DeliveryState = "sent"
 	// Failed mails were refused for good, or given up.
-	Failed Progress = "failed"
+	Failed DeliveryState = "failed"
 	// Changed mails were not sent: their content is not the one that was approved.
-	Changed Progress = "changed"
+	Changed DeliveryState = "changed"
 	// Suppressed mails were not sent: the recipient is on the suppression list.
-	Suppressed Progress = "suppressed"
+	Suppressed DeliveryState = "suppressed"
 	// Unknown mails may have been taken: Hub or the connection broke in the middle.
-	Unknown Progress = "unknown"
+	Unknown DeliveryState = "unknown"
 )
 
 // Final tells that nothing more will happen to the mail.
-func (p Progress) Final() bool {
+func (p DeliveryState) Final() bool {
 	return p == Delivered || p == Failed || p == Changed || p == Suppressed || p == Unknown
 }
 
 // Delivery is what became of an approved target's mail.
 type Delivery struct {
-	Progress Progress
+	State DeliveryState
 	// Attempts counts the hand-overs that were begun.
 	Attempts int
 	At       *time.Time
@@ -54,9 +54,9 @@ type Delivery struct {
 func (r *Review) begin(t *Target, suppressed bool, now time.Time, lease time.Duration) (begun bool, wait time.Duration, err error) {
 	d := &t.Delivery
 	switch {
-	case r.Status != Approved || d.Progress != Queued && d.Progress != Sending:
+	case r.Status != Approved || d.State != Queued && d.State != Sending:
 		return false, 0, nil
-	case d.Progress == Sending:
+	case d.State == Sending:
 		if left := lease - now.Sub(*d.At); left > 0 {
 			return false, left, nil
 		}
@@ -66,7 +66,7 @@ func (r *Review) begin(t *Target, suppressed bool, now time.Time, lease time.Dur
 		return false, 0, r.settle(t, Suppressed, now, "The recipient is on the suppression list.")
 	}
 	r.Attempted = true
-	d.Progress, d.At, d.Problem = Sending, &now, ""
+	d.State, d.At, d.Problem = Sending, &now, ""
 	d.Attempts++
 	if d.Since == nil {
 		d.Since = &now
@@ -76,7 +76,7 @@ func (r *Review) begin(t *Target, suppressed bool, now time.Time, lease time.Dur
 
 // abandon makes a mail that was being handed over Unknown.
 func (r *Review) abandon(t *Target, now time.Time) (unknown bool, err error) {
-	if t.Delivery.Progress != Sending {
+	if t.Delivery.State != Sending {
 		return false, nil
 	}
 	return true, r.settle(t, Unknown, now, "Hub stopped while the mail was handed over; it may have arrived, and is not sent again.")
@@ -85,7 +85,7 @@ func (r *Review) abandon(t *Target, now time.Time) (unknown bool, err error) {
 // refuse ends a mail that waits, since what would be handed over is not what was approved. It tells
 // whether it did.
 func (r *Review) refuse(t *Target, now time.Time) (refused bool, err error) {
-	if r.Status != Approved || t.Delivery.Progress != Queued {
+	if r.Status != Approved || t.Delivery.State != Queued {
 		return false, nil
 	}
 	problem := "Not sent: content changed after approval. What was approved cannot be had any more. " +
@@ -98,21 +98,21 @@ func (r *Review) refuse(t *Target, now time.Time) (refused bool, err error) {
 }
 
 // settle records what became of an approved target's mail.
-func (r *Review) settle(t *Target, p Progress, at time.Time, problem string) error {
+func (r *Review) settle(t *Target, p DeliveryState, at time.Time, problem string) error {
 	counts := r.Counts
-	if before := counts.outcome(t.Delivery.Progress); before != nil {
+	if before := counts.outcome(t.Delivery.State); before != nil {
 		*before--
 	}
 	*counts.outcome(p)++
 	next := r.Status
-	if !t.Delivery.Progress.Final() { // a better-known outcome of a mail that had one moves nothing
+	if !t.Delivery.State.Final() { // a better-known outcome of a mail that had one moves nothing
 		var err error
 		if next, err = Next(r.Status, Deliver, counts, r.Attempted); err != nil {
 			return err
 		}
 	}
 	r.Counts, r.Status = counts, next
-	t.Delivery.Progress, t.Delivery.At, t.Delivery.Problem = p, &at, problem
+	t.Delivery.State, t.Delivery.At, t.Delivery.Problem = p, &at, problem
 	return nil
 }
 
@@ -152,8 +152,8 @@ func (r *Review) record(t *Target, attempt int, reached bool, sent *SendError, n
 	switch {
 	case d.Attempts != attempt:
 		return 0, nil
-	case reached && d.Progress == Unknown && (sent == nil || sent.Verdict == Never):
-	case reached && d.Progress == Sending, !reached && d.Progress == Queued && r.Status == Approved:
+	case reached && d.State == Unknown && (sent == nil || sent.Verdict == Never):
+	case reached && d.State == Sending, !reached && d.State == Queued && r.Status == Approved:
 	default:
 		return 0, nil
 	}
@@ -172,7 +172,7 @@ func (r *Review) record(t *Target, attempt int, reached bool, sent *SendError, n
 		return 0, r.settle(t, Failed, now, fmt.Sprintf("Given up after %s: %s", p.GiveUp, sent.Reason))
 	}
 	d.Delays++
-	d.Progress, d.At, d.Problem = Queued, &now, sent.Reason
+	d.State, d.At, d.Problem = Queued, &now, sent.Reason
 	return p.wait(d.Delays, reached), nil
 }
 

@@ -3,24 +3,15 @@ package reviewcontrol
 import (
 	"context"
 	"encoding/json"
-	"strconv"
 	"time"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/schema"
 	"hub.internal/services/review-control/triage"
 )
 
-// ID is the identity of a draft: a positive bigint, and a string in JSON.
-type ID int64
-
-// ParseID reads an id in the one form that Hub writes it.
-func ParseID(text string) (ID, bool) {
-	n, err := strconv.ParseInt(text, 10, 64)
-	return ID(n), err == nil && n > 0 && ID(n).String() == text
-}
-
-// String is the id as text.
-func (id ID) String() string { return strconv.FormatInt(int64(id), 10) }
+// ID is the identity of a draft.
+type ID = schema.ID
 
 // Draft is a draft as reviewers see it: what authoring says of it, and the review.
 type Draft struct {
@@ -58,7 +49,7 @@ func (d Draft) MayCancel() error {
 type DraftFilter struct {
 	// Status "" is any.
 	Status Status
-	// Below is Next of the page before; 0 begins.
+	// Below is Next of the page before; 0 for the first page.
 	Below ID
 	// Limit is between 1 and 100; 0 is 50.
 	Limit int
@@ -72,15 +63,15 @@ type DraftPage struct {
 
 // TargetFilter asks for a page of a draft's targets, by index.
 type TargetFilter struct {
-	// Choice "" is any; so is Progress.
-	Choice   Choice
-	Progress Progress
+	// Choice "" is any; so is State.
+	Choice Choice
+	State  DeliveryState
 	// Flag asks for mails with it, Variant for those of one; 0 is any.
 	Flag    triage.Flag
 	Variant int
 	// Search is a part of the address or the name, or an external id.
 	Search string
-	// After is Next of the page before; -1 begins.
+	// After is Next of the page before; -1 for the first page.
 	After int
 	// Limit is between 1 and 100; 0 is 50.
 	Limit int
@@ -255,7 +246,7 @@ func (s *Service) flagSuppressed(ctx context.Context, views []TargetView) error 
 	for i, v := range views {
 		emails[i] = v.ToEmail
 	}
-	listed, err := s.c.Store.Suppressed(ctx, emails)
+	listed, err := s.c.Store.Listed(ctx, emails)
 	if err != nil {
 		return err
 	}

@@ -99,7 +99,7 @@ func (s *Service) Imports(ctx context.Context, limit int) ([]Import, error) {
 	return s.c.Store.Imports(ctx, pageSize(limit))
 }
 
-// BadLines returns lines of an import that are no addresses, from behind a line (0 begins).
+// BadLines returns lines of an import that are no addresses, from behind a line (0 for the first page).
 // limit is between 1 and 100; 0 is 50.
 func (s *Service) BadLines(ctx context.Context, id ID, after, limit int) ([]BadLine, error) {
 	return s.c.Store.BadLines(ctx, id, min(max(after, 0), MaxImport), pageSize(limit))

@@ -35,7 +35,7 @@ var lies = map[string]func(*draftRow){
 	"other evidence":    func(d *draftRow) { d.targets[0].Snapshot = json.RawMessage(`{"brand":"evil"}`) },
 	"another sender":    func(d *draftRow) { d.SenderName, d.SenderEmail = new("Mallory"), new("mallory@evil.example") },
 	"another maker": func(d *draftRow) {
-		d.CreatedBy, d.Origin = new("somebody else"), map[string]any{"external_user_id": "u9"}
+		d.CreatedBy, d.Origin = new("somebody else"), map[string]any{"service": "crm", "external_user_id": "u9", "credential_id": "ak_9", "hub_user": ""}
 	},
 	"swapped targets":      func(d *draftRow) { swap(&d.targets[0], &d.targets[1]) },
 	"all of another":       func(d *draftRow) { i := d.targets[0].Index; d.targets[0] = d.targets[1]; d.targets[0].Index = i },
@@ -53,7 +53,7 @@ var lies = map[string]func(*draftRow){
 	"it is approved":     func(d *draftRow) { d.Status = "approved" },
 	"it is cancelled":    func(d *draftRow) { d.Status = "cancelled" },
 	"it has no status":   func(d *draftRow) { d.Status = "evil" },
-	"other counts":       func(d *draftRow) { d.Decisions = map[string]int{"approved": 2} },
+	"other counts":       func(d *draftRow) { d.Decisions = map[string]int{"pending": 0, "approved": 2, "rejected": 0} },
 	"another hash":       func(d *draftRow) { d.targets[0].ContentHash = strings.Repeat("0", 64) },
 	"no hash":            func(d *draftRow) { d.targets[0].ContentHash = "" },
 	"another name of it": func(d *draftRow) { d.Name = "Evil" },
@@ -175,11 +175,11 @@ func TestALyingNeighbour(t *testing.T) {
 			d := h.target(w.id, 0).Delivery
 			switch {
 			case slices.Contains(same, name):
-				if d.Progress != reviewcontrol.Delivered {
+				if d.State != reviewcontrol.Delivered {
 					t.Errorf("%+v", d)
 				}
-			case d.Progress == reviewcontrol.Queued && strings.Contains("another index, the same index twice, indexes swapped", name):
-			case d.Progress != reviewcontrol.Changed || d.Attempts != 0 || !strings.Contains(d.Problem, "content changed after approval"):
+			case d.State == reviewcontrol.Queued && strings.Contains("another index, the same index twice, indexes swapped", name):
+			case d.State != reviewcontrol.Changed || d.Attempts != 0 || !strings.Contains(d.Problem, "content changed after approval"):
 				t.Errorf("%+v", d)
 			}
 		})
@@ -289,7 +289,7 @@ func TestOurOwnMailboxChanges(t *testing.T) {
 		if again, err := other.Deliver(t.Context(), id, 0); again != 0 || err != nil {
 			t.Errorf("%s, %v", again, err)
 		}
-		if d, r := h.target(id, 0).Delivery, h.review(id); d.Progress != reviewcontrol.Changed || r.Status != reviewcontrol.Sent || r.Counts.Failed != 1 || len(h.sender.mails()) != 0 {
+		if d, r := h.target(id, 0).Delivery, h.review(id); d.State != reviewcontrol.Changed || r.Status != reviewcontrol.Sent || r.Counts.Failed != 1 || len(h.sender.mails()) != 0 {
 			t.Errorf("%+v, %+v", d, r)
 		}
 	}
@@ -324,7 +324,7 @@ func TestApprovalsOfAnEarlierRelease(t *testing.T) {
 	for i := range 2 {
 		o.deliver(id, i)
 	}
-	if d := o.target(id, 0).Delivery; d.Progress != reviewcontrol.Changed || !strings.Contains(d.Problem, "an earlier release of Hub") || len(o.sender.mails()) != 1 {
+	if d := o.target(id, 0).Delivery; d.State != reviewcontrol.Changed || !strings.Contains(d.Problem, "an earlier release of Hub") || len(o.sender.mails()) != 1 {
 		t.Errorf("%+v", d)
 	}
 	has(t, o.get(page), "Not sent: content changed", "an earlier release of Hub", "1 of 2 approved mails were sent")

@@ -27,8 +27,10 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/hubtest/contract"
 	pgstore "hub.internal/pkg/postgres"
 	"hub.internal/pkg/remote"
+	"hub.internal/pkg/schema"
 	"hub.internal/pkg/service"
 	reviewcontrol "hub.internal/services/review-control"
 	drafts "hub.internal/services/review-control/authoring"
@@ -318,7 +320,7 @@ type authoring struct {
 	asked func(what string)
 }
 
-type draftRow struct {
+type draftSummary struct {
 	ID              string         `json:"id"`
 	Name            string         `json:"name"`
 	Status          string         `json:"status"`
@@ -333,19 +335,27 @@ type draftRow struct {
 	Origin          map[string]any `json:"origin"`
 	CreatedAt       time.Time      `json:"created_at"`
 	QueuedAt        *time.Time     `json:"queued_at"`
-	SubjectTemplate string         `json:"subject_template"`
-	BodyTemplate    string         `json:"body_template"`
-	SenderName      *string        `json:"sender_name"`
-	SenderEmail     *string        `json:"sender_email"`
+}
+
+type draftRow struct {
+	draftSummary
+	SubjectTemplate string  `json:"subject_template"`
+	BodyTemplate    string  `json:"body_template"`
+	SenderName      *string `json:"sender_name"`
+	SenderEmail     *string `json:"sender_email"`
 
 	targets []targetRow
 }
 
+type recipientRow struct {
+	Index      int    `json:"index"`
+	ExternalID int64  `json:"external_id"`
+	ToEmail    string `json:"to_email"`
+	ToName     string `json:"to_name"`
+}
+
 type targetRow struct {
-	Index       int             `json:"index"`
-	ExternalID  int64           `json:"external_id"`
-	ToEmail     string          `json:"to_email"`
-	ToName      string          `json:"to_name"`
+	recipientRow
 	Subject     string          `json:"subject"`
 	Body        string          `json:"body"`
 	HTML        bool            `json:"html"`
@@ -367,21 +377,15 @@ type transition struct {
 
 func newAuthoring(t testing.TB, clock *hubtest.Clock) *authoring {
 	a := &authoring{clock: clock, drafts: map[string]*draftRow{}, operations: map[string]transition{}}
-	mux, quiet, keys, review := http.NewServeMux(), slog.New(slog.DiscardHandler), callertest.Keys(t, "authoring", caller.Gateway, "review-control"), caller.Neighbour("review-control")
-	internal := hop.Server{Mux: mux, Keys: keys, Logger: quiet}
-	for _, o := range []hop.Operation{
-		hop.New(hop.Declaration{Path: "/internal/drafts/get", Takes: review}, a.get),
-		hop.New(hop.Declaration{Path: "/internal/drafts/list", Takes: review}, a.list),
-		hop.New(hop.Declaration{Path: "/internal/drafts/targets", Takes: review}, a.page),
-		hop.New(hop.Declaration{Path: "/internal/drafts/recipients", Takes: review}, a.recipients),
-		hop.New(hop.Declaration{Path: "/internal/drafts/transition", Takes: caller.Rule{"review-control": {caller.Service, caller.Key, caller.App, caller.User}}}, a.transit),
-		hop.New(hop.Declaration{Path: "/internal/drafts/progress", Takes: review}, a.progress),
-	} {
-		internal.Operation(o)
-	}
-	server := httptest.NewServer(mux)
-	t.Cleanup(server.Close)
-	a.url = server.URL
+	review := caller.Neighbour("review-control")
+	forAnybody := caller.Rule{"review-control": {caller.Service, caller.Key, caller.App, caller.User}}
+	a.url = contract.Serve(t, "authoring",
+		contract.Fake(t, "authoring", hop.Declaration{Path: "/internal/drafts/get", Takes: review}, a.get),
+		contract.Fake(t, "authoring", hop.Declaration{Path: "/internal/drafts/list", Takes: review}, a.list),
+		contract.Fake(t, "authoring", hop.Declaration{Path: "/internal/drafts/targets", Takes: review}, a.page),
+		contract.Fake(t, "authoring", hop.Declaration{Path: "/internal/drafts/recipients", Takes: review}, a.recipients),
+		contract.Fake(t, "authoring", hop.Declaration{Path: "/internal/drafts/transition", Takes: forAnybody}, a.transit),
+		contract.Fake(t, "authoring", hop.Declaration{Path: "/internal/drafts/progress", Takes: review}, a.progress))
 	return a
 }
 
@@ -390,13 +394,13 @@ func (a *authoring) draft(n int, change ...func(*draftRow)) reviewcontrol.ID {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.next++
-	d := &draftRow{ID: fmt.Sprint(a.next), Name: "win back", Status: "draft", SegmentID: "1", SegmentName: "quiet", SegmentKind: "partner", TargetCount: n,
+	d := &draftRow{draftSummary: draftSummary{ID: fmt.Sprint(a.next), Name: "win back", Status: "draft", SegmentID: "1", SegmentName: "quiet", SegmentKind: "partner", TargetCount: n,
 		Decisions: map[string]int{"pending": n, "approved": 0, "rejected": 0}, Delivery: map[string]int{"sent": 0, "failed": 0, "suppressed": 0},
-		CreatedBy: new("campaign-agent"), Origin: map[string]any{"service": "crm", "external_user_id": "u1", "credential_id": "ak_1", "hub_user": ""}, CreatedAt: a.clock.Now(),
+		CreatedBy: new("campaign-agent"), Origin: map[string]any{"service": "crm", "external_user_id": "u1", "credential_id": "ak_1", "hub_user": ""}, CreatedAt: a.clock.Now()},
 		SubjectTemplate: "Hello", BodyTemplate: "Dear {{toName}}"}
 	for i := range n {
-		d.targets = append(d.targets, targetRow{Index: i, ExternalID: int64(500 + i), ToEmail: fmt.Sprintf("C%d-%d@partner.example", a.next, i), ToName: fmt.Sprintf("Contact %d", i),
-			Subject: "Hello", Body: fmt.Sprintf("Dear Contact %d", i), Snapshot: json.RawMessage(`{"partner_id":1}`)})
+		to := recipientRow{Index: i, ExternalID: int64(500 + i), ToEmail: fmt.Sprintf("C%d-%d@partner.example", a.next, i), ToName: fmt.Sprintf("Contact %d", i)}
+		d.targets = append(d.targets, targetRow{recipientRow: to, Subject: "Hello", Body: fmt.Sprintf("Dear Contact %d", i), Snapshot: json.RawMessage(`{"partner_id":1}`)})
 	}
 	for _, f := range change {
 		f(d)
@@ -467,7 +471,9 @@ func (a *authoring) listen(what string) {
 	}
 }
 
-func (a *authoring) get(_ context.Context, in draftAsked) (draftRow, error) {
+func (a *authoring) get(_ context.Context, in struct {
+	DraftID string `json:"draft_id"`
+}) (draftRow, error) {
 	a.listen("get")
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -479,8 +485,8 @@ func (a *authoring) get(_ context.Context, in draftAsked) (draftRow, error) {
 }
 
 type draftPage struct {
-	Drafts      []draftRow `json:"drafts"`
-	NextAfterID *string    `json:"next_after_id"`
+	Drafts      []draftSummary `json:"drafts"`
+	NextAfterID *string        `json:"next_after_id"`
 }
 
 func (a *authoring) list(_ context.Context, in struct {
@@ -490,7 +496,8 @@ func (a *authoring) list(_ context.Context, in struct {
 }) (page draftPage, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	below, _ := reviewcontrol.ParseID(in.AfterID)
+	page.Drafts = []draftSummary{}
+	below, _ := schema.ParseID(in.AfterID)
 	for id := reviewcontrol.ID(a.next); id > 0; id-- {
 		d := a.drafts[id.String()]
 		if below != 0 && id >= below || len(in.Status) > 0 && !slices.Contains(in.Status, d.Status) {
@@ -500,7 +507,7 @@ func (a *authoring) list(_ context.Context, in struct {
 			page.NextAfterID = new(page.Drafts[in.Limit-1].ID)
 			break
 		}
-		page.Drafts = append(page.Drafts, *d)
+		page.Drafts = append(page.Drafts, d.draftSummary)
 	}
 	return page, a.down
 }
@@ -517,6 +524,7 @@ func (a *authoring) page(_ context.Context, in draftAsked) (page targetPage, err
 	if err != nil {
 		return page, err
 	}
+	page.Targets = []targetRow{}
 	limit, after := in.Limit, -1
 	if limit == 0 {
 		limit = 100
@@ -541,13 +549,18 @@ func (a *authoring) page(_ context.Context, in draftAsked) (page targetPage, err
 }
 
 // recipients are a page of targets without their mails.
-func (a *authoring) recipients(ctx context.Context, in draftAsked) (map[string]any, error) {
+func (a *authoring) recipients(ctx context.Context, in struct {
+	DraftID string `json:"draft_id"`
+	After   *int   `json:"after"`
+	Limit   int    `json:"limit"`
+}) (map[string]any, error) {
 	a.listen("recipients")
-	page, err := a.page(ctx, in)
-	for i, x := range page.Targets {
-		page.Targets[i] = targetRow{Index: x.Index, ExternalID: x.ExternalID, ToEmail: x.ToEmail, ToName: x.ToName}
+	page, err := a.page(ctx, draftAsked{DraftID: in.DraftID, After: in.After, Limit: in.Limit})
+	list := []recipientRow{}
+	for _, x := range page.Targets {
+		list = append(list, x.recipientRow)
 	}
-	return map[string]any{"recipients": page.Targets, "next_after": page.NextAfter}, err
+	return map[string]any{"recipients": list, "next_after": page.NextAfter}, err
 }
 
 var allowed = map[string][]string{"draft": {"in_review", "cancelled"}, "in_review": {"approved", "rejected", "cancelled"}, "approved": {"sent", "cancelled", "in_review"}}
@@ -572,7 +585,7 @@ func (a *authoring) transit(ctx context.Context, in transition) (map[string]any,
 		if earlier.DraftID != in.DraftID || earlier.To != in.To || !slices.Contains(in.From, earlier.From[0]) {
 			return nil, fault.New(fault.Idempotency, "The operation_id was used before for another transition.")
 		}
-		return map[string]any{"replayed": true}, nil
+		return moved(earlier, a.clock.Now(), true), nil
 	}
 	if !slices.Contains(in.From, d.Status) || !slices.Contains(allowed[d.Status], in.To) {
 		return nil, fault.New(fault.Conflict, "The draft is %s, so it cannot become %s.", d.Status, in.To).With(map[string]string{"from": d.Status, "to": in.To})
@@ -584,7 +597,11 @@ func (a *authoring) transit(ctx context.Context, in transition) (map[string]any,
 	if in.From[0] == "draft" && in.To == "in_review" {
 		d.QueuedAt = in.QueuedAt
 	}
-	return map[string]any{"replayed": false}, nil
+	return moved(in, a.clock.Now(), false), nil
+}
+
+func moved(x transition, at time.Time, replayed bool) map[string]any {
+	return map[string]any{"draft_id": x.DraftID, "from": x.From[0], "to": x.To, "queued_at": x.QueuedAt, "at": at, "replayed": replayed}
 }
 
 func (a *authoring) progress(_ context.Context, in struct {
@@ -606,7 +623,7 @@ func (a *authoring) progress(_ context.Context, in struct {
 	if in.Version > d.ProgressVersion {
 		d.ProgressVersion, d.Decisions, d.Delivery = in.Version, in.Decisions, in.Delivery
 	}
-	return map[string]any{"version": d.ProgressVersion}, nil
+	return map[string]any{"draft_id": d.ID, "version": d.ProgressVersion, "decisions": d.Decisions, "delivery": d.Delivery}, nil
 }
 
 // answer is how the SMTP server takes a mail.

@@ -18,7 +18,7 @@ type model struct {
 	status    reviewcontrol.Status
 	choices   []reviewcontrol.Choice
 	revisions []int
-	progress  []reviewcontrol.Progress
+	progress  []reviewcontrol.DeliveryState
 	attempts  []int
 	attempted bool
 	finished  bool
@@ -109,7 +109,7 @@ func TestLife(t *testing.T) {
 		n := rapid.IntRange(1, 4).Draw(rt, "targets")
 		id := h.authoring.draft(n)
 		m := &model{status: reviewcontrol.Drafted, choices: slices.Repeat([]reviewcontrol.Choice{reviewcontrol.Pending}, n), revisions: make([]int, n),
-			progress: make([]reviewcontrol.Progress, n), attempts: make([]int, n), held: make([][]held, n)}
+			progress: make([]reviewcontrol.DeliveryState, n), attempts: make([]int, n), held: make([][]held, n)}
 		email := func(i int) string { return fmt.Sprintf("C%s-%d@partner.example", id, i) }
 		target := rapid.IntRange(0, n-1)
 		conflict := func(err error, what string) {
@@ -301,7 +301,7 @@ func TestLife(t *testing.T) {
 					m.attempted = true
 					m.attempts[i]++
 				}
-				m.progress[i] = map[string]reviewcontrol.Progress{"ok": reviewcontrol.Delivered, "refused": reviewcontrol.Queued, "later": reviewcontrol.Queued, "never": reviewcontrol.Failed,
+				m.progress[i] = map[string]reviewcontrol.DeliveryState{"ok": reviewcontrol.Delivered, "refused": reviewcontrol.Queued, "later": reviewcontrol.Queued, "never": reviewcontrol.Failed,
 					"perhaps": reviewcontrol.Unknown, "crash": reviewcontrol.Unknown, "suppressed": reviewcontrol.Suppressed}[verdict]
 				if (again > 0) != (m.progress[i] == reviewcontrol.Queued) {
 					rt.Fatalf("%s: again in %s", verdict, again)
@@ -322,7 +322,7 @@ func TestLife(t *testing.T) {
 				}
 				for i := range n {
 					x := h.target(id, i)
-					if x.Decision.Choice != m.choices[i] || x.Decision.Revision != m.revisions[i] || x.Delivery.Progress != m.progress[i] || x.Delivery.Attempts != m.attempts[i] {
+					if x.Decision.Choice != m.choices[i] || x.Decision.Revision != m.revisions[i] || x.Delivery.State != m.progress[i] || x.Delivery.Attempts != m.attempts[i] {
 						rt.Fatalf("target %d: got %+v\nwant %s %d %s %d", i, x, m.choices[i], m.revisions[i], m.progress[i], m.attempts[i])
 					}
 				}

@@ -47,15 +47,12 @@ type ReviewQueued struct {
 	ReviewURL   string `json:"review_url" jsonschema:"Page on which a person decides; agents cannot"`
 }
 
-// SuppressedTarget is a target that keeps its draft from review.
-type SuppressedTarget struct {
+// ListedTarget is a target that keeps its draft from review.
+type ListedTarget struct {
 	Index      int    `json:"index"`
 	ExternalID int64  `json:"externalId"`
 	ToEmail    string `json:"toEmail"`
 }
-
-// stamp is a moment as answers tell it: RFC 3339, UTC, milliseconds.
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // QueueForReview takes a draft into review, once for the call's Idempotency-Key.
 //
@@ -64,7 +61,7 @@ func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z
 // review, the audit row and the answer are committed. Wherever that breaks off, the same call
 // or the intent's own job goes on from there.
 func (s *Service) QueueForReview(ctx context.Context, in queueForReviewIn) (tool.Result, error) {
-	w, err := write.Begin(ctx, queueForReview, s.c.Now())
+	w, err := write.NewCall(ctx, queueForReview, s.c.Now())
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -75,7 +72,7 @@ func (s *Service) QueueForReview(ctx context.Context, in queueForReviewIn) (tool
 	if err := in.check(); err != nil {
 		return tool.Result{}, err
 	}
-	id, ok := ParseID(in.DraftID)
+	id, ok := schema.ParseID(in.DraftID)
 	if !ok {
 		return tool.Result{}, Missing("draft", in.DraftID)
 	}
@@ -151,15 +148,15 @@ func (s *Service) recipients(ctx context.Context, draft Draft) ([]Target, error)
 		emails[i] = t.ToEmail
 		mailings[EmailKey(t.ToEmail)]++
 	}
-	listed, err := s.c.Store.Suppressed(ctx, emails)
+	listed, err := s.c.Store.Listed(ctx, emails)
 	if err != nil {
 		return nil, err
 	}
-	refused := []SuppressedTarget{}
+	refused := []ListedTarget{}
 	for i, t := range targets {
 		targets[i].Mailings = mailings[EmailKey(t.ToEmail)]
 		if listed[EmailKey(t.ToEmail)] {
-			refused = append(refused, SuppressedTarget{t.Index, t.ExternalID, t.ToEmail})
+			refused = append(refused, ListedTarget{t.Index, t.ExternalID, t.ToEmail})
 		}
 	}
 	if len(refused) > 0 {
@@ -183,7 +180,7 @@ func (s *Service) complete(ctx context.Context, in Intent) (tool.Result, error) 
 		return tool.Result{}, err
 	}
 	answer, err := write.Answer(ReviewQueued{
-		DraftID: in.DraftID.String(), Status: InReview, QueuedAt: stamp(in.QueuedAt), TargetCount: in.TargetCount,
+		DraftID: in.DraftID.String(), Status: InReview, QueuedAt: schema.Moment(in.QueuedAt), TargetCount: in.TargetCount,
 		ReviewURL: s.c.PublicURL + "/drafts/" + in.DraftID.String(),
 	}, in.TargetCount)
 	if err != nil {

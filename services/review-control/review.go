@@ -100,7 +100,7 @@ func (c *Counts) of(choice Choice) *int {
 }
 
 // outcome is the counter of a final progress, nil for any other.
-func (c *Counts) outcome(p Progress) *int {
+func (c *Counts) outcome(p DeliveryState) *int {
 	switch p {
 	case Delivered:
 		return &c.Sent

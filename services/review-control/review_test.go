@@ -60,13 +60,13 @@ func TestRecord(t *testing.T) {
 	ended := func(v Verdict) *SendError { return &SendError{Verdict: v, Reason: "the server's words"} }
 	for name, c := range map[string]struct {
 		status  Status
-		was     Progress
+		was     DeliveryState
 		attempt int
 		reached bool
 		sent    *SendError
 		// tried is how long ago the first try was.
 		tried time.Duration
-		want  Progress
+		want  DeliveryState
 		wait  time.Duration
 	}{
 		"taken":                        {Approved, Sending, 2, true, nil, time.Minute, Delivered, 0},
@@ -90,7 +90,7 @@ func TestRecord(t *testing.T) {
 		"no connection, begun by then": {Approved, Sending, 2, false, ended(Later), time.Minute, Sending, -1},
 	} {
 		at, since := now.Add(-time.Second), now.Add(-c.tried)
-		r, target := Review{Status: c.status, Counts: Counts{Approved: 2, Sent: 1}}, Target{Delivery: Delivery{Progress: c.was, Attempts: 2, At: &at, Since: &since}}
+		r, target := Review{Status: c.status, Counts: Counts{Approved: 2, Sent: 1}}, Target{Delivery: Delivery{State: c.was, Attempts: 2, At: &at, Since: &since}}
 		if c.status == Approved {
 			r.Counts.Sent = 0
 		}
@@ -99,7 +99,7 @@ func TestRecord(t *testing.T) {
 		}
 		review, before := r, target
 		wait, err := r.record(&target, c.attempt, c.reached, c.sent, now, pace)
-		if got := target.Delivery; err != nil || got.Progress != c.want || wait != max(c.wait, 0) || r.Status != c.status {
+		if got := target.Delivery; err != nil || got.State != c.want || wait != max(c.wait, 0) || r.Status != c.status {
 			t.Errorf("%s: %+v, %s, %+v, %v", name, got, wait, r, err)
 		}
 		// What was counted before moves, and is not counted twice.

@@ -88,10 +88,10 @@ type Store interface {
 	Synced(ctx context.Context, id ID, version int64) error
 	Unsynced(ctx context.Context, id ID) error
 
-	// Suppressed returns those of the addresses that are on the list, by EmailKey.
-	Suppressed(ctx context.Context, emails []string) (map[string]bool, error)
+	// Listed returns those of the addresses that are on the list, by EmailKey.
+	Listed(ctx context.Context, emails []string) (map[string]bool, error)
 	// Suppressions returns entries in their order, those of a domain when that is not empty;
-	// prefix is the begin of the address or of the domain.
+	// prefix is what the address or the domain starts with.
 	Suppressions(ctx context.Context, prefix string, byDomain bool, after string, limit int) ([]Suppression, error)
 	Suppress(ctx context.Context, x Suppression, entry audit.Entry) (added bool, err error)
 	// Unsuppress returns E_NOT_FOUND for an address that is not on the list.
@@ -118,8 +118,8 @@ type Unit struct {
 	Targets []Target
 	// Earlier are the decisions that held before those on the targets of an action, in their order.
 	Earlier []Decision
-	// Suppressed tells whether an address is on the list.
-	Suppressed func(email string) (bool, error)
+	// Listed tells whether an address is on the list.
+	Listed func(email string) (bool, error)
 	// Entry is the audit row, for what somebody asked for.
 	Entry *audit.Entry
 }
@@ -127,12 +127,12 @@ type Unit struct {
 // Drafts is authoring, as far as review-control knows it.
 type Drafts interface {
 	Draft(ctx context.Context, id ID) (Draft, error)
-	// Drafts returns the newest drafts below an id (0 begins) in a status ("" is any), and the id that
+	// Drafts returns the newest drafts below an id (0 for the first page) in a status ("" is any), and the id that
 	// the next page is below; 0 on the last.
 	Drafts(ctx context.Context, status Status, below ID, limit int) ([]Draft, ID, error)
 	// Recipients returns all targets of a draft without their mails.
 	Recipients(ctx context.Context, id ID) ([]Target, error)
-	// Page returns targets from behind an index (-1 begins) with their mails, and the index that the next
+	// Page returns targets from behind an index (-1 for the first page) with their mails, and the index that the next
 	// page is behind; -1 on the last.
 	Page(ctx context.Context, id ID, after, limit int) ([]TargetView, int, error)
 	// Mails hands over the mails of the indexes, in their order. It is E_NOT_FOUND when one is missing.
@@ -273,7 +273,7 @@ func newMetrics() metrics {
 	return metrics{deliveries, decisions, undos, handOver}
 }
 
-func (m metrics) delivered(ctx context.Context, outcome Progress) {
+func (m metrics) delivered(ctx context.Context, outcome DeliveryState) {
 	m.deliveries.Add(ctx, 1, metric.WithAttributes(attribute.String("outcome", string(outcome))))
 }
 

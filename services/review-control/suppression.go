@@ -113,7 +113,7 @@ func (s *Service) Unsubscription(ctx context.Context, token string) (email strin
 	if err != nil {
 		return "", false, err
 	}
-	listed, err := s.c.Store.Suppressed(ctx, []string{t.ToEmail})
+	listed, err := s.c.Store.Listed(ctx, []string{t.ToEmail})
 	return t.ToEmail, listed[EmailKey(t.ToEmail)], err
 }
 

@@ -109,7 +109,7 @@ func TestUndoOfTheLastDecision(t *testing.T) {
 		for i := 1; i < 3; i++ {
 			h.deliver(id, i) // of jobs that were on their way
 		}
-		if x := h.target(id, 1); len(h.sender.mails()) != 0 || x.Delivery.Progress != reviewcontrol.NotDue {
+		if x := h.target(id, 1); len(h.sender.mails()) != 0 || x.Delivery.State != reviewcontrol.NotDue {
 			t.Fatalf("%d mails left, %+v", len(h.sender.mails()), x)
 		}
 	}

@@ -117,7 +117,7 @@ func Forgeries(issuer, audience string, who caller.Caller, others ...string) (al
 		h.Set(caller.ShownHeader, token)
 		all = append(all, Forgery{name, h})
 	}
-	for _, other := range append([]string{"a stranger"}, others...) {
+	for _, other := range append([]string{"an unknown process"}, others...) {
 		add("signed by "+other, good.By(other, other))
 		add("signed by "+other+" in its own name", good.By(other, other).With(map[string]any{"iss": other}))
 		add("signed by "+other+" under the key id of "+issuer, good.By(other, issuer))

@@ -19,7 +19,7 @@ import (
 // File is where the list is, below the root of the repository.
 const File = "deploy/services.json"
 
-// What a service may need, beside what every one has (pkg/process): each stands for settings
+// What a service may need, beside what every one has (pkg/service): each stands for settings
 // that whoever starts it has to give.
 const (
 	Store   = "store"   // a role of its own in the write store

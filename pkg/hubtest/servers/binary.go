@@ -51,7 +51,8 @@ func postgresPrograms(dataVersion string) (string, error) {
 		}
 	}
 	if dataVersion != "" && len(dirs) > 0 {
-		return "", fmt.Errorf("the data were made by PostgreSQL %s, whose programs are not installed: install postgresql-%s or remove the data", dataVersion, strings.TrimSpace(dataVersion))
+		return "", fmt.Errorf("the data were made by PostgreSQL %s, whose programs are not installed: install postgresql-%s or remove the data",
+			dataVersion, strings.TrimSpace(dataVersion))
 	}
 	return "", fmt.Errorf("program postgres not found")
 }

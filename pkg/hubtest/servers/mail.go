@@ -67,7 +67,8 @@ func ReadMail(raw []byte) (Mail, error) {
 		return m, err
 	}
 	m.Header = message.Header
-	m.From, m.To, m.Subject, m.DeliveredTo = decoded(m.Header.Get("From")), decoded(m.Header.Get("To")), decoded(m.Header.Get("Subject")), m.Header.Get("Delivered-To")
+	m.From, m.To, m.Subject, m.DeliveredTo = decoded(m.Header.Get("From")), decoded(m.Header.Get("To")), decoded(m.Header.Get("Subject")),
+		m.Header.Get("Delivered-To")
 	return m, m.read(m.Header.Get, message.Body, 0)
 }
 

@@ -48,7 +48,8 @@ func redisSocket(s *Server) string { return filepath.Join(s.sockets, "redis.sock
 // prepareRedis writes the configuration: a file, so that the password is not on a command
 // line that every user can read.
 func prepareRedis(_ context.Context, s *Server) error {
-	config := fmt.Sprintf("bind 127.0.0.1\nport %d\nunixsocket %q\nunixsocketperm 700\ndir %q\ndatabases %d\nsave \"\"\nappendonly no\ndaemonize no\n",
+	config := fmt.Sprintf("bind 127.0.0.1\nport %d\nunixsocket %q\nunixsocketperm 700\ndir %q\ndatabases %d\n"+
+		"save \"\"\nappendonly no\ndaemonize no\n",
 		s.port, redisSocket(s), s.dir, RedisDatabases)
 	if s.opts.Password != "" {
 		config += fmt.Sprintf("requirepass %q\n", s.opts.Password)

@@ -37,9 +37,9 @@ type SMTPHooks struct {
 	Connect func() error
 	// Mail and Rcpt answer MAIL FROM and RCPT TO.
 	Mail, Rcpt func(address string) error
-	// Begin runs before the message is read, Read when it is there and not yet kept, and Kept
+	// Data runs before the message is read, Read when it is there and not yet kept, and Kept
 	// when it is kept and the client has not been told.
-	Begin, Read, Kept func() error
+	Data, Read, Kept func() error
 }
 
 // SMTPOptions say where and how an SMTP server runs.
@@ -218,7 +218,7 @@ func bound(run func(string) error, address string) func() error {
 
 // Data implements smtp.Session.
 func (x *smtpSession) Data(r io.Reader) error {
-	if err := x.hook(x.server.o.Hooks.Begin); err != nil {
+	if err := x.hook(x.server.o.Hooks.Data); err != nil {
 		return err
 	}
 	body, err := io.ReadAll(r)

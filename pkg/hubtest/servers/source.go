@@ -49,7 +49,8 @@ func (s Source) Create(ctx context.Context, adminDSN string) error {
 		}
 	}
 	var there int
-	if err := db.QueryRowContext(ctx, "SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = ?", s.Database).Scan(&there); err != nil || there > 0 {
+	err = db.QueryRowContext(ctx, "SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = ?", s.Database).Scan(&there)
+	if err != nil || there > 0 {
 		return err
 	}
 	if _, err := db.ExecContext(ctx, "CREATE DATABASE "+identifier(s.Database)); err != nil {

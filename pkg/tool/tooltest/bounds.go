@@ -171,8 +171,10 @@ func (g *generator) value(s *schema.Schema, at []string) {
 		g.try(at, "a plain value", sample(s), "", "")
 	}
 	g.try(at, "null", nil, "", "type")
-	others := map[string]any{"a string": "x", "a number": 7, "a fraction": json.RawMessage("1.5"), "a boolean": true, "an array": []any{}, "an object": map[string]any{}}
-	delete(others, map[string]string{"string": "a string", "integer": "a number", "boolean": "a boolean", "array": "an array", "object": "an object"}[s.Type])
+	others := map[string]any{"a string": "x", "a number": 7, "a fraction": json.RawMessage("1.5"), "a boolean": true, "an array": []any{},
+		"an object": map[string]any{}}
+	delete(others, map[string]string{"string": "a string", "integer": "a number", "boolean": "a boolean", "array": "an array",
+		"object": "an object"}[s.Type])
 	for _, what := range slices.Sorted(maps.Keys(others)) {
 		g.try(at, what, others[what], "", "type")
 	}
@@ -257,7 +259,8 @@ func distinct(s *schema.Schema, item any, i int) any {
 		}
 		return v
 	case string:
-		if text := v + "-" + strconv.Itoa(i); i > 0 && s.Enum == nil && s.Pattern == "" && s.Format == "" && (s.MaxLength == nil || len(text) <= *s.MaxLength) {
+		if text := v + "-" + strconv.Itoa(i); i > 0 && s.Enum == nil && s.Pattern == "" && s.Format == "" &&
+			(s.MaxLength == nil || len(text) <= *s.MaxLength) {
 			return text
 		}
 	}

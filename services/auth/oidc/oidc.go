@@ -7,8 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -67,6 +69,11 @@ func New(c Config) (*Provider, error) {
 	}
 	if (c.RolesClaim == "") != (len(c.Roles) == 0) {
 		return nil, errors.New("HUB_OIDC_ROLES_CLAIM and HUB_OIDC_ROLES (group:reviewer,other-group:admin) need each other")
+	}
+	for _, value := range slices.Sorted(maps.Keys(c.Roles)) {
+		if role := c.Roles[value]; !slices.Contains(auth.Roles(), role) {
+			return nil, fmt.Errorf("HUB_OIDC_ROLES gives %s the unknown role %q; the roles are %s", value, role, strings.Join(auth.Roles(), ", "))
+		}
 	}
 	return &Provider{c: c, client: &http.Client{Timeout: timeout}}, nil
 }

@@ -10,14 +10,12 @@ import (
 
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/postgres"
 	"hub.internal/services/auth"
 )
 
-const sessionColumns = `s.id, s.user_id, s.method, s.address, s.agent, s.created_at, s.last_seen_at, s.expires_at, s.revoked_at`
-
-func sessionFields(s *auth.Session) []any {
-	return []any{&s.ID, &s.UserID, &s.Method, &s.Address, &s.Agent, &s.CreatedAt, &s.LastSeen, &s.ExpiresAt, &s.RevokedAt}
-}
+const sessionColumns = `s.id, s.user_id, s.method, s.address, s.agent,
+	s.created_at, s.last_seen_at AS last_seen, s.expires_at, s.revoked_at`
 
 // AddSession commits a new session of u, the end of the one that it replaces, if any, and that its browser is known.
 func (s *Store) AddSession(ctx context.Context, n auth.Session, h auth.Hash, u auth.User, replaces string, k auth.Known,
@@ -25,7 +23,8 @@ func (s *Store) AddSession(ctx context.Context, n auth.Session, h auth.Hash, u a
 	return s.atomically(ctx, func(tx pgx.Tx) error {
 		// The user's lock settles the race with a change that ends all sessions: it finds this
 		// one, or this one finds the change.
-		tag, err := tx.Exec(ctx, `UPDATE auth.users SET last_login_at = $2 WHERE id = $1 AND password_hash = $3 AND disabled_at IS NULL`, n.UserID, n.CreatedAt, u.PasswordHash)
+		tag, err := tx.Exec(ctx, `UPDATE auth.users SET last_login_at = $2 WHERE id = $1 AND password_hash = $3 AND disabled_at IS NULL`,
+			n.UserID, n.CreatedAt, u.PasswordHash)
 		if err != nil {
 			return err
 		}
@@ -33,12 +32,15 @@ func (s *Store) AddSession(ctx context.Context, n auth.Session, h auth.Hash, u a
 			return fault.New(fault.AuthInvalid, "Your account was changed at this very moment. Sign in again.")
 		}
 		if replaces != "" {
-			if _, err := tx.Exec(ctx, `UPDATE auth.sessions SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL`, replaces, n.CreatedAt); err != nil {
+			_, err := tx.Exec(ctx, `UPDATE auth.sessions SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL`, replaces, n.CreatedAt)
+			if err != nil {
 				return err
 			}
 		}
-		if _, err := tx.Exec(ctx, `INSERT INTO auth.sessions (id, hash, user_id, method, address, agent, created_at, last_seen_at, expires_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, n.ID, h[:], n.UserID, n.Method, n.Address, n.Agent, n.CreatedAt, n.LastSeen, n.ExpiresAt); err != nil {
+		_, err = tx.Exec(ctx, `INSERT INTO auth.sessions (id, hash, user_id, method, address, agent, created_at, last_seen_at, expires_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+			n.ID, h[:], n.UserID, n.Method, n.Address, n.Agent, n.CreatedAt, n.LastSeen, n.ExpiresAt)
+		if err != nil {
 			return err
 		}
 		if err := addBrowser(ctx, tx, n, k); err != nil {
@@ -71,14 +73,30 @@ func (s *Store) KnownBrowser(ctx context.Context, h auth.Hash, now time.Time) (e
 	return email, err == nil, explain(err)
 }
 
+// sessionUserRow is a row of sessionColumns with its user.
+type sessionUserRow struct {
+	auth.Session
+	Email, Name             string
+	Roles                   []string
+	PasswordHash, CreatedBy string
+	UserCreatedAt           time.Time
+	DisabledAt, LastLogin   *time.Time
+}
+
+func (r sessionUserRow) user() auth.User {
+	return auth.User{ID: r.UserID, Email: r.Email, Name: r.Name, Roles: r.Roles, PasswordHash: r.PasswordHash,
+		CreatedBy: r.CreatedBy, CreatedAt: r.UserCreatedAt, DisabledAt: r.DisabledAt, LastLogin: r.LastLogin}
+}
+
 // FindSession returns a session with its user.
 func (s *Store) FindSession(ctx context.Context, h auth.Hash) (found auth.Session, u auth.User, ok bool, err error) {
-	err = s.pool.QueryRow(ctx, `SELECT `+sessionColumns+`, `+userColumns+` FROM auth.sessions s JOIN auth.users u ON u.id = s.user_id WHERE s.hash = $1`, h[:]).
-		Scan(append(sessionFields(&found), userFields(&u)...)...)
+	row, err := postgres.One(ctx, s.pool, pgx.RowToStructByName[sessionUserRow], `SELECT `+sessionColumns+`,
+		u.email, u.name, u.roles, u.password_hash, u.created_by, u.created_at AS user_created_at, u.disabled_at, u.last_login_at AS last_login
+		FROM auth.sessions s JOIN auth.users u ON u.id = s.user_id WHERE s.hash = $1`, h[:])
 	if errors.Is(err, pgx.ErrNoRows) {
 		return found, u, false, nil
 	}
-	return found, u, err == nil, explain(err)
+	return row.Session, row.user(), err == nil, explain(err)
 }
 
 // SeeSession sets LastSeen, never backwards. Whoever finds the row locked leaves it to the other.
@@ -105,15 +123,8 @@ func (s *Store) EndSession(ctx context.Context, userID, id, keep string, at time
 
 // Sessions lists those of a user that have not been ended and are not over, last seen first.
 func (s *Store) Sessions(ctx context.Context, userID string, now time.Time) ([]auth.Session, error) {
-	rows, err := s.pool.Query(ctx, `SELECT `+sessionColumns+` FROM auth.sessions s WHERE s.user_id = $1 AND s.revoked_at IS NULL AND s.expires_at > $2
-		ORDER BY s.last_seen_at DESC, s.id DESC LIMIT 100`, userID, now)
-	if err != nil {
-		return nil, explain(err)
-	}
-	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (n auth.Session, err error) {
-		err = row.Scan(sessionFields(&n)...)
-		return n, err
-	})
+	all, err := postgres.All(ctx, s.pool, pgx.RowToStructByName[auth.Session], `SELECT `+sessionColumns+` FROM auth.sessions s
+		WHERE s.user_id = $1 AND s.revoked_at IS NULL AND s.expires_at > $2 ORDER BY s.last_seen_at DESC, s.id DESC LIMIT 100`, userID, now)
 	return all, explain(err)
 }
 
@@ -149,7 +160,8 @@ func (s *Store) Take(ctx context.Context, now time.Time, buckets []auth.Bucket) 
 		full := make([]time.Time, len(buckets))
 		for i, b := range buckets {
 			// The row is made first, so that two first takers meet on its lock.
-			if _, err := tx.Exec(ctx, `INSERT INTO auth.throttles (bucket, full_at) VALUES ($1, $2) ON CONFLICT DO NOTHING`, b.Name, now); err != nil {
+			_, err := tx.Exec(ctx, `INSERT INTO auth.throttles (bucket, full_at) VALUES ($1, $2) ON CONFLICT DO NOTHING`, b.Name, now)
+			if err != nil {
 				return err
 			}
 			if err := tx.QueryRow(ctx, `SELECT full_at FROM auth.throttles WHERE bucket = $1 FOR UPDATE`, b.Name).Scan(&full[i]); err != nil {
@@ -186,7 +198,9 @@ func (s *Store) Return(ctx context.Context, buckets []auth.Bucket) error {
 			}
 			return 1
 		}) {
-			if _, err := tx.Exec(ctx, `UPDATE auth.throttles SET full_at = full_at - make_interval(secs => $2) WHERE bucket = $1`, b.Name, b.Every.Seconds()); err != nil {
+			_, err := tx.Exec(ctx, `UPDATE auth.throttles SET full_at = full_at - make_interval(secs => $2) WHERE bucket = $1`,
+				b.Name, b.Every.Seconds())
+			if err != nil {
 				return err
 			}
 		}

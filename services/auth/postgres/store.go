@@ -19,61 +19,56 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
+// service is the discovery name.
+const service = "auth"
+
 // Migrate brings the audit schema and auth's own up to date, as the owner.
 func Migrate(ctx context.Context, ownerURL string) error {
-	return postgres.MigrateAll(ctx, ownerURL, "auth", audit.Tables, postgres.Files(migrations))
+	return postgres.MigrateAll(ctx, ownerURL, service, audit.Tables, postgres.Files(migrations))
 }
 
 // Store is auth's part of the write store.
 type Store struct {
-	pool  *postgres.Pool
-	ready postgres.Readiness
+	*postgres.Readiness
+	pool *postgres.Pool
 }
 
 var _ auth.Store = (*Store)(nil)
 
 // New returns the store behind a pool of role hub_auth. It touches no database.
-func New(pool *postgres.Pool) *Store { return &Store{pool: pool} }
-
-// Ready tells whether the store can be reached and auth's tables are there.
-func (s *Store) Ready(ctx context.Context) error {
-	return s.ready.Ask(func() error {
-		_, err := s.pool.Exec(ctx, `SELECT FROM auth.api_keys, auth.browsers LIMIT 0`)
-		return explain(err)
-	})
+func New(pool *postgres.Pool) *Store {
+	return &Store{postgres.NewReadiness(pool, service, `SELECT FROM auth.api_keys, auth.browsers LIMIT 0`), pool}
 }
 
 const columns = `id, name, service, hash, pepper_id, head, tail, scopes, user_per_minute, user_burst, service_per_minute, service_burst,
-	created_by, created_at, expires_at, revoked_at, revoke_reason, coalesce(rotated_from, ''), coalesce(rotated_to, ''), last_used_at`
+	created_by, created_at, expires_at, revoked_at, revoke_reason, coalesce(rotated_from, '') AS rotated_from,
+	coalesce(rotated_to, '') AS rotated_to, last_used_at`
 
-// key reads columns.
-func key(row pgx.CollectableRow) (auth.Sealed, error) {
-	var k auth.Sealed
-	var hash []byte
-	err := row.Scan(&k.ID, &k.Name, &k.Service, &hash, &k.PepperID, &k.Head, &k.Tail, &k.Scopes,
-		&k.Limits.UserPerMinute, &k.Limits.UserBurst, &k.Limits.ServicePerMinute, &k.Limits.ServiceBurst,
-		&k.CreatedBy, &k.CreatedAt, &k.ExpiresAt, &k.RevokedAt, &k.RevokeReason, &k.RotatedFrom, &k.RotatedTo, &k.LastUsedAt)
-	copy(k.Hash[:], hash)
-	// The driver answers times in the machine's zone.
-	for _, t := range []*time.Time{&k.CreatedAt, k.ExpiresAt, k.RevokedAt, k.LastUsedAt} {
-		if t != nil {
-			*t = t.UTC()
-		}
-	}
-	return k, err
+// keyRow is a row of columns.
+type keyRow struct {
+	auth.Key
+	auth.Limits
+	Hash []byte
+}
+
+func (r keyRow) key() auth.Key {
+	r.Key.Limits = r.Limits
+	return r.Key
+}
+
+func (r keyRow) sealed() auth.Sealed {
+	k := auth.Sealed{Key: r.key()}
+	copy(k.Hash[:], r.Hash)
+	return k
 }
 
 // one reads the only row of a query; id names it in the refusal.
 func one(ctx context.Context, q postgres.Querier, id, sql string) (auth.Key, error) {
-	rows, err := q.Query(ctx, sql, id)
-	if err != nil {
-		return auth.Key{}, err
-	}
-	k, err := pgx.CollectExactlyOneRow(rows, key)
+	row, err := postgres.One(ctx, q, pgx.RowToStructByNameLax[keyRow], sql, id)
 	if errors.Is(err, pgx.ErrNoRows) || notText(err) {
 		return auth.Key{}, fault.New(fault.NotFound, "There is no API key with the id %q.", id)
 	}
-	return k.Key, err
+	return row.key(), err
 }
 
 // Add commits a new key together with its audit entry.
@@ -104,15 +99,11 @@ func (s *Store) Find(ctx context.Context, hashes []auth.Hash) (auth.Sealed, bool
 	for i := range hashes {
 		wanted[i] = hashes[i][:]
 	}
-	rows, err := s.pool.Query(ctx, find, wanted)
-	if err != nil {
-		return auth.Sealed{}, false, explain(err)
-	}
-	k, err := pgx.CollectOneRow(rows, key)
+	row, err := postgres.One(ctx, s.pool, pgx.RowToStructByNameLax[keyRow], find, wanted)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return auth.Sealed{}, false, nil
 	}
-	return k, err == nil, explain(err)
+	return row.sealed(), err == nil, explain(err)
 }
 
 // Get returns a key.
@@ -128,16 +119,12 @@ func (s *Store) Get(ctx context.Context, id string, e audit.Entry) (k auth.Key, 
 
 // Chain returns the ids of the rotations that a key is part of, oldest first.
 func (s *Store) Chain(ctx context.Context, id string) ([]string, error) {
-	rows, err := s.pool.Query(ctx, `WITH RECURSIVE
+	chain, err := postgres.All(ctx, s.pool, pgx.RowTo[string], `WITH RECURSIVE
 		older AS (SELECT id, rotated_from, 0 AS step FROM auth.api_keys WHERE id = $1
 			UNION ALL SELECT k.id, k.rotated_from, step - 1 FROM older JOIN auth.api_keys k ON k.id = older.rotated_from),
 		newer AS (SELECT id, rotated_to, 0 AS step FROM auth.api_keys WHERE id = $1
 			UNION ALL SELECT k.id, k.rotated_to, step + 1 FROM newer JOIN auth.api_keys k ON k.id = newer.rotated_to)
 		SELECT id FROM (SELECT id, step FROM older UNION SELECT id, step FROM newer) AS chain ORDER BY step`, id)
-	if err != nil {
-		return nil, explain(err)
-	}
-	chain, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	return chain, explain(err)
 }
 
@@ -147,16 +134,14 @@ func (s *Store) List(ctx context.Context, after string, limit int, e audit.Entry
 		after = "ak_~" // above every id
 	}
 	err = s.atomically(ctx, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, `SELECT `+columns+` FROM auth.api_keys WHERE id < $1 ORDER BY id DESC LIMIT $2`, after, limit)
+		rows, err := postgres.All(ctx, tx, pgx.RowToStructByNameLax[keyRow],
+			`SELECT `+columns+` FROM auth.api_keys WHERE id < $1 ORDER BY id DESC LIMIT $2`, after, limit)
 		if err != nil {
 			return err
 		}
-		page, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (auth.Key, error) {
-			k, err := key(row)
-			return k.Key, err
-		})
-		if err != nil {
-			return err
+		page = make([]auth.Key, len(rows))
+		for i, row := range rows {
+			page[i] = row.key()
 		}
 		e.Count = len(page)
 		return audit.Append(ctx, tx, e)
@@ -180,8 +165,9 @@ func (s *Store) Change(ctx context.Context, id string, decide func(auth.Key) (au
 				return err
 			}
 		}
-		_, err = tx.Exec(ctx, `UPDATE auth.api_keys SET scopes = $2, expires_at = $3, revoked_at = $4, revoke_reason = $5, rotated_to = nullif($6, '')
-			WHERE id = $1`, id, c.Key.Scopes, c.Key.ExpiresAt, c.Key.RevokedAt, c.Key.RevokeReason, c.Key.RotatedTo)
+		_, err = tx.Exec(ctx, `UPDATE auth.api_keys
+			SET scopes = $2, expires_at = $3, revoked_at = $4, revoke_reason = $5, rotated_to = nullif($6, '') WHERE id = $1`,
+			id, c.Key.Scopes, c.Key.ExpiresAt, c.Key.RevokedAt, c.Key.RevokeReason, c.Key.RotatedTo)
 		if err != nil {
 			return err
 		}
@@ -197,8 +183,8 @@ func (s *Store) Touch(ctx context.Context, id string, at time.Time, every time.D
 	return explain(err)
 }
 
-// Strangers counts the active keys that were hashed under other peppers.
-func (s *Store) Strangers(ctx context.Context, peppers []string, now time.Time) (n int, err error) {
+// KeysUnderOtherPeppers counts the active keys that were hashed under other peppers.
+func (s *Store) KeysUnderOtherPeppers(ctx context.Context, peppers []string, now time.Time) (n int, err error) {
 	err = s.pool.QueryRow(ctx, `SELECT count(*) FROM auth.api_keys
 		WHERE pepper_id <> ALL ($1::text[]) AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)`, peppers, now).Scan(&n)
 	return n, explain(err)
@@ -209,4 +195,4 @@ func (s *Store) atomically(ctx context.Context, do func(pgx.Tx) error) error {
 }
 
 // explain makes a fault of what the driver says.
-func explain(err error) error { return postgres.Explain(err, "auth") }
+func explain(err error) error { return postgres.Explain(err, service) }

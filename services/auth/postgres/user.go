@@ -15,24 +15,14 @@ import (
 
 var _ auth.UserStore = (*Store)(nil)
 
-const userColumns = `u.id, u.email, u.name, u.roles, u.password_hash, u.created_by, u.created_at, u.disabled_at, u.last_login_at`
-
-// userFields are where userColumns go.
-func userFields(u *auth.User) []any {
-	return []any{&u.ID, &u.Email, &u.Name, &u.Roles, &u.PasswordHash, &u.CreatedBy, &u.CreatedAt, &u.DisabledAt, &u.LastLogin}
-}
-
-func user(row pgx.CollectableRow) (auth.User, error) {
-	var u auth.User
-	err := row.Scan(userFields(&u)...)
-	return u, err
-}
+const userColumns = `u.id, u.email, u.name, u.roles, u.password_hash,
+	u.created_by, u.created_at, u.disabled_at, u.last_login_at AS last_login`
 
 // AddUser commits a new user.
 func (s *Store) AddUser(ctx context.Context, u auth.User, e audit.Entry) error {
 	return s.atomically(ctx, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `INSERT INTO auth.users (id, email, name, roles, password_hash, created_by, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-			u.ID, u.Email, u.Name, u.Roles, u.PasswordHash, u.CreatedBy, u.CreatedAt)
+		_, err := tx.Exec(ctx, `INSERT INTO auth.users (id, email, name, roles, password_hash, created_by, created_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7)`, u.ID, u.Email, u.Name, u.Roles, u.PasswordHash, u.CreatedBy, u.CreatedAt)
 		if postgres.IsUnique(err, "users_email") {
 			return fault.New(fault.Conflict, "There is a user with the address %s already.", u.Email).Because(err)
 		}
@@ -53,11 +43,8 @@ func (s *Store) UserByEmail(ctx context.Context, email string) (auth.User, bool,
 }
 
 func userByEmail(ctx context.Context, q postgres.Querier, email, lock string) (auth.User, error) {
-	rows, err := q.Query(ctx, `SELECT `+userColumns+` FROM auth.users u WHERE lower(u.email) = lower(btrim($1) COLLATE "C") `+lock, email)
-	if err != nil {
-		return auth.User{}, err
-	}
-	u, err := pgx.CollectExactlyOneRow(rows, user)
+	u, err := postgres.One(ctx, q, pgx.RowToStructByName[auth.User],
+		`SELECT `+userColumns+` FROM auth.users u WHERE lower(u.email) = lower(btrim($1) COLLATE "C") `+lock, email)
 	if errors.Is(err, pgx.ErrNoRows) || notText(err) {
 		return auth.User{}, fault.New(fault.NotFound, "There is no user with the address %q.", email)
 	}
@@ -72,16 +59,13 @@ func notText(err error) bool {
 
 // Users lists all users by address.
 func (s *Store) Users(ctx context.Context) ([]auth.User, error) {
-	rows, err := s.pool.Query(ctx, `SELECT `+userColumns+` FROM auth.users u ORDER BY lower(u.email)`)
-	if err != nil {
-		return nil, explain(err)
-	}
-	all, err := pgx.CollectRows(rows, user)
+	all, err := postgres.All(ctx, s.pool, pgx.RowToStructByName[auth.User], `SELECT `+userColumns+` FROM auth.users u ORDER BY lower(u.email)`)
 	return all, explain(err)
 }
 
 // ChangeUser locks a user, lets decide judge it, and commits what it decides.
-func (s *Store) ChangeUser(ctx context.Context, email string, decide func(auth.User) (auth.User, audit.Entry, error), endSessions bool) error {
+func (s *Store) ChangeUser(ctx context.Context, email string, decide func(auth.User) (auth.User, audit.Entry, error),
+	endSessions bool) error {
 	return s.atomically(ctx, func(tx pgx.Tx) error {
 		u, err := userByEmail(ctx, tx, email, "FOR UPDATE")
 		if err != nil {

@@ -16,10 +16,11 @@ import (
 )
 
 // AddDraft stores a draft once for the key; its targets go by COPY.
-func (s *Store) AddDraft(ctx context.Context, key write.Key, d authoring.Draft, targets authoring.DraftTargets, record authoring.Record) (tool.Result, error) {
+func (s *Store) AddDraft(ctx context.Context, key write.Key, d authoring.Draft, targets authoring.DraftTargets,
+	record authoring.Record) (tool.Result, error) {
 	return s.once(ctx, key, record, func(ctx context.Context, tx pgx.Tx) (id authoring.ID, err error) {
-		err = tx.QueryRow(ctx, `INSERT INTO authoring.drafts (name, status, segment_id, subject_template, body_template, sender_name, sender_email,
-				created_by, created_at, target_count, pending, service, external_user_id, credential_id, hub_user)
+		err = tx.QueryRow(ctx, `INSERT INTO authoring.drafts (name, status, segment_id, subject_template, body_template, sender_name,
+				sender_email, created_by, created_at, target_count, pending, service, external_user_id, credential_id, hub_user)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) RETURNING id`,
 			d.Name, string(d.Status), int64(d.SegmentID), d.SubjectTemplate, d.BodyTemplate, d.SenderName, d.SenderEmail,
 			d.CreatedBy, d.CreatedAt, d.TargetCount, d.Progress.Decisions.Pending,
@@ -27,47 +28,51 @@ func (s *Store) AddDraft(ctx context.Context, key write.Key, d authoring.Draft, 
 		if err != nil {
 			return 0, err
 		}
-		return id, copyRows(ctx, tx, "draft_targets", []string{"draft_id", "position", "external_id", "to_email", "to_name", "subject", "body", "context"}, targets,
-			func(row []any, position int, t authoring.DraftTarget) []any {
-				return append(row, int64(id), int32(position), t.ExternalID, t.ToEmail, t.ToName, t.Subject, t.Body, t.Context)
-			})
+		columns := []string{"draft_id", "position", "external_id", "to_email", "to_name", "subject", "body", "context"}
+		return id, copyRows(ctx, tx, "draft_targets", columns, targets, func(row []any, position int, t authoring.DraftTarget) []any {
+			return append(row, int64(id), int32(position), t.ExternalID, t.ToEmail, t.ToName, t.Subject, t.Body, t.Context)
+		})
 	})
 }
 
 const (
 	// The list reads no bodies: templates may be long.
-	draftColumns = `d.id, d.name, d.status, d.segment_id, s.name, s.kind, d.sender_name, d.sender_email, d.created_by, d.created_at, d.queued_at, d.target_count,
-	d.service, d.external_user_id, d.credential_id, d.hub_user,
+	draftColumns = `d.id, d.name, d.status, d.segment_id, s.name AS segment_name, s.kind AS segment_kind, d.sender_name, d.sender_email,
+	d.created_by, d.created_at, d.queued_at, d.target_count, d.service, d.external_user_id, d.credential_id, d.hub_user,
 	d.progress_version, d.pending, d.approved, d.rejected, d.sent, d.failed, d.suppressed`
-	fromDrafts = ` FROM authoring.drafts d JOIN authoring.segments s ON s.id = d.segment_id`
-	oneDraft   = `SELECT d.subject_template, d.body_template, ` + draftColumns + fromDrafts + ` WHERE d.id = $1`
+	withSegment = ` JOIN authoring.segments s ON s.id = d.segment_id`
+	oneDraft    = `SELECT d.subject_template, d.body_template, ` + draftColumns + ` FROM authoring.drafts d` + withSegment + ` WHERE d.id = $1`
 	// Each page is cut before it is joined.
-	listDrafts           = `SELECT ` + draftColumns + ` FROM (SELECT * FROM authoring.drafts WHERE ($1::bigint IS NULL OR id < $1) ORDER BY id DESC LIMIT $2) d JOIN authoring.segments s ON s.id = d.segment_id ORDER BY d.id DESC`
-	listDraftsOfStatus   = `SELECT ` + draftColumns + ` FROM (SELECT * FROM authoring.drafts WHERE status = $3 AND ($1::bigint IS NULL OR id < $1) ORDER BY id DESC LIMIT $2) d JOIN authoring.segments s ON s.id = d.segment_id ORDER BY d.id DESC`
-	listDraftsOfStatuses = `SELECT ` + draftColumns + ` FROM (SELECT * FROM authoring.drafts WHERE status = ANY ($3) AND ($1::bigint IS NULL OR id < $1) ORDER BY id DESC LIMIT $2) d JOIN authoring.segments s ON s.id = d.segment_id ORDER BY d.id DESC`
+	listDrafts = `SELECT ` + draftColumns + ` FROM (SELECT * FROM authoring.drafts
+		WHERE ($1::bigint IS NULL OR id < $1) ORDER BY id DESC LIMIT $2) d` + withSegment + ` ORDER BY d.id DESC`
+	listDraftsOfStatus = `SELECT ` + draftColumns + ` FROM (SELECT * FROM authoring.drafts
+		WHERE status = $3 AND ($1::bigint IS NULL OR id < $1) ORDER BY id DESC LIMIT $2) d` + withSegment + ` ORDER BY d.id DESC`
+	listDraftsOfStatuses = `SELECT ` + draftColumns + ` FROM (SELECT * FROM authoring.drafts
+		WHERE status = ANY ($3) AND ($1::bigint IS NULL OR id < $1) ORDER BY id DESC LIMIT $2) d` + withSegment + ` ORDER BY d.id DESC`
 )
 
-func draftFields(d *authoring.Draft) []any {
-	return []any{&d.ID, &d.Name, &d.Status, &d.SegmentID, &d.SegmentName, &d.SegmentKind, &d.SenderName, &d.SenderEmail, &d.CreatedBy, &d.CreatedAt, &d.QueuedAt, &d.TargetCount,
-		&d.Origin.Service, &d.Origin.ExternalUserID, &d.Origin.CredentialID, &d.Origin.HubUser,
-		&d.Progress.Version, &d.Progress.Decisions.Pending, &d.Progress.Decisions.Approved, &d.Progress.Decisions.Rejected,
-		&d.Progress.Delivery.Sent, &d.Progress.Delivery.Failed, &d.Progress.Delivery.Suppressed}
+// draftRow is a row of draftColumns, with or without the templates.
+type draftRow struct {
+	authoring.Draft
+	authoring.Origin
+	authoring.Decisions
+	authoring.Delivery
+	ProgressVersion int64
 }
 
-func draftRow(row pgx.CollectableRow) (d authoring.Draft, err error) {
-	err = row.Scan(draftFields(&d)...)
-	utc(&d.CreatedAt, d.QueuedAt)
-	return d, err
+func (r draftRow) draft() authoring.Draft {
+	r.Draft.Origin = r.Origin
+	r.Progress = authoring.Progress{Version: r.ProgressVersion, Decisions: r.Decisions, Delivery: r.Delivery}
+	return r.Draft
 }
 
 // draft reads one draft; a lock such as FOR UPDATE OF d may follow the query.
-func draft(ctx context.Context, q postgres.Querier, id authoring.ID, lock string) (d authoring.Draft, err error) {
-	err = q.QueryRow(ctx, oneDraft+lock, int64(id)).Scan(append([]any{&d.SubjectTemplate, &d.BodyTemplate}, draftFields(&d)...)...)
+func draft(ctx context.Context, q postgres.Querier, id authoring.ID, lock string) (authoring.Draft, error) {
+	row, err := postgres.One(ctx, q, pgx.RowToStructByNameLax[draftRow], oneDraft+lock, int64(id))
 	if errors.Is(err, pgx.ErrNoRows) {
 		return authoring.Draft{}, authoring.Missing("draft", id)
 	}
-	utc(&d.CreatedAt, d.QueuedAt)
-	return d, err
+	return row.draft(), err
 }
 
 // Draft returns a draft without its targets.
@@ -90,31 +95,33 @@ func (s *Store) Drafts(ctx context.Context, statuses []authoring.Status, below a
 		}
 		statement, args = listDraftsOfStatuses, append(args, names)
 	}
-	rows, err := s.pool.Query(ctx, statement, args...)
-	if err != nil {
-		return nil, explain(err)
+	rows, err := postgres.All(ctx, s.pool, pgx.RowToStructByNameLax[draftRow], statement, args...)
+	list := make([]authoring.Draft, len(rows))
+	for i, row := range rows {
+		list[i] = row.draft()
 	}
-	list, err := pgx.CollectRows(rows, draftRow)
 	return list, explain(err)
 }
 
 // Each kind of segment has an index of its own that finds a partner's snapshots. A partner may
 // have thousands of campaigns: the first ten will do.
-const selectTargets = `SELECT t.position, t.external_id, t.to_email, t.to_name, t.subject, t.body, t.context, e.snapshots
+const selectTargets = `SELECT t.position AS index, t.external_id, t.to_email, t.to_name, t.subject, t.body, t.context, e.snapshots
 FROM authoring.draft_targets t
 JOIN authoring.drafts d ON d.id = t.draft_id
 JOIN authoring.segments s ON s.id = d.segment_id
 CROSS JOIN LATERAL (SELECT array_agg(x.snapshot::text ORDER BY x.position) FROM (
 	SELECT position, snapshot FROM authoring.segment_targets WHERE s.kind = 'partner' AND segment_id = s.id AND external_id = t.external_id
 	UNION ALL
-	(SELECT position, snapshot FROM authoring.segment_targets WHERE s.kind <> 'partner' AND segment_id = s.id AND partner_id = t.external_id ORDER BY position LIMIT 10)) x) e (snapshots)
+	(SELECT position, snapshot FROM authoring.segment_targets WHERE s.kind <> 'partner' AND segment_id = s.id AND partner_id = t.external_id
+		ORDER BY position LIMIT 10)) x) e (snapshots)
 WHERE t.draft_id = $1 AND t.position > $2`
 
 // Rows are fetched a few at a time: a page ends by its size, and one row may have megabytes.
 const targetBatch = 64
 
 // DraftTargets calls yield with targets in their order until it answers false.
-func (s *Store) DraftTargets(ctx context.Context, id authoring.ID, after int, indexes []int, yield func(authoring.StoredTarget) (bool, error)) error {
+func (s *Store) DraftTargets(ctx context.Context, id authoring.ID, after int, indexes []int,
+	yield func(authoring.StoredTarget) (bool, error)) error {
 	wanted := make([]int64, len(indexes))
 	for i, index := range indexes {
 		wanted[i] = int64(index)
@@ -132,7 +139,7 @@ func (s *Store) DraftTargets(ctx context.Context, id authoring.ID, after int, in
 		read := 0
 		for rows.Next() {
 			var t authoring.StoredTarget
-			if err = rows.Scan(&t.Index, &t.ExternalID, &t.ToEmail, &t.ToName, &t.Subject, &t.Body, &t.Context, &t.Snapshots); err != nil {
+			if t, err = pgx.RowToStructByName[authoring.StoredTarget](rows); err != nil {
 				break
 			}
 			var more bool
@@ -151,20 +158,15 @@ func (s *Store) DraftTargets(ctx context.Context, id authoring.ID, after int, in
 
 // DraftRecipients returns targets in their order without what they are written.
 func (s *Store) DraftRecipients(ctx context.Context, id authoring.ID, after, limit int) ([]authoring.StoredTarget, error) {
-	rows, err := s.pool.Query(ctx, `SELECT position, external_id, to_email, to_name FROM authoring.draft_targets WHERE draft_id = $1 AND position > $2 ORDER BY position LIMIT $3`,
-		int64(id), int64(after), limit)
-	if err != nil {
-		return nil, explain(err)
-	}
-	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (t authoring.StoredTarget, err error) {
-		err = row.Scan(&t.Index, &t.ExternalID, &t.ToEmail, &t.ToName)
-		return t, err
-	})
+	list, err := postgres.All(ctx, s.pool, pgx.RowToStructByNameLax[authoring.StoredTarget],
+		`SELECT position AS index, external_id, to_email, to_name FROM authoring.draft_targets
+			WHERE draft_id = $1 AND position > $2 ORDER BY position LIMIT $3`, int64(id), int64(after), limit)
 	return list, explain(err)
 }
 
 // Transition changes a draft's status, once for the operation.
-func (s *Store) Transition(ctx context.Context, id authoring.ID, t authoring.Transition, by authoring.Origin, at time.Time) (done authoring.Transitioned, err error) {
+func (s *Store) Transition(ctx context.Context, id authoring.ID, t authoring.Transition, by authoring.Origin,
+	at time.Time) (done authoring.Transitioned, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		// The lock lets one transition of a draft follow the other, and the same operation find itself.
 		d, err := draft(ctx, tx, id, ` FOR UPDATE OF d`)
@@ -172,11 +174,10 @@ func (s *Store) Transition(ctx context.Context, id authoring.ID, t authoring.Tra
 			return err
 		}
 		var earlier int64
-		err = tx.QueryRow(ctx, `SELECT draft_id, from_status, to_status, queued_at, at FROM authoring.draft_transitions WHERE operation_id = $1`, t.Operation).
-			Scan(&earlier, &done.From, &done.To, &done.QueuedAt, &done.At)
+		err = tx.QueryRow(ctx, `SELECT draft_id, from_status, to_status, queued_at, at FROM authoring.draft_transitions
+			WHERE operation_id = $1`, t.Operation).Scan(&earlier, &done.From, &done.To, &done.QueuedAt, &done.At)
 		if err == nil {
 			done.Replayed = true
-			utc(&done.At, done.QueuedAt)
 			if earlier != int64(id) || done.To != t.To || !slices.Contains(t.From, done.From) {
 				return reused(t.Operation)
 			}
@@ -190,10 +191,13 @@ func (s *Store) Transition(ctx context.Context, id authoring.ID, t authoring.Tra
 			return err
 		}
 		done = authoring.Transitioned{From: d.Status, To: next.Status, QueuedAt: next.QueuedAt, At: at}
-		if _, err := tx.Exec(ctx, `UPDATE authoring.drafts SET status = $2, queued_at = $3 WHERE id = $1`, int64(id), string(next.Status), next.QueuedAt); err != nil {
+		_, err = tx.Exec(ctx, `UPDATE authoring.drafts SET status = $2, queued_at = $3 WHERE id = $1`,
+			int64(id), string(next.Status), next.QueuedAt)
+		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `INSERT INTO authoring.draft_transitions (operation_id, draft_id, from_status, to_status, queued_at, at, service, external_user_id, credential_id, hub_user)
+		_, err = tx.Exec(ctx, `INSERT INTO authoring.draft_transitions
+			(operation_id, draft_id, from_status, to_status, queued_at, at, service, external_user_id, credential_id, hub_user)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`, t.Operation, int64(id), string(done.From), string(done.To), done.QueuedAt, at,
 			by.Service, by.ExternalUserID, by.CredentialID, by.HubUser)
 		if postgres.IsUnique(err, "draft_transitions_pkey") { // another draft's, at the same moment
@@ -212,7 +216,8 @@ func reused(operation string) error {
 }
 
 // SetProgress keeps the counters unless newer ones are there.
-func (s *Store) SetProgress(ctx context.Context, id authoring.ID, p authoring.Progress, check func(authoring.Draft) error) (now authoring.Progress, err error) {
+func (s *Store) SetProgress(ctx context.Context, id authoring.ID, p authoring.Progress,
+	check func(authoring.Draft) error) (now authoring.Progress, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		d, err := draft(ctx, tx, id, ` FOR NO KEY UPDATE OF d`)
 		if err != nil {
@@ -225,8 +230,9 @@ func (s *Store) SetProgress(ctx context.Context, id authoring.ID, p authoring.Pr
 			return nil
 		}
 		now = p
-		_, err = tx.Exec(ctx, `UPDATE authoring.drafts SET progress_version = $2, pending = $3, approved = $4, rejected = $5, sent = $6, failed = $7, suppressed = $8 WHERE id = $1`,
-			int64(id), p.Version, p.Decisions.Pending, p.Decisions.Approved, p.Decisions.Rejected, p.Delivery.Sent, p.Delivery.Failed, p.Delivery.Suppressed)
+		_, err = tx.Exec(ctx, `UPDATE authoring.drafts SET progress_version = $2, pending = $3, approved = $4, rejected = $5,
+			sent = $6, failed = $7, suppressed = $8 WHERE id = $1`, int64(id), p.Version,
+			p.Decisions.Pending, p.Decisions.Approved, p.Decisions.Rejected, p.Delivery.Sent, p.Delivery.Failed, p.Delivery.Suppressed)
 		return err
 	})
 	return now, explain(err)

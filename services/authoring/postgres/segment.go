@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"hub.internal/pkg/postgres"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/write"
 	"hub.internal/services/authoring"
@@ -16,18 +17,22 @@ import (
 // which takes round trips of its own.
 const few = 100
 
-const insertSegment = `INSERT INTO authoring.segments (name, kind, description, created_by, created_at, target_count, service, external_user_id, credential_id, hub_user)
+const insertSegment = `INSERT INTO authoring.segments (name, kind, description, created_by, created_at, target_count,
+		service, external_user_id, credential_id, hub_user)
 	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING id`
 
 const insertSmallSegment = `WITH s AS (` + insertSegment + `),
 	t AS (INSERT INTO authoring.segment_targets (segment_id, position, external_id, snapshot, partner_id)
-		SELECT s.id, u.position - 1, u.external_id, u.snapshot::json, u.partner_id FROM s, unnest($11::bigint[], $12::text[], $13::bigint[]) WITH ORDINALITY AS u (external_id, snapshot, partner_id, position))
+		SELECT s.id, u.position - 1, u.external_id, u.snapshot::json, u.partner_id
+		FROM s, unnest($11::bigint[], $12::text[], $13::bigint[]) WITH ORDINALITY AS u (external_id, snapshot, partner_id, position))
 	SELECT id FROM s`
 
 // AddSegment stores a segment once for the key.
-func (s *Store) AddSegment(ctx context.Context, key write.Key, segment authoring.Segment, targets authoring.SegmentTargets, record authoring.Record) (tool.Result, error) {
+func (s *Store) AddSegment(ctx context.Context, key write.Key, segment authoring.Segment, targets authoring.SegmentTargets,
+	record authoring.Record) (tool.Result, error) {
 	return s.once(ctx, key, record, func(ctx context.Context, tx pgx.Tx) (id authoring.ID, err error) {
-		statement, args := insertSegment, []any{segment.Name, string(segment.Kind), segment.Description, segment.CreatedBy, segment.CreatedAt, segment.TargetCount,
+		statement, args := insertSegment, []any{
+			segment.Name, string(segment.Kind), segment.Description, segment.CreatedBy, segment.CreatedAt, segment.TargetCount,
 			segment.Origin.Service, segment.Origin.ExternalUserID, segment.Origin.CredentialID, segment.Origin.HubUser}
 		if segment.TargetCount <= few {
 			ids, snapshots, partners := make([]int64, 0, few), make([]string, 0, few), make([]*int64, 0, few)
@@ -35,26 +40,28 @@ func (s *Store) AddSegment(ctx context.Context, key write.Key, segment authoring
 				if err != nil {
 					return 0, err
 				}
-				ids, snapshots, partners = append(ids, t.ExternalID), append(snapshots, string(t.Snapshot)), append(partners, t.Partner(segment.Kind))
+				ids, snapshots = append(ids, t.ExternalID), append(snapshots, string(t.Snapshot))
+				partners = append(partners, t.Partner(segment.Kind))
 			}
 			statement, args = insertSmallSegment, append(args, ids, snapshots, partners)
 		}
 		if err := tx.QueryRow(ctx, statement, args...).Scan(&id); err != nil || segment.TargetCount <= few {
 			return id, err
 		}
-		return id, copyRows(ctx, tx, "segment_targets", []string{"segment_id", "position", "external_id", "snapshot", "partner_id"}, targets,
-			func(row []any, position int, t authoring.SegmentTarget) []any {
-				return append(row, int64(id), int32(position), t.ExternalID, t.Snapshot, t.Partner(segment.Kind))
-			})
+		columns := []string{"segment_id", "position", "external_id", "snapshot", "partner_id"}
+		return id, copyRows(ctx, tx, "segment_targets", columns, targets, func(row []any, position int, t authoring.SegmentTarget) []any {
+			return append(row, int64(id), int32(position), t.ExternalID, t.Snapshot, t.Partner(segment.Kind))
+		})
 	})
 }
 
 // copyRows loads what the sequence yields by COPY, one row at a time.
-func copyRows[T any](ctx context.Context, tx pgx.Tx, table string, columns []string, rows iter.Seq2[T, error], values func([]any, int, T) []any) error {
+func copyRows[T any](ctx context.Context, tx pgx.Tx, table string, columns []string, rows iter.Seq2[T, error],
+	values func([]any, int, T) []any) error {
 	next, stop := iter.Pull2(rows)
 	defer stop()
 	row, position := make([]any, 0, len(columns)), 0
-	_, err := tx.CopyFrom(ctx, pgx.Identifier{schema, table}, columns, pgx.CopyFromFunc(func() ([]any, error) {
+	_, err := tx.CopyFrom(ctx, pgx.Identifier{service, table}, columns, pgx.CopyFromFunc(func() ([]any, error) {
 		t, err, more := next()
 		if !more || err != nil {
 			return nil, err
@@ -66,32 +73,35 @@ func copyRows[T any](ctx context.Context, tx pgx.Tx, table string, columns []str
 	return err
 }
 
-const segmentColumns = `id, name, kind, description, created_by, created_at, target_count, service, external_user_id, credential_id, hub_user`
+const segmentColumns = `id, name, kind, description, created_by, created_at, target_count,
+	service, external_user_id, credential_id, hub_user`
 
-func segmentRow(row pgx.CollectableRow) (authoring.Segment, error) {
-	var x authoring.Segment
-	err := row.Scan(&x.ID, &x.Name, &x.Kind, &x.Description, &x.CreatedBy, &x.CreatedAt, &x.TargetCount,
-		&x.Origin.Service, &x.Origin.ExternalUserID, &x.Origin.CredentialID, &x.Origin.HubUser)
-	utc(&x.CreatedAt)
-	return x, err
+// segmentRow is a row of segmentColumns.
+type segmentRow struct {
+	authoring.Segment
+	authoring.Origin
+}
+
+func (r segmentRow) segment() authoring.Segment {
+	r.Segment.Origin = r.Origin
+	return r.Segment
 }
 
 // Segment returns a segment.
 func (s *Store) Segment(ctx context.Context, id authoring.ID) (authoring.Segment, error) {
-	rows, err := s.pool.Query(ctx, `SELECT `+segmentColumns+` FROM authoring.segments WHERE id = $1`, int64(id))
-	if err != nil {
-		return authoring.Segment{}, explain(err)
-	}
-	x, err := pgx.CollectExactlyOneRow(rows, segmentRow)
+	row, err := postgres.One(ctx, s.pool, pgx.RowToStructByNameLax[segmentRow],
+		`SELECT `+segmentColumns+` FROM authoring.segments WHERE id = $1`, int64(id))
 	if errors.Is(err, pgx.ErrNoRows) {
 		return authoring.Segment{}, authoring.Missing("segment", id)
 	}
-	return x, explain(err)
+	return row.segment(), explain(err)
 }
 
 const (
-	listSegments       = `SELECT ` + segmentColumns + ` FROM authoring.segments WHERE ($1::bigint IS NULL OR id < $1) ORDER BY id DESC LIMIT $2`
-	listSegmentsOfKind = `SELECT ` + segmentColumns + ` FROM authoring.segments WHERE kind = $3 AND ($1::bigint IS NULL OR id < $1) ORDER BY id DESC LIMIT $2`
+	listSegments = `SELECT ` + segmentColumns + ` FROM authoring.segments
+		WHERE ($1::bigint IS NULL OR id < $1) ORDER BY id DESC LIMIT $2`
+	listSegmentsOfKind = `SELECT ` + segmentColumns + ` FROM authoring.segments
+		WHERE kind = $3 AND ($1::bigint IS NULL OR id < $1) ORDER BY id DESC LIMIT $2`
 )
 
 // Segments returns the newest segments below an id.
@@ -100,10 +110,10 @@ func (s *Store) Segments(ctx context.Context, kind authoring.Kind, below authori
 	if kind != "" {
 		statement, args = listSegmentsOfKind, append(args, string(kind))
 	}
-	rows, err := s.pool.Query(ctx, statement, args...)
-	if err != nil {
-		return nil, explain(err)
+	rows, err := postgres.All(ctx, s.pool, pgx.RowToStructByNameLax[segmentRow], statement, args...)
+	list := make([]authoring.Segment, len(rows))
+	for i, row := range rows {
+		list[i] = row.segment()
 	}
-	list, err := pgx.CollectRows(rows, segmentRow)
 	return list, explain(err)
 }

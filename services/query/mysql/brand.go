@@ -27,7 +27,8 @@ const categoryName = `COALESCE(
 // candidates are looked at.
 func (s *Source) SearchBrands(ctx context.Context, f query.BrandFilter) ([]query.BrandMatch, error) {
 	if perRow := campaignsPerBrand(f); perRow > 0 {
-		since, all, err := s.recently(ctx, query.CampaignFilter{StartedAfter: f.LastCampaignAfter, StartedBefore: f.LastCampaignBefore, Page: f.Page}, perRow)
+		campaigns := query.CampaignFilter{StartedAfter: f.LastCampaignAfter, StartedBefore: f.LastCampaignBefore, Page: f.Page}
+		since, all, err := s.recently(ctx, campaigns, perRow)
 		if err != nil {
 			return nil, err
 		}
@@ -75,7 +76,8 @@ func (s *Source) brands(ctx context.Context, f query.BrandFilter, since time.Tim
 JOIN partner_admin a ON a.partner_id = b.partner_id AND ` + active
 		order = `, ` + newestLogin
 	}
-	statement := `SELECT b.brand_id, b.brand_name, b.president, b.category_id, ` + categoryName + `, b.country_code, b.partner_id, p.name, page.last_campaign_at, ` + columns + `
+	statement := `SELECT b.brand_id, b.brand_name, b.president, b.category_id, ` + categoryName +
+		`, b.country_code, b.partner_id, p.name, page.last_campaign_at, ` + columns + `
 FROM (` + ids + `) page
 JOIN brand b ON b.brand_id = page.brand_id
 LEFT JOIN partner p ON p.partner_id = b.partner_id` + join + `
@@ -112,7 +114,8 @@ func brandIDs(f query.BrandFilter, since time.Time) (string, []any) {
 	from, args := `brand b`, []any(nil)
 	if !since.IsZero() {
 		var recent string
-		recent, args = byStatus(query.CampaignFilter{StartedAfter: since, StartedBefore: f.LastCampaignBefore}, `SELECT c.brand_id`, ``, ` UNION `)
+		recent, args = byStatus(query.CampaignFilter{StartedAfter: since, StartedBefore: f.LastCampaignBefore}, `SELECT c.brand_id`, ``,
+			` UNION `)
 		from = `(` + recent + `) recent STRAIGHT_JOIN brand b ON b.brand_id = recent.brand_id`
 	}
 	if f.Category != nil {
@@ -142,9 +145,11 @@ func brandIDs(f query.BrandFilter, since time.Time) (string, []any) {
 
 // Brand implements query.Source.
 func (s *Source) Brand(ctx context.Context, id, campaigns int64) (*query.BrandProfile, error) {
-	const profile = `SELECT b.brand_id, b.brand_name, b.president, b.category_id, ` + categoryName + `, b.country_code, b.partner_id, b.homepage_url, b.created_at,
+	const profile = `SELECT b.brand_id, b.brand_name, b.president, b.category_id, ` + categoryName +
+		`, b.country_code, b.partner_id, b.homepage_url, b.created_at,
   p.name, p.business_no, p.country_code, p.created_at,
-  COALESCE((SELECT d.balance_liter FROM deposit_transaction d WHERE d.brand_id = b.brand_id ORDER BY d.created_at DESC, d.deposit_transaction_id DESC LIMIT 1), 0.00)
+  COALESCE((SELECT d.balance_liter FROM deposit_transaction d WHERE d.brand_id = b.brand_id
+    ORDER BY d.created_at DESC, d.deposit_transaction_id DESC LIMIT 1), 0.00)
 FROM brand b LEFT JOIN partner p ON p.partner_id = b.partner_id
 WHERE b.brand_id = ?`
 	var out *query.BrandProfile
@@ -154,7 +159,8 @@ WHERE b.brand_id = ?`
 		var partner, country sql.NullString
 		p := query.Partner{}
 		var created *query.DateTime
-		if err := r.Scan(&b.ID, &b.Name, &b.President, &b.CategoryID, &b.CategoryName, &b.CountryCode, &b.PartnerID, &b.HomepageURL, dateTime(&b.CreatedAt),
+		if err := r.Scan(&b.ID, &b.Name, &b.President, &b.CategoryID, &b.CategoryName, &b.CountryCode, &b.PartnerID, &b.HomepageURL,
+			dateTime(&b.CreatedAt),
 			&partner, &p.BusinessNo, &country, nullDateTime(&created), &out.LiterBalance); err != nil {
 			return err
 		}

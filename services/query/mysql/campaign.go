@@ -11,10 +11,12 @@ import (
 	"hub.internal/services/query"
 )
 
-const campaignColumns = `c.campaign_id, c.name, c.status_code, c.start_at, c.end_at, c.offer_count, c.apply_count, c.view_count, c.brand_id, c.partner_id`
+const campaignColumns = `c.campaign_id, c.name, c.status_code, c.start_at, c.end_at,
+  c.offer_count, c.apply_count, c.view_count, c.brand_id, c.partner_id`
 
 func campaignFields(c *query.Campaign) []any {
-	return []any{&c.ID, &c.Name, &c.StatusCode, dateTime(&c.StartAt), nullDateTime(&c.EndAt), &c.OfferCount, &c.ApplyCount, &c.ViewCount, &c.BrandID, &c.PartnerID}
+	return []any{&c.ID, &c.Name, &c.StatusCode, dateTime(&c.StartAt), nullDateTime(&c.EndAt), &c.OfferCount, &c.ApplyCount, &c.ViewCount,
+		&c.BrandID, &c.PartnerID}
 }
 
 // SearchCampaigns implements query.Source. It finds the ids of the page first, and
@@ -105,7 +107,8 @@ const deepestMerge = 1000
 // mergedByStatus is a statement for one column of a page of campaigns, newest first,
 // and its arguments.
 func mergedByStatus(f query.CampaignFilter, column string) (string, []any) {
-	branches, args := byStatus(f, `SELECT `+column+` AS answer, c.start_at, c.campaign_id`, ` ORDER BY c.start_at DESC, c.campaign_id DESC LIMIT ?`, `
+	branches, args := byStatus(f, `SELECT `+column+` AS answer, c.start_at, c.campaign_id`,
+		` ORDER BY c.start_at DESC, c.campaign_id DESC LIMIT ?`, `
   UNION ALL `, f.Offset+f.Limit)
 	return `SELECT m.answer AS ` + column[2:] + ` FROM (` + branches + `) m
   ORDER BY m.start_at DESC, m.campaign_id DESC LIMIT ? OFFSET ?`, append(args, f.Limit, f.Offset)

@@ -71,5 +71,6 @@ func (c *nullContact) fields() []any {
 }
 
 func (c *nullContact) contact() query.Contact {
-	return query.Contact{ID: query.ID(c.id.Int64), Name: c.name.String, Email: c.email.String, Position: c.position, AccountStatus: c.status.String, LastLoginAt: c.lastLogin}
+	return query.Contact{ID: query.ID(c.id.Int64), Name: c.name.String, Email: c.email.String, Position: c.position,
+		AccountStatus: c.status.String, LastLoginAt: c.lastLogin}
 }

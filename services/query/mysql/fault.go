@@ -55,9 +55,11 @@ func Fault(ctx context.Context, err error) error {
 	switch answered.Number {
 	case errNoSuchTable, errTableDenied:
 		// A server that hides what an account may not see says 1142 of a missing table.
-		return fault.New(fault.NotFound, "The source database has no table %q that Hub may read; this tool needs it.", tableIn(answered.Message)).Because(err)
+		return fault.New(fault.NotFound, "The source database has no table %q that Hub may read; this tool needs it.",
+			tableIn(answered.Message)).Because(err)
 	case errUnknownColumn:
-		return fault.New(fault.NotFound, "The source database's tables are not the CRM's that this tool needs: %s.", answered.Message).Because(err)
+		return fault.New(fault.NotFound, "The source database's tables are not the CRM's that this tool needs: %s.",
+			answered.Message).Because(err)
 	}
 	return err
 }
@@ -77,15 +79,17 @@ func trouble(ctx context.Context, err error) *fault.Error {
 		return fault.New(fault.DBTimeout, "The source database did not answer in time.").Because(err)
 	case isAnswer:
 		switch answered.Number {
-		case errTooManyConnections, errAccessDenied, errUnknownDatabase, errShutdown, errTooManyUserConns, errLockWaitTimeout, errDeadlock, errUserLimit, errKilled, errConnectionKilled:
+		case errTooManyConnections, errAccessDenied, errUnknownDatabase, errShutdown, errTooManyUserConns, errLockWaitTimeout, errDeadlock,
+			errUserLimit, errKilled, errConnectionKilled:
 			return unavailable(err)
 		}
 		return nil
 	}
 	var network net.Error
 	switch {
-	case errors.As(err, &network), errors.Is(err, driver.ErrBadConn), errors.Is(err, mysqldriver.ErrInvalidConn), errors.Is(err, sql.ErrConnDone),
-		errors.Is(err, net.ErrClosed), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, context.Canceled), ctx.Err() != nil:
+	case errors.As(err, &network), errors.Is(err, driver.ErrBadConn), errors.Is(err, mysqldriver.ErrInvalidConn),
+		errors.Is(err, sql.ErrConnDone), errors.Is(err, net.ErrClosed), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
+		errors.Is(err, context.Canceled), ctx.Err() != nil:
 		return unavailable(err)
 	}
 	return nil

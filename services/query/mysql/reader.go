@@ -96,7 +96,8 @@ func NewReader(s *Source, o ReaderOptions) *Reader {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	holes, err := otel.Meter("hub.internal/services/query/mysql").Int64Counter("hub.sql.guard_hole",
-		metric.WithDescription("Statements that the guard accepted and that the server refused as a write (1792) or for lack of rights (1142, 1227)."))
+		metric.WithDescription("Statements that the guard accepted and that the server refused as a write (1792) "+
+			"or for lack of rights (1142, 1227)."))
 	if err != nil {
 		otel.Handle(err)
 	}
@@ -365,7 +366,9 @@ func refusal(number uint16, message string) statementDetails {
 }
 
 func (r *Reader) timedOut(err error) error {
-	return fault.New(fault.DBTimeout, "The statement ran longer than %s and was stopped. Read less: filter on indexed columns, aggregate, or use EXPLAIN to see the plan.", r.timeout).Because(err)
+	return fault.New(fault.DBTimeout,
+		"The statement ran longer than %s and was stopped. Read less: filter on indexed columns, aggregate, or use EXPLAIN to see the plan.",
+		r.timeout).Because(err)
 }
 
 // gone is for the audit log: nobody is there to read it.
@@ -380,7 +383,8 @@ func sessionFault(ctx context.Context, err error) error {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return gone(err)
 	case errors.As(err, &grants):
-		return fault.New(fault.DB, "The source database is not served: its account may do more than read. An operator has to correct that.").Because(err)
+		return fault.New(fault.DB,
+			"The source database is not served: its account may do more than read. An operator has to correct that.").Because(err)
 	}
 	return unavailable(err)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hub.internal/pkg/remote"
+	"hub.internal/pkg/schema"
 	reviewcontrol "hub.internal/services/review-control"
 )
 
@@ -33,6 +34,13 @@ var (
 	progress    = remote.Operation[progressRequest, nothing]{Path: "/internal/drafts/progress", Repeatable: true}
 )
 
+// Contracts are what this client takes for granted of authoring.
+func Contracts() []remote.Contract {
+	return []remote.Contract{
+		getDraft.Contract(), listDrafts.Contract(), listTargets.Contract(), recipients.Contract(), transition.Contract(), progress.Contract(),
+	}
+}
+
 type (
 	draftRequest struct {
 		DraftID string `json:"draft_id"`
@@ -43,10 +51,11 @@ type (
 		Limit   int                    `json:"limit"`
 	}
 	draftListResponse struct {
-		Drafts      []draftResponse `json:"drafts"`
-		NextAfterID *string         `json:"next_after_id"`
+		Drafts      []draftSummary `json:"drafts"`
+		NextAfterID *string        `json:"next_after_id"`
 	}
-	draftResponse struct {
+	// draftSummary is a draft in a list, without what it says.
+	draftSummary struct {
 		ID          string               `json:"id"`
 		Name        string               `json:"name"`
 		Status      reviewcontrol.Status `json:"status"`
@@ -61,12 +70,15 @@ type (
 			ExternalUserID string `json:"external_user_id"`
 			HubUser        string `json:"hub_user"`
 		} `json:"origin"`
-		CreatedAt       time.Time  `json:"created_at"`
-		QueuedAt        *time.Time `json:"queued_at"`
-		SubjectTemplate string     `json:"subject_template"`
-		BodyTemplate    string     `json:"body_template"`
-		SenderName      *string    `json:"sender_name"`
-		SenderEmail     *string    `json:"sender_email"`
+		CreatedAt time.Time  `json:"created_at"`
+		QueuedAt  *time.Time `json:"queued_at"`
+	}
+	draftResponse struct {
+		draftSummary
+		SubjectTemplate string  `json:"subject_template"`
+		BodyTemplate    string  `json:"body_template"`
+		SenderName      *string `json:"sender_name"`
+		SenderEmail     *string `json:"sender_email"`
 	}
 	decisions struct {
 		Pending  int `json:"pending"`
@@ -94,17 +106,20 @@ type (
 		Limit int  `json:"limit"`
 	}
 	recipientsResponse struct {
-		Recipients []targetResponse `json:"recipients"`
-		NextAfter  *int             `json:"next_after"`
+		Recipients []recipient `json:"recipients"`
+		NextAfter  *int        `json:"next_after"`
 	}
-	targetResponse struct {
+	recipient struct {
 		Index      int    `json:"index"`
 		ExternalID int64  `json:"external_id"`
 		ToEmail    string `json:"to_email"`
 		ToName     string `json:"to_name"`
-		Subject    string `json:"subject"`
-		Body       string `json:"body"`
-		HTML       bool   `json:"html"`
+	}
+	targetResponse struct {
+		recipient
+		Subject string `json:"subject"`
+		Body    string `json:"body"`
+		HTML    bool   `json:"html"`
 		// SubjectTemplate and BodyTemplate are absent where the draft's are meant.
 		SubjectTemplate *string         `json:"subject_template,omitempty"`
 		BodyTemplate    *string         `json:"body_template,omitempty"`
@@ -135,8 +150,8 @@ func text(s *string) string {
 	return *s
 }
 
-func (d draftResponse) draft() (reviewcontrol.Draft, error) {
-	id, ok := reviewcontrol.ParseID(d.ID)
+func (d draftSummary) draft() (reviewcontrol.Draft, error) {
+	id, ok := schema.ParseID(d.ID)
 	if !ok {
 		return reviewcontrol.Draft{}, fmt.Errorf("authoring answers a draft with the id %q", d.ID)
 	}
@@ -149,12 +164,10 @@ func (d draftResponse) draft() (reviewcontrol.Draft, error) {
 		},
 		Maker:     reviewcontrol.Maker{CreatedBy: text(d.CreatedBy), HubUser: d.Origin.HubUser, ExternalUser: d.Origin.ExternalUserID},
 		CreatedAt: d.CreatedAt, QueuedAt: d.QueuedAt,
-		SubjectTemplate: d.SubjectTemplate, BodyTemplate: d.BodyTemplate,
-		SenderName: text(d.SenderName), SenderEmail: text(d.SenderEmail),
 	}, nil
 }
 
-func (t targetResponse) target() reviewcontrol.Target {
+func (t recipient) target() reviewcontrol.Target {
 	return reviewcontrol.Target{
 		Index: t.Index, ExternalID: t.ExternalID, ToEmail: t.ToEmail, ToName: t.ToName,
 		Decision: reviewcontrol.Decision{Choice: reviewcontrol.Pending},
@@ -180,7 +193,10 @@ func (d Drafts) Draft(ctx context.Context, id reviewcontrol.ID) (reviewcontrol.D
 	if err != nil {
 		return reviewcontrol.Draft{}, err
 	}
-	return answer.draft()
+	draft, err := answer.draft()
+	draft.SubjectTemplate, draft.BodyTemplate = answer.SubjectTemplate, answer.BodyTemplate
+	draft.SenderName, draft.SenderEmail = text(answer.SenderName), text(answer.SenderEmail)
+	return draft, err
 }
 
 // Drafts implements Drafts.
@@ -203,7 +219,7 @@ func (d Drafts) Drafts(ctx context.Context, status reviewcontrol.Status, below r
 			return nil, 0, err
 		}
 	}
-	next, _ := reviewcontrol.ParseID(text(page.NextAfterID))
+	next, _ := schema.ParseID(text(page.NextAfterID))
 	return drafts, next, nil
 }
 

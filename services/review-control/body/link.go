@@ -245,13 +245,13 @@ func (r *reader) linksIn(text string) {
 		return unicode.IsSpace(r) || strings.ContainsRune("<>\"`。，、）】」』！？；：“”‘’«»", r)
 	}) {
 		found := false
-		for _, begin := range begins(lowered(word)) {
+		for _, start := range linkStarts(lowered(word)) {
 			found = true
-			href := trimAddress(word[begin.at:begin.end])
-			if len(href) <= begin.prefix {
+			href := trimAddress(word[start.at:start.end])
+			if len(href) <= start.prefix {
 				continue
 			}
-			r.link(href, begin.implied+href)
+			r.link(href, start.implied+href)
 		}
 		if found {
 			continue
@@ -263,8 +263,8 @@ func (r *reader) linksIn(text string) {
 	}
 }
 
-// begin is where an address begins in a word, and where the next one or the word ends.
-type begin struct {
+// linkStart is where an address begins in a word, and where the next one or the word ends.
+type linkStart struct {
 	at, end, prefix int
 	implied         string
 }
@@ -280,8 +280,8 @@ func lowered(word string) string {
 	return string(b)
 }
 
-// begins finds the addresses in a word of lower case.
-func begins(word string) (list []begin) {
+// linkStarts finds the addresses in a word of lower case.
+func linkStarts(word string) (list []linkStart) {
 	for _, prefix := range []string{"http://", "https://", "ftp://", "mailto:", "tel:", "www."} {
 		implied := ""
 		if prefix == "www." {
@@ -297,10 +297,10 @@ func begins(word string) (list []begin) {
 			if at > 0 && (alphanumeric(word[at-1]) || prefix == "www." && strings.IndexByte("/.-@", word[at-1]) >= 0) {
 				continue
 			}
-			list = append(list, begin{at: at, end: len(word), prefix: len(prefix), implied: implied})
+			list = append(list, linkStart{at: at, end: len(word), prefix: len(prefix), implied: implied})
 		}
 	}
-	slices.SortFunc(list, func(a, b begin) int { return a.at - b.at })
+	slices.SortFunc(list, func(a, b linkStart) int { return a.at - b.at })
 	for i := range list[:max(len(list)-1, 0)] {
 		list[i].end = list[i+1].at
 	}

@@ -62,19 +62,19 @@ func (p *prose) words(text string) {
 		return
 	}
 	for len(text) > 0 {
-		begin := strings.IndexFunc(text, func(r rune) bool { return !unicode.IsSpace(r) })
-		if begin != 0 {
+		start := strings.IndexFunc(text, func(r rune) bool { return !unicode.IsSpace(r) })
+		if start != 0 {
 			p.space = true
 		}
-		if begin < 0 {
+		if start < 0 {
 			return
 		}
-		end := strings.IndexFunc(text[begin:], unicode.IsSpace)
+		end := strings.IndexFunc(text[start:], unicode.IsSpace)
 		if end < 0 {
-			end = len(text) - begin
+			end = len(text) - start
 		}
-		p.word(text[begin : begin+end])
-		text = text[begin+end:]
+		p.word(text[start : start+end])
+		text = text[start+end:]
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/web"
 	reviewcontrol "hub.internal/services/review-control"
@@ -104,7 +105,7 @@ const (
 
 // pathID is the id in the address of a page.
 func pathID(r *http.Request, kind string) (reviewcontrol.ID, error) {
-	id, ok := reviewcontrol.ParseID(r.PathValue("id"))
+	id, ok := schema.ParseID(r.PathValue("id"))
 	if !ok {
 		return 0, reviewcontrol.Missing(kind, r.PathValue("id"))
 	}

@@ -135,7 +135,7 @@ func (c *Console) renderDraft(w http.ResponseWriter, r *http.Request, by reviewc
 	}
 	if p.Bars.Delivers {
 		p.Deliveries = []web.Option{{Value: "", Text: "Any delivery"}}
-		for _, at := range progresses {
+		for _, at := range deliveryStates {
 			p.Deliveries = append(p.Deliveries, web.Option{Value: string(at), Text: state(at).Text})
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 
+	"hub.internal/pkg/schema"
 	"hub.internal/pkg/web"
 	reviewcontrol "hub.internal/services/review-control"
 )
@@ -38,7 +39,7 @@ func (c *Console) drafts(w http.ResponseWriter, r *http.Request, _ reviewcontrol
 	if !slices.Contains(reviewcontrol.Statuses(), p.Status) {
 		p.Status = ""
 	}
-	below, _ := reviewcontrol.ParseID(q.Get("below"))
+	below, _ := schema.ParseID(q.Get("below"))
 	page, err := c.service.Drafts(r.Context(), reviewcontrol.DraftFilter{Status: p.Status, Below: below, Limit: draftsOnPage})
 	if err != nil {
 		return err

@@ -24,10 +24,10 @@ const maxSearch = 200
 
 // targetQuery is what of a draft a page shows, as its address has it.
 type targetQuery struct {
-	Choice   reviewcontrol.Choice
-	Progress reviewcontrol.Progress
-	Flag     triage.Flag
-	Search   string
+	Choice reviewcontrol.Choice
+	State  reviewcontrol.DeliveryState
+	Flag   triage.Flag
+	Search string
 	// After is the index behind which the list begins; -1 is its begin.
 	After int
 }
@@ -35,14 +35,14 @@ type targetQuery struct {
 // queryOf reads an address or the field of a form; what it does not know is left out.
 func queryOf(v url.Values) targetQuery {
 	q := targetQuery{
-		Choice: reviewcontrol.Choice(v.Get("decision")), Progress: reviewcontrol.Progress(v.Get("delivery")),
+		Choice: reviewcontrol.Choice(v.Get("decision")), State: reviewcontrol.DeliveryState(v.Get("delivery")),
 		Search: reviewcontrol.Shorten(strings.TrimSpace(v.Get("q")), maxSearch), After: -1,
 	}
 	if !slices.Contains([]reviewcontrol.Choice{reviewcontrol.Pending, reviewcontrol.Approve, reviewcontrol.Reject}, q.Choice) {
 		q.Choice = ""
 	}
-	if !slices.Contains(progresses, q.Progress) {
-		q.Progress = reviewcontrol.NotDue
+	if !slices.Contains(deliveryStates, q.State) {
+		q.State = reviewcontrol.NotDue
 	}
 	q.Flag = triage.ParseFlag(v.Get("flag"))
 	if n, err := strconv.Atoi(v.Get("after")); err == nil && n >= 0 {
@@ -51,15 +51,15 @@ func queryOf(v url.Values) targetQuery {
 	return q
 }
 
-// progresses are what a mail can be looked for by.
-var progresses = []reviewcontrol.Progress{
+// deliveryStates are what a mail can be looked for by.
+var deliveryStates = []reviewcontrol.DeliveryState{
 	reviewcontrol.Queued, reviewcontrol.Sending, reviewcontrol.Delivered, reviewcontrol.Failed,
 	reviewcontrol.Changed, reviewcontrol.Suppressed, reviewcontrol.Unknown,
 }
 
 func (q targetQuery) values() url.Values {
 	v := url.Values{}
-	for name, text := range map[string]string{"decision": string(q.Choice), "delivery": string(q.Progress), "flag": q.Flag.Name(), "q": q.Search} {
+	for name, text := range map[string]string{"decision": string(q.Choice), "delivery": string(q.State), "flag": q.Flag.Name(), "q": q.Search} {
 		if text != "" {
 			v.Set(name, text)
 		}
@@ -85,10 +85,10 @@ func (q targetQuery) at(id reviewcontrol.ID, index int) string {
 
 // Filtered tells that not all targets are asked for.
 func (q targetQuery) Filtered() bool {
-	return q.Choice != "" || q.Progress != "" || q.Flag != 0 || q.Search != ""
+	return q.Choice != "" || q.State != "" || q.Flag != 0 || q.Search != ""
 }
 
 // filter is the query as the Service takes it.
 func (q targetQuery) filter() reviewcontrol.TargetFilter {
-	return reviewcontrol.TargetFilter{Choice: q.Choice, Progress: q.Progress, Flag: q.Flag, Search: q.Search, After: q.After, Limit: targetsOnPage}
+	return reviewcontrol.TargetFilter{Choice: q.Choice, State: q.State, Flag: q.Flag, Search: q.Search, After: q.After, Limit: targetsOnPage}
 }

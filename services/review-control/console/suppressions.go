@@ -123,7 +123,7 @@ func removalReason() web.Field {
 }
 
 func (c *Console) renderRemoval(w http.ResponseWriter, r *http.Request, status int, email string, reason web.Field) error {
-	entry, err := c.suppressed(r, email)
+	entry, err := c.entry(r, email)
 	if err != nil {
 		return err
 	}
@@ -146,13 +146,13 @@ func (c *Console) renderRemoval(w http.ResponseWriter, r *http.Request, status i
 	}, ask)
 }
 
-// suppressed finds the entry of an address.
-func (c *Console) suppressed(r *http.Request, email string) (reviewcontrol.Suppression, error) {
+// entry finds the entry of an address.
+func (c *Console) entry(r *http.Request, email string) (reviewcontrol.Suppression, error) {
 	missing := fault.New(fault.NotFound, "%s is not on the suppression list.", reviewcontrol.Shorten(email, maxEmail))
 	if email == "" || strings.HasPrefix(email, "@") {
 		return reviewcontrol.Suppression{}, missing
 	}
-	// An address may be the begin of others; it comes before them.
+	// An address may be the start of others; it comes before them.
 	list, _, err := c.service.Suppressions(r.Context(), email, "", 1)
 	if err != nil {
 		return reviewcontrol.Suppression{}, err

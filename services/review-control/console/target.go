@@ -57,7 +57,7 @@ func (c card) Together() bool { return c.Open() && !c.Cut && c.Flags == 0 }
 
 // Outdated tells of an approval on which nothing is sent: it was for other content.
 func (c card) Outdated() bool {
-	return c.Decision.Choice == reviewcontrol.Approve && c.Delivery.Progress == reviewcontrol.NotDue && c.Decision.Hash != c.Hash()
+	return c.Decision.Choice == reviewcontrol.Approve && c.Delivery.State == reviewcontrol.NotDue && c.Decision.Hash != c.Hash()
 }
 
 // Frames are the classes of the preview: its height in a wide window and in a narrow one.

@@ -9,6 +9,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/jobs"
+	"hub.internal/pkg/postgres"
 	reviewcontrol "hub.internal/services/review-control"
 )
 
@@ -24,7 +25,8 @@ func (s *Store) Finish(ctx context.Context, id reviewcontrol.ID, now time.Time) 
 			return nil
 		}
 		// PostgreSQL makes the token of a strong random source: 122 bits of it.
-		indexes, err := collect(ctx, tx, pgx.RowTo[int], `UPDATE review_control.targets SET progress = 'queued', unsubscribe_token = uuid_send(gen_random_uuid())
+		indexes, err := collect(ctx, tx, pgx.RowTo[int], `UPDATE review_control.targets
+			SET progress = 'queued', unsubscribe_token = uuid_send(gen_random_uuid())
 			WHERE draft_id = $1 AND choice = 'approved' AND progress = '' RETURNING position`, int64(id))
 		if err != nil || len(indexes) == 0 {
 			return err
@@ -46,11 +48,13 @@ func (s *Store) addDeliveries(ctx context.Context, tx pgx.Tx, id reviewcontrol.I
 const missed = time.Minute
 
 // Turn gives a target's mail its place in the line of all mails.
-func (s *Store) Turn(ctx context.Context, id reviewcontrol.ID, index int, now time.Time, interval, near time.Duration) (at time.Time, due bool, err error) {
+func (s *Store) Turn(ctx context.Context, id reviewcontrol.ID, index int, now time.Time,
+	interval, near time.Duration) (at time.Time, due bool, err error) {
 	err = s.atomically(ctx, func(tx pgx.Tx) error {
 		var kept *time.Time
 		err := tx.QueryRow(ctx, `SELECT t.slot_at FROM review_control.targets t JOIN review_control.reviews r USING (draft_id)
-			WHERE t.draft_id = $1 AND t.position = $2 AND r.status = 'approved' AND t.progress IN ('queued', 'sending')`, int64(id), int64(index)).Scan(&kept)
+			WHERE t.draft_id = $1 AND t.position = $2 AND r.status = 'approved' AND t.progress IN ('queued', 'sending')`,
+			int64(id), int64(index)).Scan(&kept)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
@@ -59,16 +63,16 @@ func (s *Store) Turn(ctx context.Context, id reviewcontrol.ID, index int, now ti
 		}
 		due = true
 		if kept != nil && now.Sub(*kept) <= missed {
-			at = kept.UTC()
+			at = *kept
 			return nil
 		}
 		// The row's lock is what puts the mails of all replicas into one line.
-		err = tx.QueryRow(ctx, `UPDATE review_control.pace SET next_at = greatest(next_at, $1) + make_interval(secs => $2) RETURNING next_at - make_interval(secs => $2)`,
-			now, interval.Seconds()).Scan(&at)
+		err = tx.QueryRow(ctx, `UPDATE review_control.pace SET next_at = greatest(next_at, $1) + make_interval(secs => $2)
+			RETURNING next_at - make_interval(secs => $2)`, now, interval.Seconds()).Scan(&at)
 		if err != nil {
 			return err
 		}
-		if at = at.UTC(); at.Sub(now) <= near {
+		if at.Sub(now) <= near {
 			return nil
 		}
 		_, err = tx.Exec(ctx, `UPDATE review_control.targets SET slot_at = $3 WHERE draft_id = $1 AND position = $2`, int64(id), int64(index), at)
@@ -79,11 +83,14 @@ func (s *Store) Turn(ctx context.Context, id reviewcontrol.ID, index int, now ti
 
 // TokenTarget returns whose mail a token was in, and the draft of it.
 func (s *Store) TokenTarget(ctx context.Context, token []byte) (id reviewcontrol.ID, t reviewcontrol.Target, err error) {
-	err = s.pool.QueryRow(ctx, `SELECT draft_id, position, external_id, to_email, to_name FROM review_control.targets WHERE unsubscribe_token = $1`, token).
-		Scan(&id, &t.Index, &t.ExternalID, &t.ToEmail, &t.ToName)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return 0, reviewcontrol.Target{}, fault.New(fault.NotFound, "This link is not valid. Use the one in the mail, whole.")
+	type found struct {
+		DraftID reviewcontrol.ID
+		reviewcontrol.Target
 	}
-	t.Token = token
-	return id, t, explain(err)
+	row, err := postgres.One(ctx, s.pool, pgx.RowToStructByNameLax[found], `SELECT draft_id, position AS index, external_id, to_email, to_name,
+		unsubscribe_token AS token FROM review_control.targets WHERE unsubscribe_token = $1`, token)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = fault.New(fault.NotFound, "This link is not valid. Use the one in the mail, whole.")
+	}
+	return row.DraftID, row.Target, explain(err)
 }

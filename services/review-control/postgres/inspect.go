@@ -38,7 +38,7 @@ const (
 
 // Uninspected returns targets that were not inspected.
 func (s *Store) Uninspected(ctx context.Context, id reviewcontrol.ID, after, limit int) ([]reviewcontrol.Target, error) {
-	return collect(ctx, s.pool, targetRow, uninspected, int64(id), after, limit)
+	return targets(ctx, s.pool, uninspected, int64(id), after, limit)
 }
 
 // KeepInspected keeps the inspections of targets that have none yet.

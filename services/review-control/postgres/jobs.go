@@ -73,22 +73,27 @@ const overdue = time.Minute
 
 // What misses a job. Each statement reads the jobs that are not done once.
 const (
+	jobsOf         = `SELECT (args ->> 'draft_id')::bigint FROM review_control.river_job WHERE finalized_at IS NULL AND kind = `
 	missingIntents = `SELECT draft_id FROM review_control.reviews WHERE status = 'draft' AND changed_at < now() - make_interval(secs => $1)
-		AND draft_id NOT IN (SELECT (args ->> 'draft_id')::bigint FROM review_control.river_job WHERE kind = 'complete_queue' AND finalized_at IS NULL)`
-	missingInspections = `SELECT draft_id FROM review_control.reviews WHERE status = 'in_review' AND inspected < target_count AND changed_at < now() - make_interval(secs => $1)
-		AND draft_id NOT IN (SELECT (args ->> 'draft_id')::bigint FROM review_control.river_job WHERE kind = 'inspect_draft' AND finalized_at IS NULL)`
-	missingFinishes = `SELECT draft_id FROM review_control.reviews r WHERE status = 'approved' AND changed_at < now() - make_interval(secs => $1) AND (leaves_at IS NULL OR leaves_at < now())
+		AND draft_id NOT IN (` + jobsOf + `'complete_queue')`
+	missingInspections = `SELECT draft_id FROM review_control.reviews
+		WHERE status = 'in_review' AND inspected < target_count AND changed_at < now() - make_interval(secs => $1)
+		AND draft_id NOT IN (` + jobsOf + `'inspect_draft')`
+	missingFinishes = `SELECT draft_id FROM review_control.reviews r
+		WHERE status = 'approved' AND changed_at < now() - make_interval(secs => $1) AND (leaves_at IS NULL OR leaves_at < now())
 		AND EXISTS (SELECT FROM review_control.targets t WHERE t.draft_id = r.draft_id AND choice = 'approved' AND progress = '')
-		AND draft_id NOT IN (SELECT (args ->> 'draft_id')::bigint FROM review_control.river_job WHERE kind = 'finish_review' AND finalized_at IS NULL)`
-	missingSyncs = `SELECT draft_id FROM review_control.reviews WHERE synced < version AND status <> 'draft' AND changed_at < now() - make_interval(secs => $1)
-		AND draft_id NOT IN (SELECT (args ->> 'draft_id')::bigint FROM review_control.river_job WHERE kind = 'sync_draft' AND finalized_at IS NULL)`
+		AND draft_id NOT IN (` + jobsOf + `'finish_review')`
+	missingSyncs = `SELECT draft_id FROM review_control.reviews
+		WHERE synced < version AND status <> 'draft' AND changed_at < now() - make_interval(secs => $1)
+		AND draft_id NOT IN (` + jobsOf + `'sync_draft')`
 	missingImports = `SELECT id FROM review_control.imports WHERE status IN ('waiting', 'running') AND at < now() - make_interval(secs => $1)
 		AND id NOT IN (SELECT (args ->> 'import_id')::bigint FROM review_control.river_job WHERE kind = 'read_import' AND finalized_at IS NULL)`
 	// EXCEPT, because there may be hundreds of thousands: whatever the planner knows of them it
 	// reads each side once, where NOT IN and NOT EXISTS may look through all jobs for each mail.
-	missingDeliveries = `SELECT t.draft_id, t.position FROM review_control.reviews r JOIN review_control.targets t USING (draft_id)
+	missingDeliveries = `SELECT t.draft_id, t.position AS index FROM review_control.reviews r JOIN review_control.targets t USING (draft_id)
 		WHERE r.status = 'approved' AND t.progress IN ('queued', 'sending')
-		EXCEPT SELECT (args ->> 'draft_id')::bigint, (args ->> 'index')::int FROM review_control.river_job WHERE kind = 'deliver' AND finalized_at IS NULL`
+		EXCEPT SELECT (args ->> 'draft_id')::bigint, (args ->> 'index')::int FROM review_control.river_job
+		WHERE kind = 'deliver' AND finalized_at IS NULL`
 )
 
 // AddMissingJobs adds the jobs that are missing: those that failed too often, or were lost with
@@ -114,7 +119,7 @@ func (s *Store) AddMissingJobs(ctx context.Context) error {
 				missing = append(missing, m.job(id))
 			}
 		}
-		deliveries, err := collect(ctx, tx, pgx.RowToStructByPos[Deliver], missingDeliveries)
+		deliveries, err := collect(ctx, tx, pgx.RowToStructByName[Deliver], missingDeliveries)
 		if err != nil {
 			return err
 		}

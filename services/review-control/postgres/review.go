@@ -21,49 +21,84 @@ import (
 )
 
 const (
-	reviewColumns = `draft_id, status, pending, approved, rejected, sent, failed, suppressed, unknown, version, attempted, queued_at, actor, note,
-	created_by, hub_user, external_user, sender_name, sender_email, closed_by, closed_at,
+	reviewColumns = `draft_id, status, pending, approved, rejected, sent, failed, suppressed, unknown, version, attempted,
+	queued_at, actor, note, created_by, hub_user, external_user, sender_name, sender_email, closed_by, closed_at,
 	actions, reopened, leaves_at, inspected`
 	oneReview   = `SELECT ` + reviewColumns + ` FROM review_control.reviews WHERE draft_id = $1 AND status <> 'draft'`
 	manyReviews = `SELECT ` + reviewColumns + ` FROM review_control.reviews WHERE draft_id = ANY ($1) AND status <> 'draft'`
 
-	waitingReviews = `SELECT ` + reviewColumns + ` FROM review_control.reviews WHERE status = 'in_review' AND pending > 0 ORDER BY queued_at, draft_id LIMIT $1`
+	waitingReviews = `SELECT ` + reviewColumns + ` FROM review_control.reviews
+		WHERE status = 'in_review' AND pending > 0 ORDER BY queued_at, draft_id LIMIT $1`
 
-	targetColumns = `position, external_id, to_email, to_name, mailings, choice, revision, decided_by, decided_at, note, reason, rendering_hash, action,
-	progress, attempts, delays, since, progress_at, problem, message_id, unsubscribe_token, subject, inspected_hash, flags, variant`
+	targetColumns = `position AS index, external_id, to_email, to_name, mailings, unsubscribe_token AS token,
+	choice, revision, decided_by, decided_at, note, reason, rendering_hash, action,
+	progress AS state, attempts, delays, since, progress_at AS at, problem, message_id,
+	subject, inspected_hash, flags, variant`
 	oneTarget   = `SELECT ` + targetColumns + ` FROM review_control.targets WHERE draft_id = $1 AND position = $2`
 	manyTargets = `SELECT ` + targetColumns + ` FROM review_control.targets WHERE draft_id = $1 AND position = ANY ($2) ORDER BY position`
 	lockTargets = manyTargets + ` FOR NO KEY UPDATE`
 )
 
-func reviewRow(row pgx.CollectableRow) (r reviewcontrol.Review, err error) {
-	err = row.Scan(&r.DraftID, &r.Status, &r.Counts.Pending, &r.Counts.Approved, &r.Counts.Rejected, &r.Counts.Sent, &r.Counts.Failed, &r.Counts.Suppressed, &r.Counts.Unknown,
-		&r.Version, &r.Attempted, &r.QueuedAt, &r.Actor, &r.Note, &r.Maker.CreatedBy, &r.Maker.HubUser, &r.Maker.ExternalUser, &r.Sender.Name, &r.Sender.Email, &r.ClosedBy, &r.ClosedAt,
-		&r.Actions, &r.Reopened, &r.LeavesAt, &r.Inspected)
-	utc(&r.QueuedAt, r.ClosedAt, r.LeavesAt)
-	return r, err
+// reviewRow is a row of reviewColumns.
+type reviewRow struct {
+	reviewcontrol.Review
+	reviewcontrol.Counts
+	reviewcontrol.Maker
+	SenderName, SenderEmail string
 }
 
-func targetRow(row pgx.CollectableRow) (t reviewcontrol.Target, err error) {
-	d, p := &t.Decision, &t.Delivery
-	err = row.Scan(&t.Index, &t.ExternalID, &t.ToEmail, &t.ToName, &t.Mailings, &d.Choice, &d.Revision, &d.By, &d.At, &d.Note, &d.Reason, &d.Hash, &d.Action,
-		&p.Progress, &p.Attempts, &p.Delays, &p.Since, &p.At, &p.Problem, &p.MessageID, &t.Token,
-		&t.Inspection.Subject, &t.Inspection.Hash, &t.Inspection.Flags, &t.Inspection.Variant)
-	utc(d.At, p.Since, p.At)
-	return t, err
+func (r reviewRow) review() reviewcontrol.Review {
+	r.Review.Counts, r.Review.Maker = r.Counts, r.Maker
+	r.Sender = reviewcontrol.Address{Name: r.SenderName, Email: r.SenderEmail}
+	return r.Review
+}
+
+// targetRow is a row of targetColumns.
+type targetRow struct {
+	reviewcontrol.Target
+	reviewcontrol.Delivery
+	Choice        reviewcontrol.Choice
+	Revision      int
+	DecidedBy     string
+	DecidedAt     *time.Time
+	Note          string
+	Reason        reviewcontrol.Reason
+	RenderingHash string
+	Action        int
+	Subject       string
+	InspectedHash string
+	Flags         triage.Flag
+	Variant       int
+}
+
+func (r targetRow) target() reviewcontrol.Target {
+	r.Target.Delivery = r.Delivery
+	r.Decision = reviewcontrol.Decision{Choice: r.Choice, By: r.DecidedBy, At: r.DecidedAt, Note: r.Note,
+		Reason: r.Reason, Hash: r.RenderingHash, Revision: r.Revision, Action: r.Action}
+	r.Inspection = reviewcontrol.Inspection{Subject: r.Subject, Hash: r.InspectedHash, Flags: r.Flags, Variant: r.Variant}
+	return r.Target
+}
+
+func targets(ctx context.Context, q postgres.Querier, sql string, args ...any) ([]reviewcontrol.Target, error) {
+	rows, err := postgres.All(ctx, q, pgx.RowToStructByNameLax[targetRow], sql, args...)
+	list := make([]reviewcontrol.Target, len(rows))
+	for i, row := range rows {
+		list[i] = row.target()
+	}
+	return list, explain(err)
 }
 
 // review reads one review; a lock may follow the query.
 func review(ctx context.Context, q postgres.Querier, id reviewcontrol.ID, lock string) (reviewcontrol.Review, error) {
-	rows, err := q.Query(ctx, oneReview+lock, int64(id))
-	if err != nil {
-		return reviewcontrol.Review{}, err
-	}
-	r, err := pgx.CollectExactlyOneRow(rows, reviewRow)
+	return someReview(ctx, q, id, oneReview+lock)
+}
+
+func someReview(ctx context.Context, q postgres.Querier, id reviewcontrol.ID, sql string) (reviewcontrol.Review, error) {
+	row, err := postgres.One(ctx, q, pgx.RowToStructByNameLax[reviewRow], sql, int64(id))
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = reviewcontrol.Missing("review of draft", id.String())
 	}
-	return r, err
+	return row.review(), err
 }
 
 // Review returns a review.
@@ -78,26 +113,27 @@ func (s *Store) Reviews(ctx context.Context, ids []reviewcontrol.ID) (map[review
 	for i, id := range ids {
 		numbers[i] = int64(id)
 	}
-	list, err := collect(ctx, s.pool, reviewRow, manyReviews, numbers)
-	found := make(map[reviewcontrol.ID]reviewcontrol.Review, len(list))
-	for _, r := range list {
-		found[r.DraftID] = r
+	rows, err := collect(ctx, s.pool, pgx.RowToStructByNameLax[reviewRow], manyReviews, numbers)
+	found := make(map[reviewcontrol.ID]reviewcontrol.Review, len(rows))
+	for _, row := range rows {
+		found[row.DraftID] = row.review()
 	}
 	return found, err
 }
 
 // Waiting returns reviews with targets to decide on, the oldest first.
 func (s *Store) Waiting(ctx context.Context, limit int) ([]reviewcontrol.Review, error) {
-	return collect(ctx, s.pool, reviewRow, waitingReviews, limit)
+	rows, err := collect(ctx, s.pool, pgx.RowToStructByNameLax[reviewRow], waitingReviews, limit)
+	list := make([]reviewcontrol.Review, len(rows))
+	for i, row := range rows {
+		list[i] = row.review()
+	}
+	return list, err
 }
 
 // collect reads all rows of a query.
 func collect[T any](ctx context.Context, q postgres.Querier, read pgx.RowToFunc[T], sql string, args ...any) ([]T, error) {
-	rows, err := q.Query(ctx, sql, args...)
-	if err != nil {
-		return nil, explain(err)
-	}
-	list, err := pgx.CollectRows(rows, read)
+	list, err := postgres.All(ctx, q, read, sql, args...)
 	return list, explain(err)
 }
 
@@ -110,7 +146,8 @@ const suppressedSince = `EXISTS (SELECT FROM review_control.suppressions s WHERE
 // listTargets is the query of a filter: each has an index of its own.
 func listTargets(id reviewcontrol.ID, f reviewcontrol.TargetFilter) (sql string, args []any) {
 	sql, args = conditions(f, []any{int64(id), int64(f.After), f.Limit})
-	return `SELECT ` + targetColumns + ` FROM review_control.targets WHERE draft_id = $1 AND position > $2` + sql + ` ORDER BY position LIMIT $3`, args
+	sql = `SELECT ` + targetColumns + ` FROM review_control.targets WHERE draft_id = $1 AND position > $2` + sql + ` ORDER BY position LIMIT $3`
+	return sql, args
 }
 
 // conditions are those of a filter, but for After and Limit, behind a WHERE.
@@ -123,8 +160,8 @@ func conditions(f reviewcontrol.TargetFilter, before []any) (sql string, args []
 	if f.Choice != "" {
 		add(` AND choice = $%d`, string(f.Choice))
 	}
-	if f.Progress != "" {
-		add(` AND progress = $%d AND progress <> ''`, string(f.Progress))
+	if f.State != "" {
+		add(` AND progress = $%d AND progress <> ''`, string(f.State))
 	}
 	if f.Variant != 0 {
 		add(` AND variant = $%d`, f.Variant)
@@ -137,7 +174,8 @@ func conditions(f reviewcontrol.TargetFilter, before []any) (sql string, args []
 		add(` AND flags & $%[1]d = $%[1]d`, int32(f.Flag))
 	}
 	if f.Search != "" {
-		add(` AND (to_email ILIKE $%[1]d OR to_name ILIKE $%[1]d OR '%%' || external_id::text || '%%' = $%[1]d)`, "%"+likely.Replace(f.Search)+"%")
+		add(` AND (to_email ILIKE $%[1]d OR to_name ILIKE $%[1]d OR '%%' || external_id::text || '%%' = $%[1]d)`,
+			"%"+likely.Replace(f.Search)+"%")
 	}
 	return sql, args
 }
@@ -146,7 +184,7 @@ func conditions(f reviewcontrol.TargetFilter, before []any) (sql string, args []
 func (s *Store) Targets(ctx context.Context, id reviewcontrol.ID, f reviewcontrol.TargetFilter) ([]reviewcontrol.Target, error) {
 	f.Search = stored(f.Search)
 	sql, args := listTargets(id, f)
-	return collect(ctx, s.pool, targetRow, sql, args...)
+	return targets(ctx, s.pool, sql, args...)
 }
 
 // stored is a text without what no text here has.
@@ -156,24 +194,21 @@ func stored(text string) string {
 
 // Target returns a target of a review.
 func (s *Store) Target(ctx context.Context, id reviewcontrol.ID, index int) (reviewcontrol.Target, error) {
-	rows, err := s.pool.Query(ctx, oneTarget+` AND EXISTS (SELECT FROM review_control.reviews WHERE draft_id = $1 AND status <> 'draft')`, int64(id), int64(index))
-	if err != nil {
-		return reviewcontrol.Target{}, explain(err)
-	}
-	t, err := pgx.CollectExactlyOneRow(rows, targetRow)
+	row, err := postgres.One(ctx, s.pool, pgx.RowToStructByNameLax[targetRow],
+		oneTarget+` AND EXISTS (SELECT FROM review_control.reviews WHERE draft_id = $1 AND status <> 'draft')`, int64(id), int64(index))
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = reviewcontrol.MissingTarget(id, index)
 	}
-	return t, explain(err)
+	return row.target(), explain(err)
 }
 
 // TargetsAt returns the targets of the indexes.
 func (s *Store) TargetsAt(ctx context.Context, id reviewcontrol.ID, indexes []int) ([]reviewcontrol.Target, error) {
-	targets, err := collect(ctx, s.pool, targetRow, manyTargets, int64(id), numbers(indexes))
-	if err == nil && len(targets) != len(indexes) {
-		err = missingOf(id, indexes, targets)
+	list, err := targets(ctx, s.pool, manyTargets, int64(id), numbers(indexes))
+	if err == nil && len(list) != len(indexes) {
+		err = missingOf(id, indexes, list)
 	}
-	return targets, err
+	return list, err
 }
 
 func numbers(indexes []int) []int64 {
@@ -186,22 +221,22 @@ func numbers(indexes []int) []int64 {
 
 // History returns the decisions on a target, the newest first.
 func (s *Store) History(ctx context.Context, id reviewcontrol.ID, index int) ([]reviewcontrol.Decision, error) {
-	return collect(ctx, s.pool, func(row pgx.CollectableRow) (d reviewcontrol.Decision, err error) {
-		err = row.Scan(&d.Choice, &d.By, &d.At, &d.Note, &d.Reason, &d.Hash, &d.Revision, &d.Action, &d.UndoneBy)
-		utc(d.At)
-		return d, err
-	}, `SELECT choice, by, at, note, reason, rendering_hash, revision, action, undone_by FROM review_control.decisions WHERE draft_id = $1 AND position = $2 ORDER BY revision DESC`, int64(id), int64(index))
+	return collect(ctx, s.pool, pgx.RowToStructByNameLax[reviewcontrol.Decision], `SELECT choice, by, at, note, reason,
+		rendering_hash AS hash, revision, action, undone_by
+		FROM review_control.decisions WHERE draft_id = $1 AND position = $2 ORDER BY revision DESC`, int64(id), int64(index))
 }
 
 // Intend keeps that a draft is about to be queued.
-func (s *Store) Intend(ctx context.Context, in reviewcontrol.Intent, targets []reviewcontrol.Target) (kept reviewcontrol.Intent, err error) {
+func (s *Store) Intend(ctx context.Context, in reviewcontrol.Intent,
+	targets []reviewcontrol.Target) (kept reviewcontrol.Intent, err error) {
 	caller, err := json.Marshal(in.Caller)
 	if err != nil {
 		return reviewcontrol.Intent{}, err
 	}
 	kept = in
 	err = s.atomically(ctx, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, `INSERT INTO review_control.reviews (draft_id, status, target_count, pending, queued_at, actor, note, created_by, hub_user, external_user,
+		tag, err := tx.Exec(ctx, `INSERT INTO review_control.reviews
+				(draft_id, status, target_count, pending, queued_at, actor, note, created_by, hub_user, external_user,
 				sender_name, sender_email, credential_id, tool, key, fingerprint, caller, input_hash)
 			VALUES ($1, 'draft', $2, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) ON CONFLICT DO NOTHING`,
 			int64(in.DraftID), in.TargetCount, in.QueuedAt, in.Actor, in.Note, in.Maker.CreatedBy, in.Maker.HubUser, in.Maker.ExternalUser,
@@ -217,7 +252,8 @@ func (s *Store) Intend(ctx context.Context, in reviewcontrol.Intent, targets []r
 		if _, _, err := s.keys.StoredIn(ctx, tx, in.Key); err != nil {
 			return err
 		}
-		_, err = tx.CopyFrom(ctx, pgx.Identifier{schema, "targets"}, []string{"draft_id", "position", "external_id", "to_email", "to_name", "mailings"},
+		columns := []string{"draft_id", "position", "external_id", "to_email", "to_name", "mailings"}
+		_, err = tx.CopyFrom(ctx, pgx.Identifier{schema, "targets"}, columns,
 			pgx.CopyFromSlice(len(targets), func(i int) ([]any, error) {
 				t := targets[i]
 				return []any{int64(in.DraftID), int32(t.Index), t.ExternalID, t.ToEmail, t.ToName, int32(t.Mailings)}, nil
@@ -247,7 +283,8 @@ func (s *Store) earlier(ctx context.Context, tx pgx.Tx, in reviewcontrol.Intent)
 		return reviewcontrol.Intent{}, queueing()
 	}
 	var draft int64
-	err = tx.QueryRow(ctx, `SELECT draft_id FROM review_control.reviews WHERE credential_id = $1 AND tool = $2 AND key = $3 AND status = 'draft'`,
+	err = tx.QueryRow(ctx, `SELECT draft_id FROM review_control.reviews
+		WHERE credential_id = $1 AND tool = $2 AND key = $3 AND status = 'draft'`,
 		in.Key.Principal, in.Key.Operation, in.Key.Key).Scan(&draft)
 	if err == nil {
 		return reviewcontrol.Intent{}, write.Reused() // for another draft, and that call has not ended
@@ -267,22 +304,38 @@ func queueing() error {
 		With(map[string]reviewcontrol.Status{"from": reviewcontrol.InReview, "to": reviewcontrol.InReview})
 }
 
+type intentRow struct {
+	DraftID     reviewcontrol.ID
+	TargetCount int
+	QueuedAt    time.Time
+	Actor, Note string
+	reviewcontrol.Maker
+	SenderName, SenderEmail string
+	CredentialID, Tool, Key string
+	Fingerprint, Caller     []byte
+	InputHash               []byte
+}
+
+func (r intentRow) intent() (reviewcontrol.Intent, error) {
+	in := reviewcontrol.Intent{DraftID: r.DraftID, TargetCount: r.TargetCount, QueuedAt: r.QueuedAt, Actor: r.Actor, Note: r.Note,
+		Maker: r.Maker, Sender: reviewcontrol.Address{Name: r.SenderName, Email: r.SenderEmail},
+		Key: write.Key{Principal: r.CredentialID, Operation: r.Tool, Key: r.Key}, InputHash: r.InputHash}
+	copy(in.Key.Fingerprint[:], r.Fingerprint)
+	return in, json.Unmarshal(r.Caller, &in.Caller)
+}
+
 func intent(ctx context.Context, q postgres.Querier, id reviewcontrol.ID) (in reviewcontrol.Intent, found bool, err error) {
-	var fingerprint, caller []byte
-	in.DraftID = id
-	err = q.QueryRow(ctx, `SELECT target_count, queued_at, actor, note, created_by, hub_user, external_user, sender_name, sender_email, credential_id, tool, key, fingerprint, caller, input_hash
-		FROM review_control.reviews WHERE draft_id = $1 AND status = 'draft'`, int64(id)).
-		Scan(&in.TargetCount, &in.QueuedAt, &in.Actor, &in.Note, &in.Maker.CreatedBy, &in.Maker.HubUser, &in.Maker.ExternalUser, &in.Sender.Name, &in.Sender.Email,
-			&in.Key.Principal, &in.Key.Operation, &in.Key.Key, &fingerprint, &caller, &in.InputHash)
+	row, err := postgres.One(ctx, q, pgx.RowToStructByName[intentRow], `SELECT draft_id, target_count, queued_at, actor, note,
+		created_by, hub_user, external_user,
+				sender_name, sender_email, credential_id, tool, key, fingerprint, caller, input_hash
+		FROM review_control.reviews WHERE draft_id = $1 AND status = 'draft'`, int64(id))
 	if errors.Is(err, pgx.ErrNoRows) {
 		return reviewcontrol.Intent{}, false, nil
 	}
-	if err != nil {
-		return reviewcontrol.Intent{}, false, err
+	if err == nil {
+		in, err = row.intent()
 	}
-	copy(in.Key.Fingerprint[:], fingerprint)
-	utc(&in.QueuedAt)
-	return in, true, json.Unmarshal(caller, &in.Caller)
+	return in, err == nil, err
 }
 
 // Intent returns what is kept of a draft about to be queued, if it is.
@@ -313,7 +366,8 @@ func (s *Store) Enqueue(ctx context.Context, in reviewcontrol.Intent, answer too
 func (s *Store) Withdraw(ctx context.Context, in reviewcontrol.Intent) error {
 	return s.atomically(ctx, func(tx pgx.Tx) error {
 		var id int64
-		err := tx.QueryRow(ctx, `SELECT draft_id FROM review_control.reviews`+sameIntent+` FOR UPDATE`, int64(in.DraftID), in.Key.Principal, in.Key.Operation, in.Key.Key).Scan(&id)
+		err := tx.QueryRow(ctx, `SELECT draft_id FROM review_control.reviews`+sameIntent+` FOR UPDATE`,
+			int64(in.DraftID), in.Key.Principal, in.Key.Operation, in.Key.Key).Scan(&id)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
@@ -330,13 +384,14 @@ func (s *Store) Withdraw(ctx context.Context, in reviewcontrol.Intent) error {
 
 // Update locks a review, hands it over with the targets of the indexes, and commits what
 // the function changes of them, with the jobs that follow.
-func (s *Store) Update(ctx context.Context, id reviewcontrol.ID, indexes []int, change func(*reviewcontrol.Unit) error) (reviewcontrol.Review, error) {
+func (s *Store) Update(ctx context.Context, id reviewcontrol.ID, indexes []int,
+	change func(*reviewcontrol.Unit) error) (reviewcontrol.Review, error) {
 	return s.update(ctx, id, change, func(tx pgx.Tx, u *reviewcontrol.Unit) error {
 		if len(indexes) == 0 {
 			return nil
 		}
 		var err error
-		u.Targets, err = collect(ctx, tx, targetRow, lockTargets, int64(id), numbers(indexes))
+		u.Targets, err = targets(ctx, tx, lockTargets, int64(id), numbers(indexes))
 		if err == nil && len(u.Targets) != len(indexes) {
 			err = missingOf(id, indexes, u.Targets)
 		}
@@ -345,26 +400,28 @@ func (s *Store) Update(ctx context.Context, id reviewcontrol.ID, indexes []int, 
 }
 
 // update locks a review, and commits what change makes of it and of the targets that load has put beside it.
-func (s *Store) update(ctx context.Context, id reviewcontrol.ID, change func(*reviewcontrol.Unit) error, load func(pgx.Tx, *reviewcontrol.Unit) error) (after reviewcontrol.Review, err error) {
+func (s *Store) update(ctx context.Context, id reviewcontrol.ID, change func(*reviewcontrol.Unit) error,
+	load func(pgx.Tx, *reviewcontrol.Unit) error) (after reviewcontrol.Review, err error) {
 	err = s.atomically(ctx, func(tx pgx.Tx) error {
 		// Who finds the row locked waits: what happens to a review happens one after the other.
 		before, err := review(ctx, tx, id, ` FOR NO KEY UPDATE`)
 		if err != nil {
 			return err
 		}
-		u := &reviewcontrol.Unit{Review: before, Suppressed: func(email string) (bool, error) {
+		u := &reviewcontrol.Unit{Review: before, Listed: func(email string) (bool, error) {
 			var listed bool
-			err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM review_control.suppressions WHERE email_key = $1)`, reviewcontrol.EmailKey(email)).Scan(&listed)
+			err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM review_control.suppressions WHERE email_key = $1)`,
+				reviewcontrol.EmailKey(email)).Scan(&listed)
 			return listed, err
 		}}
 		if err := load(tx, u); err != nil {
 			return err
 		}
-		targets := slices.Clone(u.Targets)
+		locked := slices.Clone(u.Targets)
 		if err := change(u); err != nil {
 			return err
 		}
-		if err := s.store(ctx, tx, before, targets, u); err != nil {
+		if err := s.store(ctx, tx, before, locked, u); err != nil {
 			return err
 		}
 		after = u.Review
@@ -386,31 +443,37 @@ func missingOf(id reviewcontrol.ID, indexes []int, targets []reviewcontrol.Targe
 }
 
 // store writes what has changed in one round trip, and the jobs that follow.
-func (s *Store) store(ctx context.Context, tx pgx.Tx, before reviewcontrol.Review, targets []reviewcontrol.Target, u *reviewcontrol.Unit) error {
+func (s *Store) store(ctx context.Context, tx pgx.Tx, before reviewcontrol.Review, targets []reviewcontrol.Target,
+	u *reviewcontrol.Unit) error {
 	b := &pgx.Batch{}
 	id, r := int64(before.DraftID), &u.Review
 	changed := r.Status != before.Status || r.Counts != before.Counts || r.Attempted != before.Attempted || r.Actions != before.Actions
 	if changed {
 		r.Version = before.Version + 1
-		b.Queue(`UPDATE review_control.reviews SET status = $2, pending = $3, approved = $4, rejected = $5, sent = $6, failed = $7, suppressed = $8, unknown = $9,
-			version = $10, attempted = $11, closed_by = $12, closed_at = $13, actions = $14, reopened = $15, leaves_at = $16, changed_at = now() WHERE draft_id = $1`,
-			id, string(r.Status), r.Counts.Pending, r.Counts.Approved, r.Counts.Rejected, r.Counts.Sent, r.Counts.Failed, r.Counts.Suppressed, r.Counts.Unknown,
-			r.Version, r.Attempted, r.ClosedBy, r.ClosedAt, r.Actions, r.Reopened, r.LeavesAt)
+		b.Queue(`UPDATE review_control.reviews SET status = $2, pending = $3, approved = $4, rejected = $5,
+			sent = $6, failed = $7, suppressed = $8, unknown = $9, version = $10, attempted = $11, closed_by = $12, closed_at = $13,
+			actions = $14, reopened = $15, leaves_at = $16, changed_at = now() WHERE draft_id = $1`,
+			id, string(r.Status), r.Counts.Pending, r.Counts.Approved, r.Counts.Rejected,
+			r.Counts.Sent, r.Counts.Failed, r.Counts.Suppressed, r.Counts.Unknown, r.Version, r.Attempted, r.ClosedBy, r.ClosedAt,
+			r.Actions, r.Reopened, r.LeavesAt)
 	}
 	for i, t := range u.Targets {
 		if d := t.Decision; d.Revision != targets[i].Decision.Revision {
 			// Without a content_hash an earlier release that runs beside this one sends nothing on it.
-			b.Queue(`UPDATE review_control.targets SET choice = $3, revision = $4, decided_by = $5, decided_at = $6, note = $7, content_hash = '', rendering_hash = $8,
+			b.Queue(`UPDATE review_control.targets
+				SET choice = $3, revision = $4, decided_by = $5, decided_at = $6, note = $7, content_hash = '', rendering_hash = $8,
 				reason = $9, action = $10 WHERE draft_id = $1 AND position = $2`,
 				id, t.Index, string(d.Choice), d.Revision, d.By, d.At, d.Note, d.Hash, string(d.Reason), d.Action)
-			b.Queue(`INSERT INTO review_control.decisions (draft_id, position, revision, choice, by, at, note, content_hash, rendering_hash, reason, action, previous, undone_by)
+			b.Queue(`INSERT INTO review_control.decisions (draft_id, position, revision, choice, by, at, note, content_hash,
+					rendering_hash, reason, action, previous, undone_by)
 				VALUES ($1, $2, $3, $4, $5, CASE WHEN $12 = '' THEN $6 ELSE now() END, $7, '', $8, $9, $10, $11, $12)`,
 				id, t.Index, d.Revision, string(d.Choice), d.By, d.At, d.Note, d.Hash, string(d.Reason), d.Action, d.Previous, d.UndoneBy)
 		}
 		if p := t.Delivery; p != targets[i].Delivery {
-			b.Queue(`UPDATE review_control.targets SET progress = $3, attempts = $4, delays = $5, since = $6, progress_at = $7, problem = $8, message_id = $9, slot_at = NULL
+			b.Queue(`UPDATE review_control.targets
+				SET progress = $3, attempts = $4, delays = $5, since = $6, progress_at = $7, problem = $8, message_id = $9, slot_at = NULL
 				WHERE draft_id = $1 AND position = $2`,
-				id, t.Index, string(p.Progress), p.Attempts, p.Delays, p.Since, p.At, p.Problem, p.MessageID)
+				id, t.Index, string(p.State), p.Attempts, p.Delays, p.Since, p.At, p.Problem, p.MessageID)
 		}
 	}
 	if r.Status == reviewcontrol.Cancelled && before.Status == reviewcontrol.Approved {
@@ -450,7 +513,8 @@ const syncAfter = time.Second
 // askSync adds the job that tells authoring, unless one is on its way already. A new status
 // is told at once, and mails are counted for a moment.
 func (s *Store) askSync(ctx context.Context, tx pgx.Tx, before reviewcontrol.Review, after *reviewcontrol.Review) error {
-	tag, err := tx.Exec(ctx, `UPDATE review_control.reviews SET sync_waiting = true WHERE draft_id = $1 AND NOT sync_waiting`, int64(before.DraftID))
+	tag, err := tx.Exec(ctx, `UPDATE review_control.reviews SET sync_waiting = true WHERE draft_id = $1 AND NOT sync_waiting`,
+		int64(before.DraftID))
 	if err != nil {
 		return err
 	}
@@ -467,14 +531,8 @@ func (s *Store) askSync(ctx context.Context, tx pgx.Tx, before reviewcontrol.Rev
 
 // TakeSync returns a review whose changes authoring may not have heard of.
 func (s *Store) TakeSync(ctx context.Context, id reviewcontrol.ID) (reviewcontrol.Review, error) {
-	rows, err := s.pool.Query(ctx, `UPDATE review_control.reviews SET sync_waiting = false WHERE draft_id = $1 AND status <> 'draft' RETURNING `+reviewColumns, int64(id))
-	if err != nil {
-		return reviewcontrol.Review{}, explain(err)
-	}
-	r, err := pgx.CollectExactlyOneRow(rows, reviewRow)
-	if errors.Is(err, pgx.ErrNoRows) {
-		err = reviewcontrol.Missing("review of draft", id.String())
-	}
+	r, err := someReview(ctx, s.pool, id,
+		`UPDATE review_control.reviews SET sync_waiting = false WHERE draft_id = $1 AND status <> 'draft' RETURNING `+reviewColumns)
 	return r, explain(err)
 }
 

@@ -5,7 +5,6 @@ package postgres
 import (
 	"context"
 	"embed"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -20,46 +19,41 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// schema is review-control's part of the write store.
-const schema = "review_control"
+// service is the discovery name, and schema its part of the write store.
+const (
+	service = "review-control"
+	schema  = "review_control"
+)
 
 // Migrate brings the audit schema, review-control's own and River's tables in it up to date,
 // as the owner.
 func Migrate(ctx context.Context, ownerURL string) error {
-	return postgres.MigrateAll(ctx, ownerURL, "review-control", audit.Tables, postgres.Files(migrations), write.Migrate, jobs.Migrate)
+	return postgres.MigrateAll(ctx, ownerURL, service, audit.Tables, postgres.Files(migrations), write.Migrate, jobs.Migrate)
 }
 
 // Store is review-control's part of the write store.
 type Store struct {
+	*postgres.Readiness
 	pool *postgres.Pool
 	keys *write.Keys
 	// jobs adds jobs in the transactions of what they follow from.
-	jobs  *jobs.Adder
-	ready postgres.Readiness
+	jobs *jobs.Adder
 }
 
 var _ reviewcontrol.Store = (*Store)(nil)
 
 // New returns the store behind a pool of role hub_review_control. It touches no database.
 func New(pool *postgres.Pool) *Store {
-	return &Store{pool: pool, keys: write.New(pool, write.Options{Schema: schema}), jobs: jobs.NewAdder(pool, schema)}
+	return &Store{Readiness: postgres.NewReadiness(pool, service, `SELECT FROM review_control.reviews, review_control.river_job LIMIT 0`),
+		pool: pool, keys: write.New(pool, write.Options{Service: service}), jobs: jobs.NewAdder(pool, schema)}
 }
 
 // Keys are those of review-control's writes.
 func (s *Store) Keys() *write.Keys { return s.keys }
 
-// Ready tells whether the store can be reached and review-control's tables are there.
-func (s *Store) Ready(ctx context.Context) error {
-	return s.ready.Ask(func() error {
-		_, err := s.pool.Exec(ctx, `SELECT FROM review_control.reviews, review_control.river_job LIMIT 0`)
-		return explain(err)
-	})
-}
-
 // Answered returns the answer of an earlier call with the key, if there is one.
 func (s *Store) Answered(ctx context.Context, key write.Key) (tool.Result, bool, error) {
-	answer, found, err := s.keys.Stored(ctx, key)
-	return answer, found, explain(err)
+	return s.keys.Stored(ctx, key)
 }
 
 // Record keeps an audit row of what was done elsewhere.
@@ -71,13 +65,5 @@ func (s *Store) atomically(ctx context.Context, do func(pgx.Tx) error) error {
 	return explain(pgx.BeginFunc(ctx, s.pool, do))
 }
 
-func utc(times ...*time.Time) {
-	for _, t := range times {
-		if t != nil {
-			*t = t.UTC() // the driver answers times in the machine's zone
-		}
-	}
-}
-
 // explain makes a fault of what the driver says.
-func explain(err error) error { return postgres.Explain(err, "review-control") }
+func explain(err error) error { return postgres.Explain(err, service) }

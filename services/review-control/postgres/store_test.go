@@ -159,7 +159,7 @@ func TestLargest(t *testing.T) {
 	if err := s.AddMissingJobs(ctx); err != nil {
 		t.Fatal(err)
 	}
-	lap("tend")
+	lap("add missing jobs")
 	if err := super.QueryRow(ctx, `SELECT count(*) FROM review_control.river_job WHERE kind = 'deliver'`).Scan(&jobs); err != nil || jobs != n {
 		t.Errorf("%d jobs, %v", jobs, err)
 	}
@@ -201,7 +201,7 @@ func TestPlans(t *testing.T) {
 		"auto": {
 			"a review": {postgres.OneReview, []any{77}}, "reviews": {postgres.ManyReviews, []any{[]int64{1, 70, 999}}},
 			"a target": {postgres.OneTarget, []any{2, 5000}}, "locked targets": {postgres.LockTargets, []any{2, []int64{5000, 7}}},
-			"targets": targets(reviewcontrol.TargetFilter{After: 9000}), "pending": targets(reviewcontrol.TargetFilter{Choice: reviewcontrol.Pending, After: 100}), "failed": targets(reviewcontrol.TargetFilter{Progress: reviewcontrol.Failed, After: 100}),
+			"targets": targets(reviewcontrol.TargetFilter{After: 9000}), "pending": targets(reviewcontrol.TargetFilter{Choice: reviewcontrol.Pending, After: 100}), "failed": targets(reviewcontrol.TargetFilter{State: reviewcontrol.Failed, After: 100}),
 			"a token":      {`SELECT draft_id FROM review_control.targets WHERE unsubscribe_token = $1`, []any{[]byte("0123456789abcdef")}},
 			"suppressed":   {`SELECT email_key FROM review_control.suppressions WHERE email_key = ANY ($1)`, []any{[]string{"u1@d1.example", "x"}}},
 			"history":      {`SELECT choice FROM review_control.decisions WHERE draft_id = $1 AND position = $2 ORDER BY revision DESC`, []any{1, 77}},

@@ -14,8 +14,8 @@ import (
 	reviewcontrol "hub.internal/services/review-control"
 )
 
-// Suppressed returns those of the addresses that are on the list, by EmailKey.
-func (s *Store) Suppressed(ctx context.Context, emails []string) (map[string]bool, error) {
+// Listed returns those of the addresses that are on the list, by EmailKey.
+func (s *Store) Listed(ctx context.Context, emails []string) (map[string]bool, error) {
 	keys := make([]string, len(emails))
 	for i, email := range emails {
 		keys[i] = reviewcontrol.EmailKey(email)
@@ -34,20 +34,19 @@ const suppressionColumns = `SELECT email, reason, source, by, at FROM review_con
 // call is planned for itself.
 const (
 	listSuppressions         = suppressionColumns + ` WHERE email_key LIKE $1 AND email_key > $2 ORDER BY email_key LIMIT $3`
-	listSuppressionsOfDomain = suppressionColumns + ` WHERE domain LIKE $1 AND (domain, email_key) > ($2, $3) ORDER BY domain, email_key LIMIT $4`
+	listSuppressionsOfDomain = suppressionColumns + ` WHERE domain LIKE $1 AND (domain, email_key) > ($2, $3)
+		ORDER BY domain, email_key LIMIT $4`
 )
 
 // Suppressions returns entries in their order.
-func (s *Store) Suppressions(ctx context.Context, prefix string, byDomain bool, after string, limit int) ([]reviewcontrol.Suppression, error) {
-	sql, args := listSuppressions, []any{pgx.QueryExecModeExec, likely.Replace(prefix) + "%", after, limit}
+func (s *Store) Suppressions(ctx context.Context, prefix string, byDomain bool, after string,
+	limit int) ([]reviewcontrol.Suppression, error) {
+	pattern := likely.Replace(prefix) + "%"
+	sql, args := listSuppressions, []any{pgx.QueryExecModeExec, pattern, after, limit}
 	if byDomain {
-		sql, args = listSuppressionsOfDomain, []any{pgx.QueryExecModeExec, likely.Replace(prefix) + "%", reviewcontrol.EmailDomain(after), after, limit}
+		sql, args = listSuppressionsOfDomain, []any{pgx.QueryExecModeExec, pattern, reviewcontrol.EmailDomain(after), after, limit}
 	}
-	return collect(ctx, s.pool, func(row pgx.CollectableRow) (x reviewcontrol.Suppression, err error) {
-		err = row.Scan(&x.Email, &x.Reason, &x.Source, &x.By, &x.At)
-		utc(&x.At)
-		return x, err
-	}, sql, args...)
+	return collect(ctx, s.pool, pgx.RowToStructByName[reviewcontrol.Suppression], sql, args...)
 }
 
 // addSuppressions adds those that are not on the list, the first of each address, and what is
@@ -62,7 +61,8 @@ const addSuppressions = `WITH given AS (
 INSERT INTO review_control.suppression_events (email_key, event, source, reason, by, import_id, at)
 SELECT email_key, 'add', source, reason, by, $8, at FROM added`
 
-func suppress(ctx context.Context, q postgres.Querier, list []reviewcontrol.Suppression, source, by string, at time.Time, importID *int64) (added int, err error) {
+func suppress(ctx context.Context, q postgres.Querier, list []reviewcontrol.Suppression, source, by string, at time.Time,
+	importID *int64) (added int, err error) {
 	n := len(list)
 	keys, domains, emails, reasons := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
 	for i, x := range list {
@@ -101,19 +101,13 @@ func (s *Store) Unsuppress(ctx context.Context, email, by, reason string, at tim
 	})
 }
 
-const importColumns = `id, name, reason, by, at, status, lines, done, added, known, bad, finished_at`
-
-func importRow(row pgx.CollectableRow) (in reviewcontrol.Import, err error) {
-	err = row.Scan(&in.ID, &in.Name, &in.Reason, &in.By, &in.At, &in.Status, &in.Lines, &in.Done, &in.Added, &in.Known, &in.Bad, &in.Finished)
-	utc(&in.At, in.Finished)
-	return in, err
-}
+const importColumns = `id, name, reason, by, at, status, lines, done, added, known, bad, finished_at AS finished`
 
 // AddImport keeps a file, with the job that reads it.
 func (s *Store) AddImport(ctx context.Context, in reviewcontrol.Import, data []byte, entry audit.Entry) (reviewcontrol.Import, error) {
 	err := s.atomically(ctx, func(tx pgx.Tx) error {
-		err := tx.QueryRow(ctx, `INSERT INTO review_control.imports (name, reason, by, at, status, lines, data) VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id`,
-			in.Name, in.Reason, in.By, in.At, in.Status, in.Lines, data).Scan(&in.ID)
+		err := tx.QueryRow(ctx, `INSERT INTO review_control.imports (name, reason, by, at, status, lines, data)
+			VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id`, in.Name, in.Reason, in.By, in.At, in.Status, in.Lines, data).Scan(&in.ID)
 		if err != nil {
 			return err
 		}
@@ -135,11 +129,8 @@ func (s *Store) Import(ctx context.Context, id reviewcontrol.ID) (reviewcontrol.
 }
 
 func oneImport(ctx context.Context, q postgres.Querier, id reviewcontrol.ID, lock string) (reviewcontrol.Import, error) {
-	rows, err := q.Query(ctx, `SELECT `+importColumns+` FROM review_control.imports WHERE id = $1`+lock, int64(id))
-	if err != nil {
-		return reviewcontrol.Import{}, err
-	}
-	in, err := pgx.CollectExactlyOneRow(rows, importRow)
+	in, err := postgres.One(ctx, q, pgx.RowToStructByName[reviewcontrol.Import],
+		`SELECT `+importColumns+` FROM review_control.imports WHERE id = $1`+lock, int64(id))
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = reviewcontrol.Missing("import", id.String())
 	}
@@ -148,7 +139,8 @@ func oneImport(ctx context.Context, q postgres.Querier, id reviewcontrol.ID, loc
 
 // Imports returns the newest imports.
 func (s *Store) Imports(ctx context.Context, limit int) ([]reviewcontrol.Import, error) {
-	return collect(ctx, s.pool, importRow, `SELECT `+importColumns+` FROM review_control.imports ORDER BY id DESC LIMIT $1`, limit)
+	return collect(ctx, s.pool, pgx.RowToStructByName[reviewcontrol.Import],
+		`SELECT `+importColumns+` FROM review_control.imports ORDER BY id DESC LIMIT $1`, limit)
 }
 
 // ImportData returns the file of an import.
@@ -195,12 +187,14 @@ func (s *Store) ImportBatch(ctx context.Context, in reviewcontrol.Import, b revi
 
 // EndImport ends an import; its file is needed no more.
 func (s *Store) EndImport(ctx context.Context, id reviewcontrol.ID, at time.Time) error {
-	_, err := s.pool.Exec(ctx, `UPDATE review_control.imports SET status = $2, finished_at = $3, data = '' WHERE id = $1 AND finished_at IS NULL`, int64(id), reviewcontrol.ImportDone, at)
+	_, err := s.pool.Exec(ctx, `UPDATE review_control.imports SET status = $2, finished_at = $3, data = ''
+		WHERE id = $1 AND finished_at IS NULL`, int64(id), reviewcontrol.ImportDone, at)
 	return explain(err)
 }
 
 // BadLines returns lines of an import that are no addresses.
 func (s *Store) BadLines(ctx context.Context, id reviewcontrol.ID, after, limit int) ([]reviewcontrol.BadLine, error) {
-	return collect(ctx, s.pool, pgx.RowToStructByPos[reviewcontrol.BadLine], `SELECT line, text, reason FROM review_control.import_problems WHERE import_id = $1 AND line > $2 ORDER BY line LIMIT $3`,
+	return collect(ctx, s.pool, pgx.RowToStructByName[reviewcontrol.BadLine],
+		`SELECT line, text, reason FROM review_control.import_problems WHERE import_id = $1 AND line > $2 ORDER BY line LIMIT $3`,
 		int64(id), after, limit)
 }

@@ -103,7 +103,7 @@ func TestAlternativesAndForeignLetters(t *testing.T) {
 	}
 }
 
-// Subjects and names arrive as they were approved, and the begin of each stands behind its
+// Subjects and names arrive as they were approved, and the start of each stands behind its
 // header's name, where every reader finds it.
 func TestSubjectsAndNames(t *testing.T) {
 	for _, text := range []string{

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hub.internal/pkg/schema"
 	"hub.internal/services/auth"
 )
 
@@ -42,7 +43,7 @@ func newRecord(k auth.Key) record {
 		if t == nil {
 			return nil
 		}
-		return new(t.UTC().Format("2006-01-02T15:04:05.000Z"))
+		return new(schema.Moment(*t))
 	}
 	some := func(s string) *string {
 		if s == "" {

@@ -4,18 +4,15 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"strconv"
 	"strings"
 	"testing"
 
 	"hub.internal/pkg/caller"
-	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/hubtest/contract"
 )
 
 // memory is a line of the program's /proc/PID/status in bytes: VmRSS is now, VmHWM the most so far.
@@ -45,13 +42,10 @@ func TestMemoryIsBounded(t *testing.T) {
 		t.Skip("the race detector's own memory is no subject of this test")
 	}
 	db := migrated(t)
-	mux := http.NewServeMux()
-	hop.Server{Mux: mux, Keys: callertest.Keys(t, "query", "authoring"), Logger: slog.New(slog.DiscardHandler)}.Operation(
-		hop.New(hop.Declaration{Path: "/internal/recipients/check", Takes: caller.Neighbour("authoring"), MaxBody: 8 << 20}, func(context.Context, any) (map[string][]int, error) {
-			return map[string][]int{"targets": {}}, nil
-		}))
-	query := httptest.NewServer(mux)
-	t.Cleanup(query.Close)
+	check := hop.Declaration{Path: "/internal/recipients/check", Takes: caller.Neighbour("authoring"), MaxBody: 8 << 20}
+	query := contract.Serve(t, "query", contract.Fake(t, "query", check, func(context.Context, any) (map[string][]int, error) {
+		return map[string][]int{"targets": {}}, nil
+	}))
 	const whole = 32<<20 - 1000
 	for _, c := range []struct {
 		name, tool, head string
@@ -69,7 +63,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := start(t, db, "HUB_STATIC=query="+strings.TrimPrefix(query.URL, "http://"))
+			p := start(t, db, "HUB_STATIC=query="+query)
 			client := connect(t, p)
 			body := func(targets int) []byte {
 				var b bytes.Buffer

@@ -32,12 +32,15 @@ func build(h *service.Host, s settings) error {
 	if err := proven(h.Context(), source, h.Logger()); err != nil {
 		return err
 	}
-	reader := mysql.NewReader(source, mysql.ReaderOptions{Timeout: s.timeout(), Sessions: s.SQLConcurrent + s.SQLConcurrent/2, MaxRows: s.MaxRowLimit,
+	reader := mysql.NewReader(source, mysql.ReaderOptions{Timeout: s.timeout(), Sessions: s.SQLConcurrent + s.SQLConcurrent/2,
+		MaxRows:  s.MaxRowLimit,
 		TmpBytes: s.SQLTmpBytes, Logger: h.Logger()})
 	h.OnStop("source", func(context.Context) error { return source.Close() })
 	h.OnStop("reader", func(context.Context) error { return reader.Close() })
-	svc := query.New(query.Config{Source: source, Reader: reader, Guard: guard, Audit: query.AuditTo(h.Audit()), MaxRowLimit: s.MaxRowLimit, QueryTimeout: s.timeout(),
-		SQL: query.SQLLimits{ResultBytes: s.MaxResultBytes, Concurrent: s.SQLConcurrent, PerKey: s.SQLPerKey, Wait: s.SQLWait, TmpBytes: s.SQLTmpBytes}})
+	svc := query.New(query.Config{Source: source, Reader: reader, Guard: guard, Audit: query.AuditTo(h.Audit()), MaxRowLimit: s.MaxRowLimit,
+		QueryTimeout: s.timeout(),
+		SQL: query.SQLLimits{ResultBytes: s.MaxResultBytes, Concurrent: s.SQLConcurrent, PerKey: s.SQLPerKey, Wait: s.SQLWait,
+			TmpBytes: s.SQLTmpBytes}})
 	h.Tools(query.Tools(svc)...)
 	h.Operations(query.Operations(query.NewRecipients(source))...)
 	return nil // ready without the source: all replicas share it

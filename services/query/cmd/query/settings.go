@@ -32,7 +32,8 @@ func (s settings) Check() error {
 	for i, f := range s.SQLFunctions {
 		s.SQLFunctions[i] = strings.TrimSpace(f)
 	}
-	for setting, n := range map[string]int64{"HUB_SOURCE_POOL": int64(s.SourcePool), "MCP_MAX_ROW_LIMIT": int64(s.MaxRowLimit), "MCP_QUERY_TIMEOUT_MS": s.QueryTimeoutMS,
+	for setting, n := range map[string]int64{"HUB_SOURCE_POOL": int64(s.SourcePool), "MCP_MAX_ROW_LIMIT": int64(s.MaxRowLimit),
+		"MCP_QUERY_TIMEOUT_MS": s.QueryTimeoutMS,
 		"HUB_MAX_RESULT_BYTES": int64(s.MaxResultBytes), "HUB_SQL_CONCURRENT": int64(s.SQLConcurrent), "HUB_SQL_WAIT": int64(s.SQLWait),
 		"HUB_SQL_TMP_BYTES": s.SQLTmpBytes} {
 		if n < 1 {

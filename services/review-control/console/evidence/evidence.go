@@ -38,7 +38,7 @@ func (v Value) Long() bool {
 	return len(v.Members) > foldedMembers || utf8.RuneCountInString(v.Text) > foldedText
 }
 
-// Start is the begin of a long text.
+// Start is the first part of a long text.
 func (v Value) Start() string {
 	return string([]rune(v.Text)[:min(foldedText/4, utf8.RuneCountInString(v.Text))])
 }
@@ -131,8 +131,8 @@ func (e *reader) members(kind string, depth int) (Value, error) {
 	return v, err
 }
 
-// Begin is the begin of a text in at most so many bytes, of whole characters.
-func Begin(text string, most int) string {
+// Prefix is the start of a text in at most so many bytes, of whole characters.
+func Prefix(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}

@@ -43,8 +43,8 @@ func TestEvidence(t *testing.T) {
 	if !(Value{Text: strings.Repeat("é", foldedText+1)}).Long() || (Value{Text: strings.Repeat("é", foldedText)}).Long() {
 		t.Error("what is long")
 	}
-	if got := Begin("aé", 2); got != "a" {
-		t.Errorf("begin %q", got)
+	if got := Prefix("aé", 2); got != "a" {
+		t.Errorf("prefix %q", got)
 	}
 }
 

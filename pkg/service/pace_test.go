@@ -1,4 +1,4 @@
-package process_test
+package service_test
 
 import (
 	"bufio"
@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -16,16 +17,15 @@ import (
 	"time"
 
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/process"
 )
 
 const large = 8 << 20
 
 // transfers adds what the tests of slow peers call. Each handler logs its end.
-func transfers(p *process.Process, mux *http.ServeMux) {
+func transfers(logger *slog.Logger, mux *http.ServeMux) {
 	mux.HandleFunc("GET /large", func(w http.ResponseWriter, _ *http.Request) {
 		_, err := w.Write(bytes.Repeat([]byte("x"), large))
-		p.Logger.Info("transfer", "path", "/large", "error", fmt.Sprint(err))
+		logger.Info("transfer", "path", "/large", "error", fmt.Sprint(err))
 	})
 	mux.HandleFunc("POST /body", func(w http.ResponseWriter, r *http.Request) {
 		n, err := io.Copy(io.Discard, r.Body)
@@ -38,7 +38,7 @@ func transfers(p *process.Process, mux *http.ServeMux) {
 				err = r.Context().Err()
 			}
 		}
-		p.Logger.Info("transfer", "path", "/body", "bytes", n, "error", fmt.Sprint(err))
+		logger.Info("transfer", "path", "/body", "bytes", n, "error", fmt.Sprint(err))
 		_, _ = io.WriteString(w, strconv.FormatInt(n, 10))
 	})
 	mux.HandleFunc("POST /refused", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })

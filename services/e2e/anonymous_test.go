@@ -19,8 +19,8 @@ import (
 // unfollowed stays where a redirect leads away from.
 func unfollowed(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// stranger makes a request without any credential.
-func (s *suite) stranger(method, path, form string, headers ...string) (int, error) {
+// anonymous makes a request without any credential.
+func (s *suite) anonymous(method, path, form string, headers ...string) (int, error) {
 	req, err := http.NewRequest(method, s.url+path, strings.NewReader(form))
 	if err != nil {
 		return 0, err
@@ -64,9 +64,9 @@ func (s *suite) series(t *testing.T) int {
 	return 0
 }
 
-// TestStrangersFillNothing makes thousands of requests of every kind that needs no credential, and looks at what is left
+// TestAnonymousCallersFillNothing makes thousands of requests of every kind that needs no credential, and looks at what is left
 // of them: rows, series and lines of the logs.
-func TestStrangersFillNothing(t *testing.T) {
+func TestAnonymousCallersFillNothing(t *testing.T) {
 	s := start(t, options{})
 	ada := s.person("Ada Lovelace", "reviewer")
 	random := func(n int) string {
@@ -126,7 +126,7 @@ func TestStrangersFillNothing(t *testing.T) {
 			all.Go(func() {
 				for range times {
 					method, path, form, headers := request()
-					status, err := s.stranger(method, path, form, headers...)
+					status, err := s.anonymous(method, path, form, headers...)
 					if err != nil {
 						t.Errorf("%s: %v", name, err)
 						return

@@ -1,4 +1,4 @@
-package process_test
+package service_test
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package process_test
+package service_test
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -18,49 +19,39 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
-	"hub.internal/pkg/config"
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/process"
+	"hub.internal/pkg/service"
+	"hub.internal/pkg/tool"
 )
 
 // The tests watch a real process from outside: this test binary, run again as the program below.
 func TestMain(m *testing.M) { hubtest.ProgramMain(m, main) }
 
-// main is that of a small service: its argument says what goes wrong, and SIGUSR1 releases
+// main is that of a small service: the last argument says what goes wrong, and SIGUSR1 releases
 // what waits.
 func main() {
-	if err := program(os.Args[1]); err != nil {
-		fmt.Fprintln(os.Stderr, "program:", err)
+	mode := os.Args[len(os.Args)-1]
+	os.Args = []string{"tester", "serve"}
+	if err := enterCgroup(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	os.Exit(service.Program[service.Settings]{Name: "tester", Build: func(h *service.Host, _ service.Settings) error { return build(h, mode) }}.Main())
 }
 
-func program(mode string) error {
-	if err := enterCgroup(); err != nil {
-		return err
-	}
-	s, err := config.Load[process.Settings](os.Environ())
-	if err != nil {
-		return err
-	}
-	ctx := context.Background()
-	p, err := process.Start(ctx, "tester", s, s)
-	if err != nil {
-		return err
-	}
+func build(h *service.Host, mode string) error {
 	for _, name := range []string{"first", "second"} {
-		p.OnStop(name, func(context.Context) error { p.Logger.Info("closed", "what", name); return nil })
+		h.OnStop(name, func(context.Context) error { h.Logger().Info("closed", "what", name); return nil })
 	}
-	released, release := signal.NotifyContext(ctx, syscall.SIGUSR1)
-	defer release()
-	p.Ready("store", func(context.Context) error {
+	released, release := signal.NotifyContext(context.Background(), syscall.SIGUSR1)
+	h.OnStop("signals", func(context.Context) error { release(); return nil })
+	h.Ready("store", func(context.Context) error {
 		if mode == "store down" {
 			return errors.New("dial tcp 10.0.0.7: secret")
 		}
 		return nil
 	})
-	background := p.Background()
-	p.Go(background, "task", func(ctx context.Context) error {
+	h.Go("task", func(ctx context.Context) error {
 		switch mode {
 		case "task fails":
 			<-released.Done()
@@ -69,45 +60,48 @@ func program(mode string) error {
 			select {}
 		}
 		<-ctx.Done()
-		p.Logger.Info("closed", "what", "task")
+		h.Logger().Info("closed", "what", "task")
 		return ctx.Err() // an error while it stops is none
 	})
 	for i := range 20 {
-		p.Go(background, fmt.Sprint("failing while stopping ", i), func(context.Context) error {
+		h.Go(fmt.Sprint("failing while stopping ", i), func(context.Context) error {
 			if mode != "tasks fail late" {
 				return nil
 			}
-			for !p.Draining() {
+			for !h.Draining() {
 				time.Sleep(time.Millisecond)
 			}
 			return errors.New("late")
 		})
 	}
-	mux := http.NewServeMux()
-	p.Health(mux)
-	mux.HandleFunc("GET /slow", func(w http.ResponseWriter, r *http.Request) {
-		w.(http.Flusher).Flush()
-		<-released.Done()
-		if r.Context().Err() != nil {
-			p.Logger.Error("the call was cut off")
-		}
-		_, _ = io.WriteString(w, "done")
-		p.Logger.Info("closed", "what", "call")
-	})
-	transfers(p, mux)
-	keepers(mux, released)
-	addr, err := p.Serve("api", s.Addr, mux)
-	if err != nil {
-		return err
-	}
-	if err := p.Announce("tester", addr); err != nil {
-		return err
-	}
-	return p.Run(ctx)
+	h.Pages(pages{h.Logger(), released})
+	return nil
 }
 
-// keys are the settings that every process needs.
-var keys = callertest.Environ("tester", "tester", "gateway")
+// pages are what the tests call.
+type pages struct {
+	logger   *slog.Logger
+	released context.Context
+}
+
+func (pages) Routes() []tool.Route { return nil }
+
+func (p pages) Mount(mux *http.ServeMux) {
+	mux.HandleFunc("GET /slow", func(w http.ResponseWriter, r *http.Request) {
+		w.(http.Flusher).Flush()
+		<-p.released.Done()
+		if r.Context().Err() != nil {
+			p.logger.Error("the call was cut off")
+		}
+		_, _ = io.WriteString(w, "done")
+		p.logger.Info("closed", "what", "call")
+	})
+	transfers(p.logger, mux)
+	keepers(mux, p.released)
+}
+
+// keys are the settings that every process needs. Nobody asks the store here.
+var keys = append(callertest.Environ("tester", "tester", "gateway"), "HUB_WRITE_STORE_URL=postgres://hub_tester@127.0.0.1:1/hub")
 
 // secret is a part of the signing key.
 var secret = callertest.Signing("tester").Reveal()[30:]
@@ -246,7 +240,7 @@ func TestCallThatDoesNotFinishIsCutOff(t *testing.T) {
 	}
 	defer call.Body.Close()
 	r.Signal(t, syscall.SIGTERM)
-	if code := r.Wait(t); code != 1 || !strings.Contains(r.Log.String(), "api did not drain") {
+	if code := r.Wait(t); code != 1 || !strings.Contains(r.Log.String(), "internal did not drain") {
 		t.Errorf("exit %d:\n%s", code, r.Log)
 	}
 	if b, err := io.ReadAll(call.Body); err == nil {
@@ -349,7 +343,7 @@ func TestBadConfigurationIsOneLine(t *testing.T) {
 		"bad level":            {with("HUB_LOG_LEVEL=loud"), "HUB_LOG_LEVEL"},
 		"bad collector":        {with("OTEL_EXPORTER_OTLP_ENDPOINT=collector:4318"), "OTEL_EXPORTER_OTLP_ENDPOINT"},
 		"secret twice":         {with("HUB_SIGNING_KEY_FILE=/x"), "HUB_SIGNING_KEY"},
-		"nobody trusted":       {keys[:1], "HUB_TRUSTED_KEYS"},
+		"nobody trusted":       {slices.DeleteFunc(with(), func(v string) bool { return strings.HasPrefix(v, "HUB_TRUSTED_KEYS") }), "HUB_TRUSTED_KEYS"},
 		"bad key":              {with("HUB_SIGNING_KEY=" + callertest.Signing("tester").Reveal()[1:]), "HUB_SIGNING_KEY"},
 		"public key":           {with("HUB_SIGNING_KEY=" + strings.TrimPrefix(callertest.Trusted("tester"), "tester=")), "HUB_SIGNING_KEY"},
 		"private key in list":  {with("HUB_TRUSTED_KEYS=tester=" + callertest.Signing("tester").Reveal()), "HUB_TRUSTED_KEYS"},
@@ -359,6 +353,7 @@ func TestBadConfigurationIsOneLine(t *testing.T) {
 		"unknown discovery":    {with("HUB_DISCOVERY=etcd", "HUB_LOG_LEVEL=error"), "HUB_DISCOVERY"},
 		"bad static instances": {with("HUB_STATIC=auth", "HUB_LOG_LEVEL=error"), "HUB_STATIC"},
 		"operations' in use":   {with("HUB_OPS_ADDR="+taken.Addr().String(), "HUB_LOG_LEVEL=error"), "HUB_OPS_ADDR"},
+		"no store":             {keys[:len(keys)-1], "HUB_WRITE_STORE_URL"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,0 +1,116 @@
+package contract
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/caller/callertest"
+	"hub.internal/pkg/hop"
+	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/schema"
+)
+
+// Fake is hop.New for a test's stand-in of owner. It has to have the path and the callers of an operation that
+// owner declares, and both what it is asked and what it answers have to keep to the declared
+// schemas, call by call; what does not fails the test.
+func Fake[In, Out any](t testing.TB, owner string, d hop.Declaration, do func(context.Context, In) (Out, error)) hop.Operation {
+	t.Helper()
+	return standIn(t, known(t, owner, d.Path), owner, d, do, true)
+}
+
+// Lie is Fake for a neighbour that answers on purpose what its schema does not allow.
+func Lie[In, Out any](t testing.TB, owner string, d hop.Declaration, do func(context.Context, In) (Out, error)) hop.Operation {
+	t.Helper()
+	return standIn(t, known(t, owner, d.Path), owner, d, do, false)
+}
+
+func known(t testing.TB, owner, path string) operation {
+	t.Helper()
+	o, err := find(hubtest.Root(t), owner, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func standIn[In, Out any](t testing.TB, o operation, owner string, d hop.Declaration, do func(context.Context, In) (Out, error),
+	honest bool) hop.Operation {
+	t.Helper()
+	if takes := slices.Sorted(maps.Keys(d.Takes)); !slices.Equal(takes, o.Callers) {
+		t.Errorf("the stand-in for %s %s takes %v, and %s takes %v", owner, d.Path, takes, owner, o.Callers)
+	}
+	problems := read(schema.Of[In](), o.input, "read")
+	if honest {
+		problems = append(problems, sent(schema.Of[Out](), o.output, "answered")...)
+	}
+	for _, problem := range problems {
+		t.Errorf("the stand-in for %s %s: %s", owner, d.Path, problem)
+	}
+	asked, answered := resolve(t, o.input), resolve(t, o.output)
+	return hop.New(d, func(ctx context.Context, body json.RawMessage) (answer json.RawMessage, err error) {
+		var in In
+		if err := keeps(asked, body); err != nil {
+			t.Errorf("%s is asked what it does not declare: %v in %.500s", d.Path, err, body)
+		}
+		if err := json.Unmarshal(body, &in); err != nil {
+			return nil, err
+		}
+		out, err := do(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		if answer, err = json.Marshal(out); err != nil {
+			return nil, err
+		}
+		if err := keeps(answered, answer); honest && err != nil {
+			t.Errorf("the stand-in for %s %s answers what it does not declare: %v in %.500s", owner, d.Path, err, answer)
+		}
+		return answer, nil
+	})
+}
+
+func resolve(t testing.TB, s *schema.Schema) *jsonschema.Resolved {
+	t.Helper()
+	r, err := s.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func keeps(s *jsonschema.Resolved, body []byte) error {
+	var v any
+	if err := json.Unmarshal(body, &v); err != nil {
+		return err
+	}
+	return s.Validate(v)
+}
+
+// Serve serves the operations of a stand-in for owner to all whom they take, with owner's key, until
+// the test ends. It returns its address.
+func Serve(t testing.TB, owner string, operations ...hop.Operation) (addr string) {
+	t.Helper()
+	callers := []string{caller.Gateway} // which says for whom a neighbour calls
+	for _, o := range operations {
+		callers = append(callers, o.Spec.Callers...)
+	}
+	slices.Sort(callers)
+	mux := http.NewServeMux()
+	s := hop.Server{Mux: mux, Keys: callertest.Keys(t, owner, slices.Compact(callers)...), Logger: slog.New(slog.DiscardHandler)}
+	for _, o := range operations {
+		s.Operation(o)
+	}
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://")
+}

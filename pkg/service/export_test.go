@@ -1,0 +1,4 @@
+package service
+
+// Draining tells whether the process has begun to stop.
+func (h *Host) Draining() bool { return h.process.draining.Load() }

@@ -1,0 +1,297 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"os"
+	"os/signal"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/config"
+	"hub.internal/pkg/discover"
+	"hub.internal/pkg/quota"
+	"hub.internal/pkg/telemetry"
+)
+
+// Version is what Hub says of itself.
+const Version = "0.2.0"
+
+const (
+	// flushTimeout bounds the wait for the collector at the end.
+	flushTimeout = 3 * time.Second
+	// closeTimeout bounds the wait for tasks after the calls have drained, and then for
+	// all that is closed.
+	closeTimeout = 10 * time.Second
+)
+
+// noOperations as HUB_OPS_ADDR means that there is no such listener.
+const noOperations = "off"
+
+// process is the life of a program: it owns what runs, and stops it in the reverse order of its start.
+type process struct {
+	logger   *slog.Logger
+	settings Settings
+	keys     *caller.Keys
+
+	// effective is the configuration, logged once when nothing is wrong with it.
+	effective any
+	memory    memory
+	telemetry *telemetry.Telemetry
+	bodies    *quota.Quota // bytes of requests' bodies in memory
+	draining  atomic.Bool
+	checks    []check
+	// calls is the listener that takes the calls.
+	calls *server
+	// operations is apart: it answers while calls drain. Nil when there is none.
+	operations *server
+	stops      []stop
+	work       sync.WaitGroup
+	failed     chan error
+	// tasks is what background tasks run under: it ends when the calls have drained.
+	tasks  context.Context
+	cancel context.CancelFunc
+	// withdraw tells neighbours to stop choosing this process.
+	withdraw func()
+}
+
+type check struct {
+	name string
+	ask  func(context.Context) error
+}
+
+type stop struct {
+	name string
+	run  func(context.Context) error
+}
+
+type server struct {
+	name     string
+	listener net.Listener
+	http     *http.Server
+}
+
+// start prepares a process: keys, logger, telemetry, and the listener for operations. run logs
+// effective, the configuration.
+func start(ctx context.Context, service string, settings Settings, effective any) (*process, error) {
+	if err := settings.check(); err != nil {
+		return nil, err
+	}
+	keys, err := caller.NewKeys(service, settings.SigningKey, settings.TrustedKeys, time.Now)
+	if err != nil {
+		return nil, fmt.Errorf("configuration: HUB_TRUSTED_KEYS: %w", err)
+	}
+	logger := telemetry.Logger(os.Stderr, service, settings.LogLevel)
+	slog.SetDefault(logger)
+	t, err := telemetry.Start(ctx, telemetry.Config{Service: "hub-" + service, Version: Version,
+		Endpoint: settings.OTLPEndpoint, SampleRatio: settings.TraceRatio})
+	if err != nil {
+		return nil, err
+	}
+	memory, err := limitMemory(settings)
+	if err != nil {
+		logger.Warn("the memory limit of the container cannot be read; HUB_MEMORY_LIMIT sets one", "error", err)
+	}
+	p := &process{effective: effective, memory: memory, logger: logger, settings: settings, keys: keys, telemetry: t,
+		bodies: quota.New(int64(memory.bodies)), failed: make(chan error, 1)}
+	p.tasks, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	if settings.OpsAddr != noOperations {
+		if p.operations, err = p.listen("operations", settings.OpsAddr, p.operate()); err != nil {
+			return nil, fmt.Errorf("HUB_OPS_ADDR: %w", err)
+		}
+	}
+	p.onStop("telemetry", func(ctx context.Context) error {
+		// A collector that is away is no reason to call an orderly stop a failure.
+		ctx, cancel := context.WithTimeout(ctx, flushTimeout)
+		defer cancel()
+		if err := t.Close(ctx); err != nil {
+			logger.Warn("telemetry not flushed", "error", err)
+		}
+		return nil
+	})
+	return p, nil
+}
+
+func (p *process) onStop(name string, run func(context.Context) error) {
+	p.stops = append(p.stops, stop{name, run})
+}
+
+// spawn runs a task until ctx ends; one that returns an error before that ends the process.
+func (p *process) spawn(ctx context.Context, name string, task func(context.Context) error) {
+	p.work.Go(func() {
+		if err := task(ctx); err != nil && ctx.Err() == nil {
+			p.fail(fmt.Errorf("%s: %w", name, err))
+		}
+	})
+}
+
+// fail ends the process; the first cause wins, later ones have nobody left to hear them.
+func (p *process) fail(err error) {
+	select {
+	case p.failed <- err:
+	default:
+		p.logger.Error("failed while stopping", "error", err)
+	}
+}
+
+// open listens at HUB_ADDR, and serves handler there from run until the process stops.
+func (p *process) open(name string, handler http.Handler) (net.Addr, error) {
+	s, err := p.listen(name, p.settings.Addr, handler)
+	if err != nil {
+		return nil, err
+	}
+	p.calls = s
+	return s.listener.Addr(), nil
+}
+
+func (p *process) listen(name, addr string, handler http.Handler) (*server, error) {
+	pace := p.settings.pace()
+	// One call a connection at a time: what bounds connections bounds calls.
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	listener, err := pace.listen(addr)
+	if err != nil {
+		return nil, fmt.Errorf("%s: cannot listen at %q: %w", name, addr, err)
+	}
+	return &server{name: name, listener: listener, http: &http.Server{
+		Handler:           pace.bodies(p.bodies, handler),
+		ReadHeaderTimeout: 5 * time.Second,
+		IdleTimeout:       90 * time.Second,
+		MaxHeaderBytes:    32 << 10,
+		Protocols:         protocols,
+		ErrorLog:          slog.NewLogLogger(p.logger.Handler(), slog.LevelWarn),
+	}}, nil
+}
+
+// announce lets neighbours find this process at addr, or at HUB_ADVERTISE when that is
+// set, from now until it begins to stop.
+func (p *process) announce(directory *discover.Directory, service string, addr net.Addr) {
+	ctx, cancel := context.WithCancel(p.tasks)
+	done := make(chan struct{})
+	p.spawn(ctx, "discovery", func(ctx context.Context) error {
+		defer close(done)
+		return directory.Announce(ctx, service, cmp.Or(p.settings.Advertise, addr.String()))
+	})
+	p.withdraw = func() { cancel(); <-done }
+}
+
+// run serves until SIGTERM, SIGINT, a failed task or a failed listener. Then
+// readiness fails, the listener drains in-flight calls for at most DrainTimeout, tasks
+// end, and what was registered closes, last first.
+func (p *process) run(ctx context.Context) error {
+	ctx, restore := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
+	defer restore()
+	p.logger.Info("configuration", "settings", config.LogValue(p.effective),
+		"memory_limit", p.memory.limit, "memory_limit_from", p.memory.from, "body_bytes", p.memory.bodies)
+	p.work.Go(func() { p.serve(p.calls) })
+	p.logger.Info("serving", "listener", p.calls.name, "addr", p.calls.listener.Addr().String())
+	if s := p.operations; s != nil {
+		ended := make(chan struct{})
+		go func() { defer close(ended); p.serve(s) }()
+		// Registered here so that it closes first of all that is closed: until then it shows how calls drain and tasks end.
+		p.onStop(s.name, func(context.Context) error { defer func() { <-ended }(); return s.http.Close() })
+		p.logger.Info("serving", "listener", s.name, "addr", s.listener.Addr().String())
+	}
+	var cause error
+	select {
+	case <-ctx.Done():
+		p.logger.Info("stopping")
+	case cause = <-p.failed:
+		p.logger.Error("stopping", "error", cause)
+	}
+	return errors.Join(cause, p.stop())
+}
+
+func (p *process) serve(s *server) {
+	if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+		p.fail(fmt.Errorf("%s: %w", s.name, err))
+	}
+}
+
+func (p *process) stop() error {
+	p.draining.Store(true)
+	if p.withdraw != nil {
+		p.withdraw()
+	}
+	// Load balancers need a moment to see that readiness fails.
+	time.Sleep(p.settings.DrainDelay)
+	ctx, cancel := context.WithTimeout(context.Background(), p.settings.DrainTimeout)
+	defer cancel()
+	var errs []error
+	if err := p.calls.http.Shutdown(ctx); err != nil {
+		errs = append(errs, fmt.Errorf("%s did not drain: %w", p.calls.name, err), p.calls.http.Close())
+	}
+	p.cancel()
+	ended := make(chan struct{})
+	go func() {
+		p.work.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(min(closeTimeout, p.settings.DrainTimeout)):
+		errs = append(errs, errors.New("a task did not end"))
+	}
+	closing, done := context.WithTimeout(context.Background(), closeTimeout)
+	defer done()
+	for i := len(p.stops) - 1; i >= 0; i-- {
+		if err := p.stops[i].run(closing); err != nil {
+			errs = append(errs, fmt.Errorf("close %s: %w", p.stops[i].name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// health adds /healthz (the process lives) and /readyz (it may get calls): to the listener
+// that takes the calls, because neighbours and orchestrators ask there whether it does.
+func (p *process) health(mux *http.ServeMux) {
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, map[string]string{"status": "ok"})
+	})
+	mux.HandleFunc("GET /readyz", p.ready)
+}
+
+// operate is what the listener for operations serves.
+func (p *process) operate() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", p.telemetry.Metrics)
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	return mux
+}
+
+func (p *process) ready(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
+	defer cancel()
+	if p.draining.Load() {
+		answer(w, http.StatusServiceUnavailable, map[string]string{"status": "draining"})
+		return
+	}
+	for _, c := range p.checks {
+		if err := c.ask(ctx); err != nil {
+			p.logger.Warn("not ready", "check", c.name, "error", err)
+			answer(w, http.StatusServiceUnavailable, map[string]string{"status": "not ready", "check": c.name})
+			return
+		}
+	}
+	answer(w, http.StatusOK, map[string]string{"status": "ready"})
+}
+
+func answer(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body)
+}

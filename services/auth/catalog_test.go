@@ -1,0 +1,54 @@
+package auth_test
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/tool"
+	"hub.internal/services/auth"
+)
+
+// TestScopesAndRolesAreThoseOfTheCatalog: a key can be given each scope that a tool asks for, a user
+// each role that a page asks for, and neither one that opens nothing.
+func TestScopesAndRolesAreThoseOfTheCatalog(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join(hubtest.Root(t), "deploy", "catalog.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var catalog tool.Catalog
+	if err := json.Unmarshal(b, &catalog); err != nil {
+		t.Fatal(err)
+	}
+	// The specification has these for the tools of administration, whose service is not there yet.
+	scopes, roles := map[string]bool{"admin:read": true, "admin:write": true}, map[string]bool{}
+	for _, m := range catalog.Manifests {
+		for _, t := range m.Tools {
+			scopes[t.Scope] = true
+		}
+		for _, r := range m.Console {
+			if r.Role != "" {
+				roles[r.Role] = true
+			}
+		}
+	}
+	for what, c := range map[string]struct {
+		given []string
+		asked map[string]bool
+	}{"scope": {auth.Scopes(), scopes}, "role": {auth.Roles(), roles}} {
+		for _, name := range c.given {
+			if !c.asked[name] {
+				t.Errorf("nothing asks for the %s %s", what, name)
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(c.asked)) {
+			if !slices.Contains(c.given, name) {
+				t.Errorf("the %s %s can be given to nobody", what, name)
+			}
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package gateway
+
+import (
+	"slices"
+	"sort"
+	"strings"
+
+	"hub.internal/pkg/web"
+)
+
+// consoleRoute finds the owner of a path; nil when nobody has it.
+func (c *Catalog) consoleRoute(p string) *consoleRoute {
+	for _, r := range c.merged.Load().console {
+		if web.Below(p, r.Prefix) {
+			return r
+		}
+	}
+	return nil
+}
+
+// navigation lists the tabs that a user with these roles may see. System and Admin come
+// first, as the contract has them.
+func (c *Catalog) navigation(s Session) []web.Tab {
+	type placed struct {
+		web.Item
+		position int
+	}
+	tabs := map[string][]placed{}
+	for _, r := range c.merged.Load().console {
+		if r.Tab != "" && r.Title != "" && r.allows(s) {
+			tabs[r.Tab] = append(tabs[r.Tab], placed{web.Item{Name: r.Title, Href: r.Prefix}, r.Position})
+		}
+	}
+	rank := func(name string) int {
+		if i := slices.Index([]string{"System", "Admin"}, name); i >= 0 {
+			return i
+		}
+		return 2
+	}
+	var out []web.Tab
+	for name, items := range tabs {
+		sort.Slice(items, func(i, j int) bool {
+			if items[i].position != items[j].position {
+				return items[i].position < items[j].position
+			}
+			return items[i].Href < items[j].Href
+		})
+		t := web.Tab{Slug: strings.ToLower(name), Name: name}
+		for _, it := range items {
+			t.Items = append(t.Items, it.Item)
+		}
+		out = append(out, t)
+	}
+	sort.Slice(out, func(i, j int) bool {
+		if a, b := rank(out[i].Name), rank(out[j].Name); a != b {
+			return a < b
+		}
+		return out[i].Name < out[j].Name
+	})
+	return out
+}
+
+func (r *consoleRoute) allows(s Session) bool {
+	return r.Role == "" || slices.Contains(s.Roles, r.Role)
+}

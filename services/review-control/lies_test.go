@@ -306,9 +306,9 @@ func TestApprovalsOfAnEarlierRelease(t *testing.T) {
 	}
 	earlier()
 	page := "/drafts/" + id.String()
-	has(t, o.get(page), "This approval was for other content than is here now, or was made in an earlier release of Hub")
+	has(t, o.get(page+"/targets/0"), "This approval was for other content than is here now, or was made in an earlier release of Hub")
 	// The same choice is a decision again, and leaves nothing for the earlier release to send on.
-	o.post(page+"/decide", form(t, o.get(page), 0, "approved", ""))
+	o.post(page+"/decide", form(t, o.get(page+"/targets/0"), 0, "approved", ""))
 	if d := o.target(id, 0).Decision; d.Revision != 2 || d.Hash == "" || o.review(id).Counts.Approved != 1 {
 		t.Errorf("%+v", d)
 	}
@@ -371,11 +371,10 @@ func TestFlaggedMailsAreDecidedOnByThemselves(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := "/drafts/" + id.String()
-	got := o.get(page)
 	for i, together := range []bool{true, false, false, false, false, false, false} {
 		shown := o.shown(id, i)
 		target := fmt.Sprintf("%d:%s:0", i, shown.Hash)
-		if strings.Contains(got, `name="target" value="`+target+`" autocomplete="off" data-shown disabled>`) != together {
+		if strings.Contains(o.get(fmt.Sprintf("%s/targets/%d", page, i)), `data-open="`+target+`" data-together>`) != together {
 			t.Errorf("target %d is together %v", i, !together)
 		}
 		w := o.post(page+"/approve-shown", url.Values{"target": {target}})
@@ -397,7 +396,7 @@ func TestFlaggedMailsAreDecidedOnByThemselves(t *testing.T) {
 func TestOpenedTargets(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	id, other := o.queued(3), o.queued(1)
+	id, other := o.inspected(3), o.inspected(1)
 	page := "/drafts/" + id.String()
 	jar := map[string]string{}
 	get := func(path string) string {
@@ -408,17 +407,21 @@ func TestOpenedTargets(t *testing.T) {
 		w := o.send(asAda, "GET", path, "", "", "Cookie", strings.Join(cookies, "; "))
 		for _, c := range w.Result().Cookies() {
 			jar[c.Name] = c.Value
-			if !c.HttpOnly || !c.Secure || len(c.Value) > 2048 {
+			if c.HttpOnly == strings.HasPrefix(c.Name, "hub-shown-") || !c.Secure || len(c.Value) > 2048 {
 				t.Errorf("%+v", c)
 			}
 		}
 		return w.Body.String()
 	}
-	enabled := func() string {
-		list := ""
+	open := func(id reviewcontrol.ID, index int) {
+		get(fmt.Sprintf("/drafts/%s/targets/%d", id, index))
+		get(fmt.Sprintf("/drafts/%s/targets/%d/preview?of=%s", id, index, o.shown(id, index).Hash))
+	}
+	enabled := func() (list string) {
+		_, inputs, _ := strings.Cut(get(page), "<noscript>")
+		inputs, _, _ = strings.Cut(inputs, "</noscript>")
 		for i := range 3 {
-			_, input, _ := strings.Cut(get(page), fmt.Sprintf(`value="%d:%s:0"`, i, o.shown(id, i).Hash))
-			if input, _, _ = strings.Cut(input, ">"); !strings.Contains(input, "disabled") {
+			if strings.Contains(inputs, fmt.Sprintf(`value="%d:%s:0"`, i, o.target(id, i).Inspection.Hash)) {
 				list += fmt.Sprint(i)
 			}
 		}
@@ -428,21 +431,24 @@ func TestOpenedTargets(t *testing.T) {
 	if got := enabled(); got != "" {
 		t.Errorf("%s are enabled", got)
 	}
+	get(page + "/targets/1") // of which the browser has not been given the mail
 	for range 2 {
-		get(page + "/targets/2")
+		open(id, 2)
 	}
 	if got := enabled(); got != "2" {
 		t.Errorf("%s are enabled", got)
 	}
-	get(page + "/targets/0")
+	open(id, 0)
 	if got := enabled(); got != "02" {
 		t.Errorf("%s are enabled", got)
 	}
+	before := o.shown(id, 0)
 	o.authoring.change(id, func(d *draftRow) { d.targets[0].Body = "another" })
-	if got := enabled(); got != "2" {
-		t.Errorf("%s are enabled, and 0 has changed", got)
+	w := o.post(page+"/approve-shown", url.Values{"target": {fmt.Sprintf("0:%s:0", before.Hash)}})
+	if o.target(id, 0).Decision.Choice != reviewcontrol.Pending || !strings.Contains(o.flash(w), "is not what you were shown") {
+		t.Errorf("what has changed since is approved: %q", o.flash(w))
 	}
-	get("/drafts/" + other.String() + "/targets/0")
+	open(other, 0)
 	if got := enabled(); got != "" {
 		t.Errorf("%s are enabled, of another draft", got)
 	}

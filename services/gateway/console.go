@@ -367,14 +367,10 @@ func (k *Console) fail(g *Gateway, v *visit, err error) {
 	switch {
 	case signIn && v.r.Header.Get("HX-Request") != "":
 		// htmx would put the log-in page into a part of this one.
-		v.w.Header().Set("HX-Redirect", "/login")
+		v.w.Header().Set("HX-Redirect", login(pageOf(v.r)))
 		v.writeFailure(v.w, f, status)
 	case signIn && reads && v.html():
-		login := "/login"
-		if next := v.r.URL.RequestURI(); next != "/" {
-			login += "?next=" + url.QueryEscape(next)
-		}
-		http.Redirect(v.w, v.r, login, http.StatusSeeOther)
+		http.Redirect(v.w, v.r, login(v.r.URL.RequestURI()), http.StatusSeeOther)
 	case v.html():
 		who := v.Caller
 		who.RequestID = v.RequestID
@@ -386,4 +382,21 @@ func (k *Console) fail(g *Gateway, v *visit, err error) {
 	default:
 		v.writeFailure(v.w, f, status)
 	}
+}
+
+// login is where a person signs in to go on to a page of ours; auth judges whether it is one.
+func login(next string) string {
+	if next == "/" {
+		return "/login"
+	}
+	return "/login?next=" + url.QueryEscape(next)
+}
+
+// pageOf is the page that a part of it was asked for from, as htmx says it.
+func pageOf(r *http.Request) string {
+	page, err := url.Parse(r.Header.Get("HX-Current-URL"))
+	if err != nil || page.Path == "" {
+		return "/"
+	}
+	return page.RequestURI()
 }

@@ -291,6 +291,15 @@ func TestConsoleAccess(t *testing.T) {
 	if r := h.visit(t, "GET", "/drafts", "", with(session(endedSession), asPerson, []string{"HX-Request", "true"})...); r.status != 401 || r.header.Get("HX-Redirect") != "/login" {
 		t.Errorf("htmx: %d %v", r.status, r.header)
 	}
+	for page, want := range map[string]string{
+		"https://hub.example/drafts/7/targets/3?q=a": "/login?next=%2Fdrafts%2F7%2Ftargets%2F3%3Fq%3Da", "https://hub.example/": "/login", "": "/login", "%": "/login", "mailto:x": "/login",
+		"https://evil.example//evil.example/x": "/login?next=%2F%2Fevil.example%2Fx", // which auth does not go on to
+	} {
+		r := h.visit(t, "POST", "/drafts/7/decide", "", with(session(endedSession), asPerson, []string{"HX-Request", "true", "HX-Current-URL", page, "Sec-Fetch-Site", "same-origin"})...)
+		if got := r.header.Get("HX-Redirect"); got != want {
+			t.Errorf("a part of %q: %q", page, got)
+		}
+	}
 	for _, headers := range [][]string{nil, asPerson} {
 		r := h.visit(t, "PUT", "/connect", "", headers...)
 		if r.status != 405 || r.header.Get("Allow") != "GET, HEAD" || !strings.Contains(r.body, "The method PUT is not allowed here; use GET, HEAD.") || (headers == nil) != (r.code() == "E_VALIDATION") {

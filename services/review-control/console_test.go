@@ -1025,3 +1025,22 @@ func TestReasonsOnAPage(t *testing.T) {
 	o.post(path+"/decide", refused)
 	has(t, o.get(path), `<p class="small">Tone or language</p>`)
 }
+
+// TestVariantsOnAPage: mails that differ in placeholders alone can be looked through by themselves.
+func TestVariantsOnAPage(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	id := o.inspected(6, func(d *draftRow) {
+		for i := range 2 {
+			d.targets[i].BodyTemplate, d.targets[i].Body = new("Hi {{toName}}"), "Hi "+d.targets[i].ToName
+		}
+		d.targets[5].Body = "An own one"
+	})
+	path := "/drafts/" + id.String()
+	number := o.target(id, 0).Inspection.Variant
+	has(t, o.get(path), `Variant 1 <span class="count">3</span>`, fmt.Sprintf(`<a href="%s?variant=%d">Variant 2 <span class="count">2</span></a>`, path, number))
+	has(t, o.get(fmt.Sprintf("%s?variant=%d", path, number)), `data-row="0"`, `data-row="1"`, `!data-row="2"`, `aria-current="true">Variant 2`, `<input type="hidden" name="variant"`)
+	for _, bad := range []string{"x", "-1", "99999999999999999999", "77"} {
+		o.get(path + "?variant=" + bad)
+	}
+}

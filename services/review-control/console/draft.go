@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -302,8 +303,22 @@ func (c *Console) filters(ctx context.Context, d reviewcontrol.Draft, q targetQu
 		}
 		flags = append(flags, choiceLink{flagBadge(f).Text, link.page(d.ID), q.Flag == f, tally.Flags[f]})
 	}
-	return choices, flags, nil, nil
+	list, err := c.service.Variants(ctx, d.ID)
+	if err != nil || len(list) < 2 && q.Variant == 0 {
+		return choices, flags, nil, err
+	}
+	for i, v := range list[:min(len(list), variantsShown)] {
+		link := q
+		if link.Variant = v.Number; q.Variant == v.Number {
+			link.Variant = 0
+		}
+		variants = append(variants, choiceLink{fmt.Sprintf("Variant %d", i+1), link.page(d.ID), q.Variant == v.Number, v.Targets})
+	}
+	return choices, flags, variants, nil
 }
+
+// variantsShown bounds the variants that a page offers.
+const variantsShown = 12
 
 // progress answers the part of a draft's page that changes while its mails are sent.
 func (c *Console) progress(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID) error {

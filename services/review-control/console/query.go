@@ -28,6 +28,8 @@ type targetQuery struct {
 	State  reviewcontrol.DeliveryState
 	Flag   triage.Flag
 	Search string
+	// Variant is the number of the variant that mails are of; 0 is any.
+	Variant int
 	// After is the index behind which the list begins; -1 is its begin.
 	After int
 }
@@ -45,6 +47,9 @@ func queryOf(v url.Values) targetQuery {
 		q.State = reviewcontrol.NotDue
 	}
 	q.Flag = triage.ParseFlag(v.Get("flag"))
+	if n, err := strconv.Atoi(v.Get("variant")); err == nil && n > 0 && n <= reviewcontrol.MaxIndex {
+		q.Variant = n
+	}
 	if n, err := strconv.Atoi(v.Get("after")); err == nil && n >= 0 {
 		q.After = n
 	}
@@ -63,6 +68,9 @@ func (q targetQuery) values() url.Values {
 		if text != "" {
 			v.Set(name, text)
 		}
+	}
+	if q.Variant > 0 {
+		v.Set("variant", strconv.Itoa(q.Variant))
 	}
 	if q.After >= 0 {
 		v.Set("after", strconv.Itoa(q.After))
@@ -85,10 +93,10 @@ func (q targetQuery) at(id reviewcontrol.ID, index int) string {
 
 // Filtered tells that not all targets are asked for.
 func (q targetQuery) Filtered() bool {
-	return q.Choice != "" || q.State != "" || q.Flag != 0 || q.Search != ""
+	return q.Choice != "" || q.State != "" || q.Flag != 0 || q.Variant != 0 || q.Search != ""
 }
 
 // filter is the query as the Service takes it.
 func (q targetQuery) filter() reviewcontrol.TargetFilter {
-	return reviewcontrol.TargetFilter{Choice: q.Choice, State: q.State, Flag: q.Flag, Search: q.Search, After: q.After, Limit: targetsOnPage}
+	return reviewcontrol.TargetFilter{Choice: q.Choice, State: q.State, Flag: q.Flag, Variant: q.Variant, Search: q.Search, After: q.After, Limit: targetsOnPage}
 }

@@ -143,6 +143,25 @@
     begin();
   });
 
+  // What is being written is there again when the session has ended meanwhile, or the page was left.
+  const noteKey = (el) => `hub-note-${el.closest("form").action}-${el.closest("article").id}`;
+  document.addEventListener("input", (e) => {
+    if (!e.target.matches?.(".verdict textarea")) return;
+    try { sessionStorage.setItem(noteKey(e.target), e.target.value); } catch { /* it is lost with the page */ }
+  });
+  const restore = () => document.querySelectorAll(".verdict textarea").forEach((el) => {
+    try {
+      const text = sessionStorage.getItem(noteKey(el));
+      if (el.closest("[data-todo]") === null) sessionStorage.removeItem(noteKey(el));
+      else if (text && !el.value) {
+        el.value = text;
+        el.closest("details").open = true;
+      }
+    } catch { /* nothing is remembered */ }
+  });
+  document.addEventListener("DOMContentLoaded", restore);
+  document.addEventListener("htmx:after:swap", restore);
+
   // How long it is until the mails leave.
   const tick = () => document.querySelectorAll("time[data-countdown]").forEach((t) => {
     const left = Math.ceil((Date.parse(t.dateTime) - Date.now()) / 1000);

@@ -62,11 +62,10 @@ func TestTurnEndsWithTheStatement(t *testing.T) {
 			turn := newFate()
 			_ = f.reader.ReadStatement(ctx, query.Statement{Text: text, Turn: turn}, &collected{limit: 3})
 			wait(t, turn.ended, "the turn ends")
-			for _, line := range f.busy(t) {
-				if strings.Contains(line, text) {
-					t.Errorf("after the turn's end: %s", line)
-				}
-			}
+			// A server that has answered may show the statement until its thread gets a processor again.
+			hubtest.Eventually(t, "the statement has left the server", func() bool {
+				return !slices.ContainsFunc(f.busy(t), func(line string) bool { return strings.Contains(line, text) })
+			})
 		})
 	}
 }

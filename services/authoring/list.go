@@ -18,8 +18,9 @@ type DraftFilter struct {
 	// After is the last draft of the page before; 0 begins.
 	After ID
 	Limit int
-	// Except leaves out what these have made.
-	Except []Maker
+	// Makers are whom Others tells from: it leaves out what they have made.
+	Makers []Maker
+	Others bool
 	// Ahead are drafts whose status counts as another one than is stored.
 	Ahead []StatusAhead
 }
@@ -39,7 +40,7 @@ type StatusAhead struct {
 
 // DraftCounts are the drafts that a search finds, by status.
 type DraftCounts struct {
-	// All has them all, Others those that are not of Except.
+	// All has them all, Others those that Makers have not made.
 	All, Others map[Status]int
 }
 
@@ -56,8 +57,9 @@ type DraftListRequest struct {
 	Search string `json:"search"`
 	// Order is "newest", which is also absent, or "queued": drafts that were queued, the longest waiting first.
 	Order string `json:"order"`
-	// ExceptMakers are at most 1,000 whose drafts are left out. Each member has to be the same.
-	ExceptMakers []Maker `json:"except_makers"`
+	// Makers are at most 1,000 who made drafts, each with the same members; Others leaves out their drafts.
+	Makers []Maker `json:"makers"`
+	Others bool    `json:"others"`
 	// Ahead are at most 5,000 drafts whose status is another one for this list and its counts: review-control
 	// knows it first.
 	Ahead []StatusAhead `json:"ahead"`
@@ -66,13 +68,13 @@ type DraftListRequest struct {
 }
 
 // DraftListResponse is a page of drafts. NextAfterID is null on the last page. Counts are all drafts that the
-// search finds by status, CountsOthers those that ExceptMakers have not made: statuses without a draft are absent,
+// search finds by status, CountsOthers those that Makers have not made: statuses without a draft are absent,
 // and both are null unless asked for. They are those of the very moment of the page.
 type DraftListResponse struct {
 	Drafts       []DraftSummary `json:"drafts"`
 	NextAfterID  *string        `json:"next_after_id"`
-	Counts       map[Status]int `json:"counts,omitempty"`
-	CountsOthers map[Status]int `json:"counts_others,omitempty"`
+	Counts       map[Status]int `json:"counts"`
+	CountsOthers map[Status]int `json:"counts_others"`
 }
 
 const (
@@ -95,8 +97,8 @@ func (in DraftListRequest) filter() (DraftFilter, error) {
 		return DraftFilter{}, fault.New(fault.Validation, "search must have at most %d characters.", maxSearch)
 	case !slices.Contains([]string{"", "newest", "queued"}, in.Order):
 		return DraftFilter{}, fault.New(fault.Validation, "order must be newest or queued.")
-	case len(in.ExceptMakers) > maxMakers:
-		return DraftFilter{}, fault.New(fault.Validation, "except_makers must have at most %d entries.", maxMakers)
+	case len(in.Makers) > maxMakers:
+		return DraftFilter{}, fault.New(fault.Validation, "makers must have at most %d entries.", maxMakers)
 	case len(in.Ahead) > maxAhead:
 		return DraftFilter{}, fault.New(fault.Validation, "ahead must have at most %d entries.", maxAhead)
 	}
@@ -106,7 +108,7 @@ func (in DraftListRequest) filter() (DraftFilter, error) {
 		}
 	}
 	return DraftFilter{Statuses: in.Status, Search: in.Search, ByQueue: in.Order == "queued", After: after, Limit: limit + 1,
-		Except: in.ExceptMakers, Ahead: in.Ahead}, nil
+		Makers: in.Makers, Others: in.Others, Ahead: in.Ahead}, nil
 }
 
 func (s *Service) pageDrafts(ctx context.Context, in DraftListRequest) (out DraftListResponse, err error) {

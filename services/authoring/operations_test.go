@@ -134,8 +134,9 @@ func TestDraftsAsReviewersLookForThem(t *testing.T) {
 		"by the queue":             {object{"order": "queued"}, "[5 4 3 2 1] map[] map[]"},
 		"the next page":            {object{"order": "queued", "status": review, "after_id": "4", "limit": 2}, "[3 2] map[] map[]"},
 		"behind what is not there": {object{"order": "queued", "after_id": "6"}, "[] map[] map[]"},
-		"but for one":              {object{"order": "queued", "status": review, "except_makers": ada, "count": true}, "[5 3 1] map[draft:1 in_review:5] map[draft:1 in_review:3]"},
-		"one by another name":      {object{"status": review, "except_makers": []object{{"created_by": "ada"}, {"created_by": "Ada", "hub_user": "x"}}}, "[5 4 3 2 1] map[] map[]"},
+		"another's count":          {object{"search": "s", "limit": 2, "makers": ada, "count": true}, "[6 4] map[draft:1 in_review:4] map[draft:1 in_review:2]"},
+		"but for one":              {object{"order": "queued", "status": review, "makers": ada, "others": true, "count": true}, "[5 3 1] map[draft:1 in_review:5] map[draft:1 in_review:3]"},
+		"one by another name":      {object{"status": review, "others": true, "makers": []object{{"created_by": "ada"}, {"created_by": "Ada", "hub_user": "x"}}}, "[5 4 3 2 1] map[] map[]"},
 		"a name":                   {object{"search": "SPRING", "count": true}, "[2 1] map[in_review:2] map[in_review:2]"},
 		"a name in Korean":         {object{"search": "세일"}, "[3] map[] map[]"},
 		"a segment":                {object{"search": "50%_l", "status": review, "order": "queued"}, "[5 2] map[] map[]"},
@@ -153,7 +154,7 @@ func TestDraftsAsReviewersLookForThem(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
-	for _, bad := range []object{{"order": "name"}, {"search": strings.Repeat("가", 201)}, {"ahead": []object{{"draft_id": "x", "status": "sent"}}}, {"except_makers": make([]object, 1001)}, {"ahead": make([]object, 5001)}} {
+	for _, bad := range []object{{"order": "name"}, {"search": strings.Repeat("가", 201)}, {"ahead": []object{{"draft_id": "x", "status": "sent"}}}, {"makers": make([]object, 1001)}, {"ahead": make([]object, 5001)}} {
 		if _, err := operate[any](h, authoring.DraftListPath, bad); !fault.Is(err, fault.Validation) {
 			t.Errorf("%v: %v", bad, err)
 		}

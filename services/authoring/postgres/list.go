@@ -75,8 +75,8 @@ func listDrafts(f authoring.DraftFilter) (string, []any) {
 		}
 	}
 	where += s.found(f.Search)
-	if len(f.Except) > 0 {
-		where += ` AND NOT ` + s.made(f.Except)
+	if f.Others && len(f.Makers) > 0 {
+		where += ` AND NOT ` + s.made(f.Makers)
 	}
 	limit := s.arg(f.Limit)
 	page := func(condition string) string {
@@ -112,8 +112,8 @@ func countDrafts(f authoring.DraftFilter) (string, []any) {
 		from += ` LEFT JOIN unnest(` + s.arg(ids) + `::bigint[], ` + s.arg(statuses) + `::text[]) a (id, status) ON a.id = d.id`
 	}
 	others := `count(*)`
-	if len(f.Except) > 0 {
-		others = `count(*) FILTER (WHERE NOT ` + s.made(f.Except) + `)`
+	if len(f.Makers) > 0 {
+		others = `count(*) FILTER (WHERE NOT ` + s.made(f.Makers) + `)`
 	}
 	return `SELECT ` + status + `, count(*), ` + others + from + ` WHERE true` + s.found(f.Search) + ` GROUP BY 1`, s.args
 }

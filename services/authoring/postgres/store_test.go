@@ -227,7 +227,7 @@ func TestPlans(t *testing.T) {
 			"named targets":                     {postgres.SelectTargets + ` AND t.position = ANY ($4) ORDER BY t.position LIMIT $3`, []any{777, -1, 64, []int64{1, 2}}},
 			"drafts":                            planned(postgres.ListDrafts(authoring.DraftFilter{After: 15000, Limit: 20})), "drafts of a status": planned(postgres.ListDrafts(authoring.DraftFilter{Statuses: review, Limit: 20})),
 			"drafts of statuses": planned(postgres.ListDrafts(authoring.DraftFilter{Statuses: append(review, authoring.Drafted), Limit: 20})),
-			"drafts by the queue": planned(postgres.ListDrafts(authoring.DraftFilter{Statuses: review, ByQueue: true, After: 500, Limit: 20, Except: []authoring.Maker{{CreatedBy: "x"}},
+			"drafts by the queue": planned(postgres.ListDrafts(authoring.DraftFilter{Statuses: review, ByQueue: true, After: 500, Limit: 20, Others: true, Makers: []authoring.Maker{{CreatedBy: "x"}},
 				Ahead: []authoring.StatusAhead{{DraftID: "7", Status: authoring.InReview}}})),
 		} {
 			plan := hubtest.Plan(t, role, c.sql, c.args...)

@@ -549,7 +549,7 @@ func TestDraftsPage(t *testing.T) {
 	o.decide(id, 0, reviewcontrol.Approve)
 	o.authoring.change(id, func(d *draftRow) { d.Name = "second wave" })
 	page := o.get("/drafts?status=all")
-	has(t, page, "second wave", "2 of 3 left", "In review", "Not queued for review yet", "/drafts?after=4&amp;status=all", `aria-current="true">All <span class="count">23<`, "campaign-agent", "3 mails")
+	has(t, page, "second wave", "2 of 3 left", ">In review</span>", "Not queued yet", "/drafts?after=4&amp;status=all", `aria-current="true">All <span class="count">23<`, "campaign-agent", "3 mails")
 	if n := strings.Count(page, "<li data-item"); n != 20 {
 		t.Errorf("%d drafts", n)
 	}

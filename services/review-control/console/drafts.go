@@ -105,7 +105,7 @@ func (c *Console) drafts(w http.ResponseWriter, r *http.Request, by reviewcontro
 	}
 	p := draftsPage{Query: q, Filters: draftFilters(q, page.Counts), Clear: draftsQuery{Show: q.Show}.href(), Pager: web.Pager{Label: "More drafts", Key: "n"}, At: page.At}
 	for _, d := range page.Drafts {
-		row := draftRow{ListedDraft: d, Here: openBy(d.Here)}
+		row := draftRow{ListedDraft: d, Here: openWith(d.Here)}
 		row.Before, row.Since, row.Behind = sinceOf(d.Draft)
 		row.Bar, row.Left = doneOf(d.Draft)
 		p.Drafts = append(p.Drafts, row)
@@ -190,9 +190,9 @@ func doneOf(d reviewcontrol.Draft) (web.Bar, string) {
 	n, b := web.Number, barsOf(d.Status, d.Counts)
 	switch c := d.Counts; {
 	case d.Status == reviewcontrol.Drafted:
-		return web.Bar{}, "Not queued for review yet"
+		return web.Bar{}, "Not queued yet"
 	case d.Review == nil && d.Status == reviewcontrol.Cancelled:
-		return web.Bar{}, "Cancelled before it was queued"
+		return web.Bar{}, "Never queued"
 	case d.Status == reviewcontrol.InReview:
 		return b.Review, fmt.Sprintf("%s of %s left", n(c.Pending), n(c.Total()))
 	case d.Status == reviewcontrol.Cancelled:
@@ -209,12 +209,10 @@ func sinceOf(d reviewcontrol.Draft) (before string, since time.Time, behind stri
 	switch {
 	case d.Status == reviewcontrol.InReview && d.QueuedAt != nil:
 		return "waiting", *d.QueuedAt, ""
-	case d.Review != nil && d.Review.ClosedAt != nil && d.Status == reviewcontrol.Sent:
-		return "approved", *d.Review.ClosedAt, "ago"
 	case d.Review != nil && d.Review.ClosedAt != nil:
-		return string(d.Status), *d.Review.ClosedAt, "ago"
+		return "", *d.Review.ClosedAt, "ago"
 	}
-	return "saved", d.CreatedAt, "ago"
+	return "", d.CreatedAt, "ago"
 }
 
 // openBy says who else has a draft open.
@@ -228,6 +226,14 @@ func openBy(names []string) string {
 		return names[0] + " and " + names[1] + " have this draft open"
 	}
 	return fmt.Sprintf("%s, %s and %d more have this draft open", names[0], names[1], len(names)-2)
+}
+
+// openWith says it in a list.
+func openWith(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return "Open: " + strings.Join(names, ", ")
 }
 
 // presence is a part of a page that says who else has its draft open, and tells others that the reader has:

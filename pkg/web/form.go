@@ -9,6 +9,7 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -159,6 +160,7 @@ func (b Bar) Segments() []Segment {
 var functions = template.FuncMap{
 	"asset":  func(string) (string, error) { return "", errors.New("replaced by the site's own") },
 	"when":   when,
+	"age":    age,
 	"number": Number,
 	"plural": Plural,
 	"badge":  func(kind, text string) Badge { return Badge{kind, text} },
@@ -167,7 +169,7 @@ var functions = template.FuncMap{
 	"dict":   dict,
 }
 
-// when shows a moment; hub.js adds the reader's own time to it.
+// when shows a moment in UTC; times.js shows the reader's own time instead.
 func when(t any) template.HTML {
 	at, ok := t.(time.Time)
 	if p, isPointer := t.(*time.Time); isPointer && p != nil {
@@ -177,8 +179,29 @@ func when(t any) template.HTML {
 		return `<span class="muted">–</span>`
 	}
 	at = at.UTC()
-	// Both are digits and punctuation.
-	return template.HTML(`<time datetime="` + at.Format(time.RFC3339) + `">` + at.Format("2006-01-02 15:04") + ` UTC</time>`)
+	minute := at.Format("2006-01-02 15:04")
+	// All are digits and punctuation. The script puts the reader's own time in place of the text.
+	return template.HTML(`<time datetime="` + at.Format(time.RFC3339) + `" title="` + minute + ` UTC">` + minute + ` <span class="zone">UTC</span></time>`)
+}
+
+// age tells in words of the caller's how long ago a moment was: "waiting" and "" make "waiting 3 h".
+func age(before string, at, now time.Time, after string) template.HTML {
+	at = at.UTC()
+	text := template.HTMLEscapeString(strings.TrimSpace(before + " " + Ago(now.Sub(at)) + " " + after))
+	return template.HTML(`<time class="age" datetime="` + at.Format(time.RFC3339) + `" title="` + at.Format("2006-01-02 15:04") + ` UTC">` + text + `</time>`)
+}
+
+// Ago is a time that has passed, as people say it: "3 h". What is not a minute is "<1 min".
+func Ago(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return "<1 min"
+	case d < time.Hour:
+		return strconv.Itoa(int(d.Minutes())) + " min"
+	case d < 48*time.Hour:
+		return strconv.Itoa(int(d.Hours())) + " h"
+	}
+	return Number(int(d.Hours()/24)) + " days"
 }
 
 // Number groups the digits of a whole number: 12,345.

@@ -127,7 +127,7 @@ func TestPage(t *testing.T) {
 	if w.Code != 200 || inline.MatchString(page) {
 		t.Errorf("%d; inline %q", w.Code, inline.FindString(page))
 	}
-	for _, want := range []string{"<title>A &lt;title&gt; · Hub</title>", "&lt;script&gt;", `<time datetime="2026-01-31T00:05:00Z">2026-01-31 00:05 UTC</time>`, "1,234,567", "1 draft", "2,000 drafts",
+	for _, want := range []string{"<title>A &lt;title&gt; · Hub</title>", "&lt;script&gt;", `<time datetime="2026-01-31T00:05:00Z" title="2026-01-31 00:05 UTC">2026-01-31 00:05 <span class="zone">UTC</span></time>`, "1,234,567", "1 draft", "2,000 drafts",
 		`<label for="note">Note`, `aria-describedby="note-error note-hint"`, `aria-invalid="true"`, `&lt;/textarea&gt;`, "No drafts yet", `class="skip" href="#main"`, `<html lang="en">`,
 		`<a href="/other" aria-current="true">System</a>`, `<a href="/page" aria-current="page">This</a>`, `<a href="/admin/keys">`, `title="ada@example.com"`, `action="/logout"`, `<kbd>a</kbd>`, `#ZgotmplZ`} {
 		if !strings.Contains(page, want) {
@@ -316,7 +316,7 @@ func TestAssets(t *testing.T) {
 	d := newDesk(t)
 	page := d.do(t, user, "GET", "/page", "").Body.String()
 	found := regexp.MustCompile(`(?:src|href)="(/assets/desk/[0-9a-f]{12}/[a-z.]+)"`).FindAllStringSubmatch(page, -1)
-	if len(found) != 4 {
+	if len(found) != 6 {
 		t.Fatalf("%d assets in %s", len(found), page)
 	}
 	for _, f := range found {
@@ -453,7 +453,7 @@ func TestKit(t *testing.T) {
 	}
 	for _, want := range []string{`<form method="post" action="/drafts/7/cancel">`, `<button class="danger" data-key="y" aria-keyshortcuts="y">Cancel draft</button>`, `value="&#34;7&#34;"`, "&lt;b&gt;",
 		`href="/drafts/7" data-key="Escape" aria-keyshortcuts="Escape">Keep it`, `for="note-7"`, `id="note-7" name="note"`, `id="note-7-error"`, `aria-describedby="note-7-error"`, "Two are decided.",
-		`<dd dir="auto"><time datetime="2026-01-31T09:05:00Z">`} {
+		`<dd dir="auto"><time datetime="2026-01-31T09:05:00Z" title="2026-01-31 09:05 UTC">`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %s", want)
 		}

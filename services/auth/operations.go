@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"hub.internal/pkg/caller"
+	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hop"
 )
 
@@ -49,12 +50,27 @@ type ResolveResponse struct {
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
-// Operations declares what auth does for the gateway.
+// NamesPath is where review-control asks what keys are called.
+const NamesPath = "/internal/apikeys/names"
+
+// NamesRequest asks for the names of at most 100 keys.
+type NamesRequest struct {
+	IDs []string `json:"ids"`
+}
+
+// NamesResponse has the names by id, also those of keys that are not active any more. An id that names no key
+// is absent.
+type NamesResponse struct {
+	Names map[string]string `json:"names"`
+}
+
+// Operations declares what auth does for the gateway, and for who shows people what was made with a key.
 func Operations(s *Service, p *People) []hop.Operation {
 	gateway := caller.Neighbour(caller.Gateway)
 	return []hop.Operation{
 		hop.New(hop.Declaration{Path: VerifyPath, Takes: gateway}, s.verify),
 		hop.New(hop.Declaration{Path: ResolvePath, Takes: gateway}, p.resolve),
+		hop.New(hop.Declaration{Path: NamesPath, Takes: caller.Neighbour("review-control")}, s.names),
 	}
 }
 
@@ -76,4 +92,15 @@ func (s *Service) verify(ctx context.Context, in VerifyRequest) (VerifyResponse,
 	return VerifyResponse{
 		ID: k.ID, Service: k.Service, Scopes: k.Scopes, Limits: k.Limits, Status: k.Status(s.c.Now()), ExpiresAt: k.ExpiresAt,
 	}, nil
+}
+
+// maxNames is how many keys one question may name.
+const maxNames = 100
+
+func (s *Service) names(ctx context.Context, in NamesRequest) (NamesResponse, error) {
+	if len(in.IDs) > maxNames {
+		return NamesResponse{}, fault.New(fault.Validation, "ids must have at most %d entries, not %d.", maxNames, len(in.IDs))
+	}
+	names, err := s.c.Store.Names(ctx, in.IDs)
+	return NamesResponse{names}, err
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -27,7 +28,7 @@ import (
 func (d *desk) serve(t *testing.T) (url, token string) {
 	t.Helper()
 	mux := http.NewServeMux()
-	internal := hop.Server{Mux: mux, Keys: callertest.Keys(t, "auth", caller.Gateway), Logger: d.config.Logger}
+	internal := hop.Server{Mux: mux, Keys: callertest.Keys(t, "auth", caller.Gateway, "review-control"), Logger: d.config.Logger}
 	service.Operations(internal, auth.Operations(d.Service, nil)...)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
@@ -90,6 +91,42 @@ func TestVerifyOverTheWire(t *testing.T) {
 		if _, err := ask(key); !fault.Is(err, fault.AuthInvalid) || fault.From(err).Message != "The API key is not valid." {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestNames tells review-control what keys are called, and nobody else.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	url, _ := d.serve(t)
+	ask := func(as string, ids ...string) (map[string]map[string]string, error) {
+		client := remote.New(remote.Options{Service: "auth", Instancer: sd.FixedInstancer{strings.TrimPrefix(url, "http://")}, Keys: callertest.Keys(t, as), Logger: slog.New(slog.DiscardHandler), Patience: hubtest.Patience})
+		defer client.Close()
+		return remote.Operation[map[string][]string, map[string]map[string]string]{Path: "/internal/apikeys/names", Repeatable: true}.
+			Call(caller.Alone(t.Context(), as), client, map[string][]string{"ids": ids})
+	}
+	first, _ := d.issue(t, func(in *auth.Issue) { in.Name = "캠페인 agent" })
+	gone, _ := d.issue(t)
+	d.issue(t)
+	if _, err := d.Revoke(d.ctx, gone.ID, "over"); err != nil {
+		t.Fatal(err)
+	}
+	before := len(d.audit(t))
+	got, err := ask("review-control", first.ID, gone.ID, first.ID, "ak_nobody", "", "a\x00b", "%")
+	if want := map[string]map[string]string{"names": {first.ID: "캠페인 agent", gone.ID: "agent"}}; err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, %v", got, err)
+	}
+	if got, err := ask("review-control"); err != nil || len(got["names"]) != 0 {
+		t.Errorf("%v, %v", got, err)
+	}
+	if _, err := ask("review-control", make([]string, 101)...); !fault.Is(err, fault.Validation) {
+		t.Errorf("101 ids: %v", err)
+	}
+	if _, err := ask(caller.Gateway, first.ID); err == nil {
+		t.Error("the gateway is told")
+	}
+	if after := len(d.audit(t)); after != before {
+		t.Errorf("%d audit rows became %d", before, after)
 	}
 }
 

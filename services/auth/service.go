@@ -52,6 +52,8 @@ type Store interface {
 	Chain(ctx context.Context, id string) ([]string, error)
 	// List returns at most limit keys, newest first, from below the id after; an empty one for the first page.
 	List(ctx context.Context, after string, limit int, e audit.Entry) ([]Key, error)
+	// Names returns the names of those of the keys that there are, by id.
+	Names(ctx context.Context, ids []string) (map[string]string, error)
 	// Change locks a key, lets decide judge it, and commits what it decides.
 	Change(ctx context.Context, id string, decide func(Key) (Change, error)) error
 	// Touch sets LastUsedAt unless that was done less than every before at. It does not wait for a lock.

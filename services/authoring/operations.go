@@ -118,46 +118,6 @@ func pageSize(limit, most int) (int, error) {
 	return limit, nil
 }
 
-// DraftListRequest asks for drafts, the newest first.
-type DraftListRequest struct {
-	// Status are the statuses to list; none means any.
-	Status []Status `json:"status,omitempty"`
-	// AfterID is the last id of the page before; empty for the first page.
-	AfterID string `json:"after_id,omitempty"`
-	// Limit is between 1 and 500; absent is 100.
-	Limit int `json:"limit,omitempty"`
-}
-
-// DraftListResponse is a page of drafts. NextAfterID is null on the last page.
-type DraftListResponse struct {
-	Drafts      []DraftSummary `json:"drafts"`
-	NextAfterID *string        `json:"next_after_id"`
-}
-
-func (s *Service) pageDrafts(ctx context.Context, in DraftListRequest) (DraftListResponse, error) {
-	limit, err := pageSize(in.Limit, maxPage)
-	if err != nil {
-		return DraftListResponse{}, err
-	}
-	below, ok := schema.ParseID(in.AfterID)
-	if !ok && in.AfterID != "" {
-		return DraftListResponse{}, fault.New(fault.Validation, "after_id must be the id of a draft.")
-	}
-	drafts, err := s.c.Store.Drafts(ctx, in.Status, below, limit+1)
-	if err != nil {
-		return DraftListResponse{}, err
-	}
-	out := DraftListResponse{Drafts: []DraftSummary{}}
-	for i, d := range drafts {
-		if i == limit {
-			out.NextAfterID = &out.Drafts[limit-1].ID
-			break
-		}
-		out.Drafts = append(out.Drafts, d.summary())
-	}
-	return out, nil
-}
-
 // DraftTargetsRequest asks for a page of a draft's targets, rendered.
 type DraftTargetsRequest struct {
 	DraftRequest

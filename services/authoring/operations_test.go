@@ -95,6 +95,72 @@ func TestDraftGetAndList(t *testing.T) {
 	}
 }
 
+// TestDraftsAsReviewersLookForThem searches, orders and counts drafts, with statuses that authoring has not heard of yet.
+func TestDraftsAsReviewersLookForThem(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	exec := func(sql string) {
+		t.Helper()
+		if _, err := h.super.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	quiet, loud := h.segmentOf(member(0, `{}`)), h.segmentOf(member(0, `{}`))
+	exec(`UPDATE authoring.segments SET name = '50%_loud' WHERE id = ` + loud)
+	for i, d := range []struct{ segment, name, by string }{
+		{quiet, "spring", "agent"}, {loud, "spring sale", "Ada"}, {quiet, "봄 세일", "agent"}, {quiet, "autumn", "Ada"}, {loud, "winter", "agent"}, {quiet, "plain", "agent"},
+	} {
+		body := draft(d.segment, target(0))
+		body["name"], body["createdBy"] = d.name, d.by
+		ok[saved](h, "save_message_draft", body)
+		// The later the draft, the earlier it was queued; the last is not.
+		exec(fmt.Sprintf(`UPDATE authoring.drafts SET status = 'in_review', queued_at = '2026-01-15T08:00:00Z'::timestamptz - %d * interval '1 hour' WHERE id = %d AND name <> 'plain'`, i, i+1))
+	}
+	ada := []object{{"created_by": "Ada", "hub_user": "", "external_user_id": "u1"}}
+	review := []string{"in_review"}
+	list := func(in object) string {
+		t.Helper()
+		p := must[authoring.DraftListResponse](t)(operate[authoring.DraftListResponse](h, authoring.DraftListPath, in))
+		var ids []string
+		for _, d := range p.Drafts {
+			ids = append(ids, d.ID)
+		}
+		return fmt.Sprint(ids, " ", p.Counts, " ", p.CountsOthers)
+	}
+	for name, c := range map[string]struct {
+		in   object
+		want string
+	}{
+		"by the queue":             {object{"order": "queued"}, "[5 4 3 2 1] map[] map[]"},
+		"the next page":            {object{"order": "queued", "status": review, "after_id": "4", "limit": 2}, "[3 2] map[] map[]"},
+		"behind what is not there": {object{"order": "queued", "after_id": "6"}, "[] map[] map[]"},
+		"another's count":          {object{"search": "s", "limit": 2, "makers": ada, "count": true}, "[6 4] map[draft:1 in_review:4] map[draft:1 in_review:2]"},
+		"but for one":              {object{"order": "queued", "status": review, "makers": ada, "others": true, "count": true}, "[5 3 1] map[draft:1 in_review:5] map[draft:1 in_review:3]"},
+		"one by another name":      {object{"status": review, "others": true, "makers": []object{{"created_by": "ada"}, {"created_by": "Ada", "hub_user": "x"}}}, "[5 4 3 2 1] map[] map[]"},
+		"a name":                   {object{"search": "SPRING", "count": true}, "[2 1] map[in_review:2] map[in_review:2]"},
+		"a name in Korean":         {object{"search": "세일"}, "[3] map[] map[]"},
+		"a segment":                {object{"search": "50%_l", "status": review, "order": "queued"}, "[5 2] map[] map[]"},
+		"no pattern":               {object{"search": "s%g"}, "[] map[] map[]"},
+		"no escape":                {object{"search": `\`}, "[] map[] map[]"},
+		"what no name has":         {object{"search": "spring\x00"}, "[] map[] map[]"},
+		"an id":                    {object{"search": "4"}, "[4] map[] map[]"},
+		"news": {object{"status": review, "order": "queued", "count": true, "ahead": []object{{"draft_id": "4", "status": "approved"}, {"draft_id": "999", "status": "in_review"}}},
+			"[5 3 2 1] map[approved:1 draft:1 in_review:4] map[approved:1 draft:1 in_review:4]"},
+		"what the news bring": {object{"status": []string{"approved", "sent"}, "search": "a", "ahead": []object{{"draft_id": "4", "status": "approved"}, {"draft_id": "1", "status": "sent"}}}, "[4 1] map[] map[]"},
+		"news in pages": {object{"status": review, "order": "queued", "after_id": "4", "limit": 2, "ahead": []object{{"draft_id": "3", "status": "in_review"}, {"draft_id": "5", "status": "in_review"}}},
+			"[3 2] map[] map[]"},
+	} {
+		if got := list(c.in); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+	for _, bad := range []object{{"order": "name"}, {"search": strings.Repeat("가", 201)}, {"ahead": []object{{"draft_id": "x", "status": "sent"}}}, {"makers": make([]object, 1001)}, {"ahead": make([]object, 5001)}} {
+		if _, err := operate[any](h, authoring.DraftListPath, bad); !fault.Is(err, fault.Validation) {
+			t.Errorf("%v: %v", bad, err)
+		}
+	}
+}
+
 func TestTargetPages(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

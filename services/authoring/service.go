@@ -35,8 +35,10 @@ type Store interface {
 	// Segments returns the newest segments below an id; 0 for the first page, kind "" is any.
 	Segments(ctx context.Context, kind Kind, below ID, limit int) ([]Segment, error)
 	Draft(ctx context.Context, id ID) (Draft, error)
-	// Drafts returns the newest drafts below an id in one of the statuses; none is any.
-	Drafts(ctx context.Context, statuses []Status, below ID, limit int) ([]Draft, error)
+	// Drafts returns a page of drafts, without their templates.
+	Drafts(ctx context.Context, f DraftFilter) ([]Draft, error)
+	// CountedDrafts is Drafts with how many drafts its Search finds at that very moment, by status.
+	CountedDrafts(ctx context.Context, f DraftFilter) ([]Draft, DraftCounts, error)
 	// DraftTargets calls yield with targets in their order, from after the index after or, when
 	// there are any, those of the indexes, until it answers false.
 	DraftTargets(ctx context.Context, id ID, after int, indexes []int, yield func(StoredTarget) (bool, error)) error
@@ -326,7 +328,7 @@ func (s *Service) ListDrafts(ctx context.Context, in listDraftsIn) (DraftList, e
 	if in.Status != "" {
 		statuses = []Status{Status(in.Status)}
 	}
-	drafts, err := s.c.Store.Drafts(ctx, statuses, 0, int(in.Limit))
+	drafts, err := s.c.Store.Drafts(ctx, DraftFilter{Statuses: statuses, Limit: int(in.Limit)})
 	list := DraftList{Drafts: make([]DraftInfo, len(drafts))}
 	for i, d := range drafts {
 		list.Drafts[i] = d.info()

@@ -35,6 +35,7 @@ var neighbours = map[string]struct {
 	takes caller.Rule
 }{
 	"/internal/apikeys/verify":    {"auth", caller.Neighbour(caller.Gateway)},
+	"/internal/apikeys/names":     {"auth", caller.Neighbour("review-control")},
 	"/internal/sessions/resolve":  {"auth", caller.Neighbour(caller.Gateway)},
 	"/internal/recipients/check":  {"query", caller.Neighbour("authoring")},
 	"/internal/drafts/get":        {"authoring", caller.Neighbour("review-control")},

@@ -130,7 +130,7 @@ const (
 func consoleRoutes(id reviewcontrol.ID, imported reviewcontrol.ID) map[string]string {
 	return map[string]string{
 		"GET /drafts": "reviewer", fmt.Sprintf("GET /drafts/%s", id): "reviewer", fmt.Sprintf("GET /drafts/%s/progress", id): "reviewer",
-		fmt.Sprintf("POST /drafts/%s/decide", id): "reviewer", fmt.Sprintf("POST /drafts/%s/approve-shown", id): "reviewer", fmt.Sprintf("GET /drafts/%s/cancel", id): "reviewer", fmt.Sprintf("POST /drafts/%s/cancel", id): "reviewer",
+		fmt.Sprintf("POST /drafts/%s/here", id): "reviewer", fmt.Sprintf("POST /drafts/%s/decide", id): "reviewer", fmt.Sprintf("POST /drafts/%s/approve-shown", id): "reviewer", fmt.Sprintf("GET /drafts/%s/cancel", id): "reviewer", fmt.Sprintf("POST /drafts/%s/cancel", id): "reviewer",
 		fmt.Sprintf("GET /drafts/%s/targets/0", id): "reviewer", fmt.Sprintf("GET /drafts/%s/targets/0/preview", id): "reviewer",
 		"GET /admin/suppressions": "admin", "POST /admin/suppressions": "admin", "GET /admin/suppressions/remove?email=x@partner.example": "admin", "POST /admin/suppressions/remove": "admin",
 		"POST /admin/suppressions/imports": "admin", fmt.Sprintf("GET /admin/suppressions/imports/%s", imported): "admin",
@@ -559,27 +559,27 @@ func TestCancelDraft(t *testing.T) {
 func TestDraftsPage(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	has(t, o.get("/drafts"), "No drafts yet", "!Next</a>")
+	has(t, o.get("/drafts?status=all"), "No drafts yet", "!Next page</a>")
 	for range 22 {
 		o.authoring.draft(1)
 	}
 	id := o.queued(3)
 	o.decide(id, 0, reviewcontrol.Approve)
 	o.authoring.change(id, func(d *draftRow) { d.Name = "second wave" })
-	page := o.get("/drafts")
-	has(t, page, "second wave", "1 of 3", "In review", "Not queued for review yet", "/drafts?below=4", `aria-current="true">All`, "campaign-agent", "3 targets")
-	if n := strings.Count(page, "<li class=\"card\""); n != 20 {
+	page := o.get("/drafts?status=all")
+	has(t, page, "second wave", "2 of 3 left", ">In review</span>", "Not queued yet", "/drafts?after=4&amp;status=all", `aria-current="true">All <span class="count">23<`, "campaign-agent", "3 mails")
+	if n := strings.Count(page, "<li data-item"); n != 20 {
 		t.Errorf("%d drafts", n)
 	}
-	has(t, o.get("/drafts?below=4"), `href="/drafts/3"`, `href="/drafts/1"`, "!href=\"/drafts/4\"", "Newest")
+	has(t, o.get("/drafts?after=4&status=all"), `href="/drafts/3"`, `href="/drafts/1"`, "!href=\"/drafts/4\"", "First page")
 	has(t, o.get("/drafts?status=in_review"), "second wave", "!Not queued", `aria-current="true">In review`)
-	has(t, o.get("/drafts?status=sent"), "No draft has this status")
 	// What authoring has not heard of yet holds here already.
 	ended := o.queued(1)
 	o.decide(ended, 0, reviewcontrol.Approve)
-	has(t, o.get("/drafts?status=in_review"), "second wave", `!href="/drafts/`+ended.String()+`"`)
-	has(t, o.get("/drafts?status=%3Cb%3E&below=x"), "second wave")
-	has(t, o.get("/drafts?below=1"), "There are no older drafts")
+	has(t, o.get("/drafts?status=in_review"), "second wave", `!href="/drafts/`+ended.String()+`"`, `In review <span class="count">1<`, `Approved <span class="count">1<`)
+	has(t, o.get("/drafts?status=approved"), `href="/drafts/`+ended.String()+`"`, "!second wave")
+	has(t, o.get("/drafts?status=%3Cb%3E&after=x"), "second wave", `aria-current="true">Waiting for me`)
+	has(t, o.get("/drafts?after=1&status=all"), "There are no more drafts", `href="/drafts?status=all"`)
 }
 
 func TestDraftBeforeItsReview(t *testing.T) {

@@ -286,7 +286,7 @@ func TestDraftsAndTargets(t *testing.T) {
 		for _, d := range page.Drafts {
 			seen = append(seen, fmt.Sprintf("%s:%s:%d/%d:%v", d.ID, d.Status, d.Counts.Pending, d.TargetCount, d.Review != nil))
 		}
-		if f.Below = page.Next; page.Next == 0 {
+		if f.After = page.Next; page.Next == 0 {
 			break
 		}
 	}

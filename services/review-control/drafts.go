@@ -3,6 +3,7 @@ package reviewcontrol
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"hub.internal/pkg/fault"
@@ -45,20 +46,51 @@ func (d Draft) MayCancel() error {
 	return err
 }
 
-// DraftFilter asks for a page of drafts, the newest first.
+// DraftFilter asks for a page of drafts: those in review the longest waiting first, any others the newest first.
 type DraftFilter struct {
 	// Status "" is any.
 	Status Status
-	// Below is Next of the page before; 0 for the first page.
-	Below ID
+	// Waiting asks for what waits for For: in review, and not made by them.
+	Waiting bool
+	// For is who asks.
+	For Reviewer
+	// Search is a part of the name of a draft or of its segment, or a draft's id; at most 200 characters count.
+	Search string
+	// After is Next of the page before; 0 for the first page.
+	After ID
 	// Limit is between 1 and 100; 0 is 50.
 	Limit int
 }
 
-// DraftPage is a page of drafts. Next is 0 on the last one.
+// DraftPage is a page of drafts at a moment. Next is 0 on the last one.
 type DraftPage struct {
-	Drafts []Draft
+	Drafts []ListedDraft
 	Next   ID
+	Counts DraftCounts
+	At     time.Time
+}
+
+// ListedDraft is a draft in a list.
+type ListedDraft struct {
+	Draft
+	Flagged Flagged
+	// Here are the names of the others who have it open.
+	Here []string
+}
+
+// Flagged sums up what a reviewer should look at among the undecided mails of a draft, but for those whose recipient
+// was suppressed since: that is not kept.
+type Flagged struct {
+	Mails int
+	Flags triage.Flag
+}
+
+// DraftCounts are how many drafts the filter's search finds: all, by status, and those that wait for who asks. They are
+// not Known while an authoring of an earlier release answers.
+type DraftCounts struct {
+	Known        bool
+	All, Waiting int
+	ByStatus     map[Status]int
 }
 
 // TargetFilter asks for a page of a draft's targets, by index.
@@ -114,30 +146,132 @@ func pageSize(limit int) int {
 	return min(limit, MaxPage)
 }
 
-// Drafts returns a page of drafts.
+const (
+	// maxSearch is how much of a search counts, in characters, as authoring takes it.
+	maxSearch = 200
+	// maxAhead and maxMakers bound what authoring is told.
+	maxAhead, maxMakers = 5000, 1000
+)
+
+// Drafts returns a page of drafts. authoring has the names and the drafts that were never queued, and answers pages and
+// counts together; it is told what is known here first, and who is asking.
 func (s *Service) Drafts(ctx context.Context, f DraftFilter) (DraftPage, error) {
-	drafts, next, err := s.c.Drafts.Drafts(ctx, f.Status, f.Below, pageSize(f.Limit))
+	q := DraftQuery{Status: f.Status, Search: Shorten(f.Search, maxSearch), After: f.After, Limit: pageSize(f.Limit), Others: f.Waiting}
+	if f.Waiting {
+		q.Status = InReview
+	}
+	q.ByQueue = q.Status == InReview
+	var err error
+	if q.Ahead, err = s.c.Store.Ahead(ctx, maxAhead); err != nil {
+		return DraftPage{}, err
+	}
+	if q.Makers, err = s.own(ctx, f.For); err != nil {
+		return DraftPage{}, err
+	}
+	found, err := s.c.Drafts.Drafts(ctx, q)
 	if err != nil {
 		return DraftPage{}, err
 	}
-	ids := make([]ID, len(drafts))
-	for i, d := range drafts {
+	page := DraftPage{Next: found.Next, Counts: countsOf(found), At: s.now()}
+	ids := make([]ID, len(found.Drafts))
+	for i, d := range found.Drafts {
 		ids[i] = d.ID
 	}
 	reviews, err := s.c.Store.Reviews(ctx, ids)
 	if err != nil {
 		return DraftPage{}, err
 	}
-	page := DraftPage{Drafts: make([]Draft, 0, len(drafts)), Next: next}
-	for _, d := range drafts {
+	flagged, err := s.c.Store.Flagged(ctx, ids)
+	if err != nil {
+		return DraftPage{}, err
+	}
+	here, err := s.c.Store.Present(ctx, ids, f.For, page.At.Add(-presentFor))
+	if err != nil {
+		return DraftPage{}, err
+	}
+	for _, d := range found.Drafts {
 		if r, queued := reviews[d.ID]; queued {
 			d = d.under(r)
 		}
-		if f.Status == "" || d.Status == f.Status {
-			page.Drafts = append(page.Drafts, d)
+		// What has changed since authoring answered is on another list now.
+		if q.Status != "" && d.Status != q.Status || f.Waiting && d.Maker.Is(f.For) {
+			continue
+		}
+		row := ListedDraft{Draft: d, Here: here[d.ID]}
+		if d.Status == InReview {
+			row.Flagged = flagged[d.ID]
+		}
+		page.Drafts = append(page.Drafts, row)
+	}
+	makers := make([]*Maker, len(page.Drafts))
+	for i := range page.Drafts {
+		makers[i] = &page.Drafts[i].Maker
+	}
+	s.nameKeys(ctx, makers...)
+	return page, nil
+}
+
+func countsOf(found DraftsFound) DraftCounts {
+	c := DraftCounts{Known: found.Counts != nil && found.Others != nil, ByStatus: found.Counts, Waiting: found.Others[InReview]}
+	for _, n := range found.Counts {
+		c.All += n
+	}
+	return c
+}
+
+// own are the makers of drafts in review that are the reviewer.
+func (s *Service) own(ctx context.Context, r Reviewer) ([]Maker, error) {
+	makers, err := s.c.Store.OpenMakers(ctx)
+	own := slices.DeleteFunc(makers, func(m Maker) bool { return !m.Is(r) })
+	return own[:min(len(own), maxMakers)], err
+}
+
+// nameKeys says what keys are called. Without auth their ids have to do.
+func (s *Service) nameKeys(ctx context.Context, makers ...*Maker) {
+	var ids []string
+	for _, m := range makers {
+		if id := m.Key(); id != "" {
+			ids = append(ids, id)
 		}
 	}
-	return page, nil
+	if len(ids) == 0 || s.c.Keys == nil {
+		return
+	}
+	names, err := s.c.Keys.Names(itself(ctx), ids)
+	if err != nil {
+		s.c.Logger.DebugContext(ctx, "keys have no names", "error", err)
+	}
+	for _, m := range makers {
+		m.KeyName = names[m.Key()]
+	}
+}
+
+const (
+	// presentFor is how long somebody who was seen at a draft has it open.
+	presentFor = time.Minute
+	// seenEvery is how often that is kept.
+	seenEvery = 15 * time.Second
+	// presenceKept is how long it is there at all.
+	presenceKept = time.Hour
+)
+
+// Here keeps that a reviewer has a draft open, and returns the names of the others who have. Nothing depends on it but
+// what colleagues see of each other; it is not in the audit log.
+func (s *Service) Here(ctx context.Context, by Reviewer, id ID) ([]string, error) {
+	if err := person(ctx); err != nil {
+		return nil, err
+	}
+	now := s.now()
+	if err := s.c.Store.See(ctx, id, by, now, now.Add(-seenEvery), now.Add(-presenceKept)); err != nil {
+		return nil, err
+	}
+	return s.Present(ctx, by, id)
+}
+
+// Present returns the names of the others who have a draft open.
+func (s *Service) Present(ctx context.Context, by Reviewer, id ID) ([]string, error) {
+	present, err := s.c.Store.Present(ctx, []ID{id}, by, s.now().Add(-presentFor))
+	return present[id], err
 }
 
 // Draft returns one draft.
@@ -147,10 +281,14 @@ func (s *Service) Draft(ctx context.Context, id ID) (Draft, error) {
 		return Draft{}, err
 	}
 	r, err := s.c.Store.Review(ctx, id)
-	if fault.Is(err, fault.NotFound) {
-		return d, nil
+	switch {
+	case err == nil:
+		d = d.under(r)
+	case !fault.Is(err, fault.NotFound):
+		return Draft{}, err
 	}
-	return d.under(r), err
+	s.nameKeys(ctx, &d.Maker)
+	return d, nil
 }
 
 // Targets returns a page of a draft's targets with their mails. Before the draft was queued

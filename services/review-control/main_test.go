@@ -314,6 +314,8 @@ type authoring struct {
 	movers []caller.Caller
 	next   int64
 	down   error
+	// old is a release that neither searches nor counts.
+	old bool
 	// before runs ahead of each transition, unlocked.
 	before func(transition)
 	// asked runs ahead of each answer about a draft ("get") or whom it is for ("recipients"), unlocked.
@@ -485,29 +487,94 @@ func (a *authoring) get(_ context.Context, in struct {
 }
 
 type draftPage struct {
-	Drafts      []draftSummary `json:"drafts"`
-	NextAfterID *string        `json:"next_after_id"`
+	Drafts       []draftSummary `json:"drafts"`
+	NextAfterID  *string        `json:"next_after_id"`
+	Counts       map[string]int `json:"counts"`
+	CountsOthers map[string]int `json:"counts_others"`
 }
 
-func (a *authoring) list(_ context.Context, in struct {
+type draftsAsked struct {
 	Status  []string `json:"status"`
 	AfterID string   `json:"after_id"`
 	Limit   int      `json:"limit"`
-}) (page draftPage, err error) {
+	Search  string   `json:"search"`
+	Order   string   `json:"order"`
+	Makers  []struct {
+		CreatedBy      string `json:"created_by"`
+		HubUser        string `json:"hub_user"`
+		ExternalUserID string `json:"external_user_id"`
+	} `json:"makers"`
+	Others bool `json:"others"`
+	Ahead  []struct {
+		DraftID string `json:"draft_id"`
+		Status  string `json:"status"`
+	} `json:"ahead"`
+	Count bool `json:"count"`
+}
+
+// madeBySome tells whether one of the makers that are asked about made the draft.
+func (in draftsAsked) madeBySome(d *draftRow) bool {
+	for _, m := range in.Makers {
+		if (d.CreatedBy == nil && m.CreatedBy == "" || d.CreatedBy != nil && m.CreatedBy == *d.CreatedBy) &&
+			m.HubUser == d.Origin["hub_user"] && m.ExternalUserID == d.Origin["external_user_id"] {
+			return true
+		}
+	}
+	return false
+}
+
+func (a *authoring) list(_ context.Context, in draftsAsked) (page draftPage, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	page.Drafts = []draftSummary{}
-	below, _ := schema.ParseID(in.AfterID)
+	if a.old { // a release that knows less of what is asked
+		in = draftsAsked{Status: in.Status, AfterID: in.AfterID, Limit: in.Limit}
+	}
+	after, _ := schema.ParseID(in.AfterID)
+	var found []*draftRow
+	page.Drafts, page.Counts, page.CountsOthers = []draftSummary{}, map[string]int{}, map[string]int{}
 	for id := reviewcontrol.ID(a.next); id > 0; id-- {
-		d := a.drafts[id.String()]
-		if below != 0 && id >= below || len(in.Status) > 0 && !slices.Contains(in.Status, d.Status) {
+		d := *a.drafts[id.String()]
+		for _, x := range in.Ahead {
+			if x.DraftID == d.ID {
+				d.Status = x.Status
+			}
+		}
+		hit := func(text string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(in.Search)) }
+		if !hit(d.Name) && !hit(d.SegmentName) && d.ID != in.Search {
 			continue
 		}
+		page.Counts[d.Status]++
+		if !in.madeBySome(&d) {
+			page.CountsOthers[d.Status]++
+		}
+		if len(in.Status) > 0 && !slices.Contains(in.Status, d.Status) || in.Others && in.madeBySome(&d) || in.Order == "queued" && d.QueuedAt == nil {
+			continue
+		}
+		d.Status = a.drafts[d.ID].Status // what is stored
+		found = append(found, &d)
+	}
+	if in.Order == "queued" {
+		slices.Reverse(found)
+		slices.SortStableFunc(found, func(x, y *draftRow) int { return x.QueuedAt.Compare(*y.QueuedAt) })
+	}
+	begin := 0
+	if after != 0 {
+		begin = 1 + slices.IndexFunc(found, func(d *draftRow) bool { return d.ID == in.AfterID })
+		if begin == 0 && in.Order != "queued" {
+			for begin < len(found) && func() bool { id, _ := schema.ParseID(found[begin].ID); return id >= after }() {
+				begin++
+			}
+		}
+	}
+	for _, d := range found[begin:] {
 		if len(page.Drafts) == in.Limit {
 			page.NextAfterID = new(page.Drafts[in.Limit-1].ID)
 			break
 		}
 		page.Drafts = append(page.Drafts, d.draftSummary)
+	}
+	if !in.Count {
+		page.Counts, page.CountsOthers = nil, nil
 	}
 	return page, a.down
 }

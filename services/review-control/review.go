@@ -368,6 +368,16 @@ type Maker struct {
 	CreatedBy string
 	// HubUser and ExternalUser are the identity that the gateway established.
 	HubUser, ExternalUser string
+	// KeyName is what the API key that is the ExternalUser is called; only pages have it, and it names nobody.
+	KeyName string
+}
+
+// Key is the id of the API key behind a call that was for nobody else, or "".
+func (m Maker) Key() string {
+	if strings.HasPrefix(m.ExternalUser, "ak_") {
+		return m.ExternalUser
+	}
+	return ""
 }
 
 // Is tells whether the reviewer made the draft, under any name that says so: nobody decides

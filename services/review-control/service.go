@@ -73,6 +73,17 @@ type Store interface {
 	// Tally counts the targets that a filter finds, by choice and by flag.
 	Tally(ctx context.Context, id ID, f TargetFilter) (Tally, error)
 
+	// OpenMakers returns who has made the drafts that are in review, or about to be.
+	OpenMakers(ctx context.Context) ([]Maker, error)
+	// Ahead returns the status of at most so many drafts of which authoring may know another one.
+	Ahead(ctx context.Context, limit int) (map[ID]Status, error)
+	// Flagged sums up what a reviewer should look at among the undecided mails of drafts; those without are absent.
+	Flagged(ctx context.Context, ids []ID) (map[ID]Flagged, error)
+	// See keeps that a reviewer has a draft open, unless that was kept after since; it forgets who was seen before old.
+	See(ctx context.Context, id ID, by Reviewer, at, since, old time.Time) error
+	// Present returns the names of the others who were seen at the drafts after a moment.
+	Present(ctx context.Context, ids []ID, but Reviewer, after time.Time) (map[ID][]string, error)
+
 	// Record keeps an audit row of what was done elsewhere.
 	Record(ctx context.Context, entry audit.Entry) error
 
@@ -127,9 +138,8 @@ type Unit struct {
 // Drafts is authoring, as far as review-control knows it.
 type Drafts interface {
 	Draft(ctx context.Context, id ID) (Draft, error)
-	// Drafts returns the newest drafts below an id (0 for the first page) in a status ("" is any), and the id that
-	// the next page is below; 0 on the last.
-	Drafts(ctx context.Context, status Status, below ID, limit int) ([]Draft, ID, error)
+	// Drafts returns a page of drafts, with the counts that belong to it.
+	Drafts(ctx context.Context, q DraftQuery) (DraftsFound, error)
 	// Recipients returns all targets of a draft without their mails.
 	Recipients(ctx context.Context, id ID) ([]Target, error)
 	// Page returns targets from behind an index (-1 for the first page) with their mails, and the index that the next
@@ -143,6 +153,37 @@ type Drafts interface {
 	Transition(ctx context.Context, id ID, t Transition) error
 	// Progress tells the counts of a review, unless newer ones are known.
 	Progress(ctx context.Context, r Review) error
+}
+
+// DraftQuery asks authoring for drafts.
+type DraftQuery struct {
+	// Status "" is any.
+	Status Status
+	Search string
+	// ByQueue lists the longest waiting first, else the newest.
+	ByQueue bool
+	// After is the last draft of the page before; 0 begins.
+	After ID
+	Limit int
+	// Makers are those of the drafts of who asks; Others leaves those out.
+	Makers []Maker
+	Others bool
+	// Ahead has the status of drafts of which authoring may know another one.
+	Ahead map[ID]Status
+}
+
+// DraftsFound is a page of drafts. Next is the After of the next page, 0 on the last. Counts are the drafts that the
+// search finds by status, Others those that Makers have not made; both are nil when authoring does not count yet.
+type DraftsFound struct {
+	Drafts         []Draft
+	Next           ID
+	Counts, Others map[Status]int
+}
+
+// Keys is auth, as far as review-control knows it: it names the API keys that drafts were made with.
+type Keys interface {
+	// Names returns the names that are known of keys, by id, also beside an error.
+	Names(ctx context.Context, ids []string) (map[string]string, error)
 }
 
 // Transition is what authoring is asked to change of a draft's status.
@@ -161,6 +202,8 @@ type Transition struct {
 type Config struct {
 	Store  Store
 	Drafts Drafts
+	// Keys may be nil: then keys have no names.
+	Keys   Keys
 	Sender Sender
 	// PublicURL is where browsers reach Hub, without a slash at its end.
 	PublicURL string

@@ -155,12 +155,4 @@
   document.addEventListener("click", (e) => {
     if (e.target.closest?.("[data-dismiss]")) toast()?.replaceChildren();
   });
-
-  // Moments are in UTC; the reader's own time is a hover away.
-  const localTimes = (root) => root.querySelectorAll("time[datetime]").forEach((t) => {
-    const at = new Date(t.dateTime);
-    if (!isNaN(at)) t.title = at.toLocaleString(undefined, { dateStyle: "full", timeStyle: "short" });
-  });
-  localTimes(document);
-  document.addEventListener("htmx:after:swap", () => localTimes(document));
 })();

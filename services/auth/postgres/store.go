@@ -6,6 +6,8 @@ import (
 	"context"
 	"embed"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -147,6 +149,23 @@ func (s *Store) List(ctx context.Context, after string, limit int, e audit.Entry
 		return audit.Append(ctx, tx, e)
 	})
 	return page, err
+}
+
+// Names returns the names of those of the keys that there are, by id.
+func (s *Store) Names(ctx context.Context, ids []string) (map[string]string, error) {
+	// No id has a NUL, and the store takes none.
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return strings.ContainsRune(id, 0) })
+	rows, err := s.pool.Query(ctx, `SELECT id, name FROM auth.api_keys WHERE id = ANY ($1::text[])`, ids)
+	if err != nil {
+		return nil, explain(err)
+	}
+	names := make(map[string]string, len(ids))
+	var id, name string
+	_, err = pgx.ForEachRow(rows, []any{&id, &name}, func() error {
+		names[id] = name
+		return nil
+	})
+	return names, explain(err)
 }
 
 // Change locks a key, lets decide judge it, and commits what it decides.

@@ -40,15 +40,8 @@ const (
 	draftColumns = `d.id, d.name, d.status, d.segment_id, s.name AS segment_name, s.kind AS segment_kind, d.sender_name, d.sender_email,
 	d.created_by, d.created_at, d.queued_at, d.target_count, d.service, d.external_user_id, d.credential_id, d.hub_user,
 	d.progress_version, d.pending, d.approved, d.rejected, d.sent, d.failed, d.suppressed`
-	withSegment = ` JOIN authoring.segments s ON s.id = d.segment_id`
-	oneDraft    = `SELECT d.subject_template, d.body_template, ` + draftColumns + ` FROM authoring.drafts d` + withSegment + ` WHERE d.id = $1`
-	// Each page is cut before it is joined.
-	listDrafts = `SELECT ` + draftColumns + ` FROM (SELECT * FROM authoring.drafts
-		WHERE ($1::bigint IS NULL OR id < $1) ORDER BY id DESC LIMIT $2) d` + withSegment + ` ORDER BY d.id DESC`
-	listDraftsOfStatus = `SELECT ` + draftColumns + ` FROM (SELECT * FROM authoring.drafts
-		WHERE status = $3 AND ($1::bigint IS NULL OR id < $1) ORDER BY id DESC LIMIT $2) d` + withSegment + ` ORDER BY d.id DESC`
-	listDraftsOfStatuses = `SELECT ` + draftColumns + ` FROM (SELECT * FROM authoring.drafts
-		WHERE status = ANY ($3) AND ($1::bigint IS NULL OR id < $1) ORDER BY id DESC LIMIT $2) d` + withSegment + ` ORDER BY d.id DESC`
+	fromDrafts = ` FROM authoring.drafts d JOIN authoring.segments s ON s.id = d.segment_id`
+	oneDraft   = `SELECT d.subject_template, d.body_template, ` + draftColumns + fromDrafts + ` WHERE d.id = $1`
 )
 
 // draftRow is a row of draftColumns, with or without the templates.
@@ -79,28 +72,6 @@ func draft(ctx context.Context, q postgres.Querier, id authoring.ID, lock string
 func (s *Store) Draft(ctx context.Context, id authoring.ID) (authoring.Draft, error) {
 	d, err := draft(ctx, s.pool, id, "")
 	return d, explain(err)
-}
-
-// Drafts returns the newest drafts below an id, without their templates.
-func (s *Store) Drafts(ctx context.Context, statuses []authoring.Status, below authoring.ID, limit int) ([]authoring.Draft, error) {
-	statement, args := listDrafts, []any{nullable(below), limit}
-	switch len(statuses) {
-	case 0:
-	case 1:
-		statement, args = listDraftsOfStatus, append(args, string(statuses[0]))
-	default:
-		names := make([]string, len(statuses))
-		for i, name := range statuses {
-			names[i] = string(name)
-		}
-		statement, args = listDraftsOfStatuses, append(args, names)
-	}
-	rows, err := postgres.All(ctx, s.pool, pgx.RowToStructByNameLax[draftRow], statement, args...)
-	list := make([]authoring.Draft, len(rows))
-	for i, row := range rows {
-		list[i] = row.draft()
-	}
-	return list, explain(err)
 }
 
 // Each kind of segment has an index of its own that finds a partner's snapshots. A partner may

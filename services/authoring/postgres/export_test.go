@@ -2,11 +2,14 @@ package postgres
 
 // The statements whose plans are tested.
 const (
-	ListSegments         = listSegments
-	ListSegmentsOfKind   = listSegmentsOfKind
-	ListDrafts           = listDrafts
-	ListDraftsOfStatus   = listDraftsOfStatus
-	ListDraftsOfStatuses = listDraftsOfStatuses
-	OneDraft             = oneDraft
-	SelectTargets        = selectTargets
+	ListSegments       = listSegments
+	ListSegmentsOfKind = listSegmentsOfKind
+	OneDraft           = oneDraft
+	SelectTargets      = selectTargets
+)
+
+// The statements of lists, as their filter makes them.
+var (
+	ListDrafts  = listDrafts
+	CountDrafts = countDrafts
 )

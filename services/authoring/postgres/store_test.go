@@ -190,6 +190,14 @@ func TestCallerGoesAway(t *testing.T) {
 	}
 }
 
+// plan is a statement whose plan is asked for.
+type plan struct {
+	sql  string
+	args []any
+}
+
+func planned(sql string, args []any) plan { return plan{sql, args} }
+
 // TestPlans asks for the plan of each list on tables that are worth an index.
 func TestPlans(t *testing.T) {
 	t.Parallel()
@@ -199,8 +207,8 @@ func TestPlans(t *testing.T) {
 		INSERT INTO authoring.segments (name, kind, created_at, target_count, service, external_user_id, credential_id, hub_user)
 			SELECT 'n', CASE n % 50 WHEN 0 THEN 'campaign' ELSE 'partner' END, now(), 1, '', '', '', '' FROM generate_series(1, 20000) n;
 		INSERT INTO authoring.segment_targets SELECT n, 0, n, '{}', CASE n % 50 WHEN 0 THEN n END FROM generate_series(1, 20000) n;
-		INSERT INTO authoring.drafts (name, status, segment_id, subject_template, body_template, created_at, target_count, pending, service, external_user_id, credential_id, hub_user)
-			SELECT 'n', CASE n % 50 WHEN 0 THEN 'in_review' WHEN 1 THEN 'draft' ELSE 'sent' END, n, 's', 'b', now(), 3, 3, '', '', '', '' FROM generate_series(1, 20000) n;
+		INSERT INTO authoring.drafts (name, status, segment_id, subject_template, body_template, created_at, target_count, pending, service, external_user_id, credential_id, hub_user, queued_at)
+			SELECT 'n', CASE n % 50 WHEN 0 THEN 'in_review' WHEN 1 THEN 'draft' ELSE 'sent' END, n, 's', 'b', now(), 3, 3, '', '', '', '', CASE n % 50 WHEN 1 THEN NULL ELSE now() - n * interval '1 minute' END FROM generate_series(1, 20000) n;
 		INSERT INTO authoring.draft_targets SELECT n, p, n, 'a@b.example', '', '', '', '{}' FROM generate_series(1, 20000) n, generate_series(0, 2) p;
 		ANALYZE authoring.segments, authoring.segment_targets, authoring.drafts, authoring.draft_targets`)
 	if err != nil {
@@ -211,16 +219,16 @@ func TestPlans(t *testing.T) {
 		if _, err := role.Exec(t.Context(), `SET plan_cache_mode = `+mode); err != nil {
 			t.Fatal(err)
 		}
-		for name, c := range map[string]struct {
-			sql  string
-			args []any
-		}{
+		review := []authoring.Status{authoring.InReview}
+		for name, c := range map[string]plan{
 			"segments": {postgres.ListSegments, []any{15000, 20}}, "segments of a kind": {postgres.ListSegmentsOfKind, []any{15000, 20, "campaign"}},
-			"drafts": {postgres.ListDrafts, []any{15000, 20}}, "drafts of a status": {postgres.ListDraftsOfStatus, []any{nil, 20, "in_review"}},
-			"drafts of statuses": {postgres.ListDraftsOfStatuses, []any{nil, 20, []string{"in_review", "draft"}}},
-			"a draft":            {postgres.OneDraft, []any{777}}, "targets": {postgres.SelectTargets + ` ORDER BY t.position LIMIT $3`, []any{777, -1, 64}},
+			"a draft": {postgres.OneDraft, []any{777}}, "targets": {postgres.SelectTargets + ` ORDER BY t.position LIMIT $3`, []any{777, -1, 64}},
 			"targets of a segment of campaigns": {postgres.SelectTargets + ` ORDER BY t.position LIMIT $3`, []any{800, -1, 64}},
 			"named targets":                     {postgres.SelectTargets + ` AND t.position = ANY ($4) ORDER BY t.position LIMIT $3`, []any{777, -1, 64, []int64{1, 2}}},
+			"drafts":                            planned(postgres.ListDrafts(authoring.DraftFilter{After: 15000, Limit: 20})), "drafts of a status": planned(postgres.ListDrafts(authoring.DraftFilter{Statuses: review, Limit: 20})),
+			"drafts of statuses": planned(postgres.ListDrafts(authoring.DraftFilter{Statuses: append(review, authoring.Drafted), Limit: 20})),
+			"drafts by the queue": planned(postgres.ListDrafts(authoring.DraftFilter{Statuses: review, ByQueue: true, After: 500, Limit: 20, Others: true, Makers: []authoring.Maker{{CreatedBy: "x"}},
+				Ahead: []authoring.StatusAhead{{DraftID: "7", Status: authoring.InReview}}})),
 		} {
 			plan := hubtest.Plan(t, role, c.sql, c.args...)
 			if strings.Contains(plan, "Seq Scan") || strings.Contains(plan, "rows=20000") {

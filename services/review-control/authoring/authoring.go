@@ -49,10 +49,27 @@ type (
 		Status  []reviewcontrol.Status `json:"status,omitempty"`
 		AfterID string                 `json:"after_id,omitempty"`
 		Limit   int                    `json:"limit"`
+		Search  string                 `json:"search,omitempty"`
+		Order   string                 `json:"order,omitempty"`
+		Makers  []maker                `json:"makers,omitempty"`
+		Others  bool                   `json:"others,omitempty"`
+		Ahead   []statusAhead          `json:"ahead,omitempty"`
+		Count   bool                   `json:"count,omitempty"`
+	}
+	maker struct {
+		CreatedBy      string `json:"created_by"`
+		HubUser        string `json:"hub_user"`
+		ExternalUserID string `json:"external_user_id"`
+	}
+	statusAhead struct {
+		DraftID string               `json:"draft_id"`
+		Status  reviewcontrol.Status `json:"status"`
 	}
 	draftListResponse struct {
-		Drafts      []draftSummary `json:"drafts"`
-		NextAfterID *string        `json:"next_after_id"`
+		Drafts       []draftSummary               `json:"drafts"`
+		NextAfterID  *string                      `json:"next_after_id"`
+		Counts       map[reviewcontrol.Status]int `json:"counts"`
+		CountsOthers map[reviewcontrol.Status]int `json:"counts_others"`
 	}
 	// draftSummary is a draft in a list, without what it says.
 	draftSummary struct {
@@ -200,27 +217,35 @@ func (d Drafts) Draft(ctx context.Context, id reviewcontrol.ID) (reviewcontrol.D
 }
 
 // Drafts implements Drafts.
-func (d Drafts) Drafts(ctx context.Context, status reviewcontrol.Status, below reviewcontrol.ID, limit int) (
-	[]reviewcontrol.Draft, reviewcontrol.ID, error) {
-	in := draftListRequest{Limit: limit}
-	if status != "" {
-		in.Status = []reviewcontrol.Status{status}
+func (d Drafts) Drafts(ctx context.Context, q reviewcontrol.DraftQuery) (reviewcontrol.DraftsFound, error) {
+	in := draftListRequest{Limit: q.Limit, Search: q.Search, Others: q.Others, Count: true}
+	if q.Status != "" {
+		in.Status = []reviewcontrol.Status{q.Status}
 	}
-	if below != 0 {
-		in.AfterID = below.String()
+	if q.ByQueue {
+		in.Order = "queued"
+	}
+	if q.After != 0 {
+		in.AfterID = q.After.String()
+	}
+	for _, m := range q.Makers {
+		in.Makers = append(in.Makers, maker{m.CreatedBy, m.HubUser, m.ExternalUser})
+	}
+	for id, status := range q.Ahead {
+		in.Ahead = append(in.Ahead, statusAhead{id.String(), status})
 	}
 	page, err := listDrafts.Call(ctx, d.client, in)
 	if err != nil {
-		return nil, 0, err
+		return reviewcontrol.DraftsFound{}, err
 	}
-	drafts := make([]reviewcontrol.Draft, len(page.Drafts))
+	found := reviewcontrol.DraftsFound{Drafts: make([]reviewcontrol.Draft, len(page.Drafts)), Counts: page.Counts, Others: page.CountsOthers}
 	for i, x := range page.Drafts {
-		if drafts[i], err = x.draft(); err != nil {
-			return nil, 0, err
+		if found.Drafts[i], err = x.draft(); err != nil {
+			return reviewcontrol.DraftsFound{}, err
 		}
 	}
-	next, _ := schema.ParseID(text(page.NextAfterID))
-	return drafts, next, nil
+	found.Next, _ = schema.ParseID(text(page.NextAfterID))
+	return found, nil
 }
 
 const (

@@ -109,11 +109,7 @@ func (s *Store) Review(ctx context.Context, id reviewcontrol.ID) (reviewcontrol.
 
 // Reviews returns the reviews that there are of the drafts.
 func (s *Store) Reviews(ctx context.Context, ids []reviewcontrol.ID) (map[reviewcontrol.ID]reviewcontrol.Review, error) {
-	numbers := make([]int64, len(ids))
-	for i, id := range ids {
-		numbers[i] = int64(id)
-	}
-	rows, err := collect(ctx, s.pool, pgx.RowToStructByNameLax[reviewRow], manyReviews, numbers)
+	rows, err := collect(ctx, s.pool, pgx.RowToStructByNameLax[reviewRow], manyReviews, drafts(ids))
 	found := make(map[reviewcontrol.ID]reviewcontrol.Review, len(rows))
 	for _, row := range rows {
 		found[row.DraftID] = row.review()

@@ -5,11 +5,13 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"time"
 
 	"hub.internal/pkg/hop"
 	"hub.internal/pkg/service"
 	"hub.internal/pkg/tool"
 	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/auth"
 	"hub.internal/services/review-control/authoring"
 	"hub.internal/services/review-control/console"
 	"hub.internal/services/review-control/jobs"
@@ -37,7 +39,8 @@ func build(h *service.Host, s settings) error {
 	h.OnStop("SMTP server", func(context.Context) error { sender.Close(); return nil })
 	store := postgres.New(h.Store())
 	svc := reviewcontrol.New(reviewcontrol.Config{
-		Store: store, Drafts: authoring.New(h.Neighbour("authoring")), Sender: sender, PublicURL: s.PublicURL,
+		Store: store, Drafts: authoring.New(h.Neighbour("authoring")),
+		Keys: auth.New(h.Neighbour("auth"), time.Now), Sender: sender, PublicURL: s.PublicURL,
 		From: reviewcontrol.Address{Name: s.MailFromName, Email: s.MailFrom}, SendTimeout: s.Timeout, PerMinute: s.PerMinute, SendDelay: s.Delay,
 		Pace: reviewcontrol.Pace{Retry: s.Retry, GiveUp: s.GiveUp}, Logger: h.Logger(),
 	})

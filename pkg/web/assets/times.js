@@ -1,0 +1,29 @@
+// Moments in the reader's own time; UTC is a hover away, and all there is without JavaScript.
+(() => {
+  "use strict";
+
+  const two = (n) => String(n).padStart(2, "0");
+  const local = (at) => `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${two(at.getHours())}:${two(at.getMinutes())}`;
+  // As wide as "UTC", where the zone is whole hours away from it.
+  const zone = (at) => {
+    const east = -at.getTimezoneOffset();
+    if (east === 0) return "UTC";
+    const minutes = Math.abs(east) % 60;
+    return (east < 0 ? "\u2212" : "+") + two(Math.floor(Math.abs(east) / 60)) + (minutes ? `:${two(minutes)}` : "");
+  };
+
+  const show = (root) => root.querySelectorAll("time[datetime]:not([data-local])").forEach((t) => {
+    const at = new Date(t.dateTime);
+    if (isNaN(at)) return;
+    t.dataset.local = "";
+    const label = t.querySelector(".zone");
+    if (!label) { // an age
+      t.title = `${local(at)} ${zone(at)} (${t.title})`;
+      return;
+    }
+    t.firstChild.data = `${local(at)} `;
+    label.textContent = zone(at);
+  });
+  show(document);
+  document.addEventListener("htmx:after:swap", () => show(document));
+})();

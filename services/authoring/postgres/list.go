@@ -1,0 +1,159 @@
+package postgres
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"hub.internal/pkg/postgres"
+	"hub.internal/pkg/schema"
+	"hub.internal/services/authoring"
+)
+
+// statement is SQL that grows with its arguments.
+type statement struct{ args []any }
+
+// arg adds an argument and returns its name.
+func (s *statement) arg(v any) string {
+	s.args = append(s.args, v)
+	return "$" + strconv.Itoa(len(s.args))
+}
+
+// likely makes a pattern of text that stands for itself.
+var likely = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
+
+// found is the condition of a search behind an AND.
+func (s *statement) found(search string) string {
+	if search == "" {
+		return ""
+	}
+	// A name has no NUL, and the store takes none.
+	search = strings.ReplaceAll(strings.ToValidUTF8(search, "\ufffd"), "\x00", "\ufffd")
+	pattern := s.arg("%" + likely.Replace(search) + "%")
+	return ` AND (d.name ILIKE ` + pattern + ` OR d.segment_id IN (SELECT id FROM authoring.segments WHERE name ILIKE ` + pattern + `) OR d.id::text = ` + s.arg(search) + `)`
+}
+
+// made is the condition of who made a draft.
+func (s *statement) made(makers []authoring.Maker) string {
+	labels, users, externals := make([]string, len(makers)), make([]string, len(makers)), make([]string, len(makers))
+	for i, m := range makers {
+		labels[i], users[i], externals[i] = m.CreatedBy, m.HubUser, m.ExternalUserID
+	}
+	return `(coalesce(d.created_by, ''), d.hub_user, d.external_user_id) IN (SELECT * FROM unnest(` +
+		s.arg(labels) + `::text[], ` + s.arg(users) + `::text[], ` + s.arg(externals) + `::text[]))`
+}
+
+// ahead are the drafts whose status is another one than is stored, with those of them that are in one of the statuses.
+func ahead(f authoring.DraftFilter) (ids []int64, statuses []string, listed []int64) {
+	for _, a := range f.Ahead {
+		id, _ := schema.ParseID(a.DraftID)
+		ids, statuses = append(ids, int64(id)), append(statuses, string(a.Status))
+		for _, status := range f.Statuses {
+			if status == a.Status {
+				listed = append(listed, int64(id))
+			}
+		}
+	}
+	return ids, statuses, listed
+}
+
+// listDrafts is the query of a filter. A page is cut before it is joined; drafts whose status is another one
+// than is stored are a part of their own, so that an index gives the rest in its order.
+func listDrafts(f authoring.DraftFilter) (string, []any) {
+	var s statement
+	where, order := "", `d.id DESC`
+	if f.ByQueue {
+		where, order = ` AND d.queued_at IS NOT NULL`, `d.queued_at, d.id`
+	}
+	if f.After != 0 {
+		last := s.arg(int64(f.After))
+		if f.ByQueue { // which never changes once it is there
+			where += ` AND (d.queued_at, d.id) > (SELECT queued_at, id FROM authoring.drafts WHERE id = ` + last + `)`
+		} else {
+			where += ` AND d.id < ` + last
+		}
+	}
+	where += s.found(f.Search)
+	if f.Others && len(f.Makers) > 0 {
+		where += ` AND NOT ` + s.made(f.Makers)
+	}
+	limit := s.arg(f.Limit)
+	page := func(condition string) string {
+		return `(SELECT d.* FROM authoring.drafts d WHERE ` + condition + where + ` ORDER BY ` + order + ` LIMIT ` + limit + `)`
+	}
+	parts := page("true")
+	if len(f.Statuses) > 0 {
+		status := ""
+		if len(f.Statuses) == 1 {
+			status = `d.status = ` + s.arg(string(f.Statuses[0]))
+		} else {
+			names := make([]string, len(f.Statuses))
+			for i, name := range f.Statuses {
+				names[i] = string(name)
+			}
+			status = `d.status = ANY (` + s.arg(names) + `::text[])`
+		}
+		if ids, _, listed := ahead(f); len(ids) > 0 {
+			parts = page(status+` AND d.id <> ALL (`+s.arg(ids)+`::bigint[])`) + ` UNION ALL ` + page(`d.id = ANY (`+s.arg(listed)+`::bigint[])`)
+		} else {
+			parts = page(status)
+		}
+	}
+	return `SELECT ` + draftColumns + ` FROM (` + parts + `) d JOIN authoring.segments s ON s.id = d.segment_id ORDER BY ` + order + ` LIMIT ` + limit, s.args
+}
+
+// countDrafts is the query of the drafts that a search finds, by status.
+func countDrafts(f authoring.DraftFilter) (string, []any) {
+	var s statement
+	status, from := `d.status`, ` FROM authoring.drafts d`
+	if ids, statuses, _ := ahead(f); len(ids) > 0 {
+		status = `coalesce(a.status, d.status)`
+		from += ` LEFT JOIN unnest(` + s.arg(ids) + `::bigint[], ` + s.arg(statuses) + `::text[]) a (id, status) ON a.id = d.id`
+	}
+	others := `count(*)`
+	if len(f.Makers) > 0 {
+		others = `count(*) FILTER (WHERE NOT ` + s.made(f.Makers) + `)`
+	}
+	return `SELECT ` + status + `, count(*), ` + others + from + ` WHERE true` + s.found(f.Search) + ` GROUP BY 1`, s.args
+}
+
+// Drafts returns a page of drafts.
+func (s *Store) Drafts(ctx context.Context, f authoring.DraftFilter) ([]authoring.Draft, error) {
+	list, err := drafts(ctx, s.pool, f)
+	return list, explain(err)
+}
+
+func drafts(ctx context.Context, q postgres.Querier, f authoring.DraftFilter) ([]authoring.Draft, error) {
+	sql, args := listDrafts(f)
+	rows, err := postgres.All(ctx, q, pgx.RowToStructByNameLax[draftRow], sql, args...)
+	list := make([]authoring.Draft, len(rows))
+	for i, row := range rows {
+		list[i] = row.draft()
+	}
+	return list, err
+}
+
+// CountedDrafts is Drafts with the counts, both of one snapshot.
+func (s *Store) CountedDrafts(ctx context.Context, f authoring.DraftFilter) (list []authoring.Draft, n authoring.DraftCounts, err error) {
+	err = pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		if list, err = drafts(ctx, tx, f); err != nil {
+			return err
+		}
+		sql, args := countDrafts(f)
+		rows, err := tx.Query(ctx, sql, args...)
+		if err != nil {
+			return err
+		}
+		n = authoring.DraftCounts{All: map[authoring.Status]int{}, Others: map[authoring.Status]int{}}
+		var status authoring.Status
+		var all, others int
+		_, err = pgx.ForEachRow(rows, []any{&status, &all, &others}, func() error {
+			n.All[status], n.Others[status] = all, others
+			return nil
+		})
+		return err
+	})
+	return list, n, explain(err)
+}

@@ -1,0 +1,14 @@
+-- +goose Up
+-- Who has a draft open: a row is of use for a minute, and goes after an hour.
+CREATE TABLE review_control.presence (
+  draft_id bigint      NOT NULL,
+  email    text        NOT NULL,
+  name     text        NOT NULL,
+  seen_at  timestamptz NOT NULL,
+  PRIMARY KEY (draft_id, email)
+) WITH (fillfactor = 50);
+CREATE INDEX presence_seen ON review_control.presence (seen_at);
+GRANT SELECT, INSERT, UPDATE (name, seen_at), DELETE ON review_control.presence TO hub_review_control;
+
+-- How many mails that nobody has decided on have flags, without a look at the others.
+CREATE INDEX targets_flagged ON review_control.targets (draft_id, flags) WHERE flags <> 0 AND choice = 'pending';

@@ -70,12 +70,12 @@ type DraftListRequest struct {
 
 // DraftListResponse is a page of drafts. NextAfterID is null on the last page. Counts are all drafts that the
 // search finds by status, CountsOthers those that Makers have not made: statuses without a draft are absent,
-// and both are null unless asked for. They are those of the very moment of the page.
+// and both are absent unless asked for. They are those of the very moment of the page.
 type DraftListResponse struct {
 	Drafts       []DraftSummary `json:"drafts"`
 	NextAfterID  *string        `json:"next_after_id"`
-	Counts       map[Status]int `json:"counts"`
-	CountsOthers map[Status]int `json:"counts_others"`
+	Counts       map[Status]int `json:"counts,omitzero"`
+	CountsOthers map[Status]int `json:"counts_others,omitzero"`
 }
 
 const (

@@ -6,7 +6,6 @@ import (
 	"html"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"strings"
@@ -15,9 +14,9 @@ import (
 	"time"
 
 	"hub.internal/pkg/caller"
-	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hop"
+	"hub.internal/pkg/hubtest/contract"
 	reviewcontrol "hub.internal/services/review-control"
 	"hub.internal/services/review-control/auth"
 	"hub.internal/services/review-control/console"
@@ -246,7 +245,6 @@ func TestKeysHaveNames(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	asked, away := 0, false
-	mux := http.NewServeMux()
 	names := func(_ context.Context, in struct {
 		IDs []string `json:"ids"`
 	}) (map[string]any, error) {
@@ -263,13 +261,11 @@ func TestKeysHaveNames(t *testing.T) {
 		}
 		return map[string]any{"names": found}, nil
 	}
-	hop.Server{Mux: mux, Keys: callertest.Keys(t, "auth", "review-control"), Logger: slog.New(slog.DiscardHandler)}.
-		Operation(hop.New(hop.Declaration{Path: "/internal/apikeys/names", Takes: caller.Neighbour("review-control")}, names))
-	server := httptest.NewServer(mux)
-	t.Cleanup(server.Close)
+	declared := hop.Declaration{Path: "/internal/apikeys/names", Takes: caller.Neighbour("review-control")}
+	url := contract.Serve(t, "auth", contract.Fake(t, "auth", declared, names))
 	h := newHouse(t)
 	o := &office{h, http.NewServeMux()}
-	keys := auth.New(h.remote("auth", server.URL, h.keys), h.clock.Now)
+	keys := auth.New(h.remote("auth", url, h.keys), h.clock.Now)
 	c, err := console.New(h.another(func(c *reviewcontrol.Config) { c.Keys = keys }), h.keys, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -277,7 +273,7 @@ func TestKeysHaveNames(t *testing.T) {
 	c.Mount(o.mux)
 	by := func(external string) reviewcontrol.ID {
 		id := o.authoring.draft(1, func(d *draftRow) {
-			d.CreatedBy, d.Origin = nil, map[string]any{"external_user_id": external, "hub_user": ""}
+			d.CreatedBy, d.Origin = nil, map[string]any{"service": "crm", "external_user_id": external, "credential_id": "ak_1", "hub_user": ""}
 		})
 		if _, err := o.house.send(agent(t.Context()), newKey(), queueing(id)); err != nil {
 			t.Fatal(err)

@@ -489,8 +489,8 @@ func (a *authoring) get(_ context.Context, in struct {
 type draftPage struct {
 	Drafts       []draftSummary `json:"drafts"`
 	NextAfterID  *string        `json:"next_after_id"`
-	Counts       map[string]int `json:"counts"`
-	CountsOthers map[string]int `json:"counts_others"`
+	Counts       map[string]int `json:"counts,omitzero"`
+	CountsOthers map[string]int `json:"counts_others,omitzero"`
 }
 
 type draftsAsked struct {

@@ -369,7 +369,7 @@ type Maker struct {
 	// HubUser and ExternalUser are the identity that the gateway established.
 	HubUser, ExternalUser string
 	// KeyName is what the API key that is the ExternalUser is called; only pages have it, and it names nobody.
-	KeyName string
+	KeyName string `db:"-"`
 }
 
 // Key is the id of the API key behind a call that was for nobody else, or "".

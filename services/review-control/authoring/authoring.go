@@ -68,8 +68,8 @@ type (
 	draftListResponse struct {
 		Drafts       []draftSummary               `json:"drafts"`
 		NextAfterID  *string                      `json:"next_after_id"`
-		Counts       map[reviewcontrol.Status]int `json:"counts"`
-		CountsOthers map[reviewcontrol.Status]int `json:"counts_others"`
+		Counts       map[reviewcontrol.Status]int `json:"counts,omitzero"`
+		CountsOthers map[reviewcontrol.Status]int `json:"counts_others,omitzero"`
 	}
 	// draftSummary is a draft in a list, without what it says.
 	draftSummary struct {

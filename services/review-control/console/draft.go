@@ -43,6 +43,8 @@ type draftPage struct {
 	Deliveries []web.Option
 	// Undo is what the user could undo now, if anything.
 	Undo *undo
+	// Presence says who else has the draft open.
+	Presence presence
 	// Waiting is another draft that waits for the user, when this one does not.
 	Waiting *web.Link
 }
@@ -126,6 +128,11 @@ func (c *Console) renderDraft(w http.ResponseWriter, r *http.Request, by reviewc
 	}
 	if index >= 0 {
 		if err := c.show(w, r, d, q, index, refused, &p); err != nil {
+			return err
+		}
+	}
+	if d.Review != nil {
+		if p.Presence, err = c.presence(r, by, id); err != nil {
 			return err
 		}
 	}

@@ -454,19 +454,26 @@ func TestLayers(t *testing.T) {
 				t.Fatal(err)
 			}
 			os.Remove(filepath.Join(o.files, "x"))
-			c := o.connect(t, layer.dsn, map[string]string{"max_statement_time": "2"})
-			if layer.readOnly {
-				for _, q := range []string{"SET SESSION TRANSACTION READ ONLY", "START TRANSACTION READ ONLY"} {
-					if _, err := c.run(t.Context(), q); err != nil {
-						t.Fatal(err)
+			run := func(seconds string) uint16 {
+				c := o.connect(t, layer.dsn, map[string]string{"max_statement_time": seconds})
+				defer c.close()
+				if layer.readOnly {
+					for _, q := range []string{"SET SESSION TRANSACTION READ ONLY", "START TRANSACTION READ ONLY"} {
+						if _, err := c.run(t.Context(), q); err != nil {
+							t.Fatal(err)
+						}
 					}
 				}
+				_, err := c.run(t.Context(), strings.ReplaceAll(s.sql, "/var/out/x", filepath.Join(o.files, "x")))
+				return errno(t, err)
 			}
-			_, err := c.run(t.Context(), strings.ReplaceAll(s.sql, "/var/out/x", filepath.Join(o.files, "x")))
-			if errno(t, err) == 0 {
+			number := run("2")
+			if number == 1969 { // on a busy machine that says nothing
+				number = run("15")
+			}
+			if number == 0 {
 				passed = append(passed, s.id)
 			}
-			c.close()
 		}
 		fmt.Fprintf(&report, "\n%s: %d\n", layer.name, len(passed))
 		for ids := range slices.Chunk(passed, 16) {

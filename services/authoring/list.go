@@ -47,24 +47,24 @@ type DraftCounts struct {
 // DraftListRequest asks for drafts, the newest first unless Order says otherwise.
 type DraftListRequest struct {
 	// Status are the statuses to list; none means any.
-	Status []Status `json:"status"`
+	Status []Status `json:"status,omitempty"`
 	// AfterID is the last id of the page before; empty begins.
-	AfterID string `json:"after_id"`
+	AfterID string `json:"after_id,omitempty"`
 	// Limit is between 1 and 500; absent is 100.
-	Limit int `json:"limit"`
+	Limit int `json:"limit,omitempty"`
 	// Search is a part of the name of a draft or its segment without regard to case, or a draft's id;
 	// at most 200 characters.
-	Search string `json:"search"`
+	Search string `json:"search,omitempty"`
 	// Order is "newest", which is also absent, or "queued": drafts that were queued, the longest waiting first.
-	Order string `json:"order"`
+	Order string `json:"order,omitempty"`
 	// Makers are at most 1,000 who made drafts, each with the same members; Others leaves out their drafts.
-	Makers []Maker `json:"makers"`
-	Others bool    `json:"others"`
+	Makers []Maker `json:"makers,omitempty"`
+	Others bool    `json:"others,omitempty"`
 	// Ahead are at most 5,000 drafts whose status is another one for this list and its counts: review-control
 	// knows it first.
-	Ahead []StatusAhead `json:"ahead"`
+	Ahead []StatusAhead `json:"ahead,omitempty"`
 	// Count asks for the counts.
-	Count bool `json:"count"`
+	Count bool `json:"count,omitempty"`
 }
 
 // DraftListResponse is a page of drafts. NextAfterID is null on the last page. Counts are all drafts that the

@@ -181,14 +181,16 @@ func when(t any) template.HTML {
 	at = at.UTC()
 	minute := at.Format("2006-01-02 15:04")
 	// All are digits and punctuation. The script puts the reader's own time in place of the text.
-	return template.HTML(`<time datetime="` + at.Format(time.RFC3339) + `" title="` + minute + ` UTC">` + minute + ` <span class="zone">UTC</span></time>`)
+	return template.HTML(`<time datetime="` + at.Format(time.RFC3339) + `" title="` + minute + ` UTC">` +
+		minute + ` <span class="zone">UTC</span></time>`)
 }
 
 // age tells in words of the caller's how long ago a moment was: "waiting" and "" make "waiting 3 h".
 func age(before string, at, now time.Time, after string) template.HTML {
 	at = at.UTC()
-	text := template.HTMLEscapeString(strings.TrimSpace(before + " " + Ago(now.Sub(at)) + " " + after))
-	return template.HTML(`<time class="age" datetime="` + at.Format(time.RFC3339) + `" title="` + at.Format("2006-01-02 15:04") + ` UTC">` + text + `</time>`)
+	text := template.HTML(template.HTMLEscapeString(strings.TrimSpace(before + " " + Ago(now.Sub(at)) + " " + after)))
+	return `<time class="age" datetime="` + template.HTML(at.Format(time.RFC3339)) + `" title="` +
+		template.HTML(at.Format("2006-01-02 15:04")) + ` UTC">` + text + `</time>`
 }
 
 // Ago is a time that has passed, as people say it: "3 h". What is not a minute is "<1 min".

@@ -32,7 +32,8 @@ func (s *statement) found(search string) string {
 	// A name has no NUL, and the store takes none.
 	search = strings.ReplaceAll(strings.ToValidUTF8(search, "\ufffd"), "\x00", "\ufffd")
 	pattern := s.arg("%" + likely.Replace(search) + "%")
-	return ` AND (d.name ILIKE ` + pattern + ` OR d.segment_id IN (SELECT id FROM authoring.segments WHERE name ILIKE ` + pattern + `) OR d.id::text = ` + s.arg(search) + `)`
+	return ` AND (d.name ILIKE ` + pattern + ` OR d.id::text = ` + s.arg(search) +
+		` OR d.segment_id IN (SELECT id FROM authoring.segments WHERE name ILIKE ` + pattern + `))`
 }
 
 // made is the condition of who made a draft.
@@ -43,6 +44,18 @@ func (s *statement) made(makers []authoring.Maker) string {
 	}
 	return `(coalesce(d.created_by, ''), d.hub_user, d.external_user_id) IN (SELECT * FROM unnest(` +
 		s.arg(labels) + `::text[], ` + s.arg(users) + `::text[], ` + s.arg(externals) + `::text[]))`
+}
+
+// among is the condition of one of the statuses: a single one is in the order of an index.
+func (s *statement) among(statuses []authoring.Status) string {
+	if len(statuses) == 1 {
+		return `d.status = ` + s.arg(string(statuses[0]))
+	}
+	names := make([]string, len(statuses))
+	for i, name := range statuses {
+		names[i] = string(name)
+	}
+	return `d.status = ANY (` + s.arg(names) + `::text[])`
 }
 
 // ahead are the drafts whose status is another one than is stored, with those of them that are in one of the statuses.
@@ -85,23 +98,15 @@ func listDrafts(f authoring.DraftFilter) (string, []any) {
 	}
 	parts := page("true")
 	if len(f.Statuses) > 0 {
-		status := ""
-		if len(f.Statuses) == 1 {
-			status = `d.status = ` + s.arg(string(f.Statuses[0]))
-		} else {
-			names := make([]string, len(f.Statuses))
-			for i, name := range f.Statuses {
-				names[i] = string(name)
-			}
-			status = `d.status = ANY (` + s.arg(names) + `::text[])`
-		}
+		status := s.among(f.Statuses)
 		if ids, _, listed := ahead(f); len(ids) > 0 {
 			parts = page(status+` AND d.id <> ALL (`+s.arg(ids)+`::bigint[])`) + ` UNION ALL ` + page(`d.id = ANY (`+s.arg(listed)+`::bigint[])`)
 		} else {
 			parts = page(status)
 		}
 	}
-	return `SELECT ` + draftColumns + ` FROM (` + parts + `) d JOIN authoring.segments s ON s.id = d.segment_id ORDER BY ` + order + ` LIMIT ` + limit, s.args
+	return `SELECT ` + draftColumns + ` FROM (` + parts + `) d JOIN authoring.segments s ON s.id = d.segment_id
+		ORDER BY ` + order + ` LIMIT ` + limit, s.args
 }
 
 // countDrafts is the query of the drafts that a search finds, by status.

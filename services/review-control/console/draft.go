@@ -131,11 +131,7 @@ func (c *Console) renderDraft(w http.ResponseWriter, r *http.Request, by reviewc
 			return err
 		}
 	}
-	if d.Review != nil {
-		if p.Presence, err = c.presence(r, by, id); err != nil {
-			return err
-		}
-	}
+	p.Presence.ID = id // who else is there the page asks for itself
 	if !p.May || d.Counts.Pending == 0 {
 		if p.Waiting, err = c.waiting(ctx, by, id); err != nil {
 			return err

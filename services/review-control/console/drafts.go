@@ -104,7 +104,8 @@ func (c *Console) drafts(w http.ResponseWriter, r *http.Request, by reviewcontro
 	if err != nil {
 		return err
 	}
-	p := draftsPage{Query: q, Filters: draftFilters(q, page.Counts), Clear: draftsQuery{Show: q.Show}.href(), Pager: web.Pager{Label: "More drafts", Key: "n"}, At: page.At}
+	p := draftsPage{Query: q, Filters: draftFilters(q, page.Counts), Clear: draftsQuery{Show: q.Show}.href(),
+		Pager: web.Pager{Label: "More drafts", Key: "n"}, At: page.At}
 	for _, d := range page.Drafts {
 		row := draftRow{ListedDraft: d, Here: openWith(d.Here)}
 		row.Before, row.Since, row.Behind = sinceOf(d.Draft)
@@ -153,30 +154,44 @@ func (q draftsQuery) empty(n reviewcontrol.DraftCounts) emptyList {
 	case q.After != 0:
 		return emptyList{"There are no more drafts", "You have reached the end of the list.", q.first().href(), "Back to the first page"}
 	case q.Search != "" && q.Show != anyStatus && n.All > 0:
-		return emptyList{"No draft here matches", fmt.Sprintf("The search looks at names of drafts and segments, and at ids. %s elsewhere.", matches(n.All)),
+		return emptyList{"No draft here matches", "The search looks at names of drafts and segments, and at ids. " + matches(n.All) + " elsewhere.",
 			draftsQuery{Show: anyStatus, Search: q.Search}.href(), "Search all drafts"}
 	case q.Search != "":
-		return emptyList{"No draft matches", "The search looks at names of drafts and segments, and at ids. Try a part of a name.", draftsQuery{Show: q.Show}.href(), "Clear the search"}
+		return emptyList{"No draft matches", "The search looks at names of drafts and segments, and at ids. Try a part of a name.",
+			draftsQuery{Show: q.Show}.href(), "Clear the search"}
+	case q.Show == "" && own > 0:
+		return emptyList{"Nothing waits for you", "What is in review was made by you, so that somebody else has to decide on it.",
+			draftsQuery{Show: string(reviewcontrol.InReview)}.href(), "Show what is in review"}
+	case q.Show == anyStatus:
+		return emptyList{Title: "No drafts yet",
+			Text: "A draft is listed here when an agent has saved it with save_message_draft, and is decided on after queue_for_review."}
 	}
-	switch show := reviewcontrol.Status(q.Show); {
-	case show == "" && own > 0:
-		return emptyList{"Nothing waits for you", "What is in review was made by you, so that somebody else has to decide on it.", draftsQuery{Show: string(reviewcontrol.InReview)}.href(), "Show what is in review"}
-	case show == "":
-		return emptyList{"Nothing waits for you", "A draft is listed here once an agent has queued it with queue_for_review. Come back later, or look at what was done.", draftsQuery{Show: anyStatus}.href(), "Show all drafts"}
-	case show == reviewcontrol.Drafted:
-		return emptyList{"No draft is being prepared", "A draft is listed here when an agent has saved it with save_message_draft, until it is queued for review.", draftsQuery{}.href(), "Show what waits for me"}
-	case show == reviewcontrol.InReview:
-		return emptyList{"Nothing is in review", "An agent queues a draft with queue_for_review. What is being prepared is under Draft.", draftsQuery{Show: string(reviewcontrol.Drafted)}.href(), "Show drafts being prepared"}
-	case show == reviewcontrol.Approved:
-		return emptyList{"No mails are on their way", "A draft is approved from its last decision until its last mail has left; then it is sent.", draftsQuery{Show: string(reviewcontrol.Sent)}.href(), "Show what was sent"}
-	case show == reviewcontrol.Rejected:
-		return emptyList{"No draft was rejected", "A draft is rejected when none of its mails was approved.", draftsQuery{}.href(), "Show what waits for me"}
-	case show == reviewcontrol.Sent:
-		return emptyList{"Nothing was sent yet", "A draft is sent when its last approved mail has left, or could not be delivered.", draftsQuery{Show: string(reviewcontrol.Approved)}.href(), "Show what is on its way"}
-	case show == reviewcontrol.Cancelled:
-		return emptyList{"No draft was cancelled", "A reviewer can cancel a draft on its page until its first mail leaves.", draftsQuery{}.href(), "Show what waits for me"}
+	title, text, instead, action := wayOn(q.Show)
+	return emptyList{title, text, draftsQuery{Show: instead}.href(), action}
+}
+
+// wayOn says why nothing has a status, and where to look instead; "" is what waits for the reader.
+func wayOn(show string) (title, text, instead, action string) {
+	switch reviewcontrol.Status(show) {
+	case reviewcontrol.Drafted:
+		return "No draft is being prepared", "A draft is listed here when an agent has saved it with save_message_draft.",
+			"", "Show what waits for me"
+	case reviewcontrol.InReview:
+		return "Nothing is in review", "An agent queues a draft with queue_for_review. What is being prepared is under Draft.",
+			string(reviewcontrol.Drafted), "Show drafts being prepared"
+	case reviewcontrol.Approved:
+		return "No mails are on their way", "A draft is approved from its last decision until its last mail has left; then it is sent.",
+			string(reviewcontrol.Sent), "Show what was sent"
+	case reviewcontrol.Rejected:
+		return "No draft was rejected", "A draft is rejected when none of its mails was approved.", "", "Show what waits for me"
+	case reviewcontrol.Sent:
+		return "Nothing was sent yet", "A draft is sent when its last approved mail has left, or could not be delivered.",
+			string(reviewcontrol.Approved), "Show what is on its way"
+	case reviewcontrol.Cancelled:
+		return "No draft was cancelled", "A reviewer can cancel a draft on its page until its first mail leaves.", "", "Show what waits for me"
 	}
-	return emptyList{"No drafts yet", "A draft is listed here when an agent has saved it with save_message_draft, and is decided on after queue_for_review.", "", ""}
+	return "Nothing waits for you", "A draft is listed here once an agent has queued it with queue_for_review. Come back later.",
+		anyStatus, "Show all drafts"
 }
 
 func matches(n int) string {
@@ -243,12 +258,6 @@ type presence struct {
 	ID reviewcontrol.ID
 	// Text is empty while nobody else has.
 	Text string
-}
-
-// presence is what a page of a draft begins with. A look at it changes nothing: the page itself says that it is open.
-func (c *Console) presence(r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID) (presence, error) {
-	names, err := c.service.Present(r.Context(), by, id)
-	return presence{id, openBy(names)}, err
 }
 
 // here keeps that the reader has a draft open, and answers who else has, when that is something else than the page says.

@@ -15,6 +15,11 @@ const (
 	MissingFinishes          = missingFinishes
 	MissingSyncs             = missingSyncs
 	MissingImports           = missingImports
+	OpenMakers               = openMakers
+	AheadOf                  = aheadOf
+	FlaggedOf                = flagged
+	PresentAt                = presentAt
+	ForgetPresence           = forgetPresence
 )
 
 // ListTargets is the query of a filter.

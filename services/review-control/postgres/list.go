@@ -11,12 +11,14 @@ import (
 )
 
 const (
-	openMakers = `SELECT DISTINCT created_by, hub_user, external_user FROM review_control.reviews WHERE status IN ('draft', 'in_review')`
-	aheadOf    = `SELECT draft_id, status FROM review_control.reviews WHERE synced < version AND status <> 'draft' ORDER BY draft_id DESC LIMIT $1`
-	flagged    = `SELECT draft_id, count(*), bit_or(flags) FROM review_control.targets
+	openMakers = `SELECT DISTINCT created_by, hub_user, external_user FROM review_control.reviews
+		WHERE status IN ('draft', 'in_review')`
+	aheadOf = `SELECT draft_id, status FROM review_control.reviews WHERE synced < version AND status <> 'draft' ORDER BY draft_id DESC LIMIT $1`
+	flagged = `SELECT draft_id, count(*), bit_or(flags) FROM review_control.targets
 		WHERE draft_id = ANY ($1) AND flags <> 0 AND choice = 'pending' GROUP BY draft_id`
 
-	presentAt      = `SELECT draft_id, name, email FROM review_control.presence WHERE draft_id = ANY ($1) AND seen_at > $2 AND email <> $3 ORDER BY draft_id, name, email`
+	presentAt = `SELECT draft_id, name, email FROM review_control.presence
+		WHERE draft_id = ANY ($1) AND seen_at > $2 AND email <> $3 ORDER BY draft_id, name, email`
 	forgetPresence = `DELETE FROM review_control.presence WHERE (draft_id, email) IN (
 		SELECT draft_id, email FROM review_control.presence WHERE seen_at < $1 ORDER BY seen_at LIMIT 100 FOR UPDATE SKIP LOCKED)`
 	seePresence = `INSERT INTO review_control.presence AS p (draft_id, email, name, seen_at)
@@ -76,7 +78,8 @@ func (s *Store) See(ctx context.Context, id reviewcontrol.ID, by reviewcontrol.R
 }
 
 // Present returns the others who were seen at the drafts after a moment, by name.
-func (s *Store) Present(ctx context.Context, ids []reviewcontrol.ID, but reviewcontrol.Reviewer, after time.Time) (map[reviewcontrol.ID][]string, error) {
+func (s *Store) Present(ctx context.Context, ids []reviewcontrol.ID, but reviewcontrol.Reviewer, after time.Time) (
+	map[reviewcontrol.ID][]string, error) {
 	present := map[reviewcontrol.ID][]string{}
 	_, err := collect(ctx, s.pool, func(row pgx.CollectableRow) (id reviewcontrol.ID, err error) {
 		var name, email string

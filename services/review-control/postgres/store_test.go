@@ -181,6 +181,8 @@ func TestPlans(t *testing.T) {
 			SELECT d, p, p, 'a@b.example', '', 10000, CASE p % 100 WHEN 0 THEN 'pending' WHEN 1 THEN 'rejected' ELSE 'approved' END, CASE p % 100 WHEN 2 THEN 'failed' ELSE 'sent' END, uuid_send(gen_random_uuid()) FROM generate_series(1, 4) d, generate_series(0, 9999) p;
 		INSERT INTO review_control.suppressions SELECT 'u' || n || '@d' || n % 1000 || '.example', 'd' || n % 1000 || '.example', '', '', 'import', '', now() FROM generate_series(1, 200000) n;
 		INSERT INTO review_control.decisions SELECT 1, p, 1, 'approved', '', now(), '', '' FROM generate_series(0, 9999) p;
+		UPDATE review_control.targets SET flags = 1 WHERE position % 100 = 0;
+		INSERT INTO review_control.presence SELECT n, 'p' || p || '@hub.example', '', now() FROM generate_series(1, 20000) n, generate_series(1, 3) p;
 		INSERT INTO review_control.imports (name, reason, by, at, status, lines, data) SELECT '', '', '', now(), 'done', 1, '' FROM generate_series(1, 5000);
 		INSERT INTO review_control.import_problems SELECT i, l, '', '' FROM generate_series(1, 20) i, generate_series(1, 1000) l;
 		ANALYZE`)
@@ -202,11 +204,13 @@ func TestPlans(t *testing.T) {
 			"a review": {postgres.OneReview, []any{77}}, "reviews": {postgres.ManyReviews, []any{[]int64{1, 70, 999}}},
 			"a target": {postgres.OneTarget, []any{2, 5000}}, "locked targets": {postgres.LockTargets, []any{2, []int64{5000, 7}}},
 			"targets": targets(reviewcontrol.TargetFilter{After: 9000}), "pending": targets(reviewcontrol.TargetFilter{Choice: reviewcontrol.Pending, After: 100}), "failed": targets(reviewcontrol.TargetFilter{State: reviewcontrol.Failed, After: 100}),
-			"a token":      {`SELECT draft_id FROM review_control.targets WHERE unsubscribe_token = $1`, []any{[]byte("0123456789abcdef")}},
-			"suppressed":   {`SELECT email_key FROM review_control.suppressions WHERE email_key = ANY ($1)`, []any{[]string{"u1@d1.example", "x"}}},
-			"history":      {`SELECT choice FROM review_control.decisions WHERE draft_id = $1 AND position = $2 ORDER BY revision DESC`, []any{1, 77}},
-			"imports":      {`SELECT id FROM review_control.imports ORDER BY id DESC LIMIT $1`, []any{20}},
-			"bad lines":    {`SELECT line FROM review_control.import_problems WHERE import_id = $1 AND line > $2 ORDER BY line LIMIT $3`, []any{5, 100, 50}},
+			"a token":               {`SELECT draft_id FROM review_control.targets WHERE unsubscribe_token = $1`, []any{[]byte("0123456789abcdef")}},
+			"suppressed":            {`SELECT email_key FROM review_control.suppressions WHERE email_key = ANY ($1)`, []any{[]string{"u1@d1.example", "x"}}},
+			"history":               {`SELECT choice FROM review_control.decisions WHERE draft_id = $1 AND position = $2 ORDER BY revision DESC`, []any{1, 77}},
+			"imports":               {`SELECT id FROM review_control.imports ORDER BY id DESC LIMIT $1`, []any{20}},
+			"bad lines":             {`SELECT line FROM review_control.import_problems WHERE import_id = $1 AND line > $2 ORDER BY line LIMIT $3`, []any{5, 100, 50}},
+			"who made what is open": {postgres.OpenMakers, nil}, "news for a list": {postgres.AheadOf, []any{100}}, "flags of a list": {postgres.FlaggedOf, []any{[]int64{1, 2, 3, 77}}},
+			"who is there": {postgres.PresentAt, []any{[]int64{1, 2, 3, 77}, time.Now(), "a@b.example"}}, "who was there": {postgres.ForgetPresence, []any{time.Now().Add(-time.Hour)}},
 			"lost intents": {postgres.MissingIntents, []any{60}}, "lost ends": {postgres.MissingFinishes, []any{60}}, "lost news": {postgres.MissingSyncs, []any{60}}, "lost imports": {postgres.MissingImports, []any{60}},
 		},
 		"force_custom_plan": {

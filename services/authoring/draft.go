@@ -116,7 +116,8 @@ func (d Draft) Apply(t Transition) (Draft, error) {
 		return Draft{}, err
 	}
 	if t.Version > 0 && t.Version < d.Progress.Version {
-		return Draft{}, fault.New(fault.Conflict, "The draft has counts of version %d, so what is asked at version %d is out of date.", d.Progress.Version, t.Version).
+		return Draft{}, fault.New(fault.Conflict, "The draft has counts of version %d, so what is asked at version %d is out of date.",
+			d.Progress.Version, t.Version).
 			With(map[string]Status{"from": d.Status, "to": t.To})
 	}
 	if d.Status == Drafted && t.To == InReview {

@@ -308,7 +308,8 @@ type TransitionResponse struct {
 
 func (s *Service) transition(ctx context.Context, in TransitionRequest) (TransitionResponse, error) {
 	c := caller.From(ctx)
-	t := Transition{Operation: in.OperationID, From: in.From, To: in.To, Version: in.Version, ByAgent: c.Kind == caller.Key || c.Kind == caller.App}
+	t := Transition{Operation: in.OperationID, From: in.From, To: in.To, Version: in.Version,
+		ByAgent: c.Kind == caller.Key || c.Kind == caller.App}
 	if in.QueuedAt != nil {
 		t.QueuedAt = new(in.QueuedAt.UTC().Truncate(time.Millisecond))
 	}

@@ -243,7 +243,8 @@ func (s *Service) cancelDrafted(ctx context.Context, id ID, detail map[string]an
 	if _, err := Next(d.Status, Cancel, Counts{}, false); err != nil {
 		return err
 	}
-	if err := s.c.Drafts.Transition(ctx, id, Transition{From: []Status{Drafted}, To: Cancelled, Operation: "review:" + id.String() + ":cancelled"}); err != nil {
+	wish := Transition{From: []Status{Drafted}, To: Cancelled, Operation: "review:" + id.String() + ":cancelled"}
+	if err := s.c.Drafts.Transition(ctx, id, wish); err != nil {
 		if _, queueing, lookErr := s.c.Store.Intent(ctx, id); lookErr == nil && queueing && fault.Is(err, fault.Conflict) {
 			return fault.New(fault.Conflict, "The draft is being queued for review right now. Try again in a moment.").After(QueueTakes).Because(err)
 		}

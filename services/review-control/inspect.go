@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"slices"
 
 	"hub.internal/services/review-control/triage"
 )
@@ -119,7 +120,7 @@ func flagsOf(v TargetView) (f triage.Flag) {
 		triage.Large:      !fits(v.Rendering.View.Room),
 		triage.Duplicate:  v.Mailings > 1,
 		triage.Outside:    v.Mail.Snapshot == nil,
-		triage.PromptLike: triage.ReadsLikePrompt(v.Rendering.Subject) || triage.ReadsLikePrompt(v.Rendering.Text) || triage.ReadsLikePrompt(v.ToName) ||
+		triage.PromptLike: slices.ContainsFunc([]string{v.Rendering.Subject, v.Rendering.Text, v.ToName}, triage.ReadsLikePrompt) ||
 			promptIn(v.Mail.Context) || promptIn(v.Mail.Snapshot),
 	} {
 		if holds {

@@ -170,7 +170,8 @@ func (s *Service) recipients(ctx context.Context, draft Draft) ([]Target, error)
 // complete brings an intent to its end: for its own caller, or, in the intent's job, for nobody
 // but review-control, which has the caller's word no more.
 func (s *Service) complete(ctx context.Context, in Intent) (tool.Result, error) {
-	err := s.c.Drafts.Transition(ctx, in.DraftID, Transition{From: []Status{Drafted}, To: InReview, QueuedAt: &in.QueuedAt, Operation: in.operation()})
+	wish := Transition{From: []Status{Drafted}, To: InReview, QueuedAt: &in.QueuedAt, Operation: in.operation()}
+	err := s.c.Drafts.Transition(ctx, in.DraftID, wish)
 	if saidNo(err) {
 		if err := s.c.Store.Withdraw(ctx, in); err != nil {
 			return tool.Result{}, err

@@ -305,10 +305,12 @@ type metrics struct {
 
 func newMetrics() metrics {
 	meter := otel.Meter("hub.internal/services/review-control")
-	deliveries, err1 := meter.Int64Counter("hub.review.deliveries", metric.WithDescription("Ends of deliveries by outcome; queued is a mail that was put off."))
+	deliveries, err1 := meter.Int64Counter("hub.review.deliveries",
+		metric.WithDescription("Ends of deliveries by outcome; queued is a mail that was put off."))
 	decisions, err2 := meter.Int64Counter("hub.review.decisions", metric.WithDescription("Decisions of reviewers by choice."))
 	undos, err4 := meter.Int64Counter("hub.review.undone", metric.WithDescription("Decisions that were undone."))
-	handOver, err3 := meter.Float64Histogram("hub.review.handover.duration", metric.WithUnit("s"), metric.WithDescription("Time to hand a mail over to the SMTP server, or to fail."),
+	handOver, err3 := meter.Float64Histogram("hub.review.handover.duration", metric.WithUnit("s"),
+		metric.WithDescription("Time to hand a mail over to the SMTP server, or to fail."),
 		metric.WithExplicitBucketBoundaries(.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30))
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		otel.Handle(err)

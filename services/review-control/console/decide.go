@@ -145,7 +145,8 @@ func (c *Console) approveShown(w http.ResponseWriter, r *http.Request, by review
 	back, _ := url.ParseQuery(form.Get("back")) // what cannot be read is the whole draft
 	to := queryOf(back).page(id)
 	if len(shown) == 0 {
-		web.Wrong(w, r, "Nothing was left to approve that has been shown in full. Look through the mails first; what has a flag is decided on by itself.")
+		web.Wrong(w, r, "Nothing was left to approve that has been shown in full. "+
+			"Look through the mails first; what has a flag is decided on by itself.")
 		return web.Go(w, r, to)
 	}
 	n, review, err := c.service.ApproveShown(r.Context(), by, id, shown)

@@ -127,7 +127,7 @@ func (c *Console) renderDraft(w http.ResponseWriter, r *http.Request, by reviewc
 		}
 	}
 	if index >= 0 {
-		if err := c.show(w, r, d, q, index, refused, &p); err != nil {
+		if err := c.show(ctx, d, index, refused, &p); err != nil {
 			return err
 		}
 	}
@@ -245,8 +245,8 @@ func (c *Console) list(ctx context.Context, r *http.Request, d reviewcontrol.Dra
 }
 
 // show puts the target itself on the page.
-func (c *Console) show(w http.ResponseWriter, r *http.Request, d reviewcontrol.Draft, q targetQuery, index int, refused refusal, p *draftPage) error {
-	t, err := c.service.Target(r.Context(), d.ID, index)
+func (c *Console) show(ctx context.Context, d reviewcontrol.Draft, index int, refused refusal, p *draftPage) error {
+	t, err := c.service.Target(ctx, d.ID, index)
 	if err != nil {
 		return err
 	}
@@ -255,7 +255,7 @@ func (c *Console) show(w http.ResponseWriter, r *http.Request, d reviewcontrol.D
 		x.Refusal = refused
 	}
 	if d.Review != nil {
-		if p.History, err = c.service.History(r.Context(), d.ID, index); err != nil {
+		if p.History, err = c.service.History(ctx, d.ID, index); err != nil {
 			return err
 		}
 	}
@@ -290,7 +290,8 @@ func (c *Console) filters(ctx context.Context, d reviewcontrol.Draft, q targetQu
 		count  int
 	}{
 		{"All", "", all}, {"To decide", reviewcontrol.Pending, tally.Choices[reviewcontrol.Pending]},
-		{"Approved", reviewcontrol.Approve, tally.Choices[reviewcontrol.Approve]}, {"Rejected", reviewcontrol.Reject, tally.Choices[reviewcontrol.Reject]},
+		{"Approved", reviewcontrol.Approve, tally.Choices[reviewcontrol.Approve]},
+		{"Rejected", reviewcontrol.Reject, tally.Choices[reviewcontrol.Reject]},
 	} {
 		link := q
 		link.Choice = f.choice

@@ -154,7 +154,8 @@ func (q draftsQuery) empty(n reviewcontrol.DraftCounts) emptyList {
 	case q.After != 0:
 		return emptyList{"There are no more drafts", "You have reached the end of the list.", q.first().href(), "Back to the first page"}
 	case q.Search != "" && q.Show != anyStatus && n.All > 0:
-		return emptyList{"No draft here matches", "The search looks at names of drafts and segments, and at ids. " + matches(n.All) + " elsewhere.",
+		return emptyList{"No draft here matches",
+			"The search looks at names of drafts and segments, and at ids. " + matches(n.All) + " elsewhere.",
 			draftsQuery{Show: anyStatus, Search: q.Search}.href(), "Search all drafts"}
 	case q.Search != "":
 		return emptyList{"No draft matches", "The search looks at names of drafts and segments, and at ids. Try a part of a name.",

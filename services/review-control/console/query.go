@@ -64,7 +64,9 @@ var deliveryStates = []reviewcontrol.DeliveryState{
 
 func (q targetQuery) values() url.Values {
 	v := url.Values{}
-	for name, text := range map[string]string{"decision": string(q.Choice), "delivery": string(q.State), "flag": q.Flag.Name(), "q": q.Search} {
+	for name, text := range map[string]string{
+		"decision": string(q.Choice), "delivery": string(q.State), "flag": q.Flag.Name(), "q": q.Search,
+	} {
 		if text != "" {
 			v.Set(name, text)
 		}
@@ -98,5 +100,7 @@ func (q targetQuery) Filtered() bool {
 
 // filter is the query as the Service takes it.
 func (q targetQuery) filter() reviewcontrol.TargetFilter {
-	return reviewcontrol.TargetFilter{Choice: q.Choice, State: q.State, Flag: q.Flag, Variant: q.Variant, Search: q.Search, After: q.After, Limit: targetsOnPage}
+	return reviewcontrol.TargetFilter{
+		Choice: q.Choice, State: q.State, Flag: q.Flag, Variant: q.Variant, Search: q.Search, After: q.After, Limit: targetsOnPage,
+	}
 }

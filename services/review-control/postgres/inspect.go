@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	uninspected = `SELECT ` + targetColumns + ` FROM review_control.targets WHERE draft_id = $1 AND inspected_hash = '' AND position > $2 ORDER BY position LIMIT $3`
+	uninspected = `SELECT ` + targetColumns + ` FROM review_control.targets
+		WHERE draft_id = $1 AND inspected_hash = '' AND position > $2 ORDER BY position LIMIT $3`
 
 	// Under the review's lock, so that no number is given twice.
 	addVariant = `INSERT INTO review_control.variants (draft_id, number, digest, subject, placeholders, targets)
@@ -24,13 +25,15 @@ const (
 			WHERE t.draft_id = $1 AND t.position = x.position AND t.inspected_hash = '' RETURNING t.variant
 		), counted AS (
 			UPDATE review_control.variants v SET targets = v.targets + n.targets
-			FROM (SELECT variant, count(*)::int AS targets FROM kept WHERE variant > 0 GROUP BY variant) n WHERE v.draft_id = $1 AND v.number = n.variant
+			FROM (SELECT variant, count(*)::int AS targets FROM kept WHERE variant > 0 GROUP BY variant) n
+			WHERE v.draft_id = $1 AND v.number = n.variant
 		)
 		UPDATE review_control.reviews SET inspected = inspected + (SELECT count(*) FROM kept) WHERE draft_id = $1`
 
 	variants = `SELECT v.number, v.subject, v.placeholders, v.targets, coalesce(t.pending, 0), coalesce(t.flagged, 0)
 		FROM review_control.variants v LEFT JOIN (
-			SELECT variant, count(*) FILTER (WHERE choice = 'pending') AS pending, count(*) FILTER (WHERE choice = 'pending' AND flags <> 0) AS flagged
+			SELECT variant, count(*) FILTER (WHERE choice = 'pending') AS pending,
+				count(*) FILTER (WHERE choice = 'pending' AND flags <> 0) AS flagged
 			FROM review_control.targets WHERE draft_id = $1 AND variant > 0 GROUP BY variant
 		) t ON t.variant = v.number
 		WHERE v.draft_id = $1 AND v.targets > 1 ORDER BY v.targets DESC, v.number`
@@ -57,7 +60,8 @@ func (s *Store) KeepInspected(ctx context.Context, id reviewcontrol.ID, batch []
 			}
 			number, found := known[x.Template.Digest]
 			if !found {
-				if _, err := tx.Exec(ctx, addVariant, int64(id), x.Template.Digest[:], stored(x.Template.Subject), x.Template.Placeholders); err != nil {
+				_, err := tx.Exec(ctx, addVariant, int64(id), x.Template.Digest[:], stored(x.Template.Subject), x.Template.Placeholders)
+				if err != nil {
 					return err
 				}
 				if err := tx.QueryRow(ctx, variantOf, int64(id), x.Template.Digest[:]).Scan(&number); err != nil {
@@ -91,7 +95,8 @@ func (s *Store) Tally(ctx context.Context, id reviewcontrol.ID, f reviewcontrol.
 	groups, err := collect(ctx, s.pool, func(row pgx.CollectableRow) (g group, err error) {
 		err = row.Scan(&g.choice, &g.flags, &g.suppressed, &g.count)
 		return g, err
-	}, `SELECT choice, flags, `+suppressedSince+`, count(*) FROM review_control.targets WHERE draft_id = $1`+where+` GROUP BY 1, 2, 3`, args...)
+	}, `SELECT choice, flags, `+suppressedSince+`, count(*)
+		FROM review_control.targets WHERE draft_id = $1`+where+` GROUP BY 1, 2, 3`, args...)
 	t := reviewcontrol.Tally{Flags: map[triage.Flag]int{}, Choices: map[reviewcontrol.Choice]int{}}
 	for _, g := range groups {
 		if g.suppressed {

@@ -476,7 +476,9 @@ func (s *Store) store(ctx context.Context, tx pgx.Tx, before reviewcontrol.Revie
 		b.Queue(`UPDATE review_control.targets SET progress = '', slot_at = NULL WHERE draft_id = $1 AND progress = 'queued'`, id)
 	}
 	if r.Status == reviewcontrol.InReview && before.Status == reviewcontrol.Approved {
-		b.Queue(`UPDATE review_control.targets SET progress = '', delays = 0, since = NULL, progress_at = NULL, problem = '', slot_at = NULL WHERE draft_id = $1 AND progress <> ''`, id)
+		b.Queue(`UPDATE review_control.targets
+			SET progress = '', delays = 0, since = NULL, progress_at = NULL, problem = '', slot_at = NULL
+			WHERE draft_id = $1 AND progress <> ''`, id)
 	}
 	if b.Len() > 0 {
 		if err := tx.SendBatch(ctx, b).Close(); err != nil {

@@ -16,7 +16,8 @@ const (
 		WHERE t.draft_id = $1 AND t.action = $2 AND d.action = t.action`
 	actionTargets = `SELECT ` + targetColumns + ` FROM review_control.targets
 		WHERE draft_id = $1 AND position IN (SELECT position` + newestOfAction + `) ORDER BY position FOR NO KEY UPDATE`
-	earlierDecisions = `SELECT coalesce(e.choice, 'pending') AS choice, coalesce(e.by, '') AS by, CASE WHEN e.choice <> 'pending' THEN e.at END AS at,
+	earlierDecisions = `SELECT coalesce(e.choice, 'pending') AS choice, coalesce(e.by, '') AS by,
+			CASE WHEN e.choice <> 'pending' THEN e.at END AS at,
 			coalesce(e.note, '') AS note, coalesce(e.reason, '') AS reason, coalesce(e.rendering_hash, '') AS hash,
 			coalesce(e.action, 0) AS action, coalesce(e.previous, 0) AS previous
 		FROM (SELECT draft_id, position, d.previous` + newestOfAction + `) n

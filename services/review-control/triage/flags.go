@@ -98,7 +98,8 @@ func ParseFlag(name string) Flag {
 
 // promptLike finds what is written for a machine that reads the mail, not for its recipient.
 var promptLike = regexp.MustCompile(`(?i)` + strings.Join([]string{
-	`\b(?:ignore|disregard|forget|override)\b[^.!?\n]{0,40}\b(?:previous|prior|above|earlier|preceding|all|your|any)\b[^.!?\n]{0,40}\b(?:instruction|prompt|rule|message|guideline|direction)s?\b`,
+	`\b(?:ignore|disregard|forget|override)\b[^.!?\n]{0,40}\b(?:previous|prior|above|earlier|preceding|all|your|any)\b` +
+		`[^.!?\n]{0,40}\b(?:instruction|prompt|rule|message|guideline|direction)s?\b`,
 	`\b(?:system|developer)\s+(?:prompt|message|instruction)s?\b`,
 	`\byou\s+are\s+(?:now\s+)?(?:an?\s+)?(?:ai|a\.i\.|assistant|language\s+model|llm|chatbot|chatgpt|gpt|claude|gemini)\b`,
 	`\bas\s+an\s+ai\b`,

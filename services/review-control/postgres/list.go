@@ -13,7 +13,8 @@ import (
 const (
 	openMakers = `SELECT DISTINCT created_by, hub_user, external_user FROM review_control.reviews
 		WHERE status IN ('draft', 'in_review')`
-	aheadOf = `SELECT draft_id, status FROM review_control.reviews WHERE synced < version AND status <> 'draft' ORDER BY draft_id DESC LIMIT $1`
+	aheadOf = `SELECT draft_id, status FROM review_control.reviews
+		WHERE synced < version AND status <> 'draft' ORDER BY draft_id DESC LIMIT $1`
 	flagged = `SELECT draft_id, count(*), bit_or(flags) FROM review_control.targets
 		WHERE draft_id = ANY ($1) AND flags <> 0 AND choice = 'pending' GROUP BY draft_id`
 

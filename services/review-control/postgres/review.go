@@ -142,8 +142,8 @@ const suppressedSince = `EXISTS (SELECT FROM review_control.suppressions s WHERE
 // listTargets is the query of a filter: each has an index of its own.
 func listTargets(id reviewcontrol.ID, f reviewcontrol.TargetFilter) (sql string, args []any) {
 	sql, args = conditions(f, []any{int64(id), int64(f.After), f.Limit})
-	sql = `SELECT ` + targetColumns + ` FROM review_control.targets WHERE draft_id = $1 AND position > $2` + sql + ` ORDER BY position LIMIT $3`
-	return sql, args
+	return `SELECT ` + targetColumns + ` FROM review_control.targets
+		WHERE draft_id = $1 AND position > $2` + sql + ` ORDER BY position LIMIT $3`, args
 }
 
 // conditions are those of a filter, but for After and Limit, behind a WHERE.

@@ -48,20 +48,24 @@ func (p Program[S]) Main() int {
 
 // Command returns the command line; environ has the form of os.Environ.
 func (p Program[S]) Command(environ []string) *cobra.Command {
-	root := &cobra.Command{Use: p.Name, Short: p.Short, SilenceErrors: true, SilenceUsage: true, CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true}}
+	root := &cobra.Command{Use: p.Name, Short: p.Short, SilenceErrors: true, SilenceUsage: true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true}}
 	root.AddCommand(
-		&cobra.Command{Use: "serve", Short: "Run the service until SIGTERM", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.serve(cmd.Context(), environ)
-		}},
-		&cobra.Command{Use: "migrate", Short: "Bring the tables up to date, as HUB_MIGRATE_URL says", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.migrate(cmd.Context(), environ)
-		}})
+		&cobra.Command{Use: "serve", Short: "Run the service until SIGTERM", Args: cobra.NoArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				return p.serve(cmd.Context(), environ)
+			}},
+		&cobra.Command{Use: "migrate", Short: "Bring the tables up to date, as HUB_MIGRATE_URL says", Args: cobra.NoArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				return p.migrate(cmd.Context(), environ)
+			}})
 	if p.Manifest != nil {
-		root.AddCommand(&cobra.Command{Use: "manifest", Short: "Print what the service owns, as JSON", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-			e := json.NewEncoder(cmd.OutOrStdout())
-			e.SetIndent("", "  ")
-			return e.Encode(p.Manifest())
-		}})
+		root.AddCommand(&cobra.Command{Use: "manifest", Short: "Print what the service owns, as JSON", Args: cobra.NoArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				e := json.NewEncoder(cmd.OutOrStdout())
+				e.SetIndent("", "  ")
+				return e.Encode(p.Manifest())
+			}})
 	}
 	if p.Commands != nil {
 		root.AddCommand(p.Commands(environ)...)

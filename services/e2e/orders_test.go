@@ -29,7 +29,7 @@ func orders() {
 }
 
 func buildOrders(h *service.Host, _ service.Settings) error {
-	o := orderBook{store: h.Store(), keys: write.New(h.Store(), write.Options{Schema: "payments"})}
+	o := orderBook{store: h.Store(), keys: write.New(h.Store(), write.Options{Service: "payments"})}
 	h.Routes(o.routes()...)
 	return nil
 }
@@ -67,7 +67,7 @@ func (o orderBook) routes() []tool.APIRoute {
 func (o orderBook) create(ctx context.Context, in struct {
 	Amount int64 `json:"amount"`
 }) (tool.Result, error) {
-	call, err := write.Begin(ctx, "orders.create", time.Now())
+	call, err := write.NewCall(ctx, "orders.create", time.Now())
 	if err != nil {
 		return tool.Result{}, err
 	}

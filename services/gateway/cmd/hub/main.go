@@ -35,7 +35,8 @@ func command(getenv func(string) string, in io.Reader, out io.Writer) *cobra.Com
 		Use: "call TOOL [name=value ...]", Short: "Call a tool", Args: cobra.MinimumNArgs(1),
 		Long: "Call a tool. A value that is JSON is sent as JSON, any other as a string: limit=5 hasVerifiedContact=true keyword=kim.\n" +
 			"A single - reads the whole input from standard input.",
-		Example: "  hub call search_brands keyword=kim hasVerifiedContact=true limit=5\n  echo '{\"sql\":\"SELECT 1\"}' | hub call execute_read_sql -",
+		Example: "  hub call search_brands keyword=kim hasVerifiedContact=true limit=5\n  echo '{\"sql\":\"SELECT 1\"}' | hub call " +
+			"execute_read_sql -",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			body, err := input(args[1:], in)
 			if err != nil {
@@ -46,10 +47,12 @@ func command(getenv func(string) string, in io.Reader, out io.Writer) *cobra.Com
 	}
 	call.Flags().StringVar(&key, "idempotency-key", "", "the Idempotency-Key of a write (default: a new one)")
 	root.AddCommand(
-		&cobra.Command{Use: "tools", Short: "List the tools", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return c.tools(cmd.Context()) }},
-		&cobra.Command{Use: "show TOOL", Short: "Show everything about one tool", Args: cobra.ExactArgs(1), RunE: func(cmd *cobra.Command, args []string) error {
-			return c.print(cmd.Context(), http.MethodGet, "/api/tools/"+args[0]+"/detail", nil, "")
-		}},
+		&cobra.Command{Use: "tools", Short: "List the tools", Args: cobra.NoArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error { return c.tools(cmd.Context()) }},
+		&cobra.Command{Use: "show TOOL", Short: "Show everything about one tool", Args: cobra.ExactArgs(1),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				return c.print(cmd.Context(), http.MethodGet, "/api/tools/"+args[0]+"/detail", nil, "")
+			}},
 		call)
 	root.SetOut(out)
 	return root

@@ -114,6 +114,8 @@
 
   document.addEventListener("submit", (e) => {
     if (e.target !== form()) return;
+    // What was opened is for browsers without scripts; in what htmx has put in, it is part of the form.
+    form().querySelectorAll("noscript").forEach((el) => el.remove());
     Object.values(shown()).filter(Boolean).slice(0, most).forEach((text) => {
       const input = document.createElement("input");
       input.type = "hidden";

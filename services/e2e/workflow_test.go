@@ -30,9 +30,6 @@ func unsubscribeLink(m servers.Mail) string {
 	return strings.Trim(m.Header.Get("List-Unsubscribe"), "<>")
 }
 
-// Target is one on the page of its draft, by its place there.
-func (p *page) Target(place int) element { return p.role("", false, "article").Nth(place) }
-
 // TestWorkflow is the specification's whole: search_brands → create_segment →
 // save_message_draft → queue_for_review by an agent, the decisions by a person in a browser,
 // and each approved mail once.
@@ -62,12 +59,11 @@ func TestWorkflow(t *testing.T) {
 	}
 	decide := func(place int, button, note, done string) {
 		t.Helper()
-		target := p.Target(place)
-		if note != "" {
-			p.role("Note", false, "textbox").In(target).Fill(note)
+		if target := p.Target(place); note != "" {
+			p.Note(target).Fill(note)
 		}
-		p.Button(button).In(target).Click()
-		target.Shows(done)
+		p.Button(button).In(p.Target(place)).Click()
+		p.Target(place).Shows(done)
 	}
 	decide(0, "Approve", "Fits well <b>&</b>", "Approved")
 	decide(1, "Reject", "Not ours", "Rejected")

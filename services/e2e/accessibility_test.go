@@ -127,6 +127,10 @@ func TestAccessibility(t *testing.T) {
 			p.Open("/drafts/" + id)
 			p.LookThrough()
 			p.Button("Approve shown").Click()
+			if id == sending { // one of them has a flag: the address is on the suppression list since
+				p.Sees("5 targets are approved.")
+				p.Button("Approve").Click()
+			}
 			p.Sees("That ends the review.")
 		}
 		p.Open("/drafts/" + rejected)

@@ -182,8 +182,8 @@ func TestHostileContent(t *testing.T) {
 			for i := range d.vectors {
 				look(t, fmt.Sprintf("/drafts/%s/targets/%d", d.id, i))
 				frames := do(p, pageFrames, cdp.Empty{}).FrameTree.ChildFrames
-				if n := p.role("", false, "article").Count(); n != 1 || len(frames) != n || p.rows() != len(d.vectors) {
-					t.Errorf("target %d of draft %s: %d targets and %d previews in a list of %d, not %d", i, d.id, n, len(frames), p.rows(), len(d.vectors))
+				if n := p.role("", false, "article").Count(); n != 1 || len(frames) != n {
+					t.Errorf("target %d of draft %s: %d targets and %d previews, not one", i, d.id, n, len(frames))
 				}
 			}
 		}

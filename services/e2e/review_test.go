@@ -80,6 +80,8 @@ func TestReview(t *testing.T) {
 		second.Target(0).Shows("Rejected")
 		counts(t, id, "in_review", 2, 0, 1)
 		// And really at once.
+		first.Target(1)
+		second.Target(1)
 		var both sync.WaitGroup
 		for p, button := range map[*page]string{first: "Approve", second: "Reject"} {
 			if f := p.Button(button).In(p.Target(1)); f.Count() != 1 {

@@ -8,21 +8,26 @@ import (
 // there.
 func (p *page) Target(place int) element {
 	p.t.Helper()
-	mail := p.role("", false, "article")
+	p.bring(fmt.Sprintf(`document.querySelectorAll("[data-row]")[%d]`, place))
+	return p.role("", false, "article")
+}
+
+// bring clicks the row that an expression finds, unless its mail is on the page, and waits for that.
+func (p *page) bring(expression string) {
+	p.t.Helper()
 	var index string // of another one than is there
-	p.eventually(fmt.Sprintf("the list has a target at place %d", place), func() bool {
-		return p.evaluate(fmt.Sprintf(`(() => {
-			const row = document.querySelectorAll("[data-row]")[%d];
+	p.eventually("the list has "+expression, func() bool {
+		return p.evaluate(`(() => {
+			const row = `+expression+`;
 			if (row.hasAttribute("aria-current")) return "";
 			row.click();
 			return row.dataset.row;
-		})()`, place), &index) == nil
+		})()`, &index) == nil
 	})
 	if index != "" {
 		p.eventually("target "+index+" is on the page", func() bool { return p.at() == "t-"+index })
 		p.Settle()
 	}
-	return mail
 }
 
 // at is the id of the mail on the page: t- and its index.
@@ -59,9 +64,9 @@ func (p *page) Note(mail element) element {
 func (p *page) LookThrough() {
 	p.t.Helper()
 	var rows []int
-	p.Evaluate(`[...document.querySelectorAll("[data-row]")].flatMap((row, i) => row.matches(".approved, .rejected") ? [] : [i])`, &rows)
-	for _, place := range rows {
-		p.Target(place)
+	p.Evaluate(`[...document.querySelectorAll("[data-row]:not(.approved, .rejected)")].map((row) => Number(row.dataset.row))`, &rows)
+	for _, index := range rows { // the list may begin elsewhere beside another mail
+		p.bring(fmt.Sprintf(`document.querySelector('[data-row="%d"]')`, index))
 		p.eventually(p.at()+" was shown", func() bool { p.read(); return p.isShown() })
 	}
 	p.Settle()
@@ -78,7 +83,8 @@ func (p *page) read() {
 		if (page.scrollHeight > page.clientHeight) parts.push(page);
 		await drawn();
 		for (const part of parts) {
-			for (let y = 0; y < part.scrollHeight - part.clientHeight + 150; y += 150) { part.scrollTop = y; await drawn(); }
+			const step = Math.min(150, part.clientHeight - 80);
+			for (let y = 0; y < part.scrollHeight - part.clientHeight + step; y += step) { part.scrollTop = y; await drawn(); }
 			part.scrollTop = 0;
 		}
 	})()`, nil)

@@ -103,7 +103,7 @@ func TestAccessibility(t *testing.T) {
 		p.in(t)
 		for place, button := range map[int]string{1: "Approve", 2: "Reject"} {
 			p.Open("/drafts/" + review)
-			p.role("Note", false, "textbox").In(p.Target(place)).Fill("A note, such as people write: fits well & more.")
+			p.Note(p.Target(place)).Fill("A note, such as people write: fits well & more.")
 			p.Button(button).In(p.Target(place)).Click()
 		}
 		p.Inspect("draft-review-decided")
@@ -127,6 +127,10 @@ func TestAccessibility(t *testing.T) {
 			p.Open("/drafts/" + id)
 			p.LookThrough()
 			p.Button("Approve shown").Click()
+			if id == sending { // one of them has a flag: the address is on the suppression list since
+				p.Sees("5 targets are approved.")
+				p.Button("Approve").Click()
+			}
 			p.Sees("That ends the review.")
 		}
 		p.Open("/drafts/" + rejected)

@@ -11,21 +11,6 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// LookThrough scrolls through the page as a reader does, until every target that can be was shown.
-func (p *page) LookThrough() {
-	p.t.Helper()
-	p.eventually("every target was shown", func() bool {
-		var left int
-		err := p.evaluate(`(async () => {
-			const drawn = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-			for (let y = 0; y < document.documentElement.scrollHeight; y += 150) { scrollTo(0, y); await drawn(); }
-			return document.querySelectorAll("input[data-shown]:disabled").length;
-		})()`, &left)
-		return err == nil && left == 0
-	})
-	p.Settle()
-}
-
 // held keeps the answers of a window's previews back until they are let go.
 type held struct {
 	p  *page
@@ -87,18 +72,6 @@ func (h *held) letGo(index int, failure string) {
 	}
 }
 
-// glance scrolls down the window and up again, faster than anybody reads.
-func (p *page) glance() {
-	p.t.Helper()
-	p.Evaluate(`(async () => {
-		const drawn = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-		const end = document.documentElement.scrollHeight;
-		for (let y = 0; y < end; y += 150) { scrollTo(0, y); await drawn(); }
-		for (let y = end; y >= 0; y -= 150) { scrollTo(0, Math.max(0, y)); await drawn(); }
-		return true;
-	})()`, nil)
-}
-
 // approveShown presses the button where it is, without scrolling to it.
 func (p *page) approveShown() {
 	p.t.Helper()
@@ -106,27 +79,26 @@ func (p *page) approveShown() {
 	p.Settle()
 }
 
-// enabled are the places of the targets that Approve shown would take now.
-func (p *page) enabled() (list []int) {
+// shown are the targets that Approve shown would take now.
+func (p *page) shown() (list []int) {
 	p.t.Helper()
-	p.Evaluate(`[...document.querySelectorAll("article")].flatMap((a, i) => a.querySelector("input[data-shown]:not(:disabled)") ? [i] : [])`, &list)
+	p.Evaluate(`(() => {
+		const form = document.getElementById("approve-shown");
+		return Object.entries(JSON.parse(sessionStorage.getItem("hub-shown-" + form?.dataset.draft) ?? "{}")).filter(([, text]) => text).map(([index]) => Number(index));
+	})()`, &list)
 	return list
 }
 
-// inView are the places of the targets of which name, sender, subject and preview are all in the window, below
-// what sticks to its top.
-func (p *page) inView() (list []int) {
+// scrollMail scrolls what the mail on the page is read in to a part of its way, from 0 to 1.
+func (p *page) scrollMail(part float64) {
 	p.t.Helper()
-	p.Evaluate(`(() => {
-		const bar = document.querySelector(".reviewbar"), head = document.querySelector("header.top");
-		const sticks = (el) => getComputedStyle(el).position === "sticky";
-		const top = sticks(bar) ? bar.getBoundingClientRect().bottom : sticks(head) ? head.getBoundingClientRect().bottom : 0;
-		return [...document.querySelectorAll("article")].flatMap((a, i) => {
-			const boxes = [...a.querySelectorAll("[data-see], iframe")].map((e) => e.getBoundingClientRect());
-			return boxes.every((b) => b.top >= top - 2 && b.bottom <= innerHeight + 2) ? [i] : [];
-		});
-	})()`, &list)
-	return list
+	p.Evaluate(fmt.Sprintf(`(async () => {
+		const mail = document.querySelector("article.target > .mail");
+		const el = getComputedStyle(mail).overflowY === "auto" ? mail : document.scrollingElement;
+		el.scrollTop = (el.scrollHeight - el.clientHeight) * %g;
+		await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+	})()`, part), nil)
+	p.Settle()
 }
 
 // TestShownMeansShown: Approve shown takes what a reviewer had before their eyes, and no more.
@@ -141,21 +113,21 @@ func TestShownMeansShown(t *testing.T) {
 		t.Helper()
 		return query[int](t, s, `SELECT count(*) FROM review_control.targets WHERE draft_id = $1::bigint AND choice = 'approved'`, id)[0]
 	}
-	const nothing = "Nothing on that page was left to approve that has been shown in full."
+	const nothing = "Nothing was left to approve that has been shown in full."
 	for _, window := range []struct {
 		name  string
 		width int64
 	}{{"1280x800", 1280}, {"390x844", 390}} {
 		t.Run(window.name, func(t *testing.T) {
 			t.Run("before the previews have come", func(t *testing.T) {
-				id := draft(t, 4, nil)
+				id := draft(t, 5, nil)
 				p := s.signedIn(t, ada, "/drafts")
 				p.Look("light", window.width)
 				p.restless = true
 				h := p.hold("*/preview*")
 				p.Open("/drafts/" + id)
-				p.glance()
-				if got := p.enabled(); len(got) > 0 {
+				p.read()
+				if got := p.shown(); len(got) > 0 {
 					t.Errorf("%v are taken for shown, and no preview has come", got)
 				}
 				p.approveShown()
@@ -166,14 +138,18 @@ func TestShownMeansShown(t *testing.T) {
 				// One comes, one breaks, one is another page, one does not come.
 				h.forget()
 				p.Open("/drafts/" + id)
-				p.glance()
-				h.letGo(0, "")
-				h.letGo(1, "network")
-				h.letGo(2, "<!doctype html><p>Dear reader, something else</p>")
-				p.Settle()
-				p.glance()
-				p.eventually("the one that has come is taken for shown", func() bool { return len(p.enabled()) > 0 })
-				if got := p.enabled(); !slices.Equal(got, []int{0}) {
+				for place, failure := range []string{"", "network", "<!doctype html><p>Dear reader, something else</p>"} {
+					p.Target(place)
+					h.letGo(place, failure)
+					p.Settle()
+					p.read()
+					if place == 0 {
+						p.eventually("the one that has come is taken for shown", func() bool { return len(p.shown()) > 0 })
+					}
+				}
+				p.Target(3)
+				p.read()
+				if got := p.shown(); !slices.Equal(got, []int{0}) {
 					t.Errorf("%v are taken for shown", got)
 				}
 				p.approveShown()
@@ -184,38 +160,33 @@ func TestShownMeansShown(t *testing.T) {
 			})
 
 			t.Run("half below the fold", func(t *testing.T) {
-				id := draft(t, 8, nil)
+				id := draft(t, 3, func(_ int, target map[string]any) {
+					target["body"] = strings.Repeat("<p>A mail that goes on and on.</p>", 30)
+				})
 				p := s.signedIn(t, ada, "/drafts")
 				p.Look("light", window.width)
 				p.Open("/drafts/" + id)
-				seen := map[int]bool{}
-				for _, y := range []string{ // the first one at the top, then the middle of the third one's preview at the bottom
-					`document.querySelector("article").getBoundingClientRect().top - 200`,
-					`(() => { const b = document.querySelectorAll("iframe")[2].getBoundingClientRect(); return b.top + b.height / 2 - innerHeight; })()`,
-				} {
-					p.Evaluate("scrollBy(0, "+y+")", nil)
-					p.Settle()
-					for _, i := range p.inView() {
-						seen[i] = true
-					}
-					p.eventually("what is in view is taken for shown", func() bool { return len(p.enabled()) >= len(seen) })
-					p.Settle()
-					if got := p.enabled(); len(got) != len(seen) || slices.ContainsFunc(got, func(i int) bool { return !seen[i] }) {
-						t.Errorf("%v are taken for shown, and %v were in view", got, seen)
-					}
+				for place := range 3 {
+					p.Target(place)
+					p.scrollMail(0.5)
 				}
-				if seen[2] {
-					t.Fatal("the third is in view, where half of it should be")
+				p.Target(0) // whose other half was not in view
+				if got := p.shown(); len(got) > 0 {
+					t.Errorf("%v are taken for shown, and half of each was in view", got)
 				}
-				n := len(p.enabled())
 				p.approveShown()
-				if got := approved(t, id); got != n || n == 0 {
-					t.Errorf("%d are approved, and %d were shown", got, n)
+				p.Sees(nothing)
+				if n := approved(t, id); n != 0 {
+					t.Errorf("%d are approved, and half of each was in view", n)
 				}
 				// Seen in two halves is seen.
-				p.LookThrough()
-				if n := len(p.enabled()); n < 2 {
-					t.Errorf("%d are taken for shown after all was", n)
+				p.Target(1)
+				p.eventually("what was in view is taken for shown", func() bool { p.read(); return slices.Equal(p.shown(), []int{1}) })
+				p.Target(2)
+				p.approveShown()
+				p.Sees("1 target is approved.")
+				if approved(t, id) != 1 || s.decisions(t, id, 1) != 1 {
+					t.Errorf("%d are approved, and the second was shown", approved(t, id))
 				}
 			})
 
@@ -226,27 +197,28 @@ func TestShownMeansShown(t *testing.T) {
 				p.Look("light", window.width)
 				p.Open("/drafts/" + id)
 				p.LookThrough()
-				if got := p.enabled(); !slices.Equal(got, []int{0}) {
+				if got := p.shown(); !slices.Equal(got, []int{0}) {
 					t.Errorf("%v are taken for shown", got)
 				}
+				p.Sees("1 (4 need a look)")
 				p.Button("Approve shown").Click()
 				p.Sees("1 target is approved.")
 			})
 
 			t.Run("without JavaScript", func(t *testing.T) {
-				id := draft(t, 3, nil)
+				id := draft(t, 4, nil)
 				p := newPage(t, s.url)
 				p.Look("light", window.width)
 				p.WithoutJavaScript()
 				p.Open("/drafts/" + id)
 				p.signIn(ada.Email, ada.Password)
-				p.Button("Approve shown").Click()
+				p.Button("Approve shown").Click() // before that page, nothing was opened
 				p.Sees(nothing)
-				p.Open("/drafts/" + id + "/targets/1")
+				p.Open("/drafts/" + id + "/targets/2")
 				p.Open("/drafts/" + id)
 				p.Button("Approve shown").Click()
-				p.Sees("1 target is approved.")
-				if n := approved(t, id); n != 1 || s.decisions(t, id, 1) != 1 {
+				p.Sees("2 targets are approved.")
+				if n := approved(t, id); n != 2 || s.decisions(t, id, 0)+s.decisions(t, id, 2) != 2 {
 					t.Errorf("%d are approved", n)
 				}
 			})
@@ -260,14 +232,20 @@ func TestShownMeansShown(t *testing.T) {
 		p.Back()
 		for _, again := range []func(){func() {}, p.Reload} {
 			again()
-			var list, shown []int
-			p.eventually("what is in view is taken for shown", func() bool {
-				list, shown = p.inView(), p.enabled()
-				return len(shown) >= len(list)
-			})
-			if len(shown) > len(list)+1 {
-				t.Errorf("%v are taken for shown, and %v are in view", shown, list)
+			if got := p.shown(); !slices.Equal(got, []int{0, 1, 2}) {
+				t.Errorf("%v are taken for shown, and all of them were", got)
 			}
 		}
+		// What is decided is no longer to be approved, here or in another window.
+		p.Button("Reject").In(p.Target(0)).Click()
+		q := s.signedIn(t, ada, "/drafts/"+id)
+		q.Button("Reject").In(q.Target(1)).Click()
+		q.Target(1).Shows("Rejected")
+		p.Reload()
+		if got := p.shown(); !slices.Equal(got, []int{2}) {
+			t.Errorf("%v are taken for shown, and the first two are rejected", got)
+		}
+		p.Button("Approve shown").Click()
+		p.Sees("That ends the review. 1 mail is on its way.")
 	})
 }

@@ -100,8 +100,10 @@
       const item = current();
       const button = named.find((b) => item?.contains(b)) ?? named.find((b) => !b.closest("[data-item]"));
       if (!button || e.repeat) return;
-      if (item?.contains(button) && button.closest("form[method=post]") && !inView(button, item)) item.scrollIntoView({ block: "start" });
-      else button.click();
+      if (item?.contains(button) && button.closest("form[method=post]") && !inView(button, item)) {
+        item.scrollIntoView({ block: "start" });
+        item.querySelectorAll("[data-subject]").forEach((el) => el.scrollIntoView({ block: "nearest" }));
+      } else button.click();
     }
     e.preventDefault();
   });

@@ -93,6 +93,11 @@
     judge(e.target);
   }, true);
 
+  // Where evidence lies above the mail and not beside it, it is folded.
+  const beside = matchMedia("(min-width: 62rem) and (min-height: 38rem)");
+  const fold = () => document.querySelectorAll(".grounds").forEach((el) => { el.open = beside.matches; });
+  beside.addEventListener("change", fold);
+
   const begin = () => {
     const article = document.querySelector("article[data-open]");
     if (form()) { // what was decided meanwhile is no longer to be approved
@@ -108,12 +113,14 @@
     article.querySelectorAll("[data-see]").forEach(watch);
     judge(article.querySelector("iframe"));
   };
-  document.addEventListener("DOMContentLoaded", begin);
+  document.addEventListener("DOMContentLoaded", () => { fold(); begin(); });
   addEventListener("pageshow", (e) => { if (e.persisted) begin(); });
   addEventListener("resize", () => observe());
 
   document.addEventListener("submit", (e) => {
     if (e.target !== form()) return;
+    // What was opened is for browsers without scripts; in what htmx has put in, it is part of the form.
+    form().querySelectorAll("noscript").forEach((el) => el.remove());
     Object.values(shown()).filter(Boolean).slice(0, most).forEach((text) => {
       const input = document.createElement("input");
       input.type = "hidden";
@@ -124,6 +131,12 @@
     keep({});
   }, true);
 
+  // Whether the begin of a mail is in view, from its name to some lines of its text.
+  const begins = () => {
+    const top = (selector) => document.querySelector(selector).getBoundingClientRect().top;
+    return top("article.target") >= (document.querySelector("header.top")?.getBoundingClientRect().bottom ?? 0) && top("iframe.preview") + 100 <= top(".verdict");
+  };
+
   // Another mail is on the page: the list stays where it was, and the reader is told.
   let scrolled = 0;
   document.addEventListener("htmx:before:swap", () => { scrolled = document.querySelector(".listing")?.scrollTop ?? 0; });
@@ -132,11 +145,12 @@
     const row = list?.querySelector("[aria-current]");
     const article = document.querySelector("article.target");
     if (!article || article === card?.article) return count();
+    fold();
     if (list && row && list.scrollHeight > list.clientHeight) {
       list.scrollTop = scrolled;
       const box = row.getBoundingClientRect(), around = list.getBoundingClientRect();
       if (box.top < around.top || box.bottom > around.bottom) list.scrollTop += box.top - around.top - list.clientHeight / 3;
-    } else if (article.getBoundingClientRect().top < 0) {
+    } else if (!begins()) {
       article.scrollIntoView({ block: "start" });
     }
     article.focus({ preventScroll: true });
@@ -161,6 +175,15 @@
   });
   document.addEventListener("DOMContentLoaded", restore);
   document.addEventListener("htmx:after:swap", restore);
+
+  // Keys that are pressed in a preview nobody hears, as it runs no scripts: a click into it leaves the keyboard with
+  // the mail around it. Whoever comes there by Tab stays, and goes on from there.
+  let tabs = false;
+  document.addEventListener("keydown", (e) => { tabs = e.key === "Tab"; }, true);
+  document.addEventListener("pointerover", () => { tabs = false; }, true);
+  addEventListener("blur", () => setTimeout(() => {
+    if (!tabs && document.activeElement?.matches("iframe.preview")) document.activeElement.closest(".mail").focus({ preventScroll: true });
+  }));
 
   // How long it is until the mails leave.
   const tick = () => document.querySelectorAll("time[data-countdown]").forEach((t) => {

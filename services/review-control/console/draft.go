@@ -187,9 +187,10 @@ func (c *Console) first(ctx context.Context, d reviewcontrol.Draft, q targetQuer
 func (c *Console) list(ctx context.Context, r *http.Request, d reviewcontrol.Draft, q targetQuery, index int, p *draftPage) error {
 	f, begin := q.filter(), q.After
 	if begin < 0 || index >= 0 && index <= begin {
-		begin = max(index-1-rowsAbove, -1)
-		if q.Filtered() { // how many of those before it match is not known
-			begin = -1
+		begin = -1
+		// How many of those before it match a filter is not known.
+		if !q.Filtered() && index >= targetsOnPage {
+			begin = index - 1 - rowsAbove
 		}
 	}
 	f.After = begin

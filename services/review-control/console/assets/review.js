@@ -139,6 +139,14 @@
 
   // Another mail is on the page: the list stays where it was, and the reader is told.
   let scrolled = 0;
+  const keepInView = (list, row) => {
+    const box = row.getBoundingClientRect(), around = list.getBoundingClientRect();
+    if (box.top < around.top || box.bottom > around.bottom) list.scrollTop += box.top - around.top - list.clientHeight / 3;
+  };
+  document.addEventListener("DOMContentLoaded", () => {
+    const list = document.querySelector(".listing"), row = list?.querySelector("[aria-current]");
+    if (row && list.scrollHeight > list.clientHeight) keepInView(list, row);
+  });
   document.addEventListener("htmx:before:swap", () => { scrolled = document.querySelector(".listing")?.scrollTop ?? 0; });
   document.addEventListener("htmx:after:swap", () => {
     const list = document.querySelector(".listing");
@@ -148,8 +156,7 @@
     fold();
     if (list && row && list.scrollHeight > list.clientHeight) {
       list.scrollTop = scrolled;
-      const box = row.getBoundingClientRect(), around = list.getBoundingClientRect();
-      if (box.top < around.top || box.bottom > around.bottom) list.scrollTop += box.top - around.top - list.clientHeight / 3;
+      keepInView(list, row);
     } else if (!begins()) {
       article.scrollIntoView({ block: "start" });
     }

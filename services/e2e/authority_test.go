@@ -237,7 +237,7 @@ func TestNoAgentCredentialDecides(t *testing.T) {
 			decisions++
 		}
 	}
-	if decisions < 4 {
+	if decisions < 3 { // two mails are decided on, and what was shown
 		t.Fatalf("the pages send only %v", slices.Collect(maps.Values(attempts)))
 	}
 	everything := url.Values{"hash": {strings.Repeat("0", 64)}, "revision": {"0"}, "choice": {"approved"}, "decision": {"approved"}, "note": {"x"}, "index": {"0"}, "shown": {"0"},

@@ -144,6 +144,7 @@ func TestReview(t *testing.T) {
 	t.Run("session ends meanwhile", func(t *testing.T) {
 		carol := s.person("Carol", "reviewer")
 		p, id := open(t, carol, draftOptions{})
+		p.hostile = true // a preview that comes after the end is led to the log-in, which no frame shows
 		s.run("auth", s.env["auth"], "user", "disable", carol.Email)
 		p.eventually("the session has ended", func() bool {
 			if p.at() != "t-0" {

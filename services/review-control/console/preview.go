@@ -48,7 +48,7 @@ func (c *Console) preview(w http.ResponseWriter, r *http.Request, _ reviewcontro
 		w.WriteHeader(http.StatusConflict)
 		content = reviewcontrol.Document("<p><strong>This mail has changed since the page was opened. Reload the page.</strong></p>")
 	} else {
-		http.SetCookie(w, shownCookie(r, id, index, hash))
+		http.SetCookie(w, shownCookie(r, hash))
 		openedBy(r, id).add(w, r, index, hash)
 	}
 	if r.Method != http.MethodHead {
@@ -70,17 +70,18 @@ const (
 	openedCookie = "opened"
 	// maxOpened keeps the cookie below 2 KiB.
 	maxOpened = 80
-	// shownCookies is how many names there are for what was shown; review.js knows it.
-	shownCookies = 50
+	// shownName is that of what was shown last; review.js knows it.
+	shownName = "hub-shown"
 )
 
 // shownCookie tells the page around a preview that it is the content which the page was made for: a
 // sandboxed frame tells it nothing, and comes to an end of its loading with an error as well. So it
-// is for scripts to read, and for a moment. There are few names of it: browsers keep some 180 cookies
-// of a site, and would drop the session for another.
-func shownCookie(r *http.Request, draft reviewcontrol.ID, index int, hash string) *http.Cookie {
+// is for scripts to read, and for a moment. There is one of it: browsers keep some 180 cookies of a
+// site, and would drop the session for another. Where two pages are opened at one moment, one may
+// find the other's, and takes its mail for not shown.
+func shownCookie(r *http.Request, hash string) *http.Cookie {
 	c := web.Cookie(r, "", hash, 60)
-	c.Name, c.Path, c.HttpOnly = fmt.Sprintf("hub-shown-%d", index%shownCookies), "/drafts/"+draft.String(), false
+	c.Name, c.Path, c.HttpOnly = shownName, "/drafts", false
 	return c
 }
 

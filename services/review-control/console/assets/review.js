@@ -24,10 +24,8 @@
   // Whether the preview's document is the content that the page was made for: a frame tells nothing
   // about what is in it, but the answer has left a cookie.
   const isRight = (frame) => {
-    const [path, index] = new URL(frame.src).pathname.split(/\/targets\/|\/preview/);
-    const name = `hub-shown-${index % 50}`;
-    const right = document.cookie.split("; ").includes(`${name}=${frame.dataset.of}`);
-    document.cookie = `${name}=; Path=${path}; Max-Age=0`;
+    const right = document.cookie.split("; ").includes(`hub-shown=${frame.dataset.of}`);
+    document.cookie = "hub-shown=; Path=/drafts; Max-Age=0";
     return right;
   };
 

@@ -442,6 +442,14 @@ func TestOpenedTargets(t *testing.T) {
 	if got := enabled(); got != "02" {
 		t.Errorf("%s are enabled", got)
 	}
+	var cookies []string
+	for name, value := range jar {
+		cookies = append(cookies, name+"="+value)
+	}
+	bens := o.send(session(ben, "reviewer"), "GET", page, "", "", "Cookie", strings.Join(cookies, "; ")).Body.String()
+	if _, inputs, _ := strings.Cut(bens, "<noscript>"); strings.Contains(strings.SplitN(inputs, "</noscript>", 2)[0], `name="target"`) {
+		t.Error("what Ada has opened counts for Ben, who has her browser now")
+	}
 	before := o.shown(id, 0)
 	o.authoring.change(id, func(d *draftRow) { d.targets[0].Body = "another" })
 	w := o.post(page+"/approve-shown", url.Values{"target": {fmt.Sprintf("0:%s:0", before.Hash)}})

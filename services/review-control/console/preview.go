@@ -62,7 +62,8 @@ func (c *Console) preview(w http.ResponseWriter, r *http.Request, _ reviewcontro
 // that a reviewer without scripts can approve what they have opened. It says as much as the form that
 // lists what was shown, and is believed as much: the content is compared for itself.
 type opened struct {
-	draft reviewcontrol.ID
+	// whose is the draft and the reviewer.
+	whose string
 	list  []string
 }
 
@@ -86,11 +87,13 @@ func shownCookie(r *http.Request, hash string) *http.Cookie {
 }
 
 func openedBy(r *http.Request, draft reviewcontrol.ID) opened {
+	u, _ := web.UserOf(r.Context())
+	whose := draft.String() + "-" + u.ID // the next person at this browser has opened nothing
 	parts := strings.Split(web.ReadCookie(r, openedCookie), ".")
-	if parts[0] != draft.String() {
-		return opened{draft: draft}
+	if parts[0] != whose {
+		return opened{whose: whose}
 	}
-	return opened{draft, parts[1:min(len(parts), 1+maxOpened)]}
+	return opened{whose, parts[1:min(len(parts), 1+maxOpened)]}
 }
 
 func openedEntry(index int, hash string) string { return fmt.Sprintf("%d-%.12s", index, hash) }
@@ -104,5 +107,5 @@ func (o opened) add(w http.ResponseWriter, r *http.Request, index int, hash stri
 	entry := openedEntry(index, hash)
 	list := append(slices.DeleteFunc(slices.Clone(o.list), func(e string) bool { return e == entry }), entry)
 	list = list[max(0, len(list)-maxOpened):]
-	http.SetCookie(w, web.Cookie(r, openedCookie, o.draft.String()+"."+strings.Join(list, "."), 0))
+	http.SetCookie(w, web.Cookie(r, openedCookie, o.whose+"."+strings.Join(list, "."), 0))
 }

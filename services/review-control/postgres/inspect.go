@@ -60,7 +60,11 @@ func (s *Store) KeepInspected(ctx context.Context, id reviewcontrol.ID, batch []
 			}
 			number, found := known[x.Template.Digest]
 			if !found {
-				_, err := tx.Exec(ctx, addVariant, int64(id), x.Template.Digest[:], stored(x.Template.Subject), x.Template.Placeholders)
+				placeholders := make([]string, len(x.Template.Placeholders))
+				for j, name := range x.Template.Placeholders {
+					placeholders[j] = stored(name)
+				}
+				_, err := tx.Exec(ctx, addVariant, int64(id), x.Template.Digest[:], stored(x.Template.Subject), placeholders)
 				if err != nil {
 					return err
 				}

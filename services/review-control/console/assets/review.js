@@ -1,6 +1,6 @@
 // Approve shown takes the mails that were shown: whose preview has come, with the content that the page was
-// made for, and of which every part has been in view. This browser remembers them for as long as its
-// window is open; without scripts what was opened counts.
+// made for, and of which every part has been in view. This browser remembers them, for each person, for as
+// long as its window is open; without scripts what was opened counts.
 (() => {
   "use strict";
 
@@ -163,7 +163,7 @@
   });
 
   // What is being written is there again when the session has ended meanwhile, or the page was left.
-  const noteKey = (el) => `hub-note-${el.closest("form").action}-${el.closest("article").id}`;
+  const noteKey = (el) => `hub-note-${document.getElementById("help")?.dataset.user}-${el.closest("form").action}-${el.closest("article").id}`;
   document.addEventListener("input", (e) => {
     if (!e.target.matches?.(".verdict textarea")) return;
     try { sessionStorage.setItem(noteKey(e.target), e.target.value); } catch { /* it is lost with the page */ }

@@ -44,8 +44,6 @@ type Variant struct {
 	Subject      string
 	Placeholders []string
 	Targets      int
-	// Pending and Flagged are how many of them nobody has decided on, and how many of those have flags.
-	Pending, Flagged int
 }
 
 // Tally is how many targets of a draft a filter finds, and would find with another choice or flag.

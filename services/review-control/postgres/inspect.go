@@ -30,13 +30,8 @@ const (
 		)
 		UPDATE review_control.reviews SET inspected = inspected + (SELECT count(*) FROM kept) WHERE draft_id = $1`
 
-	variants = `SELECT v.number, v.subject, v.placeholders, v.targets, coalesce(t.pending, 0), coalesce(t.flagged, 0)
-		FROM review_control.variants v LEFT JOIN (
-			SELECT variant, count(*) FILTER (WHERE choice = 'pending') AS pending,
-				count(*) FILTER (WHERE choice = 'pending' AND flags <> 0) AS flagged
-			FROM review_control.targets WHERE draft_id = $1 AND variant > 0 GROUP BY variant
-		) t ON t.variant = v.number
-		WHERE v.draft_id = $1 AND v.targets > 1 ORDER BY v.targets DESC, v.number`
+	variants = `SELECT number, subject, placeholders, targets FROM review_control.variants
+		WHERE draft_id = $1 AND targets > 1 ORDER BY targets DESC, number`
 )
 
 // Uninspected returns targets that were not inspected.

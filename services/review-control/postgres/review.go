@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,10 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"hub.internal/pkg/audit"
-	"hub.internal/pkg/fault"
 	"hub.internal/pkg/postgres"
-	"hub.internal/pkg/tool"
-	"hub.internal/pkg/write"
 	reviewcontrol "hub.internal/services/review-control"
 	"hub.internal/services/review-control/triage"
 )
@@ -220,162 +216,6 @@ func (s *Store) History(ctx context.Context, id reviewcontrol.ID, index int) ([]
 	return collect(ctx, s.pool, pgx.RowToStructByNameLax[reviewcontrol.Decision], `SELECT choice, by, at, note, reason,
 		rendering_hash AS hash, revision, action, undone_by
 		FROM review_control.decisions WHERE draft_id = $1 AND position = $2 ORDER BY revision DESC`, int64(id), int64(index))
-}
-
-// Intend keeps that a draft is about to be queued.
-func (s *Store) Intend(ctx context.Context, in reviewcontrol.Intent,
-	targets []reviewcontrol.Target) (kept reviewcontrol.Intent, err error) {
-	caller, err := json.Marshal(in.Caller)
-	if err != nil {
-		return reviewcontrol.Intent{}, err
-	}
-	kept = in
-	err = s.atomically(ctx, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, `INSERT INTO review_control.reviews
-				(draft_id, status, target_count, pending, queued_at, actor, note, created_by, hub_user, external_user,
-				sender_name, sender_email, credential_id, tool, key, fingerprint, caller, input_hash)
-			VALUES ($1, 'draft', $2, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) ON CONFLICT DO NOTHING`,
-			int64(in.DraftID), in.TargetCount, in.QueuedAt, in.Actor, in.Note, in.Maker.CreatedBy, in.Maker.HubUser, in.Maker.ExternalUser,
-			in.Sender.Name, in.Sender.Email, in.Key.Principal, in.Key.Operation, in.Key.Key, in.Key.Fingerprint[:], string(caller), in.InputHash)
-		if err != nil {
-			return err
-		}
-		if tag.RowsAffected() == 0 {
-			kept, err = s.earlier(ctx, tx, in)
-			return err
-		}
-		// Another call with this key may have ended while we waited for its row.
-		if _, _, err := s.keys.StoredIn(ctx, tx, in.Key); err != nil {
-			return err
-		}
-		columns := []string{"draft_id", "position", "external_id", "to_email", "to_name", "mailings"}
-		_, err = tx.CopyFrom(ctx, pgx.Identifier{schema, "targets"}, columns,
-			pgx.CopyFromSlice(len(targets), func(i int) ([]any, error) {
-				t := targets[i]
-				return []any{int64(in.DraftID), int32(t.Index), t.ExternalID, t.ToEmail, t.ToName, int32(t.Mailings)}, nil
-			}))
-		if err != nil {
-			return err
-		}
-		return s.jobs.AddAt(ctx, tx, time.Now().Add(reviewcontrol.QueueTakes), CompleteQueue{in.DraftID})
-	})
-	if err != nil {
-		return reviewcontrol.Intent{}, err
-	}
-	return kept, nil
-}
-
-// earlier is what kept an intent out: the same call's own, or another.
-func (s *Store) earlier(ctx context.Context, tx pgx.Tx, in reviewcontrol.Intent) (reviewcontrol.Intent, error) {
-	kept, found, err := intent(ctx, tx, in.DraftID)
-	switch {
-	case err != nil:
-		return reviewcontrol.Intent{}, err
-	case found && kept.Key == in.Key:
-		return kept, nil
-	case found && kept.Key.Same(in.Key):
-		return reviewcontrol.Intent{}, write.Reused()
-	case found:
-		return reviewcontrol.Intent{}, queueing()
-	}
-	var draft int64
-	err = tx.QueryRow(ctx, `SELECT draft_id FROM review_control.reviews
-		WHERE credential_id = $1 AND tool = $2 AND key = $3 AND status = 'draft'`,
-		in.Key.Principal, in.Key.Operation, in.Key.Key).Scan(&draft)
-	if err == nil {
-		return reviewcontrol.Intent{}, write.Reused() // for another draft, and that call has not ended
-	}
-	if !errors.Is(err, pgx.ErrNoRows) {
-		return reviewcontrol.Intent{}, err
-	}
-	// What kept the intent out may have ended between our two statements.
-	if _, _, err := s.keys.StoredIn(ctx, tx, in.Key); err != nil {
-		return reviewcontrol.Intent{}, err
-	}
-	return reviewcontrol.Intent{}, queueing()
-}
-
-func queueing() error {
-	return fault.New(fault.Conflict, "Another call has just queued this draft for review, or is about to.").
-		With(map[string]reviewcontrol.Status{"from": reviewcontrol.InReview, "to": reviewcontrol.InReview})
-}
-
-type intentRow struct {
-	DraftID     reviewcontrol.ID
-	TargetCount int
-	QueuedAt    time.Time
-	Actor, Note string
-	reviewcontrol.Maker
-	SenderName, SenderEmail string
-	CredentialID, Tool, Key string
-	Fingerprint, Caller     []byte
-	InputHash               []byte
-}
-
-func (r intentRow) intent() (reviewcontrol.Intent, error) {
-	in := reviewcontrol.Intent{DraftID: r.DraftID, TargetCount: r.TargetCount, QueuedAt: r.QueuedAt, Actor: r.Actor, Note: r.Note,
-		Maker: r.Maker, Sender: reviewcontrol.Address{Name: r.SenderName, Email: r.SenderEmail},
-		Key: write.Key{Principal: r.CredentialID, Operation: r.Tool, Key: r.Key}, InputHash: r.InputHash}
-	copy(in.Key.Fingerprint[:], r.Fingerprint)
-	return in, json.Unmarshal(r.Caller, &in.Caller)
-}
-
-func intent(ctx context.Context, q postgres.Querier, id reviewcontrol.ID) (in reviewcontrol.Intent, found bool, err error) {
-	row, err := postgres.One(ctx, q, pgx.RowToStructByName[intentRow], `SELECT draft_id, target_count, queued_at, actor, note,
-		created_by, hub_user, external_user,
-				sender_name, sender_email, credential_id, tool, key, fingerprint, caller, input_hash
-		FROM review_control.reviews WHERE draft_id = $1 AND status = 'draft'`, int64(id))
-	if errors.Is(err, pgx.ErrNoRows) {
-		return reviewcontrol.Intent{}, false, nil
-	}
-	if err == nil {
-		in, err = row.intent()
-	}
-	return in, err == nil, err
-}
-
-// Intent returns what is kept of a draft about to be queued, if it is.
-func (s *Store) Intent(ctx context.Context, id reviewcontrol.ID) (reviewcontrol.Intent, bool, error) {
-	in, found, err := intent(ctx, s.pool, id)
-	return in, found, explain(err)
-}
-
-const sameIntent = ` WHERE draft_id = $1 AND status = 'draft' AND credential_id = $2 AND tool = $3 AND key = $4`
-
-// Enqueue makes the intent a review, once for its key.
-func (s *Store) Enqueue(ctx context.Context, in reviewcontrol.Intent, answer tool.Result, entry audit.Entry) (tool.Result, error) {
-	answer, err := s.keys.Once(ctx, in.Key, func(ctx context.Context, tx pgx.Tx) (tool.Result, audit.Entry, error) {
-		tag, err := tx.Exec(ctx, `UPDATE review_control.reviews SET status = 'in_review', synced = version, changed_at = now()`+sameIntent,
-			int64(in.DraftID), in.Key.Principal, in.Key.Operation, in.Key.Key)
-		if err != nil {
-			return tool.Result{}, audit.Entry{}, err
-		}
-		if tag.RowsAffected() == 0 {
-			return tool.Result{}, audit.Entry{}, queueing()
-		}
-		return answer, entry, s.jobs.Add(ctx, tx, InspectDraft{in.DraftID})
-	})
-	return answer, explain(err)
-}
-
-// Withdraw forgets an intent whose draft cannot be queued.
-func (s *Store) Withdraw(ctx context.Context, in reviewcontrol.Intent) error {
-	return s.atomically(ctx, func(tx pgx.Tx) error {
-		var id int64
-		err := tx.QueryRow(ctx, `SELECT draft_id FROM review_control.reviews`+sameIntent+` FOR UPDATE`,
-			int64(in.DraftID), in.Key.Principal, in.Key.Operation, in.Key.Key).Scan(&id)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, `DELETE FROM review_control.targets WHERE draft_id = $1`, id); err != nil {
-			return err
-		}
-		_, err = tx.Exec(ctx, `DELETE FROM review_control.reviews WHERE draft_id = $1`, id)
-		return err
-	})
 }
 
 // Update locks a review, hands it over with the targets of the indexes, and commits what

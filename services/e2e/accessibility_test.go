@@ -13,6 +13,7 @@ import (
 
 // TestAccessibility judges every page of the console, in the states that it can be in.
 func TestAccessibility(t *testing.T) {
+	t.Parallel()
 	installAxe(t)
 	outcome := func(address string) error {
 		switch {

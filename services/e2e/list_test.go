@@ -11,6 +11,7 @@ import (
 // TestList is the list of drafts as reviewers use it: what waits, in which order, found by name and by chip, by
 // mouse, keys and without scripts; and who else is at a draft.
 func TestList(t *testing.T) {
+	t.Parallel()
 	s := start(t, options{env: []string{"HUB_DRAFT_RECIPIENTS=not_b2c"}})
 	ada, grace := s.person("Ada Lovelace", "reviewer"), s.person("Grace Hopper", "reviewer")
 	first := s.queued(t, s.draft(t, draftOptions{name: "Autumn launch", targets: 2, madeUp: true}))

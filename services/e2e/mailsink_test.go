@@ -13,6 +13,7 @@ import (
 
 // TestMailSink looks at the pages of the local stack's sink, which show what Hub has sent.
 func TestMailSink(t *testing.T) {
+	t.Parallel()
 	var addrs [2]string
 	for i := range addrs {
 		port, err := servers.FreePort()

@@ -184,6 +184,7 @@ func (g *gallery) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // somebody has tried, each of their words stands where it is read, is not covered, and can be told
 // from what is behind it, or the reviewer is told; and a mail that is taken to fit into its frame does.
 func TestEveryWordCanBeSeen(t *testing.T) {
+	t.Parallel()
 	list := mailBodies(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range 400 {
@@ -282,6 +283,7 @@ func documentOf(t testing.TB) string {
 // TestShownIsSent takes mails through the whole stack: what the frame of a page shows is, byte for byte, the
 // HTML that the mail server got, and the same to the eye.
 func TestShownIsSent(t *testing.T) {
+	t.Parallel()
 	s := start(t, options{env: []string{"HUB_DRAFT_RECIPIENTS=not_b2c"}})
 	ada := s.person("Ada Lovelace", "reviewer")
 	list := mailBodies(t)

@@ -34,6 +34,7 @@ func unsubscribeLink(m servers.Mail) string {
 // save_message_draft → queue_for_review by an agent, the decisions by a person in a browser,
 // and each approved mail once.
 func TestWorkflow(t *testing.T) {
+	t.Parallel()
 	s := start(t, options{})
 	ada := s.person("Ada Lovelace", "reviewer", "admin")
 	contacts := s.contacts(t, 7)

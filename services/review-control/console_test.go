@@ -2,9 +2,11 @@ package reviewcontrol_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"html"
+	"io"
 	"log/slog"
 	"mime/multipart"
 	"net/http"
@@ -189,6 +191,45 @@ func TestConsoleRoles(t *testing.T) {
 	o.post("/drafts/"+id.String()+"/decide", form)
 	if by := o.target(id, 0).Decision.By; by != ada.Email {
 		t.Errorf("decided by %q", by)
+	}
+}
+
+// TestALargeDraftIsASmallPage answers a draft of thousands of mails in what a phone loads in a moment.
+func TestALargeDraftIsASmallPage(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	id := o.inspected(3000, func(d *draftRow) {
+		for i := range d.targets {
+			d.targets[i].ToName = fmt.Sprintf("김민아 Contact %x", sha256.Sum256([]byte{byte(i), byte(i >> 8)}))
+			d.targets[i].Subject = fmt.Sprintf("An offer %x", sha256.Sum256([]byte(d.targets[i].ToName)))
+		}
+	})
+	server := httptest.NewServer(o.mux)
+	defer server.Close()
+	for _, path := range []string{"/drafts/" + id.String(), fmt.Sprintf("/drafts/%s/targets/2900?q=contact", id)} {
+		var sizes []int
+		for _, accept := range []string{"gzip", "gzip;q=0"} {
+			r, err := http.NewRequestWithContext(t.Context(), "GET", server.URL+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header = callertest.Header(t, "review-control", asAda)
+			r.Header.Set("Accept-Encoding", accept)
+			res, err := http.DefaultTransport.RoundTrip(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := io.ReadAll(res.Body)
+			res.Body.Close()
+			if err != nil || res.StatusCode != 200 || (res.Header.Get("Content-Encoding") == "gzip") != (accept == "gzip") {
+				t.Errorf("%s: %v, %d %v", path, err, res.StatusCode, res.Header)
+			}
+			sizes = append(sizes, len(b))
+		}
+		t.Logf("%s: %v bytes", path, sizes)
+		if sizes[0] > 60<<10 || sizes[0] > sizes[1]/2 {
+			t.Errorf("%s: %d bytes compressed, %d plain", path, sizes[0], sizes[1])
+		}
 	}
 }
 

@@ -44,16 +44,15 @@ func (c *Console) preview(w http.ResponseWriter, r *http.Request, _ reviewcontro
 		content = reviewcontrol.Document(`<pre style="margin:0;font:inherit;white-space:pre-wrap">` +
 			html.EscapeString(t.Rendering.Text) + `</pre>`)
 	}
+	status := http.StatusOK
 	if of := r.URL.Query().Get("of"); of != "" && of != hash {
-		w.WriteHeader(http.StatusConflict)
+		status = http.StatusConflict
 		content = reviewcontrol.Document("<p><strong>This mail has changed since the page was opened. Reload the page.</strong></p>")
 	} else {
 		http.SetCookie(w, shownCookie(r, hash))
 		openedBy(r, id).add(w, r, index, hash)
 	}
-	if r.Method != http.MethodHead {
-		_, _ = w.Write([]byte(content)) // a browser that has gone away
-	}
+	web.Write(w, r, status, []byte(content))
 	return nil
 }
 

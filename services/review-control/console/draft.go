@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"hub.internal/pkg/web"
@@ -34,6 +35,8 @@ type draftPage struct {
 	// Cancels tells that the draft can be cancelled.
 	Cancels bool
 	Filters []choiceLink
+	// Order leads to the list with what has a flag first, or back; nil where nothing has one.
+	Order *choiceLink
 	// Flags are filters by what reviewers should look at, those that find something.
 	Flags []choiceLink
 	// Variants are filters by the mails that differ in placeholders alone.
@@ -122,6 +125,11 @@ func (c *Console) renderDraft(w http.ResponseWriter, r *http.Request, by reviewc
 		if p.Filters, p.Flags, p.Variants, err = c.filters(ctx, d, q); err != nil {
 			return err
 		}
+		if len(p.Flags) > 0 || q.FlaggedFirst {
+			link := q
+			link.FlaggedFirst, link.After = !q.FlaggedFirst, -1
+			p.Order = &choiceLink{"Flagged first", link.page(d.ID), q.FlaggedFirst, -1}
+		}
 		if p.Undo, err = c.undoable(ctx, by, d); err != nil {
 			return err
 		}
@@ -185,21 +193,16 @@ func (c *Console) first(ctx context.Context, d reviewcontrol.Draft, q targetQuer
 
 // list is the part of the list that the target is in.
 func (c *Console) list(ctx context.Context, r *http.Request, d reviewcontrol.Draft, q targetQuery, index int, p *draftPage) error {
-	f, begin := q.filter(), q.After
-	if begin < 0 || index >= 0 && index <= begin {
-		begin = -1
-		// How many of those before it match a filter is not known.
-		if !q.Filtered() && index >= targetsOnPage {
-			begin = index - 1 - rowsAbove
-		}
-	}
-	f.After = begin
+	f := q.filter()
 	targets, next, err := c.service.List(ctx, d, f)
 	if err != nil {
 		return err
 	}
-	if q.Filtered() && index >= 0 && next >= 0 && index > next { // it is further down
-		f.After = index - 1
+	onPage := slices.ContainsFunc(targets, func(t reviewcontrol.TargetView) bool { return t.Index == index })
+	if index >= 0 && !onPage {
+		if f.After, err = c.service.Above(ctx, d, f, index, 1+rowsAbove); err != nil {
+			return err
+		}
 		if targets, next, err = c.service.List(ctx, d, f); err != nil {
 			return err
 		}
@@ -224,7 +227,7 @@ func (c *Console) list(ctx context.Context, r *http.Request, d reviewcontrol.Dra
 		back := q
 		back.After = -1
 		p.Pager.Back = web.Link{Text: "First page", Href: back.at(d.ID, 0)}
-		if q.Filtered() {
+		if q.Filtered() || q.FlaggedFirst {
 			p.Pager.Back.Href = back.page(d.ID)
 		}
 	}
@@ -254,6 +257,17 @@ func (c *Console) show(ctx context.Context, d reviewcontrol.Draft, index int, re
 	x := newCard(d, t, p.Query, p.May)
 	if refused.Index == index {
 		x.Refusal = refused
+	}
+	x.Place, x.Of = index+1, d.TargetCount
+	if x.Listed = d.Review != nil && (p.Query.Filtered() || p.Query.FlaggedFirst); x.Listed {
+		if x.Place, err = c.service.Place(ctx, d.ID, p.Query.filter(), index); err != nil {
+			return err
+		}
+		for _, f := range p.Filters {
+			if f.Active {
+				x.Of = f.Count
+			}
+		}
 	}
 	if d.Review != nil {
 		if p.History, err = c.service.History(ctx, d.ID, index); err != nil {

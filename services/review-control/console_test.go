@@ -131,7 +131,7 @@ const (
 // consoleRoutes are the pages with the role that each is for; "" is everybody.
 func consoleRoutes(id reviewcontrol.ID, imported reviewcontrol.ID) map[string]string {
 	return map[string]string{
-		"GET /drafts": "reviewer", fmt.Sprintf("GET /drafts/%s", id): "reviewer", fmt.Sprintf("GET /drafts/%s/progress", id): "reviewer",
+		"GET /drafts": "reviewer", fmt.Sprintf("GET /drafts/%s", id): "reviewer", fmt.Sprintf("GET /drafts/%s/progress", id): "reviewer", fmt.Sprintf("GET /drafts/%s/inspection", id): "reviewer",
 		fmt.Sprintf("POST /drafts/%s/here", id): "reviewer", fmt.Sprintf("POST /drafts/%s/decide", id): "reviewer", fmt.Sprintf("POST /drafts/%s/approve-shown", id): "reviewer", fmt.Sprintf("GET /drafts/%s/cancel", id): "reviewer", fmt.Sprintf("POST /drafts/%s/cancel", id): "reviewer",
 		fmt.Sprintf("GET /drafts/%s/targets/0", id): "reviewer", fmt.Sprintf("GET /drafts/%s/targets/0/preview", id): "reviewer",
 		"GET /admin/suppressions": "admin", "POST /admin/suppressions": "admin", "GET /admin/suppressions/remove?email=x@partner.example": "admin", "POST /admin/suppressions/remove": "admin",
@@ -172,7 +172,7 @@ func TestConsoleRoles(t *testing.T) {
 				want = http.StatusUnauthorized
 			case role:
 				want = http.StatusOK
-				if strings.HasSuffix(path, "/progress") {
+				if strings.HasSuffix(path, "/progress") || strings.HasSuffix(path, "/inspection") {
 					want = http.StatusSeeOther // htmx asks for it
 				}
 			}

@@ -14,7 +14,7 @@ import (
 // all who read it, however slowly, read the same bytes.
 type Static struct {
 	kind, etag string
-	// packed is nil where gzip gains nothing.
+	// packed is nil where gzip gains nothing. Its tag is another: a tag names bytes.
 	body, packed []byte
 }
 
@@ -51,17 +51,18 @@ func (s *Static) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Type", s.kind)
-	h.Set("ETag", s.etag)
 	h.Set("Vary", "Accept-Encoding")
-	if MatchesETag(r.Header.Get("If-None-Match"), s.etag) {
+	body, tag := s.body, s.etag
+	if s.packed != nil && takesGzip(strings.Join(r.Header.Values("Accept-Encoding"), ",")) {
+		h.Set("Content-Encoding", "gzip")
+		body, tag = s.packed, strings.TrimSuffix(s.etag, `"`)+`-gzip"`
+	}
+	h.Set("ETag", tag)
+	if MatchesETag(r.Header.Get("If-None-Match"), tag) {
 		h.Del("Content-Type")
+		h.Del("Content-Encoding")
 		w.WriteHeader(http.StatusNotModified)
 		return
-	}
-	body := s.body
-	if s.packed != nil && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-		h.Set("Content-Encoding", "gzip")
-		body = s.packed
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	if r.Method != http.MethodHead {

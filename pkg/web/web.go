@@ -198,12 +198,7 @@ func (s *Site) execute(w http.ResponseWriter, r *http.Request, t *template.Templ
 		allowForm(h, origin)
 	}
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	if p.Status != 0 {
-		w.WriteHeader(p.Status)
-	}
-	if r.Method != http.MethodHead {
-		_, _ = w.Write(b.Bytes()) // a browser that has gone away
-	}
+	Write(w, r, p.Status, b.Bytes())
 	return nil
 }
 

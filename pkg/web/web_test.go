@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -325,8 +327,16 @@ func TestAssets(t *testing.T) {
 		if w.Code != 200 || h.Get("Cache-Control") != "public, max-age=31536000, immutable" || h.Get("X-Content-Type-Options") != "nosniff" || w.Body.Len() == 0 {
 			t.Errorf("%s: %d %v", f[1], w.Code, h)
 		}
-		if w := d.do(t, user, "GET", f[1], "", "If-None-Match", h.Get("ETag")); w.Code != 304 || w.Body.Len() != 0 {
+		if w := d.do(t, user, "GET", f[1], "", "If-None-Match", h.Get("ETag"), "Accept-Encoding", "gzip, br"); w.Code != 304 || w.Body.Len() != 0 || w.Header().Get("Content-Encoding") != "" {
 			t.Errorf("%s again: %d", f[1], w.Code)
+		}
+		plain := d.do(t, user, "GET", f[1], "", "If-None-Match", h.Get("ETag"), "Accept-Encoding", "gzip;q=0, *")
+		packed := h.Get("Content-Encoding") == "gzip"
+		if packed != (plain.Code == 200 && plain.Header().Get("ETag") != h.Get("ETag")) || plain.Header().Get("Content-Encoding") != "" || packed && unpacked(t, w.Body.Bytes()) != plain.Body.String() {
+			t.Errorf("%s unpacked: %d %v", f[1], plain.Code, plain.Header())
+		}
+		if head := d.do(t, user, "HEAD", f[1], "", "Accept-Encoding", "gzip, br"); head.Body.Len() != 0 || head.Header().Get("Content-Length") != h.Get("Content-Length") || head.Header().Get("ETag") != h.Get("ETag") {
+			t.Errorf("%s HEAD: %v", f[1], head.Header())
 		}
 	}
 	if w := d.do(t, user, "GET", "/assets/desk/000000000000/own.css", ""); w.Code != 200 || w.Body.String() != "b{}" || w.Header().Get("Cache-Control") != "no-store" {
@@ -335,6 +345,53 @@ func TestAssets(t *testing.T) {
 	for _, path := range []string{"/assets/desk/", "/assets/desk/x", "/assets/desk/x/", "/assets/desk/x/nothing.css", "/assets/desk/x/..%2fweb.go"} {
 		if w := d.do(t, user, "GET", path, ""); w.Code != 404 {
 			t.Errorf("%s: %d", path, w.Code)
+		}
+	}
+}
+
+func unpacked(t *testing.T, packed []byte) string {
+	t.Helper()
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestCompression compresses what is not short, for those who take it.
+func TestCompression(t *testing.T) {
+	d := newDesk(t)
+	plain := d.do(t, user, "GET", "/page", "").Body.String()
+	for accept, packs := range map[string]bool{
+		"gzip": true, "gzip, deflate, br, zstd": true, "br;q=1, GZIP ; q=0.2": true,
+		"": false, "gzip;q=0": false, "gzip; q=0.000, *": false, "br": false, "identity": false, "gzipped": false, "gzip;q=x": false,
+	} {
+		for name, c := range map[string]struct {
+			path    string
+			headers []string
+			short   bool
+		}{
+			"page": {path: "/page"}, "error page": {path: "/fault"}, "part": {path: "/part", short: true},
+			"refusal for htmx": {path: "/fault", headers: []string{"HX-Request", "true"}, short: true},
+		} {
+			headers := append([]string{"Accept-Encoding", accept}, c.headers...)
+			w := d.do(t, user, "GET", c.path, "", headers...)
+			if got := w.Header().Get("Content-Encoding") == "gzip"; got != (packs && !c.short) {
+				t.Errorf("%s to %q: %v", name, accept, w.Header())
+			}
+			if vary := w.Header().Values("Vary"); !slices.Contains(vary, "Accept-Encoding") || !slices.Contains(vary, "HX-Request") || w.Header().Get("Content-Type") != "text/html; charset=utf-8" {
+				t.Errorf("%s to %q: %v", name, accept, w.Header())
+			}
+			if head := d.do(t, user, "HEAD", c.path, "", headers...); head.Body.Len() != 0 || head.Code != w.Code {
+				t.Errorf("HEAD %s to %q: %d, %d bytes", name, accept, head.Code, head.Body.Len())
+			}
+			if c.path == "/page" && packs && (unpacked(t, w.Body.Bytes()) != plain || w.Body.Len() > len(plain)/2) {
+				t.Errorf("%s to %q is %d bytes of %d", name, accept, w.Body.Len(), len(plain))
+			}
 		}
 	}
 }

@@ -201,7 +201,7 @@ func TestEveryWordCanBeSeen(t *testing.T) {
 		clean, _ := markup.Mail().Clean(v.text)
 		entries = append(entries, entry{v.name, clean, body.Read(clean, true, body.Page{Color: markup.Color{R: 0x1b, G: 0x1b, B: 0x1b}, Background: markup.Color{R: 255, G: 255, B: 255},
 			FontSize: markup.MailFontSize, Margin: 16, LineHeight: 1.5})})
-		g.pages = append(g.pages, head+clean+"\n</body></html>\n")
+		g.pages = append(g.pages, body.Shown(head+clean+"\n</body></html>\n"))
 	}
 	server := httptest.NewServer(g)
 	defer server.Close()
@@ -310,13 +310,13 @@ func TestShownIsSent(t *testing.T) {
 	sent := make([]string, len(list))
 	for i, v := range list {
 		mails := s.mailsTo(fmt.Sprintf("person%03d@company.example", i))
-		if len(mails) != 1 || mails[0].HTML != shown[i] || !strings.HasPrefix(shown[i], "<!doctype html>") {
+		if len(mails) != 1 || body.Shown(mails[0].HTML) != shown[i] || !strings.HasPrefix(shown[i], "<!doctype html>") {
 			t.Errorf("%s: the frame shows\n%q\nand %d mails have\n%q", v.name, shown[i], len(mails), mails)
 			continue
 		}
-		sent[i] = mails[0].HTML
+		sent[i] = body.Shown(mails[0].HTML)
 	}
-	// And in a window: the frame as it is served, and the HTML that was sent.
+	// And in a window: the frame as it is served, and the HTML that was sent, with pictures elsewhere described.
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var i int
 		_, _ = fmt.Sscanf(r.URL.Path, "/%d", &i)

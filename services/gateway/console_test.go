@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -144,6 +145,11 @@ func newHouse(t *testing.T, options ...func(*gateway.Gateway)) *house {
 			_, _ = io.WriteString(w, "half")
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
+		case "/drafts/long":
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			w.Header().Set("HX-Push-Url", "/drafts/1")
+			web.Write(w, r, http.StatusUnprocessableEntity, longPage)
+			return nil
 		case "/logout":
 			http.SetCookie(w, web.Cookie(r, web.SessionCookie, "", -1))
 		case "/login/waits":
@@ -399,6 +405,46 @@ func TestCrossOrigin(t *testing.T) {
 			}
 		}
 	}
+}
+
+var longPage = []byte("<p>" + strings.Repeat("a page that is long ", 5000))
+
+// TestCompressedPagesPass hands on what a service has compressed as it is, and compresses pages of its own.
+func TestCompressedPagesPass(t *testing.T) {
+	h := newHouse(t)
+	for _, accept := range []string{"gzip", "gzip;q=0"} {
+		r := h.visit(t, "GET", "/drafts/long", "", with(session(reviewerSession), asPerson, []string{"Accept-Encoding", accept})...)
+		packed := accept == "gzip"
+		if r.status != 422 || (r.header.Get("Content-Encoding") == "gzip") != packed || (len(r.body) < 1000) != packed || r.header.Get("HX-Push-Url") != "/drafts/1" || !slices.Contains(r.header.Values("Vary"), "Accept-Encoding") {
+			t.Errorf("%s: %d, %d bytes, %v", accept, r.status, len(r.body), r.header)
+		}
+		if packed {
+			r.body = unpacked(t, r.body)
+		}
+		if r.body != string(longPage) {
+			t.Errorf("%s: %.100s", accept, r.body)
+		}
+		own := h.visit(t, "GET", "/nowhere", "", with(asPerson, []string{"Accept-Encoding", accept})...)
+		if own.status != 404 || (own.header.Get("Content-Encoding") == "gzip") != packed {
+			t.Errorf("%s: %d %v", accept, own.status, own.header)
+		}
+	}
+	if r := h.visit(t, "HEAD", "/drafts/long", "", with(session(reviewerSession), []string{"Accept-Encoding", "gzip"})...); r.status != 422 || r.body != "" {
+		t.Errorf("HEAD: %d %q", r.status, r.body)
+	}
+}
+
+func unpacked(t *testing.T, packed string) string {
+	t.Helper()
+	r, err := gzip.NewReader(strings.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
 }
 
 // TestHeadersGolden holds the headers of each kind of answer.

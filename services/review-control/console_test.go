@@ -2,9 +2,11 @@ package reviewcontrol_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"html"
+	"io"
 	"log/slog"
 	"mime/multipart"
 	"net/http"
@@ -129,7 +131,7 @@ const (
 // consoleRoutes are the pages with the role that each is for; "" is everybody.
 func consoleRoutes(id reviewcontrol.ID, imported reviewcontrol.ID) map[string]string {
 	return map[string]string{
-		"GET /drafts": "reviewer", fmt.Sprintf("GET /drafts/%s", id): "reviewer", fmt.Sprintf("GET /drafts/%s/progress", id): "reviewer",
+		"GET /drafts": "reviewer", fmt.Sprintf("GET /drafts/%s", id): "reviewer", fmt.Sprintf("GET /drafts/%s/progress", id): "reviewer", fmt.Sprintf("GET /drafts/%s/inspection", id): "reviewer",
 		fmt.Sprintf("POST /drafts/%s/here", id): "reviewer", fmt.Sprintf("POST /drafts/%s/decide", id): "reviewer", fmt.Sprintf("POST /drafts/%s/approve-shown", id): "reviewer", fmt.Sprintf("GET /drafts/%s/cancel", id): "reviewer", fmt.Sprintf("POST /drafts/%s/cancel", id): "reviewer",
 		fmt.Sprintf("GET /drafts/%s/targets/0", id): "reviewer", fmt.Sprintf("GET /drafts/%s/targets/0/preview", id): "reviewer",
 		"GET /admin/suppressions": "admin", "POST /admin/suppressions": "admin", "GET /admin/suppressions/remove?email=x@partner.example": "admin", "POST /admin/suppressions/remove": "admin",
@@ -170,7 +172,7 @@ func TestConsoleRoles(t *testing.T) {
 				want = http.StatusUnauthorized
 			case role:
 				want = http.StatusOK
-				if strings.HasSuffix(path, "/progress") {
+				if strings.HasSuffix(path, "/progress") || strings.HasSuffix(path, "/inspection") {
 					want = http.StatusSeeOther // htmx asks for it
 				}
 			}
@@ -189,6 +191,45 @@ func TestConsoleRoles(t *testing.T) {
 	o.post("/drafts/"+id.String()+"/decide", form)
 	if by := o.target(id, 0).Decision.By; by != ada.Email {
 		t.Errorf("decided by %q", by)
+	}
+}
+
+// TestALargeDraftIsASmallPage answers a draft of thousands of mails in what a phone loads in a moment.
+func TestALargeDraftIsASmallPage(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	id := o.inspected(3000, func(d *draftRow) {
+		for i := range d.targets {
+			d.targets[i].ToName = fmt.Sprintf("김민아 Contact %x", sha256.Sum256([]byte{byte(i), byte(i >> 8)}))
+			d.targets[i].Subject = fmt.Sprintf("An offer %x", sha256.Sum256([]byte(d.targets[i].ToName)))
+		}
+	})
+	server := httptest.NewServer(o.mux)
+	defer server.Close()
+	for _, path := range []string{"/drafts/" + id.String(), fmt.Sprintf("/drafts/%s/targets/2900?q=contact", id)} {
+		var sizes []int
+		for _, accept := range []string{"gzip", "gzip;q=0"} {
+			r, err := http.NewRequestWithContext(t.Context(), "GET", server.URL+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header = callertest.Header(t, "review-control", asAda)
+			r.Header.Set("Accept-Encoding", accept)
+			res, err := http.DefaultTransport.RoundTrip(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := io.ReadAll(res.Body)
+			res.Body.Close()
+			if err != nil || res.StatusCode != 200 || (res.Header.Get("Content-Encoding") == "gzip") != (accept == "gzip") {
+				t.Errorf("%s: %v, %d %v", path, err, res.StatusCode, res.Header)
+			}
+			sizes = append(sizes, len(b))
+		}
+		t.Logf("%s: %v bytes", path, sizes)
+		if sizes[0] > 60<<10 || sizes[0] > sizes[1]/2 {
+			t.Errorf("%s: %d bytes compressed, %d plain", path, sizes[0], sizes[1])
+		}
 	}
 }
 
@@ -257,13 +298,13 @@ func TestHostileDraft(t *testing.T) {
 		}
 	}
 	got := o.get(page + "/targets/0")
-	has(t, got, html.EscapeString(`<img src=x onerror=alert(2)>`), "Look closely", "approve me", "evil.example", "names another host", "remote image", `sandbox=""`, "taken out of this mail", "style display", "&lt;meta", `class="bool">true`, `class="null">null`, `class="number">1.5`, "empty text",
+	has(t, got, html.EscapeString(`<img src=x onerror=alert(2)>`), "Look closely", "approve me", "evil.example", "names another host", "remote picture", `sandbox=""`, "taken out of this mail", "style display", "&lt;meta", `class="bool">true`, `class="null">null`, `class="number">1.5`, "empty text",
 		"&lt;b&gt;x&lt;/b&gt;", "&lt;i&gt;y&lt;/i&gt;", `title="Preview of the mail to `)
 	preview := o.get(page + "/targets/0/preview")
 	if found := regexp.MustCompile(`(?i)<script|onerror=|onclick=|javascript:|<form|<input|<iframe|<base [^t]|<meta http-equiv`).FindString(preview); found != "" {
 		t.Errorf("the preview has %s", found)
 	}
-	has(t, preview, "<p>Dear ")
+	has(t, preview, "<p>Dear ", "Picture not loaded: no text, from evil.example", "!<img")
 	has(t, o.get(page+"/targets/1/preview"), html.EscapeString(hostile)+"\r\nplain\r\n</pre>")
 }
 

@@ -93,8 +93,11 @@ type DraftCounts struct {
 	ByStatus     map[Status]int
 }
 
-// TargetFilter asks for a page of a draft's targets, by index.
+// TargetFilter asks for a page of a draft's targets.
 type TargetFilter struct {
+	// FlaggedFirst has those come first in whose mails the inspection has found a flag. Else, and among these, targets
+	// come by index.
+	FlaggedFirst bool
 	// Choice "" is any; so is State.
 	Choice Choice
 	State  DeliveryState
@@ -105,6 +108,8 @@ type TargetFilter struct {
 	Search string
 	// After is Next of the page before; -1 for the first page.
 	After int
+	// Back asks for those before After instead, the nearest first.
+	Back bool
 	// Limit is between 1 and 100; 0 is 50.
 	Limit int
 }
@@ -362,6 +367,26 @@ func (s *Service) Next(ctx context.Context, d Draft, f TargetFilter) (int, error
 		return -1, err
 	}
 	return targets[0].Index, nil
+}
+
+// Above returns the index of the target at most so many places before one, of what a filter finds; -1 when there are
+// fewer.
+func (s *Service) Above(ctx context.Context, d Draft, f TargetFilter, index, places int) (int, error) {
+	if d.Review == nil {
+		return max(index-places, -1), nil
+	}
+	f.After, f.Back, f.Limit = min(index, MaxIndex), true, pageSize(places)
+	targets, err := s.c.Store.Targets(ctx, d.ID, f)
+	if err != nil || len(targets) < f.Limit {
+		return -1, err
+	}
+	return targets[len(targets)-1].Index, nil
+}
+
+// Place is which of the targets that a filter finds one is, from 1; 0 when it is none of them.
+func (s *Service) Place(ctx context.Context, id ID, f TargetFilter, index int) (int, error) {
+	f.After = index
+	return s.c.Store.Place(ctx, id, f)
 }
 
 // Waiting returns the draft that has waited longest for a reviewer, but for one.

@@ -3,8 +3,11 @@ package reviewcontrol_test
 import (
 	"encoding/json"
 	"fmt"
+	"html"
 	"maps"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	reviewcontrol "hub.internal/services/review-control"
@@ -145,5 +148,82 @@ func TestInspectionEndsWithItsReview(t *testing.T) {
 	}
 	if err := h.service.Inspect(t.Context(), id); err != nil || h.review(id).Inspected != 0 {
 		t.Errorf("%v, %d", err, h.review(id).Inspected)
+	}
+}
+
+// TestFlaggedFirst goes through a draft in the order that was asked for: the list, the mails before and after one, and
+// where a decision leads.
+func TestFlaggedFirst(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	id := o.inspected(120, func(d *draftRow) {
+		for _, i := range []int{7, 60, 119} {
+			d.targets[i].Snapshot = nil
+		}
+	})
+	page := "/drafts/" + id.String()
+	at := func(index int) string { return fmt.Sprintf("%s/targets/%d?order=flagged", page, index) }
+	row := regexp.MustCompile(`data-row="(\d+)"`)
+	rows := func(page string) (list []string) {
+		for _, m := range row.FindAllStringSubmatch(page, -1) {
+			list = append(list, m[1])
+		}
+		return list
+	}
+	turn := func(page, rel string) string {
+		m := regexp.MustCompile(`href="([^"]*)" rel="` + rel + `" data-key="[jk]"`).FindStringSubmatch(page)
+		if m == nil {
+			return ""
+		}
+		path, query, _ := strings.Cut(html.UnescapeString(m[1]), "?")
+		if !strings.Contains(query, "order=flagged") {
+			t.Errorf("%s leads out of the order", m[1])
+		}
+		return path[strings.LastIndex(path, "/")+1:]
+	}
+	first := o.get(page + "?order=flagged")
+	if got := rows(first); len(got) != 50 || !slices.Equal(got[:5], []string{"7", "60", "119", "0", "1"}) || turn(first, "prev") != "" || turn(first, "next") != "60" {
+		t.Errorf("%v, before %q, after %q", got, turn(first, "prev"), turn(first, "next"))
+	}
+	has(t, first, `id="t-7"`, "1 of 120 in this list", `name="order" value="flagged"`, `aria-current="true">Flagged first`)
+	has(t, o.get(page), `id="t-0"`, "1 of 120<", `href="`+page+`?order=flagged">Flagged first`)
+	// Each mail once, page by page.
+	seen := rows(first)
+	for body := first; len(seen) < 120; {
+		next := regexp.MustCompile(`href="([^"]*)"[^>]*>Next page`).FindStringSubmatch(body)
+		if next == nil {
+			t.Fatalf("no page follows after %d rows", len(seen))
+		}
+		body = o.get(html.UnescapeString(next[1]))
+		seen = append(seen, rows(body)...)
+	}
+	slices.Sort(seen)
+	if n := len(slices.Compact(seen)); n != 120 {
+		t.Errorf("%d mails are listed", n)
+	}
+	// A mail by its address stands among its neighbours.
+	for index, c := range map[int]struct{ before, after, place string }{
+		119: {"60", "0", "3 of 120 in this list"}, 0: {"119", "1", "4 of 120 in this list"}, 8: {"6", "9", "11 of 120 in this list"}, 100: {"99", "101", "102 of 120 in this list"}, 118: {"117", "", "120 of 120 in this list"},
+	} {
+		body := o.get(at(index))
+		if turn(body, "prev") != c.before || turn(body, "next") != c.after {
+			t.Errorf("%d is between %q and %q", index, turn(body, "prev"), turn(body, "next"))
+		}
+		has(t, body, c.place)
+	}
+	// A decision leads on in that order, and from its end to what is left.
+	for _, step := range [][2]int{{60, 119}, {119, 0}, {118, 7}, {7, 0}, {0, 1}} {
+		w := o.post(page+"/decide", form(t, o.get(at(step[0])), step[0], "approved", ""))
+		to := regexp.MustCompile(`after=\d+&`).ReplaceAllString(w.Header().Get("Location"), "")
+		if to != at(step[1]) {
+			t.Errorf("from %d a decision leads to %s", step[0], to)
+		}
+	}
+	if got := rows(o.get(page + "?order=flagged&decision=approved")); !slices.Equal(got, []string{"7", "60", "119", "0", "118"}) {
+		t.Errorf("approved are %v", got)
+	}
+	has(t, o.get(page+"/targets/119?order=flagged&decision=approved"), "3 of 5 in this list")
+	if body := o.get(page + "/targets/1?order=flagged&decision=approved"); strings.Contains(body, "in this list") {
+		t.Error("a mail that is not in the list has a place there")
 	}
 }

@@ -53,6 +53,10 @@ type Rendering struct {
 	View    body.View
 }
 
+// Shown is the HTML as a reviewer sees it, to whom nothing is loaded: the bytes that are sent, with a line in the
+// place of each picture that is elsewhere.
+func (r Rendering) Shown() string { return body.Shown(r.HTML) }
+
 // The page that a mail's HTML stands in. Its colours are said, so that no program sets others, and
 // links never lead away from what shows the mail.
 const (

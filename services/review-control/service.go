@@ -48,6 +48,8 @@ type Store interface {
 	// Waiting returns reviews with targets to decide on, the oldest first.
 	Waiting(ctx context.Context, limit int) ([]Review, error)
 	Targets(ctx context.Context, id ID, f TargetFilter) ([]Target, error)
+	// Place is which of the targets that a filter finds its After is, from 1; 0 when it is none of them.
+	Place(ctx context.Context, id ID, f TargetFilter) (int, error)
 	Target(ctx context.Context, id ID, index int) (Target, error)
 	// TargetsAt returns the targets of the indexes, by index; E_NOT_FOUND when one is missing.
 	TargetsAt(ctx context.Context, id ID, indexes []int) ([]Target, error)

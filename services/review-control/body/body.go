@@ -20,8 +20,8 @@ type View struct {
 	Links []Link
 	// Told is what somebody who looks at the body may miss.
 	Told []Told
-	// Remote is the number of pictures elsewhere, which nobody sees before they are fetched.
-	Remote int
+	// Pictures are those elsewhere, in order.
+	Pictures []Picture
 	// Room is the height in CSS pixels that the body needs at most in a window of Narrow, and
 	// of Wide. It is 0 when the body may be wider than such a window, or higher than any.
 	Room [2]int
@@ -82,7 +82,7 @@ func Read(text string, isHTML bool, page Page) View {
 	}
 	var p prose
 	r.walk(root, look{color: page.Color, back: page.Background}, &p)
-	if r.view.Text = p.String(); blank(r.view.Text) && r.view.Remote == 0 {
+	if r.view.Text = p.String(); blank(r.view.Text) && len(r.view.Pictures) == 0 {
 		r.tell("", "nothing in it can be read")
 	}
 	r.report()

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/net/html"
+
 	"hub.internal/pkg/markup"
 )
 
@@ -134,8 +136,50 @@ func TestTold(t *testing.T) {
 			t.Errorf("%s:\n got %q\nwant %q", name, v.Told, want)
 		}
 	}
-	if _, _, v := read(`<img src="https://a.example/x.png"><img src="https://a.example/x.png"><img src="http://b.example/y">`); v.Remote != 3 || len(v.Told) != 2 {
+	if _, _, v := read(`<img src="https://a.example/x.png"><img src="https://a.example/x.png"><img src="http://b.example/y">`); len(v.Pictures) != 3 || len(v.Told) != 2 {
 		t.Errorf("%+v", v)
+	}
+}
+
+// TestPictures describes pictures elsewhere in their place, and leaves everything else as it is.
+func TestPictures(t *testing.T) {
+	const still = `<img src="data:image/png;base64,iVBORw0KGgo=" alt="kept">`
+	for name, c := range map[string]struct {
+		html string
+		want Picture
+		size string
+	}{
+		"all":        {`<img src="https://a.example/x.png" alt="Our &lt;b&gt;shop&lt;/b&gt;" width="600" height="200">`, Picture{"Our <b>shop</b>", "600", "200", "a.example"}, "600×200"},
+		"nothing":    {`<img src="http://user@b.example:80/x.png" alt="">`, Picture{"", "", "", "b.example"}, ""},
+		"width":      {`<img src="https://a.example/x" alt="" width="100%">`, Picture{"", "100%", "", "a.example"}, "100% wide"},
+		"height":     {`<img src="https://a.example/x" alt="" height="9">`, Picture{"", "", "9", "a.example"}, "9 high"},
+		"their name": {`<img src="https://xn--3e0b707e.example/x" alt="">`, Picture{"", "", "", "한국.example (xn--3e0b707e.example)"}, ""},
+	} {
+		document := "<p>a\r\n &amp; &#65; b</p>" + still + "<a href=\"https://a.example\">" + c.html + "</a> <b>z</b>\r\n"
+		if v := Read(document, true, mailPage); !slices.Equal(v.Pictures, []Picture{c.want}) || c.want.Size() != c.size {
+			t.Errorf("%s: %+v, %q", name, v.Pictures, c.want.Size())
+		}
+		before, after, found := strings.Cut(Shown(document), "<span style=")
+		line, after, _ := strings.Cut(after, "</span>")
+		if !found || before+c.html+after != document {
+			t.Errorf("%s: %q", name, Shown(document))
+		}
+		for _, text := range []string{html.EscapeString(c.want.Alt), c.size, html.EscapeString(c.want.Host)} {
+			if !strings.Contains(line, text) {
+				t.Errorf("%s: %q lacks %q", name, line, text)
+			}
+		}
+		if strings.ContainsAny(strings.TrimSuffix(strings.TrimPrefix(line[strings.Index(line, ">"):], "><bdi>"), "</bdi>"), "<>") {
+			t.Errorf("%s: %q", name, line)
+		}
+	}
+	if long := Shown(`<img src="https://a.example/x" alt="` + strings.Repeat("가", 5000) + `">`); len(long) > 1500 {
+		t.Errorf("%d bytes for one picture", len(long))
+	}
+	for _, text := range []string{still, "", "<p>a<!-- <img src=\"https://a.example\"> -->", "<p>&lt;img src=&quot;https://a.example&quot;&gt;"} {
+		if got := Shown(text); got != text {
+			t.Errorf("%q is shown as %q", text, got)
+		}
 	}
 }
 

@@ -317,6 +317,11 @@ const unknown = 300
 
 // picture puts a picture into its line.
 func (f *flow) picture(n *html.Node, s setting) {
+	if p, elsewhere := pictureOf(func(name string) string { return value(n, name) }); elsewhere {
+		f.line(s)
+		f.box(p, s)
+		return
+	}
 	natural := image.Config{Width: unknown, Height: unknown}
 	if data, ok := strings.CutPrefix(value(n, "src"), "data:image/"); ok {
 		if c, ok := dimensions(data); ok {
@@ -343,6 +348,19 @@ func (f *flow) picture(n *html.Node, s setting) {
 		h += float64(len(word)) * s.size / max(w, s.size) * s.size
 	}
 	f.tall = max(f.tall, h+b.top+b.bottom+s.size)
+}
+
+// box takes the room of the line that stands for a picture elsewhere: at least the picture's.
+func (f *flow) box(p Picture, s setting) {
+	says := float64(len(p.says()))*lineFont + linePadding // no letter is wider than the font is high
+	w, ok := lengthOf(unit(p.Width), f.width)
+	if !ok || w < leastBox {
+		w = says
+	}
+	w = min(w, f.width)
+	h, _ := lengthOf(unit(p.Height), 0)
+	f.place(w, 0, s)
+	f.tall = max(f.tall, h+s.size, lineHeight*math.Ceil(says/max(w-2*linePadding, lineFont))+linePadding+s.size)
 }
 
 // dimensions are those of a picture in base64, behind the name of its format.

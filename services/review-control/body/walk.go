@@ -188,10 +188,10 @@ func (r *reader) picture(n *html.Node, p *prose) {
 	if alt != "" {
 		p.words("[" + alt + "]")
 	}
-	if to := resolve(value(n, "src")); to.host != "" {
-		r.view.Remote++
+	if p, elsewhere := pictureOf(func(name string) string { return value(n, name) }); elsewhere {
+		r.view.Pictures = append(r.view.Pictures, p)
 		r.running = false
-		r.tell(alt, "a picture from "+to.show()+" that is not loaded here")
+		r.tell(alt, "a picture from "+p.Host+" that is not loaded here")
 		r.running = false
 	}
 }

@@ -58,6 +58,7 @@ func (c *Console) Mount(mux *http.ServeMux) {
 	c.site.Handle(mux, "GET /drafts", web.Role(reviewer), by(c.drafts))
 	c.site.Handle(mux, "GET /drafts/{id}", web.Role(reviewer), onDraft(c.draft))
 	c.site.Handle(mux, "GET /drafts/{id}/progress", web.Role(reviewer), onDraft(c.progress))
+	c.site.Handle(mux, "GET /drafts/{id}/inspection", web.Role(reviewer), onDraft(c.inspection))
 	c.site.Handle(mux, "POST /drafts/{id}/here", web.Role(reviewer), onDraft(c.here))
 	c.site.Handle(mux, "POST /drafts/{id}/decide", web.Role(reviewer), onDraft(c.decide))
 	c.site.Handle(mux, "POST /drafts/{id}/approve-shown", web.Role(reviewer), onDraft(c.approveShown))

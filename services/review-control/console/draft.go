@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 
 	"hub.internal/pkg/web"
@@ -34,6 +36,8 @@ type draftPage struct {
 	// Cancels tells that the draft can be cancelled.
 	Cancels bool
 	Filters []choiceLink
+	// Order leads to the list with what has a flag first, or back; nil where nothing has one.
+	Order *choiceLink
 	// Flags are filters by what reviewers should look at, those that find something.
 	Flags []choiceLink
 	// Variants are filters by the mails that differ in placeholders alone.
@@ -83,6 +87,15 @@ func (p draftPage) Inspecting() bool {
 	return p.Draft.Status == reviewcontrol.InReview && p.Inspected < p.Draft.TargetCount
 }
 
+// InspectionHref is where the page asks how far the inspection is.
+func (p draftPage) InspectionHref() string {
+	v := p.Query.values()
+	if p.Card != nil {
+		v.Set("at", strconv.Itoa(p.Card.Index))
+	}
+	return withQuery(fmt.Sprintf("/drafts/%s/inspection", p.Draft.ID), v)
+}
+
 func (c *Console) draft(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID) error {
 	return c.renderDraft(w, r, by, id, queryOf(r.URL.Query()), -1, 0, noRefusal)
 }
@@ -98,10 +111,26 @@ func (c *Console) target(w http.ResponseWriter, r *http.Request, by reviewcontro
 // renderDraft shows a draft at one of its targets; -1 is the first that is left to decide.
 func (c *Console) renderDraft(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID,
 	q targetQuery, index, status int, refused refusal) error {
+	p, err := c.draftPage(r, by, id, q, index, refused)
+	if err != nil {
+		return err
+	}
+	if partial(r) && status == 0 && p.Card != nil { // the address of what is shown, wherever a form has led to
+		w.Header().Set("HX-Push-Url", q.at(id, p.Card.Index))
+	}
+	return c.site.Render(w, r, "draft", web.Page{
+		Title: p.Draft.Name, Lead: web.Plural(p.Draft.TargetCount, "mail", "mails") + " to " + p.Draft.SegmentName,
+		Crumbs: []web.Link{{Text: "Drafts", Href: "/drafts"}}, Status: status, Data: p, Keys: p.keys(), Wide: true,
+	})
+}
+
+// draftPage is the page of a draft at one of its targets; -1 is the first that is left to decide.
+func (c *Console) draftPage(r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID, q targetQuery, index int,
+	refused refusal) (draftPage, error) {
 	ctx := r.Context()
 	d, err := c.service.Draft(ctx, id)
 	if err != nil {
-		return err
+		return draftPage{}, err
 	}
 	p := draftPage{
 		Draft: d, From: c.service.From(reviewcontrol.Address{Name: d.SenderName, Email: d.SenderEmail}), Bars: barsOf(d.Status, d.Counts),
@@ -111,30 +140,35 @@ func (c *Console) renderDraft(w http.ResponseWriter, r *http.Request, by reviewc
 	p.May = d.Status == reviewcontrol.InReview && !p.Mine
 	if index < 0 {
 		if index, err = c.first(ctx, d, q, p.May); err != nil {
-			return err
+			return p, err
 		}
 	}
 	if err := c.list(ctx, r, d, q, index, &p); err != nil {
-		return err
+		return p, err
 	}
 	if d.Review != nil {
 		p.Inspected = d.Review.Inspected
 		if p.Filters, p.Flags, p.Variants, err = c.filters(ctx, d, q); err != nil {
-			return err
+			return p, err
+		}
+		if len(p.Flags) > 0 || q.FlaggedFirst {
+			link := q
+			link.FlaggedFirst, link.After = !q.FlaggedFirst, -1
+			p.Order = &choiceLink{"Flagged first", link.page(d.ID), q.FlaggedFirst, -1}
 		}
 		if p.Undo, err = c.undoable(ctx, by, d); err != nil {
-			return err
+			return p, err
 		}
 	}
 	if index >= 0 {
 		if err := c.show(ctx, d, index, refused, &p); err != nil {
-			return err
+			return p, err
 		}
 	}
 	p.Presence.ID = id // who else is there the page asks for itself
 	if !p.May || d.Counts.Pending == 0 {
 		if p.Waiting, err = c.waiting(ctx, by, id); err != nil {
-			return err
+			return p, err
 		}
 	}
 	if p.Bars.Delivers {
@@ -143,13 +177,27 @@ func (c *Console) renderDraft(w http.ResponseWriter, r *http.Request, by reviewc
 			p.Deliveries = append(p.Deliveries, web.Option{Value: string(at), Text: state(at).Text})
 		}
 	}
-	lead := web.Plural(d.TargetCount, "mail", "mails") + " to " + d.SegmentName
-	if partial(r) && status == 0 && index >= 0 { // the address of what is shown, wherever a form has led to
-		w.Header().Set("HX-Push-Url", q.at(id, index))
+	return p, nil
+}
+
+// inspection answers how far the mails have been looked through, and when all have been, what can be approved together
+// and the list with its flags.
+func (c *Console) inspection(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID) error {
+	q, index := queryOf(r.URL.Query()), -1
+	if at := r.URL.Query().Get("at"); at != "" {
+		var err error
+		if index, err = pathIndex(id, at); err != nil {
+			return err
+		}
 	}
-	return c.site.Render(w, r, "draft", web.Page{
-		Title: d.Name, Lead: lead, Crumbs: []web.Link{{Text: "Drafts", Href: "/drafts"}}, Status: status, Data: p, Keys: p.keys(), Wide: true,
-	})
+	if !partial(r) {
+		return web.Go(w, r, q.page(id))
+	}
+	p, err := c.draftPage(r, by, id, q, index, noRefusal)
+	if err != nil {
+		return err
+	}
+	return c.site.RenderPart(w, r, "draft", "inspection", web.Page{Data: p})
 }
 
 // keys are those of the page.
@@ -185,21 +233,16 @@ func (c *Console) first(ctx context.Context, d reviewcontrol.Draft, q targetQuer
 
 // list is the part of the list that the target is in.
 func (c *Console) list(ctx context.Context, r *http.Request, d reviewcontrol.Draft, q targetQuery, index int, p *draftPage) error {
-	f, begin := q.filter(), q.After
-	if begin < 0 || index >= 0 && index <= begin {
-		begin = -1
-		// How many of those before it match a filter is not known.
-		if !q.Filtered() && index >= targetsOnPage {
-			begin = index - 1 - rowsAbove
-		}
-	}
-	f.After = begin
+	f := q.filter()
 	targets, next, err := c.service.List(ctx, d, f)
 	if err != nil {
 		return err
 	}
-	if q.Filtered() && index >= 0 && next >= 0 && index > next { // it is further down
-		f.After = index - 1
+	onPage := slices.ContainsFunc(targets, func(t reviewcontrol.TargetView) bool { return t.Index == index })
+	if index >= 0 && !onPage {
+		if f.After, err = c.service.Above(ctx, d, f, index, 1+rowsAbove); err != nil {
+			return err
+		}
 		if targets, next, err = c.service.List(ctx, d, f); err != nil {
 			return err
 		}
@@ -224,7 +267,7 @@ func (c *Console) list(ctx context.Context, r *http.Request, d reviewcontrol.Dra
 		back := q
 		back.After = -1
 		p.Pager.Back = web.Link{Text: "First page", Href: back.at(d.ID, 0)}
-		if q.Filtered() {
+		if q.Filtered() || q.FlaggedFirst {
 			p.Pager.Back.Href = back.page(d.ID)
 		}
 	}
@@ -254,6 +297,17 @@ func (c *Console) show(ctx context.Context, d reviewcontrol.Draft, index int, re
 	x := newCard(d, t, p.Query, p.May)
 	if refused.Index == index {
 		x.Refusal = refused
+	}
+	x.Place, x.Of = index+1, d.TargetCount
+	if x.Listed = d.Review != nil && (p.Query.Filtered() || p.Query.FlaggedFirst); x.Listed {
+		if x.Place, err = c.service.Place(ctx, d.ID, p.Query.filter(), index); err != nil {
+			return err
+		}
+		for _, f := range p.Filters {
+			if f.Active {
+				x.Of = f.Count
+			}
+		}
 	}
 	if d.Review != nil {
 		if p.History, err = c.service.History(ctx, d.ID, index); err != nil {

@@ -24,7 +24,7 @@ func framed(h web.Handler) web.Handler {
 }
 
 // preview answers a target's mail alone, as the frame in its card shows it: of a mail in HTML the very
-// bytes that are sent. What keeps it in bounds are the policy and the frame's sandbox; that
+// bytes that are sent, but that pictures elsewhere, which are not loaded, are described in their place. What keeps it in bounds are the policy and the frame's sandbox; that
 // nothing harmful is left in it comes on top. The query `of` is the hash of the content that the page
 // was made for: another one is not shown in its place.
 func (c *Console) preview(w http.ResponseWriter, r *http.Request, _ reviewcontrol.Reviewer, id reviewcontrol.ID) error {
@@ -39,21 +39,20 @@ func (c *Console) preview(w http.ResponseWriter, r *http.Request, _ reviewcontro
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	hash, content := t.Rendering.Hash(), t.Rendering.HTML
+	hash, content := t.Rendering.Hash(), t.Rendering.Shown()
 	if content == "" {
 		content = reviewcontrol.Document(`<pre style="margin:0;font:inherit;white-space:pre-wrap">` +
 			html.EscapeString(t.Rendering.Text) + `</pre>`)
 	}
+	status := http.StatusOK
 	if of := r.URL.Query().Get("of"); of != "" && of != hash {
-		w.WriteHeader(http.StatusConflict)
+		status = http.StatusConflict
 		content = reviewcontrol.Document("<p><strong>This mail has changed since the page was opened. Reload the page.</strong></p>")
 	} else {
 		http.SetCookie(w, shownCookie(r, hash))
 		openedBy(r, id).add(w, r, index, hash)
 	}
-	if r.Method != http.MethodHead {
-		_, _ = w.Write([]byte(content)) // a browser that has gone away
-	}
+	web.Write(w, r, status, []byte(content))
 	return nil
 }
 

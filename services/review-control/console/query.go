@@ -28,9 +28,11 @@ type targetQuery struct {
 	State  reviewcontrol.DeliveryState
 	Flag   triage.Flag
 	Search string
+	// FlaggedFirst has what has a flag come first.
+	FlaggedFirst bool
 	// Variant is the number of the variant that mails are of; 0 is any.
 	Variant int
-	// After is the index behind which the list begins; -1 is its begin.
+	// After is the target behind which the list begins, by its index; -1 is its begin.
 	After int
 }
 
@@ -47,6 +49,7 @@ func queryOf(v url.Values) targetQuery {
 		q.State = reviewcontrol.NotDue
 	}
 	q.Flag = triage.ParseFlag(v.Get("flag"))
+	q.FlaggedFirst = v.Get("order") == flaggedFirst
 	if n, err := strconv.Atoi(v.Get("variant")); err == nil && n > 0 && n <= reviewcontrol.MaxIndex {
 		q.Variant = n
 	}
@@ -54,6 +57,17 @@ func queryOf(v url.Values) targetQuery {
 		q.After = n
 	}
 	return q
+}
+
+// flaggedFirst is the order in which what has a flag comes first.
+const flaggedFirst = "flagged"
+
+// Order is how the list is ordered, as the address has it.
+func (q targetQuery) Order() string {
+	if q.FlaggedFirst {
+		return flaggedFirst
+	}
+	return ""
 }
 
 // deliveryStates are what a mail can be looked for by.
@@ -65,7 +79,7 @@ var deliveryStates = []reviewcontrol.DeliveryState{
 func (q targetQuery) values() url.Values {
 	v := url.Values{}
 	for name, text := range map[string]string{
-		"decision": string(q.Choice), "delivery": string(q.State), "flag": q.Flag.Name(), "q": q.Search,
+		"decision": string(q.Choice), "delivery": string(q.State), "flag": q.Flag.Name(), "q": q.Search, "order": q.Order(),
 	} {
 		if text != "" {
 			v.Set(name, text)
@@ -101,6 +115,7 @@ func (q targetQuery) Filtered() bool {
 // filter is the query as the Service takes it.
 func (q targetQuery) filter() reviewcontrol.TargetFilter {
 	return reviewcontrol.TargetFilter{
-		Choice: q.Choice, State: q.State, Flag: q.Flag, Variant: q.Variant, Search: q.Search, After: q.After, Limit: targetsOnPage,
+		Choice: q.Choice, State: q.State, Flag: q.Flag, Variant: q.Variant, Search: q.Search,
+		FlaggedFirst: q.FlaggedFirst, After: q.After, Limit: targetsOnPage,
 	}
 }

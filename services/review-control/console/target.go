@@ -30,6 +30,10 @@ type card struct {
 	reviewcontrol.TargetView
 	Draft reviewcontrol.ID
 	Query string
+	// Place is which one it is of as many as are Of the list, 0 when it is not there; Listed tells that the list is
+	// not simply all of them in their order.
+	Place, Of int
+	Listed    bool
 	// Queued tells that there is a review, May that the user can decide now.
 	Queued, May bool
 	// Cut tells that what lies beside the mail is too long for a page.

@@ -138,8 +138,39 @@ const suppressedSince = `EXISTS (SELECT FROM review_control.suppressions s WHERE
 // listTargets is the query of a filter: each has an index of its own.
 func listTargets(id reviewcontrol.ID, f reviewcontrol.TargetFilter) (sql string, args []any) {
 	sql, args = conditions(f, []any{int64(id), int64(f.After), f.Limit})
+	key, of := orderOf(f)
+	behind, direction := " > ", ""
+	if f.Back {
+		behind, direction = " < ", " DESC"
+	}
 	return `SELECT ` + targetColumns + ` FROM review_control.targets
-		WHERE draft_id = $1 AND position > $2` + sql + ` ORDER BY position LIMIT $3`, args
+		WHERE draft_id = $1 AND (` + strings.Join(key, ", ") + `)` + behind + of + sql +
+		` ORDER BY ` + strings.Join(key, direction+", ") + direction + ` LIMIT $3`, args
+}
+
+// orderOf is what the targets of a filter are ordered by, and that of the target $2.
+func orderOf(f reviewcontrol.TargetFilter) (key []string, of string) {
+	if !f.FlaggedFirst {
+		return []string{"position"}, "($2)"
+	}
+	return []string{"(flags = 0)", "position"}, `(coalesce((SELECT x.flags = 0 FROM review_control.targets x
+		WHERE x.draft_id = $1 AND x.position = $2), false), $2)`
+}
+
+// placeOf is the query for the place of After among the targets of a filter.
+func placeOf(id reviewcontrol.ID, f reviewcontrol.TargetFilter) (sql string, args []any) {
+	sql, args = conditions(f, []any{int64(id), int64(f.After)})
+	key, of := orderOf(f)
+	return `SELECT CASE WHEN bool_or(position = $2) THEN count(*) ELSE 0 END FROM review_control.targets
+		WHERE draft_id = $1 AND (` + strings.Join(key, ", ") + `) <= ` + of + sql, args
+}
+
+// Place is which of the targets that a filter finds its After is.
+func (s *Store) Place(ctx context.Context, id reviewcontrol.ID, f reviewcontrol.TargetFilter) (place int, err error) {
+	f.Search = stored(f.Search)
+	sql, args := placeOf(id, f)
+	err = s.pool.QueryRow(ctx, sql, args...).Scan(&place)
+	return place, explain(err)
 }
 
 // conditions are those of a filter, but for After and Limit, behind a WHERE.

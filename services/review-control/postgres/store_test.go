@@ -204,6 +204,8 @@ func TestPlans(t *testing.T) {
 			"a review": {postgres.OneReview, []any{77}}, "reviews": {postgres.ManyReviews, []any{[]int64{1, 70, 999}}},
 			"a target": {postgres.OneTarget, []any{2, 5000}}, "locked targets": {postgres.LockTargets, []any{2, []int64{5000, 7}}},
 			"targets": targets(reviewcontrol.TargetFilter{After: 9000}), "pending": targets(reviewcontrol.TargetFilter{Choice: reviewcontrol.Pending, After: 100}), "failed": targets(reviewcontrol.TargetFilter{State: reviewcontrol.Failed, After: 100}),
+			"flagged first": targets(reviewcontrol.TargetFilter{FlaggedFirst: true, After: 9000}), "flagged first, from the begin": targets(reviewcontrol.TargetFilter{FlaggedFirst: true, After: -1}),
+			"flagged first, what is left": targets(reviewcontrol.TargetFilter{FlaggedFirst: true, Choice: reviewcontrol.Pending, After: 700}), "back": targets(reviewcontrol.TargetFilter{FlaggedFirst: true, Back: true, After: 300}),
 			"a token":               {`SELECT draft_id FROM review_control.targets WHERE unsubscribe_token = $1`, []any{[]byte("0123456789abcdef")}},
 			"suppressed":            {`SELECT email_key FROM review_control.suppressions WHERE email_key = ANY ($1)`, []any{[]string{"u1@d1.example", "x"}}},
 			"history":               {`SELECT choice FROM review_control.decisions WHERE draft_id = $1 AND position = $2 ORDER BY revision DESC`, []any{1, 77}},

@@ -31,7 +31,7 @@
 
   const plural = (n, one, many) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
   const count = () => {
-    if (!form()) return;
+    if (!form()?.querySelector("[data-shown-count]")) return; // the mails are still being looked through
     const all = Object.values(shown());
     const n = Math.min(all.filter(Boolean).length, most);
     const flagged = all.filter((text) => !text).length;
@@ -150,7 +150,10 @@
     const list = document.querySelector(".listing");
     const row = list?.querySelector("[aria-current]");
     const article = document.querySelector("article.target");
-    if (!article || article === card?.article) return count();
+    if (!article || article === card?.article) {
+      if (list) list.scrollTop = scrolled;
+      return count();
+    }
     fold();
     if (list && row && list.scrollHeight > list.clientHeight) {
       list.scrollTop = scrolled;

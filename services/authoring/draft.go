@@ -161,9 +161,44 @@ type Draft struct {
 // Progress counts a draft's targets by decision and by delivery. review-control counts;
 // the greatest Version is the newest.
 type Progress struct {
-	Version   int64
-	Decisions Decisions
-	Delivery  Delivery
+	Version    int64
+	Decisions  Decisions
+	Delivery   Delivery
+	Rejections Rejections
+}
+
+// Rejections counts rejected targets by the reason that their reviewer chose; those without one are not among them.
+type Rejections map[string]int64
+
+const (
+	// maxReasons is how many reasons there may be, of at most maxReason bytes.
+	maxReasons, maxReason = 20, 40
+)
+
+// check holds the reasons to so many rejected targets.
+func (r Rejections) check(rejected int64) error {
+	sum := int64(0)
+	for reason, n := range r {
+		if reason == "" || len(reason) > maxReason || strings.Trim(reason, "abcdefghijklmnopqrstuvwxyz_") != "" {
+			return fault.New(fault.Validation, "A reason is a name of at most %d small letters.", maxReason)
+		}
+		if n < 1 || n > rejected {
+			return fault.New(fault.Validation, "The counter of a reason must be between 1 and the %d rejected targets, not %d.", rejected, n)
+		}
+		sum += n
+	}
+	if sum > rejected || len(r) > maxReasons {
+		return fault.New(fault.Validation, "There may be %d reasons, of at most the %d rejected targets.", maxReasons, rejected)
+	}
+	return nil
+}
+
+// known is r, or empty where nothing is known.
+func (r Rejections) known() Rejections {
+	if r == nil {
+		return Rejections{}
+	}
+	return r
 }
 
 // Decisions counts targets by what reviewers decided.
@@ -199,7 +234,7 @@ func (p Progress) check(targets int) error {
 		return fault.New(fault.Validation,
 			"The version has to be positive, decisions have to add up to the draft's %d targets, and delivery to at most those approved.", targets)
 	}
-	return nil
+	return p.Rejections.check(p.Decisions.Rejected)
 }
 
 // DraftTarget is one recipient.

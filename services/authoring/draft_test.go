@@ -32,7 +32,7 @@ func TestDraftIsSaved(t *testing.T) {
 	}
 	a, err = h.send(agent(t.Context()), "list_drafts", "", `{}`)
 	want := `{"drafts":[{"id":"1","name":"win back","status":"draft","segmentId":"1","segmentName":"quiet brands","segmentKind":"partner","targetCount":2,` +
-		`"decisions":{"pending":2,"approved":0,"rejected":0},"delivery":{"sent":0,"failed":0,"suppressed":0},"createdBy":"agent","createdAt":"2026-01-15T09:00:00.000Z","queuedAt":null}]}`
+		`"decisions":{"pending":2,"approved":0,"rejected":0},"delivery":{"sent":0,"failed":0,"suppressed":0},"rejections":{},"createdBy":"agent","createdAt":"2026-01-15T09:00:00.000Z","queuedAt":null}]}`
 	if err != nil || a.data != want || a.count != 1 {
 		t.Errorf("%s, %v", a.data, err)
 	}

@@ -336,14 +336,17 @@ type ProgressRequest struct {
 	Version   int64     `json:"version"`
 	Decisions Decisions `json:"decisions"`
 	Delivery  Delivery  `json:"delivery"`
+	// Rejections is absent where a release of review-control counts none; nothing is known of reasons then.
+	Rejections Rejections `json:"rejections,omitempty"`
 }
 
 // ProgressResponse is what the draft has now; Version tells whether that is what was sent.
 type ProgressResponse struct {
-	DraftID   string    `json:"draft_id"`
-	Version   int64     `json:"version"`
-	Decisions Decisions `json:"decisions"`
-	Delivery  Delivery  `json:"delivery"`
+	DraftID    string     `json:"draft_id"`
+	Version    int64      `json:"version"`
+	Decisions  Decisions  `json:"decisions"`
+	Delivery   Delivery   `json:"delivery"`
+	Rejections Rejections `json:"rejections"`
 }
 
 func (s *Service) progress(ctx context.Context, in ProgressRequest) (ProgressResponse, error) {
@@ -351,7 +354,8 @@ func (s *Service) progress(ctx context.Context, in ProgressRequest) (ProgressRes
 	if err != nil {
 		return ProgressResponse{}, err
 	}
-	wanted := Progress{Version: in.Version, Decisions: in.Decisions, Delivery: in.Delivery}
+	wanted := Progress{Version: in.Version, Decisions: in.Decisions, Delivery: in.Delivery, Rejections: in.Rejections}
 	p, err := s.c.Store.SetProgress(ctx, id, wanted, func(d Draft) error { return wanted.check(d.TargetCount) })
-	return ProgressResponse{DraftID: id.String(), Version: p.Version, Decisions: p.Decisions, Delivery: p.Delivery}, err
+	return ProgressResponse{DraftID: id.String(), Version: p.Version, Decisions: p.Decisions, Delivery: p.Delivery,
+		Rejections: p.Rejections.known()}, err
 }

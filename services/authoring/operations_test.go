@@ -551,15 +551,46 @@ func TestProgress(t *testing.T) {
 	if err != nil || !strings.Contains(a.data, `"decisions":{"pending":1,"approved":9,"rejected":0}`) {
 		t.Errorf("%s, %v", a.data, err)
 	}
+	if !strings.Contains(a.data, `"rejections":{}`) {
+		t.Errorf("without reasons the list is %s", a.data)
+	}
+	for _, c := range []struct {
+		version, rejected int
+		reasons           any
+		want              string // as list_drafts has them; empty for E_VALIDATION
+	}{
+		{30, 4, object{"tone": 1, "content": 2}, `{"content":2,"tone":1}`}, {29, 4, object{"tone": 4}, `{"content":2,"tone":1}`}, {31, 3, object{"tone": 3}, `{"tone":3}`},
+		{32, 3, object{"tone": 4}, ""}, {32, 3, object{"tone": 2, "other": 2}, ""}, {32, 3, object{"tone": 0}, ""}, {32, 3, object{"tone": -1}, ""}, {32, 3, object{"<b>": 1}, ""}, {32, 3, object{"": 1}, ""},
+		{32, 3, object{strings.Repeat("a", 41): 1}, ""}, {32, 0, object{"tone": 1}, ""},
+		{33, 2, object{"tone": 2}, `{"tone":2}`}, {34, 2, nil, `{}`}, // an earlier release of review-control counts none
+	} {
+		in := object{"draft_id": id, "version": c.version, "decisions": object{"pending": 10 - c.rejected, "approved": 0, "rejected": c.rejected}, "delivery": object{"sent": 0, "failed": 0, "suppressed": 0}}
+		if c.reasons != nil {
+			in["rejections"] = c.reasons
+		}
+		_, err := operate[authoring.ProgressResponse](h, authoring.DraftProgressPath, in)
+		if c.want == "" {
+			if !fault.Is(err, fault.Validation) {
+				t.Errorf("%v: %v", in, err)
+			}
+			continue
+		}
+		if a, listErr := h.send(agent(t.Context()), "list_drafts", "", `{}`); err != nil || listErr != nil || !strings.Contains(a.data, `"rejections":`+c.want) {
+			t.Errorf("%v: %v, %v, %s", in, err, listErr, a.data)
+		}
+	}
+	if _, err := set(35, 1, 9, 0, 0, 0, 0); err != nil {
+		t.Error(err)
+	}
 	h.bring(id, "in_review")
 	move := func(version int) error {
 		_, err := operate[transitioned](h, authoring.DraftTransitionPath, object{"draft_id": id, "from": []string{"in_review"}, "to": "approved", "operation_id": fmt.Sprint("v", version), "version": version})
 		return err
 	}
-	if err := move(28); !fault.Is(err, fault.Conflict) {
+	if err := move(34); !fault.Is(err, fault.Conflict) {
 		t.Errorf("a wish of counts that are out of date: %v", err)
 	}
-	if err := move(29); err != nil {
+	if err := move(35); err != nil {
 		t.Error(err)
 	}
 }

@@ -309,9 +309,11 @@ type DraftInfo struct {
 	TargetCount int       `json:"targetCount" jsonschema:"Number of targets"`
 	Decisions   Decisions `json:"decisions" jsonschema:"Targets by what reviewers decided"`
 	Delivery    Delivery  `json:"delivery" jsonschema:"Approved targets by what became of their mail"`
-	CreatedBy   *string   `json:"createdBy" jsonschema:"Label of whoever made it; null without one"`
-	CreatedAt   string    `json:"createdAt" jsonschema:"When it was stored, UTC"`
-	QueuedAt    *string   `json:"queuedAt" jsonschema:"When it was queued for review, UTC; null before"`
+	// Rejections are never null.
+	Rejections Rejections `json:"rejections" jsonschema:"Rejected targets by the reason that reviewers chose; empty without any"`
+	CreatedBy  *string    `json:"createdBy" jsonschema:"Label of whoever made it; null without one"`
+	CreatedAt  string     `json:"createdAt" jsonschema:"When it was stored, UTC"`
+	QueuedAt   *string    `json:"queuedAt" jsonschema:"When it was queued for review, UTC; null before"`
 }
 
 // DraftList is the answer of list_drafts.
@@ -339,7 +341,7 @@ func (s *Service) ListDrafts(ctx context.Context, in listDraftsIn) (DraftList, e
 func (d Draft) info() DraftInfo {
 	return DraftInfo{ID: d.ID.String(), Name: d.Name, Status: d.Status, SegmentID: d.SegmentID.String(), SegmentName: d.SegmentName,
 		SegmentKind: d.SegmentKind, TargetCount: d.TargetCount, Decisions: d.Progress.Decisions, Delivery: d.Progress.Delivery,
-		CreatedBy: d.CreatedBy, CreatedAt: schema.Moment(d.CreatedAt), QueuedAt: stamped(d.QueuedAt)}
+		Rejections: d.Progress.Rejections.known(), CreatedBy: d.CreatedBy, CreatedAt: schema.Moment(d.CreatedAt), QueuedAt: stamped(d.QueuedAt)}
 }
 
 // recording makes what is stored beside the effect of a call.

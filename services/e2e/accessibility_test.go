@@ -90,6 +90,7 @@ func TestAccessibility(t *testing.T) {
 				target["toName"] = "نورة العتيبي"
 				target["body"] = `<p dir="rtl">مرحبا</p>`
 			case 8:
+				target["body"] = `<p>Hello</p><p><img src="https://cdn.example/b.png" alt="Our shop" width="300" height="100"></p>`
 				target["context"] = map[string]any{"score": 0.93, "empty": "", "none": nil, "list": []any{1, "two", map[string]any{"three": 3}}, "long": strings.Repeat("because ", 200)}
 			}
 		}}))
@@ -117,6 +118,10 @@ func TestAccessibility(t *testing.T) {
 		for _, target := range []int{1, 3, 5, 8} {
 			p.Open(fmt.Sprintf("/drafts/%s/targets/%d", review, target))
 			p.Inspect(fmt.Sprintf("target-%d", target))
+		}
+		for _, target := range []int{4, 7, 8} { // text, from right to left, with a picture that is not loaded
+			p.Open(fmt.Sprintf("/drafts/%s/targets/%d", review, target))
+			p.InspectFrame(fmt.Sprintf("target-%d", target))
 		}
 		p.Open("/drafts/" + mine)
 		p.Inspect("draft-mine")

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	cdppage "github.com/chromedp/cdproto/page"
 
 	"hub.internal/pkg/hubtest"
 )
@@ -72,15 +75,57 @@ type violation struct {
 	Nodes    []struct{ HTML, FailureSummary string }
 }
 
-// violations is what axe says of the page.
-func (p *page) violations() (list []violation) {
+// ofColours are the rules that judge colours, ofPages those about a page as a whole, which a frame in another is not.
+var (
+	ofColours = []string{"color-contrast", "link-in-text-block"}
+	ofPages   = []string{"document-title", "landmark-one-main", "page-has-heading-one", "region", "bypass"}
+)
+
+// violations is what axe says of the page, by all rules but some, or by some alone.
+func (p *page) violations(but, alone []string) (list []violation) {
 	p.t.Helper()
 	source := installAxe(p.t)
 	// A page's policy is for what the page brings; this script is the reader's.
 	p.Evaluate("void (window.axe ?? (() => {"+source+"\n})())", nil)
-	// The frames of previews run no script, so axe cannot look into them.
-	p.Evaluate("axe.run(document, {resultTypes: ['violations'], iframes: false}).then((r) => r.violations)", &list)
+	// Previews run no script, so axe cannot look into them from here: InspectFrame does.
+	options := map[string]any{"resultTypes": []string{"violations"}, "iframes": false}
+	if alone != nil {
+		options["runOnly"] = alone
+	}
+	rules := map[string]any{}
+	for _, rule := range but {
+		rules[rule] = map[string]bool{"enabled": false}
+	}
+	options["rules"] = rules
+	given, err := json.Marshal(options)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.Evaluate("axe.run(document, "+string(given)+").then((r) => { if (!r.passes.length) throw new Error('axe has judged nothing'); return r.violations; })", &list)
 	return list
+}
+
+// report fails for each violation.
+func (p *page) report(at string, list []violation) {
+	p.t.Helper()
+	for _, v := range list {
+		for _, n := range v.Nodes {
+			p.t.Errorf("%s: %s (%s): %.300s: %s", at, v.ID, v.Help, n.HTML, strings.ReplaceAll(n.FailureSummary, "\n", " "))
+		}
+	}
+}
+
+// InspectFrame judges the document in the preview that the page shows, as a page of its own. It looks alike in
+// all windows, whatever colours they have, but for its width.
+func (p *page) InspectFrame(name string) {
+	p.t.Helper()
+	var address string
+	p.Evaluate(`document.querySelector("iframe.preview").getAttribute("src")`, &address)
+	do(p, cdppage.SetBypassCSP, cdppage.SetBypassCSPParams{Enabled: true}) // the sandbox runs no script, axe's neither
+	defer do(p, cdppage.SetBypassCSP, cdppage.SetBypassCSPParams{})
+	p.Open(address)
+	p.Look("light", 390)
+	p.report(name+"-frame", p.violations(ofPages, nil))
 }
 
 // TestAxeSeesBadPages shows that a page that is bad is found to be.
@@ -94,7 +139,7 @@ func TestAxeSeesBadPages(t *testing.T) {
 	p := newPage(t, server.URL)
 	p.Open("/")
 	var found []string
-	for _, v := range p.violations() {
+	for _, v := range p.violations(nil, nil) {
 		found = append(found, v.ID)
 	}
 	for _, id := range []string{"image-alt", "label", "color-contrast"} {
@@ -112,11 +157,11 @@ func (p *page) Inspect(name string) {
 		for _, width := range []int64{1280, 390} {
 			at := fmt.Sprintf("%s-%s-%d", name, scheme, width)
 			p.Look(scheme, width)
-			for _, v := range p.violations() {
-				for _, n := range v.Nodes {
-					p.t.Errorf("%s: %s (%s): %.300s: %s", at, v.ID, v.Help, n.HTML, strings.ReplaceAll(n.FailureSummary, "\n", " "))
-				}
+			var alone []string
+			if scheme == "dark" { // which is the same page in other colours
+				alone = ofColours
 			}
+			p.report(at, p.violations(nil, alone))
 			p.fits(at)
 			if os.Getenv("HUB_SCREENS") != "" {
 				p.Screenshot(filepath.Join(hubtest.Root(p.t), ".hub", "e2e", "screens", at+".png"))

@@ -155,6 +155,8 @@ func TestTriage(t *testing.T) {
 				}
 			})
 
+			t.Run("stands still", func(t *testing.T) { s.standsStill(t, ada, window.width) })
+
 			t.Run("double click", func(t *testing.T) {
 				p, id := open(t, 4, nil)
 				p.Button("Approve").DoubleClick()

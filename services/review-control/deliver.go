@@ -254,11 +254,11 @@ func (s *Service) Finish(ctx context.Context, id ID) (wait time.Duration, err er
 // What it tells is what holds when it runs, so it may run at any time, and twice.
 func (s *Service) Sync(ctx context.Context, id ID) error {
 	ctx = itself(ctx)
-	r, err := s.c.Store.TakeSync(ctx, id)
+	r, rejections, err := s.c.Store.TakeSync(ctx, id)
 	if err != nil {
 		return err
 	}
-	if err := s.tell(ctx, r); err != nil {
+	if err := s.tell(ctx, r, rejections); err != nil {
 		// The job that tries again stands for all changes until then.
 		return errors.Join(err, s.c.Store.Unsynced(context.WithoutCancel(ctx), id))
 	}
@@ -278,8 +278,8 @@ var steps = map[Status][]struct {
 }
 
 // tell tells the counts first: whoever reads a status there finds the counts that go with it.
-func (s *Service) tell(ctx context.Context, r Review) error {
-	if err := s.c.Drafts.Progress(ctx, r); err != nil {
+func (s *Service) tell(ctx context.Context, r Review, rejections map[Reason]int) error {
+	if err := s.c.Drafts.Progress(ctx, r, rejections); err != nil {
 		return err
 	}
 	if r.Status == InReview && r.Reopened == 0 {

@@ -346,7 +346,8 @@ type draftRow struct {
 	SenderName      *string `json:"sender_name"`
 	SenderEmail     *string `json:"sender_email"`
 
-	targets []targetRow
+	targets    []targetRow
+	rejections map[string]int
 }
 
 type recipientRow struct {
@@ -672,10 +673,11 @@ func moved(x transition, at time.Time, replayed bool) map[string]any {
 }
 
 func (a *authoring) progress(_ context.Context, in struct {
-	DraftID   string         `json:"draft_id"`
-	Version   int64          `json:"version"`
-	Decisions map[string]int `json:"decisions"`
-	Delivery  map[string]int `json:"delivery"`
+	DraftID    string         `json:"draft_id"`
+	Version    int64          `json:"version"`
+	Decisions  map[string]int `json:"decisions"`
+	Delivery   map[string]int `json:"delivery"`
+	Rejections map[string]int `json:"rejections"`
 }) (map[string]any, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -687,10 +689,17 @@ func (a *authoring) progress(_ context.Context, in struct {
 		in.Delivery["sent"]+in.Delivery["failed"]+in.Delivery["suppressed"] > in.Decisions["approved"] {
 		return nil, fault.New(fault.Validation, "The counts do not add up: %v", in)
 	}
-	if in.Version > d.ProgressVersion {
-		d.ProgressVersion, d.Decisions, d.Delivery = in.Version, in.Decisions, in.Delivery
+	reasons := 0
+	for _, n := range in.Rejections {
+		reasons += n
 	}
-	return map[string]any{"draft_id": d.ID, "version": d.ProgressVersion, "decisions": d.Decisions, "delivery": d.Delivery}, nil
+	if reasons > in.Decisions["rejected"] {
+		return nil, fault.New(fault.Validation, "The reasons do not add up: %v", in)
+	}
+	if in.Version > d.ProgressVersion {
+		d.ProgressVersion, d.Decisions, d.Delivery, d.rejections = in.Version, in.Decisions, in.Delivery, in.Rejections
+	}
+	return map[string]any{"draft_id": d.ID, "version": d.ProgressVersion, "decisions": d.Decisions, "delivery": d.Delivery, "rejections": d.rejections}, nil
 }
 
 // answer is how the SMTP server takes a mail.

@@ -53,6 +53,9 @@ type Rendering struct {
 	View    body.View
 }
 
+// Told is a part of a mail and why a look at it does not tell it.
+type Told = body.Told
+
 // Shown is the HTML as a reviewer sees it, to whom nothing is loaded: the bytes that are sent, with a line in the
 // place of each picture that is elsewhere.
 func (r Rendering) Shown() string { return body.Shown(r.HTML) }

@@ -95,9 +95,9 @@ type Store interface {
 	// Turn gives a target's mail its place in the line of all mails, one each interval; it
 	// keeps those that are further away than near. It is false when there is nothing to send.
 	Turn(ctx context.Context, id ID, index int, now time.Time, interval, near time.Duration) (time.Time, bool, error)
-	// TakeSync returns a review whose changes authoring may not have heard of; those that come
-	// later ask for another job. Synced keeps what authoring knows, Unsynced that it does not.
-	TakeSync(ctx context.Context, id ID) (Review, error)
+	// TakeSync returns a review whose changes authoring may not have heard of, with how many of its targets are rejected
+	// for which reason; changes that come later ask for another job. Synced keeps what authoring knows, Unsynced that it does not.
+	TakeSync(ctx context.Context, id ID) (Review, map[Reason]int, error)
 	Synced(ctx context.Context, id ID, version int64) error
 	Unsynced(ctx context.Context, id ID) error
 
@@ -153,8 +153,9 @@ type Drafts interface {
 	// status that the draft is in as details.from, for a draft that is in none of From, and when
 	// newer counts than those of Version are known.
 	Transition(ctx context.Context, id ID, t Transition) error
-	// Progress tells the counts of a review, unless newer ones are known.
-	Progress(ctx context.Context, r Review) error
+	// Progress tells the counts of a review, and how many of its targets are rejected for which reason, unless newer ones
+	// are known.
+	Progress(ctx context.Context, r Review, rejections map[Reason]int) error
 }
 
 // DraftQuery asks authoring for drafts.

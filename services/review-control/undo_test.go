@@ -1,6 +1,7 @@
 package reviewcontrol_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -191,4 +192,52 @@ func TestReasons(t *testing.T) {
 	if n := one[int](h, `SELECT count(*) FROM audit.calls WHERE tool = 'review.decide' AND detail ->> 'reason' = 'tone'`); n != 1 {
 		t.Errorf("%d audit rows with the reason", n)
 	}
+}
+
+// TestAuthoringHearsWhyMailsAreRejected with each change, and as it is after an undo.
+func TestAuthoringHearsWhyMailsAreRejected(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	id := h.queued(5)
+	ctx := signedIn(t.Context(), ada)
+	judge := func(index int, j reviewcontrol.Judgement) {
+		t.Helper()
+		if _, err := h.service.Decide(ctx, ada, id, h.shown(id, index), j); err != nil {
+			t.Fatal(err)
+		}
+	}
+	heard := func(want string) {
+		t.Helper()
+		if err := h.service.Sync(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(h.authoring.row(id).rejections); got != "map["+want+"]" {
+			t.Errorf("authoring has heard of %s, want %s", got, want)
+		}
+	}
+	heard("")
+	judge(0, reviewcontrol.Judgement{Choice: reviewcontrol.Reject, Reason: reviewcontrol.WrongTone})
+	judge(1, reviewcontrol.Judgement{Choice: reviewcontrol.Reject, Reason: reviewcontrol.WrongTone})
+	judge(2, reviewcontrol.Judgement{Choice: reviewcontrol.Reject, Reason: reviewcontrol.WrongTime})
+	judge(3, reviewcontrol.Judgement{Choice: reviewcontrol.Reject})
+	heard("timing:1 tone:2")
+	judge(1, reviewcontrol.Judgement{Choice: reviewcontrol.Reject, Reason: reviewcontrol.WrongContent}) // another reason
+	heard("content:1 timing:1 tone:1")
+	judge(0, reviewcontrol.Judgement{Choice: reviewcontrol.Approve})
+	heard("content:1 timing:1")
+	for _, want := range []string{"content:1 timing:1 tone:1", "timing:1 tone:2"} {
+		if _, _, err := h.undo(ada, id, h.lastAction(id)); err != nil {
+			t.Fatal(err)
+		}
+		heard(want)
+	}
+}
+
+func (h *house) lastAction(id reviewcontrol.ID) int {
+	h.t.Helper()
+	a, found, err := h.store.LastAction(h.t.Context(), id, ada.Email)
+	if err != nil || !found {
+		h.t.Fatalf("%t, %v", found, err)
+	}
+	return a.Number
 }

@@ -153,9 +153,10 @@ type (
 	}
 	progressRequest struct {
 		draftRequest
-		Version   int64     `json:"version"`
-		Decisions decisions `json:"decisions"`
-		Delivery  delivery  `json:"delivery"`
+		Version    int64                        `json:"version"`
+		Decisions  decisions                    `json:"decisions"`
+		Delivery   delivery                     `json:"delivery"`
+		Rejections map[reviewcontrol.Reason]int `json:"rejections"`
 	}
 	nothing struct{}
 )
@@ -330,11 +331,12 @@ func (d Drafts) Transition(ctx context.Context, id reviewcontrol.ID, t reviewcon
 }
 
 // Progress implements Drafts. What authoring calls failed has no proof of its arrival.
-func (d Drafts) Progress(ctx context.Context, r reviewcontrol.Review) error {
+func (d Drafts) Progress(ctx context.Context, r reviewcontrol.Review, rejections map[reviewcontrol.Reason]int) error {
 	c := r.Counts
 	_, err := progress.Call(ctx, d.client, progressRequest{
 		draftRequest: draftRequest{r.DraftID.String()}, Version: r.Version,
 		Decisions: decisions{c.Pending, c.Approved, c.Rejected}, Delivery: delivery{c.Sent, c.Failed + c.Unknown, c.Suppressed},
+		Rejections: rejections,
 	})
 	return err
 }

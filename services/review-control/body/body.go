@@ -47,7 +47,11 @@ type Link struct {
 }
 
 // Told is a part of a body and why a look at it does not tell it.
-type Told struct{ Text, Reason string }
+type Told struct {
+	Text, Reason string
+	// Picture tells that it is one of the Pictures.
+	Picture bool
+}
 
 // Flagged tells that somebody has to judge the body by itself: a look at it does not tell all.
 func (v View) Flagged() bool {

@@ -130,10 +130,10 @@ func TestTold(t *testing.T) {
 		_, _, v := read(c.body)
 		var want []Told
 		if c.reason != "" {
-			want = []Told{{c.text, c.reason}}
+			want = []Told{{c.text, c.reason, strings.HasPrefix(c.reason, "a picture")}}
 		}
 		if !slices.Equal(v.Told, want) || v.Flagged() != (want != nil) {
-			t.Errorf("%s:\n got %q\nwant %q", name, v.Told, want)
+			t.Errorf("%s:\n got %+v\nwant %+v", name, v.Told, want)
 		}
 	}
 	if _, _, v := read(`<img src="https://a.example/x.png"><img src="https://a.example/x.png"><img src="http://b.example/y">`); len(v.Pictures) != 3 || len(v.Told) != 2 {

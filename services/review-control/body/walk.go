@@ -25,8 +25,9 @@ type reader struct {
 
 // remark is something to be told, of a text that may go on.
 type remark struct {
-	text   strings.Builder
-	reason string
+	text    strings.Builder
+	reason  string
+	picture bool
 }
 
 // tell tells of a text. What goes on where the last ended belongs to it.
@@ -44,7 +45,7 @@ func (r *reader) tell(text, reason string) {
 func (r *reader) report() {
 	seen := map[Told]bool{}
 	for _, c := range r.told {
-		t := Told{fold(c.text.String()), c.reason}
+		t := Told{fold(c.text.String()), c.reason, c.picture}
 		if !seen[t] {
 			seen[t] = true
 			r.view.Told = append(r.view.Told, t)
@@ -192,6 +193,7 @@ func (r *reader) picture(n *html.Node, p *prose) {
 		r.view.Pictures = append(r.view.Pictures, p)
 		r.running = false
 		r.tell(alt, "a picture from "+p.Host+" that is not loaded here")
+		r.told[len(r.told)-1].picture = true
 		r.running = false
 	}
 }

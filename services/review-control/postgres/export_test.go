@@ -20,6 +20,7 @@ const (
 	FlaggedOf                = flagged
 	PresentAt                = presentAt
 	ForgetPresence           = forgetPresence
+	RejectionsOf             = rejectionsOf
 )
 
 // ListTargets is the query of a filter.

@@ -26,6 +26,11 @@ const (
 	waitingReviews = `SELECT ` + reviewColumns + ` FROM review_control.reviews
 		WHERE status = 'in_review' AND pending > 0 ORDER BY queued_at, draft_id LIMIT $1`
 
+	takeSync = `UPDATE review_control.reviews SET sync_waiting = false WHERE draft_id = $1 AND status <> 'draft' RETURNING ` + reviewColumns
+	// Of most drafts the rejected ones are few: the index has them.
+	rejectionsOf = `SELECT reason, count(*) FROM review_control.targets
+		WHERE draft_id = $1 AND choice = 'rejected' AND reason <> '' GROUP BY reason`
+
 	targetColumns = `position AS index, external_id, to_email, to_name, mailings, unsubscribe_token AS token,
 	choice, revision, decided_by, decided_at, note, reason, rendering_hash, action,
 	progress AS state, attempts, delays, since, progress_at AS at, problem, message_id,
@@ -315,6 +320,9 @@ func (s *Store) store(ctx context.Context, tx pgx.Tx, before reviewcontrol.Revie
 	b := &pgx.Batch{}
 	id, r := int64(before.DraftID), &u.Review
 	changed := r.Status != before.Status || r.Counts != before.Counts || r.Attempted != before.Attempted || r.Actions != before.Actions
+	for i, t := range u.Targets { // an undo may bring back another reason alone
+		changed = changed || t.Decision.Revision != targets[i].Decision.Revision
+	}
 	if changed {
 		r.Version = before.Version + 1
 		b.Queue(`UPDATE review_control.reviews SET status = $2, pending = $3, approved = $4, rejected = $5,
@@ -398,11 +406,27 @@ func (s *Store) askSync(ctx context.Context, tx pgx.Tx, before reviewcontrol.Rev
 	return s.jobs.AddAt(ctx, tx, at, SyncDraft{before.DraftID})
 }
 
-// TakeSync returns a review whose changes authoring may not have heard of.
-func (s *Store) TakeSync(ctx context.Context, id reviewcontrol.ID) (reviewcontrol.Review, error) {
-	r, err := someReview(ctx, s.pool, id,
-		`UPDATE review_control.reviews SET sync_waiting = false WHERE draft_id = $1 AND status <> 'draft' RETURNING `+reviewColumns)
-	return r, explain(err)
+// TakeSync returns a review whose changes authoring may not have heard of, with how many of its targets are rejected
+// for which reason: both of one moment, as nobody decides while the review is locked.
+func (s *Store) TakeSync(ctx context.Context, id reviewcontrol.ID) (r reviewcontrol.Review, rejections map[reviewcontrol.Reason]int, err error) {
+	err = s.atomically(ctx, func(tx pgx.Tx) error {
+		if r, err = someReview(ctx, tx, id, takeSync); err != nil {
+			return err
+		}
+		rows, err := tx.Query(ctx, rejectionsOf, int64(id))
+		if err != nil {
+			return err
+		}
+		rejections = map[reviewcontrol.Reason]int{}
+		var reason reviewcontrol.Reason
+		var n int
+		_, err = pgx.ForEachRow(rows, []any{&reason, &n}, func() error {
+			rejections[reason] = n
+			return nil
+		})
+		return err
+	})
+	return r, rejections, err
 }
 
 // Synced keeps what authoring knows.

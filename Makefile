@@ -54,7 +54,7 @@ check: $(LINT) ## gofmt, vet, lint, each module's build alone, import rules, the
 	go test -count=1 ./pkg/hubtest/inventory ./pkg/hubtest/contract
 	go run ./scripts/catalog -check
 
-bench: servers ## Run the benchmarks: Hub beside the in-process limit and, with Node, its peers
+bench: servers ## Run the benchmarks: Hub beside the in-process limit and, with Node, its peers; the console's pages
 	go run ./scripts/bench
 
 fuzz: ## Fuzz the parsers, and what the SQL guard accepts on a server, a minute each

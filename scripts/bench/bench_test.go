@@ -45,7 +45,7 @@ func TestSmoke(t *testing.T) {
 	if err != nil || string(written) != out.String() {
 		t.Errorf("report.md is not what was printed (%v)", err)
 	}
-	for _, want := range []string{"| 64 | hub |", "| 8 | limit |", "| 1 | straightforward |", "| gateway |", "added by the gateway, point", "go1."} {
+	for _, want := range []string{"| 64 | hub |", "| 8 | limit |", "| 1 | straightforward |", "| gateway |", "added by the gateway, point", "go1.", "| the list of 200 drafts |", "a draft of 200 targets, p99"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the report lacks %q:\n%s", want, &out)
 		}

@@ -76,7 +76,7 @@ func (b *bench) verdicts() (list []verdict) {
 		took := b.startTimes[name]
 		list = append(list, verdict{"start of " + name + ", exec to ready", "≤ 200 ms", fmt.Sprintf("%.0f ms", ms(took)), took <= startLimit})
 	}
-	return list
+	return append(list, b.consoleVerdicts()...)
 }
 
 // cell finds a result; nil when this run has none.

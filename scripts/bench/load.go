@@ -19,6 +19,9 @@ type bench struct {
 	say      func(string, ...any)
 	cells    []cell
 	profiles []profile
+	console  []consolePage
+	// noBrowser tells that there was none to open the console's pages in.
+	noBrowser bool
 	// answers are the checked answers of each target to each input, by target and workload.
 	answers map[[2]string][][]byte
 }

@@ -3,6 +3,7 @@
 //
 //	go run ./scripts/bench                         everything, about 9 minutes
 //	go run ./scripts/bench --only point --profile  one workload, with profiles of the services
+//	go run ./scripts/bench --only console          the pages for reviewers, with the services behind them
 //	go run ./scripts/bench --seconds 0.2 --rounds 1 --peers=false --scale 0.05
 //
 // It always runs a stack of its own: private MariaDB, PostgreSQL and Redis servers and the
@@ -53,6 +54,7 @@ type options struct {
 	rounds  int           // of which the median counts
 	window  time.Duration // of one measurement
 	only    []string      // names of workloads; empty means all
+	pages   bool          // measure the console, too
 	scale   float64       // of the sample data, as scripts/gen has it
 	peers   bool
 	profile bool
@@ -64,7 +66,8 @@ func readOptions(args []string, out io.Writer) (options, error) {
 	f.SetOutput(out)
 	f.IntVar(&o.rounds, "rounds", 3, "rounds; the report shows their medians")
 	seconds := f.Float64("seconds", 3, "seconds of one measurement")
-	only := f.String("only", "", "workloads to run, with commas: "+strings.Join(workloadNames(), ","))
+	parts := append(workloadNames(), consoleName)
+	only := f.String("only", "", "workloads to run, with commas: "+strings.Join(parts, ","))
 	f.Float64Var(&o.scale, "scale", 1, "size of the sample data, 0.001 to 100; 1 is 20,000 campaigns")
 	f.BoolVar(&o.peers, "peers", true, "compare with the peers from npm, when Node is there")
 	f.BoolVar(&o.profile, "profile", false, "one more round under the profiler; the report shows the top ten of gateway and query")
@@ -75,10 +78,11 @@ func readOptions(args []string, out io.Writer) (options, error) {
 		o.only = strings.Split(*only, ",")
 	}
 	for _, name := range o.only {
-		if !slices.Contains(workloadNames(), name) {
-			return o, fmt.Errorf("--only %s: there are %s", name, strings.Join(workloadNames(), ", "))
+		if !slices.Contains(parts, name) {
+			return o, fmt.Errorf("--only %s: there are %s", name, strings.Join(parts, ", "))
 		}
 	}
+	o.pages = len(o.only) == 0 || slices.Contains(o.only, consoleName)
 	o.window = time.Duration(*seconds * float64(time.Second))
 	if o.rounds < 1 || o.window < 50*time.Millisecond || f.NArg() > 0 {
 		return o, fmt.Errorf("want --rounds of at least 1, --seconds of at least 0.05, and no arguments")
@@ -120,7 +124,7 @@ func run(ctx context.Context, o options, out, progress io.Writer) error {
 		return err
 	}
 	targets, skipped := []target{hubTarget(s), serviceTarget(s), limitTarget(s)}, []string(nil)
-	if o.peers {
+	if o.peers && len(works) > 0 {
 		var peers []target
 		peers, skipped = startPeers(ctx, s, works, say)
 		targets = append(targets, peers...)
@@ -128,6 +132,11 @@ func run(ctx context.Context, o options, out, progress io.Writer) error {
 	b := &bench{stack: s, targets: targets, say: say}
 	if err := b.run(ctx, works); err != nil {
 		return err
+	}
+	if o.pages {
+		if err := b.measureConsole(ctx); err != nil {
+			return fmt.Errorf("%s: %w", consoleName, err)
+		}
 	}
 	text := report{bench: b, works: works, skipped: skipped, began: began, machine: machine}.markdown()
 	if _, err := io.WriteString(out, text); err != nil {

@@ -67,6 +67,7 @@ func (r report) markdown() string {
 			}
 		}
 	}
+	p("%s", r.consoleReport())
 	p("\n## Memory and start\n\n| Process | RSS after start | RSS at the end | greatest | exec to ready |\n|---|---|---|---|---|\n")
 	for _, name := range slices.Sorted(maps.Keys(r.rssAtStart)) {
 		m, start := memoryOf(r.pids[name]), ""

@@ -66,7 +66,11 @@ func startStack(ctx context.Context, o options, say func(string, ...any)) (s *st
 	if err != nil {
 		return nil, err
 	}
-	if s.programs, err = services.Pick(measured...); err != nil {
+	names := measured
+	if o.pages {
+		names = append(slices.Clone(reviewing), measured...)
+	}
+	if s.programs, err = services.Pick(names...); err != nil {
 		return nil, err
 	}
 	if err := s.makeDirs(); err != nil {
@@ -289,6 +293,10 @@ func (s *stack) environ(name string) []string {
 		"HUB_REDIS_URL=" + s.redis.URL(0), "HUB_SOURCE_DSN=" + s.readerDSN(),
 		"HUB_OPS_ADDR=" + s.addr[name+"-ops"], "HUB_CATALOG=" + s.path("catalog.json"), "MCP_MAX_ROW_LIMIT=10000",
 	}
+	if s.pages { // whose mails are to nobody, and never sent
+		env = append(env, "HUB_DRAFT_RECIPIENTS=not_b2c", "HUB_PUBLIC_URL=http://"+s.addr["gateway"], "HUB_SMTP_ADDR=127.0.0.1:1", "HUB_SMTP_TLS=none",
+			"HUB_MAIL_FROM=hub@company.example")
+	}
 	for _, variable := range experiments {
 		if value, ok := os.LookupEnv(variable); ok {
 			env = append(env, variable+"="+value)
@@ -324,7 +332,7 @@ func (s *stack) startServices(ctx context.Context) error {
 		s.rssAtStart[name] = memoryOf(s.pids[name]).resident
 	}
 	out, err := s.command(ctx, "auth", s.environ("auth"), "apikey", "issue", "--name", "bench", "--service", "hub-bench", "--json",
-		"--scopes", "explore,sql,query", "--user-per-minute", "6000000", "--user-burst", "100000", "--service-per-minute", "6000000",
+		"--scopes", strings.Join(s.scopes(), ","), "--user-per-minute", "6000000", "--user-burst", "100000", "--service-per-minute", "6000000",
 		"--service-burst", "100000")
 	if err != nil {
 		return err
@@ -343,11 +351,24 @@ func (s *stack) startServices(ctx context.Context) error {
 // writeCatalog derives the catalog that the gateway boots from, so that a stale
 // deploy/catalog.json does not matter.
 func (s *stack) writeCatalog(ctx context.Context) error {
-	manifest, err := s.command(ctx, "query", nil, "manifest")
-	if err != nil {
-		return err
+	var manifests []string
+	for _, name := range s.programs.Inner().Names() {
+		manifest, err := s.command(ctx, name, nil, "manifest")
+		if err != nil {
+			return err
+		}
+		manifests = append(manifests, string(manifest))
 	}
-	return os.WriteFile(s.path("catalog.json"), []byte(`{"manifests":[`+string(manifest)+`]}`), 0o644)
+	return os.WriteFile(s.path("catalog.json"), []byte(`{"manifests":[`+strings.Join(manifests, ",")+`]}`), 0o644)
+}
+
+// scopes are those of the load's API key.
+func (s *stack) scopes() []string {
+	list := []string{"explore", "sql", "query"}
+	if s.pages {
+		list = append(list, "author", "control")
+	}
+	return list
 }
 
 // startService starts a service three times, which takes a moment each, and keeps the
@@ -396,7 +417,7 @@ func (s *stack) stop() {
 	for _, end := range s.closers {
 		end()
 	}
-	for _, name := range slices.Backward(measured) {
+	for _, name := range slices.Backward(s.programs.Names()) {
 		if p := s.services[name]; p != nil {
 			_ = p.Stop(ctx) // killed when it does not stop in time
 		}

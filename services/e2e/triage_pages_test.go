@@ -157,6 +157,35 @@ func TestTriage(t *testing.T) {
 
 			t.Run("stands still", func(t *testing.T) { s.standsStill(t, ada, window.width) })
 
+			t.Run("while mails are looked through", func(t *testing.T) {
+				p, id := open(t, 3, nil)
+				inspected := func(n int) {
+					t.Helper()
+					hubtest.Eventually(t, "its mails have been looked through", func() bool {
+						return len(query[int](t, s, `UPDATE review_control.reviews SET inspected = $2 WHERE draft_id = $1::bigint AND inspected > 0 RETURNING inspected`, id, n)) == 1
+					})
+				}
+				inspected(1)
+				p.Open("/drafts/" + id)
+				p.Sees("Looking through the mails: 1 of 3")
+				inspected(2)
+				p.Sees("Looking through the mails: 2 of 3")
+				p.SeesNot("has no flag")
+				p.Evaluate(`document.querySelector("article.target").same = true`, nil)
+				p.eventually("the mail was shown meanwhile", func() bool { p.read(); return p.isShown() })
+				inspected(3)
+				p.Sees("What you have looked through in full")
+				var stayed bool
+				if p.Evaluate(`document.querySelector("article.target").same === true && document.querySelectorAll("#listing [data-row]").length === 3`, &stayed); !stayed {
+					t.Error("the mail is another one, or the list is gone")
+				}
+				p.Press("j")
+				p.comes("t-1")
+				p.LookThrough()
+				p.Button("Approve shown").Click()
+				p.Sees("That ends the review. 3 mails are on their way.")
+			})
+
 			t.Run("double click", func(t *testing.T) {
 				p, id := open(t, 4, nil)
 				p.Button("Approve").DoubleClick()

@@ -227,3 +227,44 @@ func TestFlaggedFirst(t *testing.T) {
 		t.Error("a mail that is not in the list has a place there")
 	}
 }
+
+// TestBeforeAllIsLookedThrough: the page says how far that is and promises nothing, until all mails have been.
+func TestBeforeAllIsLookedThrough(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	id := o.authoring.draft(400, func(d *draftRow) { d.targets[3].Snapshot = nil })
+	if _, err := o.house.send(agent(t.Context()), newKey(), fmt.Sprintf(`{"draftId":"%s","actor":"agent","note":"The <b>second</b> wave."}`, id)); err != nil {
+		t.Fatal(err)
+	}
+	page := "/drafts/" + id.String()
+	asks := fmt.Sprintf(`hx-get="%s/inspection?at=2&amp;q=contact"`, page)
+	promise := []string{"data-shown-says", "without a flag", "has no flag"}
+	for _, inspected := range []int{0, 40} {
+		if _, err := o.super.Exec(t.Context(), `UPDATE review_control.reviews SET inspected = $2 WHERE draft_id = $1`, int64(id), inspected); err != nil {
+			t.Fatal(err)
+		}
+		says := fmt.Sprintf("Looking through the mails: %d of 400", inspected)
+		for _, body := range []string{o.get(page + "/targets/2?q=contact"), o.get(page+"/inspection?at=2&q=contact", scripted...)} {
+			has(t, body, says, asks, ` disabled>Approve shown</button>`)
+			for _, text := range promise {
+				has(t, body, "!"+text)
+			}
+		}
+		has(t, o.get(page+"/inspection?at=2", scripted...), "!<nav", "!<article")
+	}
+	if _, err := o.super.Exec(t.Context(), `UPDATE review_control.reviews SET inspected = 0 WHERE draft_id = $1`, int64(id)); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.service.Inspect(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	has(t, o.get(page+"/inspection?at=2&q=contact", scripted...), "data-shown-says", "!Looking through", "!/inspection", "!disabled", `<hx-partial hx-target="#listing"`, `data-row="2" aria-current="true"`, "Not in the segment", "!<article")
+	// What the agent says of the draft stands on the page, not below About this draft.
+	before, _, _ := strings.Cut(o.get(page), "About this draft")
+	has(t, before, "The &lt;b&gt;second&lt;/b&gt; wave.")
+	for _, path := range []string{"/inspection?at=x", "/inspection?at=-1", "/inspection?at=400"} {
+		if w := o.send(asAda, "GET", page+path, "", "", scripted...); w.Code != 404 {
+			t.Errorf("%s: %d", path, w.Code)
+		}
+	}
+}

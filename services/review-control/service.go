@@ -68,7 +68,7 @@ type Store interface {
 	Uninspected(ctx context.Context, id ID, after, limit int) ([]Target, error)
 	// KeepInspected keeps the inspections of targets that have none yet.
 	KeepInspected(ctx context.Context, id ID, batch []Inspected) error
-	// Variants returns the variants of a draft, the largest first.
+	// Variants returns the variants of a draft that have several mails, the largest first.
 	Variants(ctx context.Context, id ID) ([]Variant, error)
 	// Tally counts the targets that a filter finds, by choice and by flag.
 	Tally(ctx context.Context, id ID, f TargetFilter) (Tally, error)

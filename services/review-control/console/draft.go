@@ -36,8 +36,9 @@ type draftPage struct {
 	Filters []choiceLink
 	// Flags are filters by what reviewers should look at, those that find something.
 	Flags []choiceLink
-	// Variants are filters by the mails that differ in placeholders alone.
+	// Variants are filters by the mails that differ in placeholders alone, List leads to their pages.
 	Variants []choiceLink
+	List     *variantList
 	// Inspected is how many targets have been looked through for flags, of all.
 	Inspected  int
 	Deliveries []web.Option
@@ -119,7 +120,12 @@ func (c *Console) renderDraft(w http.ResponseWriter, r *http.Request, by reviewc
 	}
 	if d.Review != nil {
 		p.Inspected = d.Review.Inspected
-		if p.Filters, p.Flags, p.Variants, err = c.filters(ctx, d, q); err != nil {
+		variants, err := c.service.Variants(ctx, id)
+		if err != nil {
+			return err
+		}
+		p.List = variantsOf(d, variants, 0)
+		if p.Filters, p.Flags, p.Variants, err = c.filters(ctx, d, q, variants); err != nil {
 			return err
 		}
 		if p.Undo, err = c.undoable(ctx, by, d); err != nil {
@@ -275,7 +281,8 @@ func (c *Console) waiting(ctx context.Context, by reviewcontrol.Reviewer, but re
 
 // filters are those by decision, flag and variant, with how many targets each leaves beside what else is
 // asked for.
-func (c *Console) filters(ctx context.Context, d reviewcontrol.Draft, q targetQuery) (choices, flags, variants []choiceLink, err error) {
+func (c *Console) filters(ctx context.Context, d reviewcontrol.Draft, q targetQuery, list []reviewcontrol.Variant) (
+	choices, flags, variants []choiceLink, err error) {
 	tally, err := c.service.Tally(ctx, d.ID, q.filter())
 	if err != nil {
 		return nil, nil, nil, err
@@ -308,22 +315,18 @@ func (c *Console) filters(ctx context.Context, d reviewcontrol.Draft, q targetQu
 		}
 		flags = append(flags, choiceLink{flagBadge(f).Text, link.page(d.ID), q.Flag == f, tally.Flags[f]})
 	}
-	list, err := c.service.Variants(ctx, d.ID)
-	if err != nil || len(list) < 2 && q.Variant == 0 {
-		return choices, flags, nil, err
+	if len(list) < 2 && q.Variant == 0 {
+		return choices, flags, nil, nil
 	}
-	for i, v := range list[:min(len(list), variantsShown)] {
+	for _, v := range list[:min(len(list), variantsShown)] {
 		link := q
 		if link.Variant = v.Number; q.Variant == v.Number {
 			link.Variant = 0
 		}
-		variants = append(variants, choiceLink{fmt.Sprintf("Variant %d", i+1), link.page(d.ID), q.Variant == v.Number, v.Targets})
+		variants = append(variants, choiceLink{fmt.Sprintf("Variant %d", v.Number), link.page(d.ID), q.Variant == v.Number, v.Targets})
 	}
 	return choices, flags, variants, nil
 }
-
-// variantsShown bounds the variants that a page offers.
-const variantsShown = 12
 
 // progress answers the part of a draft's page that changes while its mails are sent.
 func (c *Console) progress(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID) error {

@@ -28,7 +28,7 @@ type targetQuery struct {
 	State  reviewcontrol.DeliveryState
 	Flag   triage.Flag
 	Search string
-	// Variant is the number of the variant that mails are of; 0 is any.
+	// Variant is the number of the variant that mails are of; 0 is any, NoVariant those like no other.
 	Variant int
 	// After is the index behind which the list begins; -1 is its begin.
 	After int
@@ -47,7 +47,7 @@ func queryOf(v url.Values) targetQuery {
 		q.State = reviewcontrol.NotDue
 	}
 	q.Flag = triage.ParseFlag(v.Get("flag"))
-	if n, err := strconv.Atoi(v.Get("variant")); err == nil && n > 0 && n <= reviewcontrol.MaxIndex {
+	if n, err := strconv.Atoi(v.Get("variant")); err == nil && n >= reviewcontrol.NoVariant && n <= reviewcontrol.MaxIndex {
 		q.Variant = n
 	}
 	if n, err := strconv.Atoi(v.Get("after")); err == nil && n >= 0 {
@@ -71,7 +71,7 @@ func (q targetQuery) values() url.Values {
 			v.Set(name, text)
 		}
 	}
-	if q.Variant > 0 {
+	if q.Variant != 0 {
 		v.Set("variant", strconv.Itoa(q.Variant))
 	}
 	if q.After >= 0 {

@@ -53,8 +53,10 @@ type Part struct {
 
 // ReadValue takes a value apart, so that nothing in it stays unseen.
 func ReadValue(text string) Value {
-	v := Value{Parts: visibleParts(text)}
-	rtl := strings.ContainsFunc(text, turns)
+	// What belongs to the script around it, as a joiner in an emoji does, stays in a mail and is not named.
+	_, odd := markup.Text(text)
+	unseen := func(r rune) bool { return len(odd) > 0 && markup.Invisible(r) || unshaped(r) }
+	v := Value{Parts: visibleParts(text, unseen)}
 	for _, s := range []struct {
 		sign  Sign
 		holds bool
@@ -63,10 +65,10 @@ func ReadValue(text string) Value {
 		{LinkValue, namesAddress(text)},
 		{MarkupValue, markupLike.MatchString(text)},
 		{InvisibleValue, strings.ContainsFunc(text, unseen)},
-		{RightToLeftValue, rtl},
+		{RightToLeftValue, strings.ContainsFunc(text, turns)},
 		{LinesValue, strings.ContainsAny(strings.TrimSpace(text), "\n\r\v\f\u0085\u2028\u2029")},
 		{LongValue, utf8.RuneCountInString(text) > LongText},
-		{EmptyValue, strings.IndexFunc(text, func(r rune) bool { return !unseen(r) && !unicode.IsSpace(r) }) < 0},
+		{EmptyValue, !strings.ContainsFunc(text, func(r rune) bool { return !unseen(r) && !unicode.IsSpace(r) && !markup.Invisible(r) })},
 	} {
 		if s.holds {
 			v.Signs = append(v.Signs, s.sign)
@@ -76,7 +78,7 @@ func ReadValue(text string) Value {
 }
 
 // visibleParts names the characters that nobody sees.
-func visibleParts(text string) (parts []Part) {
+func visibleParts(text string, unseen func(rune) bool) (parts []Part) {
 	from := 0
 	for at, r := range text {
 		if !unseen(r) {
@@ -97,9 +99,9 @@ func visibleParts(text string) (parts []Part) {
 
 func padded(hex string) string { return strings.Repeat("0", max(0, 4-len(hex))) + hex }
 
-// unseen tells of a character that has no shape of its own, and of a space that is not the usual one.
-func unseen(r rune) bool {
-	return markup.Invisible(r) || r < ' ' && r != '\n' && r != '\r' && r != '\t' || r != ' ' && unicode.Is(unicode.Zs, r) || r == utf8.RuneError
+// unshaped tells of a control character, and of a space that is not the usual one.
+func unshaped(r rune) bool {
+	return r < ' ' && r != '\n' && r != '\r' && r != '\t' || r != ' ' && unicode.Is(unicode.Zs, r) || r == utf8.RuneError
 }
 
 // turns tells of a character that runs from right to left, or turns those around it.

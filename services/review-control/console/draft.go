@@ -124,7 +124,9 @@ func (c *Console) renderDraft(w http.ResponseWriter, r *http.Request, by reviewc
 		if err != nil {
 			return err
 		}
-		p.List = variantsOf(d, variants, 0)
+		if p.List = variantsOf(d, variants, 0); p.List != nil {
+			p.List.Key = "v"
+		}
 		if p.Filters, p.Flags, p.Variants, err = c.filters(ctx, d, q, variants); err != nil {
 			return err
 		}
@@ -161,6 +163,9 @@ func (c *Console) renderDraft(w http.ResponseWriter, r *http.Request, by reviewc
 // keys are those of the page.
 func (p draftPage) keys() []web.Key {
 	keys := []web.Key{{Press: "j", Does: "Next mail"}, {Press: "k", Does: "Mail before"}, {Press: "n", Does: "Next page of the list"}}
+	if p.List != nil {
+		keys = append(keys, web.Key{Press: "v", Does: "List the variants"})
+	}
 	if p.May {
 		keys = append(keys, web.Key{Press: "a", Does: "Approve the mail"}, web.Key{Press: "r", Does: "Reject the mail"},
 			web.Key{Press: "e", Does: "Write a note; Ctrl+Enter rejects with it"})

@@ -28,6 +28,8 @@ type variantList struct {
 	// Alone are the mails like no other, AloneHref lists them.
 	Alone     int
 	AloneHref string
+	// Key unfolds the list.
+	Key string
 }
 
 // variantLink leads to a variant.
@@ -241,7 +243,8 @@ func (c *Console) variant(w http.ResponseWriter, r *http.Request, by reviewcontr
 	p.fill()
 	return c.site.Render(w, r, "variant", web.Page{
 		Title:  fmt.Sprintf("Variant %d", number),
-		Lead:   web.Plural(p.Variant.Targets, "mail", "mails") + " that differ in " + web.Plural(len(p.Variant.Placeholders), "placeholder", "placeholders") + " alone",
+		Lead: web.Plural(p.Variant.Targets, "mail", "mails") + " that differ in " +
+			web.Plural(len(p.Variant.Placeholders), "placeholder", "placeholders") + " alone",
 		Crumbs: []web.Link{{Text: "Drafts", Href: "/drafts"}, {Text: d.Name, Href: "/drafts/" + id.String()}},
 		Data:   p, Keys: p.keys(), Wide: true,
 	})

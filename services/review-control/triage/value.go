@@ -101,7 +101,7 @@ func padded(hex string) string { return strings.Repeat("0", max(0, 4-len(hex))) 
 
 // unshaped tells of a control character, and of a space that is not the usual one.
 func unshaped(r rune) bool {
-	return r < ' ' && r != '\n' && r != '\r' && r != '\t' || r != ' ' && unicode.Is(unicode.Zs, r) || r == utf8.RuneError
+	return unicode.IsControl(r) && !strings.ContainsRune("\n\r\t", r) || r != ' ' && unicode.Is(unicode.Zs, r) || r == utf8.RuneError
 }
 
 // turns tells of a character that runs from right to left, or turns those around it.
@@ -117,8 +117,9 @@ func turns(r rune) bool {
 var (
 	markupLike = regexp.MustCompile(`<[A-Za-z/!?]|&(?:#\d+|#[xX][0-9A-Fa-f]+|[A-Za-z]+);`)
 	// addressLike finds what begins as an address does, and words with a dot between letters.
-	addressLike = regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.-]{1,30}://|\b(?:mailto|tel|javascript|data):|\bwww\.|[\pL\pN-]+(?:[.。．｡][\pL\pN-]+)+`)
-	mailbox     = regexp.MustCompile(`^[^\s@<>"'()]+@[\pL\pN.-]+$`)
+	addressLike = regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.-]{1,30}://|\b(?:mailto|tel|javascript|data):|\bwww\.|` +
+		`[\pL\pN-]+(?:[.。．｡][\pL\pN-]+)+`)
+	mailbox = regexp.MustCompile(`^[^\s@<>"'()]+@[\pL\pN.-]+$`)
 )
 
 // namesAddress tells that a text names an address; a mailbox alone names none.

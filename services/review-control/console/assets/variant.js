@@ -18,7 +18,7 @@
     try { sessionStorage.setItem(key, JSON.stringify(all)); } catch { /* it is remembered until the page is left */ }
   };
 
-  const rows = [...document.querySelectorAll("tr[data-target]")];
+  const rows = [...document.querySelectorAll(".same [data-see], tr[data-target]")];
   const says = form.querySelector("[data-left]");
   let mailSeen = known().mails.includes(page.dataset.variant);
   const plural = (n, one, many) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
@@ -32,62 +32,49 @@
 
   hubSeen.observe();
 
-  // The mail: its head, what differs in it, and its preview once that has come.
-  const mail = document.getElementById("mail");
-  const frame = mail?.querySelector("iframe");
-  let begun = false;
-  const whole = hubSeen.group(() => {
-    if (!begun || mailSeen || folds.some((el) => mail.contains(el) && !el.open)) return;
-    mailSeen = true;
-    const all = known();
-    keep({ ...all, mails: [...all.mails, page.dataset.variant] });
-    count();
-  });
-  const begin = () => {
-    if (begun || mailSeen || !frame || !hubSeen.came(frame)) return;
-    begun = true;
-    hubSeen.watch(whole, frame);
-  };
-  if (mail && !mailSeen) {
-    mail.querySelectorAll("[data-see]").forEach((el) => hubSeen.watch(whole, el));
-    hubSeen.onPreview(begin);
-    begin();
-  }
-
-  // A row is in view when each of its values is: a long one when it was unfolded.
-  const cellOf = new Map(); // of what is folded
-  const remembered = new Set(known().rows);
-  rows.forEach((row) => {
-    if (remembered.has(row.dataset.target)) return row.setAttribute("data-shown", "");
-    const left = new Set(row.cells);
-    [...row.cells].forEach((cell) => {
+  // All of some elements has been in view: of a long value when it was unfolded, of a preview when it has come.
+  const looks = new Map();
+  const all = (elements, done) => {
+    const left = new Set(elements);
+    elements.forEach((el) => {
       const group = hubSeen.group(() => {
-        left.delete(cell);
-        if (left.size > 0) return;
-        row.setAttribute("data-shown", "");
-        const all = known();
-        keep({ ...all, rows: [...all.rows, row.dataset.target] });
-        count();
+        left.delete(el);
+        looks.delete(el);
+        if (left.size === 0) done();
       });
       const look = () => {
-        if (!left.has(cell)) return;
         hubSeen.drop(group);
-        if ([...cell.querySelectorAll("details.long")].every((el) => el.open)) hubSeen.watch(group, cell);
+        const folded = [...el.querySelectorAll("details.long")].some((fold) => !fold.open);
+        if (!folded && (el.tagName !== "IFRAME" || hubSeen.came(el))) hubSeen.watch(group, el);
       };
-      cellOf.set(cell, look);
+      looks.set(el, look);
       look();
     });
-  });
+  };
+  hubSeen.onPreview((frame) => looks.get(frame)?.());
   document.addEventListener("toggle", (e) => {
-    if (!e.target.matches?.("details.long")) return;
-    cellOf.get(e.target.closest("th, td"))?.();
-    if (mail?.contains(e.target) && !mailSeen) {
-      hubSeen.drop(whole);
-      begun = false;
-      mail.querySelectorAll("[data-see]").forEach((el) => hubSeen.watch(whole, el));
-      begin();
-    }
+    if (e.target.matches?.("details.long")) looks.forEach((look, el) => { if (el.contains(e.target)) look(); });
   }, true);
+
+  const mail = document.getElementById("mail");
+  if (mail && !mailSeen) {
+    all([...mail.querySelectorAll("[data-see], iframe")], () => {
+      mailSeen = true;
+      keep({ ...known(), mails: [...known().mails, page.dataset.variant] });
+      count();
+    });
+  }
+  // What all rows of this page have may be something else on the next one.
+  const remembered = new Set(known().rows);
+  rows.forEach((row) => {
+    const text = row.dataset.target;
+    if (text && remembered.has(text)) return row.setAttribute("data-shown", "");
+    all(row.cells ? [...row.cells] : [row], () => {
+      row.setAttribute("data-shown", "");
+      if (text) keep({ ...known(), rows: [...known().rows, text] });
+      count();
+    });
+  });
 
   // Whoever asks too early is led to what was not in view.
   const unseen = () => {
@@ -104,15 +91,15 @@
       if (el?.matches("summary")) el.focus({ preventScroll: true });
       return;
     }
-    rows.forEach((row) => {
+    rows.filter((row) => row.dataset.target).forEach((row) => {
       const input = document.createElement("input");
       input.type = "hidden";
       input.name = "target";
       input.value = row.dataset.target;
       form.append(input);
     });
-    const all = known(), gone = new Set(rows.map((row) => row.dataset.target));
-    keep({ ...all, rows: all.rows.filter((text) => !gone.has(text)) });
+    const gone = new Set(rows.map((row) => row.dataset.target));
+    keep({ ...known(), rows: known().rows.filter((text) => !gone.has(text)) });
   });
   addEventListener("pageshow", (e) => { if (e.persisted) form.querySelectorAll("input[name=target]").forEach((el) => el.remove()); });
   count();

@@ -242,7 +242,7 @@ func (c *Console) variant(w http.ResponseWriter, r *http.Request, by reviewcontr
 	p.Presence.ID = id
 	p.fill()
 	return c.site.Render(w, r, "variant", web.Page{
-		Title:  fmt.Sprintf("Variant %d", number),
+		Title: fmt.Sprintf("Variant %d", number),
 		Lead: web.Plural(p.Variant.Targets, "mail", "mails") + " that differ in " +
 			web.Plural(len(p.Variant.Placeholders), "placeholder", "placeholders") + " alone",
 		Crumbs: []web.Link{{Text: "Drafts", Href: "/drafts"}, {Text: d.Name, Href: "/drafts/" + id.String()}},

@@ -182,6 +182,8 @@ func TestPlans(t *testing.T) {
 		INSERT INTO review_control.suppressions SELECT 'u' || n || '@d' || n % 1000 || '.example', 'd' || n % 1000 || '.example', '', '', 'import', '', now() FROM generate_series(1, 200000) n;
 		INSERT INTO review_control.decisions SELECT 1, p, 1, 'approved', '', now(), '', '' FROM generate_series(0, 9999) p;
 		UPDATE review_control.targets SET flags = 1 WHERE position % 100 = 0;
+		UPDATE review_control.targets SET variant = position % 99 + 1, inspected_hash = 'x' WHERE position > 0;
+		INSERT INTO review_control.variants SELECT d, n, sha256(n::text::bytea), '', '{}', 101 FROM generate_series(1, 400) d, generate_series(1, 99) n;
 		INSERT INTO review_control.presence SELECT n, 'p' || p || '@hub.example', '', now() FROM generate_series(1, 20000) n, generate_series(1, 3) p;
 		INSERT INTO review_control.imports (name, reason, by, at, status, lines, data) SELECT '', '', '', now(), 'done', 1, '' FROM generate_series(1, 5000);
 		INSERT INTO review_control.import_problems SELECT i, l, '', '' FROM generate_series(1, 20) i, generate_series(1, 1000) l;
@@ -204,6 +206,8 @@ func TestPlans(t *testing.T) {
 			"a review": {postgres.OneReview, []any{77}}, "reviews": {postgres.ManyReviews, []any{[]int64{1, 70, 999}}},
 			"a target": {postgres.OneTarget, []any{2, 5000}}, "locked targets": {postgres.LockTargets, []any{2, []int64{5000, 7}}},
 			"targets": targets(reviewcontrol.TargetFilter{After: 9000}), "pending": targets(reviewcontrol.TargetFilter{Choice: reviewcontrol.Pending, After: 100}), "failed": targets(reviewcontrol.TargetFilter{State: reviewcontrol.Failed, After: 100}),
+			"a variant": targets(reviewcontrol.TargetFilter{Variant: 7, After: 100}), "what is left of it": targets(reviewcontrol.TargetFilter{Variant: 7, Choice: reviewcontrol.Pending, After: -1}),
+			"like no other": targets(reviewcontrol.TargetFilter{Variant: reviewcontrol.NoVariant, Choice: reviewcontrol.Pending, After: -1}), "variants": {postgres.Variants, []any{2}},
 			"a token":               {`SELECT draft_id FROM review_control.targets WHERE unsubscribe_token = $1`, []any{[]byte("0123456789abcdef")}},
 			"suppressed":            {`SELECT email_key FROM review_control.suppressions WHERE email_key = ANY ($1)`, []any{[]string{"u1@d1.example", "x"}}},
 			"history":               {`SELECT choice FROM review_control.decisions WHERE draft_id = $1 AND position = $2 ORDER BY revision DESC`, []any{1, 77}},

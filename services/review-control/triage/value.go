@@ -119,7 +119,7 @@ var (
 	// addressLike finds what begins as an address does, and words with a dot between letters.
 	addressLike = regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.-]{1,30}://|\b(?:mailto|tel|javascript|data):|\bwww\.|` +
 		`[\pL\pN-]+(?:[.。．｡][\pL\pN-]+)+`)
-	mailbox = regexp.MustCompile(`^[^\s@<>"'()]+@[\pL\pN.-]+$`)
+	mailbox = regexp.MustCompile(`^[^\s@<>"'():/]+@[\pL\pN.-]+$`)
 )
 
 // namesAddress tells that a text names an address; a mailbox alone names none.

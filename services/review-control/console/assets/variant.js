@@ -30,6 +30,8 @@
     form.toggleAttribute("data-ready", parts.length === 0);
   };
 
+  // The bar below is as high as what it says.
+  new ResizeObserver(hubSeen.observe).observe(document.getElementById("together"));
   hubSeen.observe();
 
   // All of some elements has been in view: of a long value when it was unfolded, of a preview when it has come.
@@ -69,7 +71,7 @@
   rows.forEach((row) => {
     const text = row.dataset.target;
     if (text && remembered.has(text)) return row.setAttribute("data-shown", "");
-    all(row.cells ? [...row.cells] : [row], () => {
+    all(row.cells ? [...row.cells].filter((cell) => !cell.matches(".outcome")) : [row], () => {
       row.setAttribute("data-shown", "");
       if (text) keep({ ...known(), rows: [...known().rows, text] });
       count();

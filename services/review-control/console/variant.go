@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"net/http"
@@ -130,6 +131,8 @@ type valueCell struct {
 	// Start is what is there of a long value until it is unfolded.
 	Start []triage.Part
 	Signs []flagged
+	// Token names what all rows have in common, for whoever remembers that it was in view.
+	Token string
 }
 
 // Empty tells that there is nothing to read.
@@ -319,7 +322,9 @@ func (p *variantPage) fold() (differ []int) {
 		}
 		if len(values) == 1 && len(p.Page.Rows) > 1 {
 			for text := range values {
-				p.Same = append(p.Same, cellOf(name, text))
+				c := cellOf(name, text)
+				c.Token = fmt.Sprintf("%x", sha256.Sum256([]byte(p.Key()+name+"\x00"+text)))
+				p.Same = append(p.Same, c)
 			}
 			continue
 		}

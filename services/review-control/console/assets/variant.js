@@ -66,14 +66,13 @@
       count();
     });
   }
-  // What all rows of this page have may be something else on the next one.
   const remembered = new Set(known().rows);
   rows.forEach((row) => {
-    const text = row.dataset.target;
-    if (text && remembered.has(text)) return row.setAttribute("data-shown", "");
+    const text = row.dataset.target ?? row.dataset.same;
+    if (remembered.has(text)) return row.setAttribute("data-shown", "");
     all(row.cells ? [...row.cells].filter((cell) => !cell.matches(".outcome")) : [row], () => {
       row.setAttribute("data-shown", "");
-      if (text) keep({ ...known(), rows: [...known().rows, text] });
+      keep({ ...known(), rows: [...known().rows, text] });
       count();
     });
   });
@@ -100,7 +99,7 @@
       input.value = row.dataset.target;
       form.append(input);
     });
-    const gone = new Set(rows.map((row) => row.dataset.target));
+    const gone = new Set(rows.map((row) => row.dataset.target)); // what they have in common, the next page may have too
     keep({ ...known(), rows: known().rows.filter((text) => !gone.has(text)) });
   });
   addEventListener("pageshow", (e) => { if (e.persisted) form.querySelectorAll("input[name=target]").forEach((el) => el.remove()); });

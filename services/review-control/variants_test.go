@@ -304,7 +304,7 @@ func TestVariantOnAPage(t *testing.T) {
 	page := "/drafts/" + id.String()
 	first, second := page+"/variants/1", page+"/variants/2"
 	got := o.get(page)
-	has(t, got, ">2 variants <", "and 1 mail like no other", `href="`+first+`"`, "105 mails, 105 to decide", `href="`+second+`"`, "51 mails, 51 to decide", `href="`+page+`?variant=-1"`)
+	has(t, got, ">2 variants</summary>", ">1 mail like no other</a>", `href="`+first+`"`, "105 mails, 105 to decide", `href="`+second+`"`, "51 mails, 51 to decide", `href="`+page+`?variant=-1"`)
 	has(t, o.get(page+"?variant=-1"), `data-row="155"`, `!data-row="154"`)
 
 	got = o.get(first)

@@ -132,7 +132,7 @@ const (
 func consoleRoutes(id reviewcontrol.ID, imported reviewcontrol.ID) map[string]string {
 	return map[string]string{
 		"GET /drafts": "reviewer", fmt.Sprintf("GET /drafts/%s", id): "reviewer", fmt.Sprintf("GET /drafts/%s/progress", id): "reviewer", fmt.Sprintf("GET /drafts/%s/inspection", id): "reviewer",
-		fmt.Sprintf("POST /drafts/%s/here", id): "reviewer", fmt.Sprintf("POST /drafts/%s/decide", id): "reviewer", fmt.Sprintf("POST /drafts/%s/approve-shown", id): "reviewer", fmt.Sprintf("GET /drafts/%s/cancel", id): "reviewer", fmt.Sprintf("POST /drafts/%s/cancel", id): "reviewer",
+		fmt.Sprintf("POST /drafts/%s/here", id): "reviewer", fmt.Sprintf("POST /drafts/%s/decide", id): "reviewer", fmt.Sprintf("POST /drafts/%s/approve-shown", id): "reviewer", fmt.Sprintf("POST /drafts/%s/variants/1/approve", id): "reviewer", fmt.Sprintf("GET /drafts/%s/cancel", id): "reviewer", fmt.Sprintf("POST /drafts/%s/cancel", id): "reviewer",
 		fmt.Sprintf("GET /drafts/%s/targets/0", id): "reviewer", fmt.Sprintf("GET /drafts/%s/targets/0/preview", id): "reviewer",
 		"GET /admin/suppressions": "admin", "POST /admin/suppressions": "admin", "GET /admin/suppressions/remove?email=x@partner.example": "admin", "POST /admin/suppressions/remove": "admin",
 		"POST /admin/suppressions/imports": "admin", fmt.Sprintf("GET /admin/suppressions/imports/%s", imported): "admin",
@@ -1079,8 +1079,8 @@ func TestVariantsOnAPage(t *testing.T) {
 	})
 	path := "/drafts/" + id.String()
 	number := o.target(id, 0).Inspection.Variant
-	has(t, o.get(path), `Variant 1 <span class="count">3</span>`, fmt.Sprintf(`<a href="%s?variant=%d">Variant 2 <span class="count">2</span></a>`, path, number))
-	has(t, o.get(fmt.Sprintf("%s?variant=%d", path, number)), `data-row="0"`, `data-row="1"`, `!data-row="2"`, `aria-current="true">Variant 2`, `<input type="hidden" name="variant"`)
+	has(t, o.get(path), `Variant 2 <span class="count">3</span>`, fmt.Sprintf(`<a href="%s?variant=%d">Variant 1 <span class="count">2</span></a>`, path, number))
+	has(t, o.get(fmt.Sprintf("%s?variant=%d", path, number)), `data-row="0"`, `data-row="1"`, `!data-row="2"`, `aria-current="true">Variant 1`, `<input type="hidden" name="variant"`)
 	for _, bad := range []string{"x", "-1", "99999999999999999999", "77"} {
 		o.get(path + "?variant=" + bad)
 	}

@@ -105,6 +105,12 @@ func (s *Service) Undo(ctx context.Context, by Reviewer, id ID, action int) (und
 // decided on, all of them or none. Its errors are those of Decide, and E_CONFLICT when a mail is
 // among them that has to be decided on by itself.
 func (s *Service) ApproveShown(ctx context.Context, by Reviewer, id ID, shown []Shown) (approved int, r Review, err error) {
+	return s.approveTogether(ctx, by, id, shown, map[string]any{}, func([]TargetView) error { return nil })
+}
+
+// approveTogether is ApproveShown of mails that a further rule holds for; detail is what the audit row has beside the rest.
+func (s *Service) approveTogether(ctx context.Context, by Reviewer, id ID, shown []Shown, detail map[string]any,
+	rule func([]TargetView) error) (approved int, r Review, err error) {
 	if len(shown) == 0 || len(shown) > MaxPage {
 		return 0, Review{}, fault.New(fault.Validation, "Between 1 and %d targets can be approved at once, not %d.", MaxPage, len(shown))
 	}
@@ -132,6 +138,9 @@ func (s *Service) ApproveShown(ctx context.Context, by Reviewer, id ID, shown []
 			return 0, Review{}, fault.New(fault.Conflict, "The mail to target %d has to be decided on by itself: %s.", v.Index+1, v.Flags.Says())
 		}
 	}
+	if err := rule(views); err != nil {
+		return 0, Review{}, err
+	}
 	at := s.now()
 	r, err = s.c.Store.Update(ctx, id, indexes, func(u *Unit) error {
 		approved = 0
@@ -151,7 +160,8 @@ func (s *Service) ApproveShown(ctx context.Context, by Reviewer, id ID, shown []
 			u.Review.Actions++
 			u.Review.leave(s.c.SendDelay)
 		}
-		entry := s.entry(ctx, "review.decide", approved, map[string]any{"draft_id": id.String(), "indexes": done, "choice": Approve})
+		detail["draft_id"], detail["indexes"], detail["choice"] = id.String(), done, Approve
+		entry := s.entry(ctx, "review.decide", approved, detail)
 		u.Entry = &entry
 		return nil
 	})

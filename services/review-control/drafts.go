@@ -101,7 +101,7 @@ type TargetFilter struct {
 	// Choice "" is any; so is State.
 	Choice Choice
 	State  DeliveryState
-	// Flag asks for mails with it, Variant for those of one; 0 is any.
+	// Flag asks for mails with it, Variant for those of one, or for those of NoVariant; 0 is any.
 	Flag    triage.Flag
 	Variant int
 	// Search is a part of the address or the name, or an external id.
@@ -425,12 +425,6 @@ func (s *Service) flagSuppressed(ctx context.Context, views []TargetView) error 
 // or flag.
 func (s *Service) Tally(ctx context.Context, id ID, f TargetFilter) (Tally, error) {
 	return s.c.Store.Tally(ctx, id, f)
-}
-
-// Variants returns the mails of a draft that differ in nothing but the values of placeholders, the
-// largest first; those that were inspected so far.
-func (s *Service) Variants(ctx context.Context, id ID) ([]Variant, error) {
-	return s.c.Store.Variants(ctx, id)
 }
 
 // Undoable returns the action that a reviewer could undo next: their own newest, or the one that has ended

@@ -3,7 +3,6 @@ package reviewcontrol
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"slices"
 
@@ -26,24 +25,6 @@ type Inspected struct {
 	Index int
 	Inspection
 	Template *VariantTemplate
-}
-
-// VariantTemplate is what the mails of a variant are made of.
-type VariantTemplate struct {
-	// Digest is SHA-256 of the templates of subject and body.
-	Digest [sha256.Size]byte
-	// Subject is the template of the subject.
-	Subject string
-	// Placeholders are what the mails differ in, in the order in which they stand in the templates.
-	Placeholders []string
-}
-
-// Variant is mails of a draft that differ in nothing but the values of placeholders.
-type Variant struct {
-	Number       int
-	Subject      string
-	Placeholders []string
-	Targets      int
 }
 
 // Tally is how many targets of a draft a filter finds, and would find with another choice or flag.
@@ -88,24 +69,10 @@ func (s *Service) Inspect(ctx context.Context, id ID) error {
 	}
 }
 
-// inspect judges one mail. What authoring says of templates is taken where they make this very mail of the
-// target's own values.
+// inspect judges one mail.
 func inspect(d Draft, v TargetView) Inspected {
 	x := Inspected{Index: v.Index, Inspection: Inspection{Subject: v.Rendering.Subject, Hash: v.Rendering.Hash(), Flags: v.Flags}}
-	subjectTemplate, bodyTemplate := d.SubjectTemplate, d.BodyTemplate
-	if v.Mail.SubjectTemplate != "" {
-		subjectTemplate = v.Mail.SubjectTemplate
-	}
-	if v.Mail.BodyTemplate != "" {
-		bodyTemplate = v.Mail.BodyTemplate
-	}
-	subject, ok1 := triage.ParseTemplate(subjectTemplate)
-	body, ok2 := triage.ParseTemplate(bodyTemplate)
-	values := triage.ValuesOf(v.ToName, v.ToEmail, v.Mail.Context)
-	if ok1 && ok2 && subject.Makes(v.Mail.Subject, values, false) && body.Makes(v.Mail.Body, values, v.Mail.HTML) {
-		x.Template = &VariantTemplate{Digest: sha256.Sum256([]byte(subjectTemplate + "\x00" + bodyTemplate)), Subject: subjectTemplate,
-			Placeholders: triage.Placeholders(subject, body)}
-	}
+	x.Template, _ = templateOf(d, v)
 	return x
 }
 

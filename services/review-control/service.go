@@ -4,7 +4,7 @@
 // content that was decided on, and to hand a mail over twice.
 //
 // The domain is in review.go and delivery.go. What can be asked for is in queue.go, drafts.go,
-// decide.go, deliver.go, suppression.go and import.go.
+// decide.go, variants.go, deliver.go and suppression.go.
 package reviewcontrol
 
 import (
@@ -70,7 +70,7 @@ type Store interface {
 	Uninspected(ctx context.Context, id ID, after, limit int) ([]Target, error)
 	// KeepInspected keeps the inspections of targets that have none yet.
 	KeepInspected(ctx context.Context, id ID, batch []Inspected) error
-	// Variants returns the variants of a draft, the largest first.
+	// Variants returns the variants of a draft that have several mails, the largest first.
 	Variants(ctx context.Context, id ID) ([]Variant, error)
 	// Tally counts the targets that a filter finds, by choice and by flag.
 	Tally(ctx context.Context, id ID, f TargetFilter) (Tally, error)

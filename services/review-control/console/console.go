@@ -67,6 +67,8 @@ func (c *Console) Mount(mux *http.ServeMux) {
 	c.site.Handle(mux, "POST /drafts/{id}/cancel", web.Role(reviewer), onDraft(c.cancel))
 	c.site.Handle(mux, "GET /drafts/{id}/targets/{index}", web.Role(reviewer), onDraft(c.target))
 	c.site.Handle(mux, "GET /drafts/{id}/targets/{index}/preview", web.Role(reviewer), framed(onDraft(c.preview)))
+	c.site.Handle(mux, "GET /drafts/{id}/variants/{n}", web.Role(reviewer), onDraft(c.variant))
+	c.site.Handle(mux, "POST /drafts/{id}/variants/{n}/approve", web.Role(reviewer), onDraft(c.approveVariant))
 	c.site.Handle(mux, "GET /admin/suppressions", web.Role(admin), by(c.suppressions))
 	c.site.Handle(mux, "POST /admin/suppressions", web.Role(admin), by(c.suppress))
 	c.site.Handle(mux, "GET /admin/suppressions/remove", web.Role(admin), by(c.removal))

@@ -134,13 +134,9 @@ func (c *Console) approveShown(w http.ResponseWriter, r *http.Request, by review
 	if err != nil {
 		return err
 	}
-	var shown []reviewcontrol.Shown
-	for _, text := range form["target"] {
-		x, err := shownOf(id, text)
-		if err != nil {
-			return err
-		}
-		shown = append(shown, x)
+	shown, err := shownIn(id, form)
+	if err != nil {
+		return err
 	}
 	back, _ := url.ParseQuery(form.Get("back")) // what cannot be read is the whole draft
 	to := queryOf(back).page(id)
@@ -151,14 +147,8 @@ func (c *Console) approveShown(w http.ResponseWriter, r *http.Request, by review
 	}
 	n, review, err := c.service.ApproveShown(r.Context(), by, id, shown)
 	switch {
-	case err == nil && review.Status != reviewcontrol.InReview:
-		web.Done(w, r, ended(review))
-	case err == nil && n == 0:
-		web.Done(w, r, "Nothing changed: all of them were decided on already.")
-	case err == nil && n == 1:
-		web.Done(w, r, "1 target is approved.")
 	case err == nil:
-		web.Done(w, r, web.Number(n)+" targets are approved.")
+		web.Done(w, r, together(n, review))
 	case answerable(err):
 		web.Wrong(w, r, sentence(err))
 	default:
@@ -209,6 +199,9 @@ func (c *Console) undo(w http.ResponseWriter, r *http.Request, by reviewcontrol.
 		web.Wrong(w, r, sentence(err))
 	default:
 		return err
+	}
+	if n, err := strconv.Atoi(form.Get("variant")); err == nil && n > 0 {
+		return web.Go(w, r, variantAt(id, n, afterOf(form.Get("after"))))
 	}
 	return web.Go(w, r, queryOf(back).page(id))
 }

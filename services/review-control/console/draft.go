@@ -40,8 +40,9 @@ type draftPage struct {
 	Order *choiceLink
 	// Flags are filters by what reviewers should look at, those that find something.
 	Flags []choiceLink
-	// Variants are filters by the mails that differ in placeholders alone.
+	// Variants are filters by the mails that differ in placeholders alone, List leads to their pages.
 	Variants []choiceLink
+	List     *variantList
 	// Inspected is how many targets have been looked through for flags, of all.
 	Inspected  int
 	Deliveries []web.Option
@@ -148,7 +149,14 @@ func (c *Console) draftPage(r *http.Request, by reviewcontrol.Reviewer, id revie
 	}
 	if d.Review != nil {
 		p.Inspected = d.Review.Inspected
-		if p.Filters, p.Flags, p.Variants, err = c.filters(ctx, d, q); err != nil {
+		variants, err := c.service.Variants(ctx, d.ID)
+		if err != nil {
+			return p, err
+		}
+		if p.List = variantsOf(d, variants, 0); p.List != nil {
+			p.List.Key = "v"
+		}
+		if p.Filters, p.Flags, p.Variants, err = c.filters(ctx, d, q, variants); err != nil {
 			return p, err
 		}
 		if len(p.Flags) > 0 || q.FlaggedFirst {
@@ -203,6 +211,9 @@ func (c *Console) inspection(w http.ResponseWriter, r *http.Request, by reviewco
 // keys are those of the page.
 func (p draftPage) keys() []web.Key {
 	keys := []web.Key{{Press: "j", Does: "Next mail"}, {Press: "k", Does: "Mail before"}, {Press: "n", Does: "Next page of the list"}}
+	if p.List != nil {
+		keys = append(keys, web.Key{Press: "v", Does: "List the variants"})
+	}
 	if p.May {
 		keys = append(keys, web.Key{Press: "a", Does: "Approve the mail"}, web.Key{Press: "r", Does: "Reject the mail"},
 			web.Key{Press: "e", Does: "Write a note; Ctrl+Enter rejects with it"})
@@ -329,7 +340,8 @@ func (c *Console) waiting(ctx context.Context, by reviewcontrol.Reviewer, but re
 
 // filters are those by decision, flag and variant, with how many targets each leaves beside what else is
 // asked for.
-func (c *Console) filters(ctx context.Context, d reviewcontrol.Draft, q targetQuery) (choices, flags, variants []choiceLink, err error) {
+func (c *Console) filters(ctx context.Context, d reviewcontrol.Draft, q targetQuery, list []reviewcontrol.Variant) (
+	choices, flags, variants []choiceLink, err error) {
 	tally, err := c.service.Tally(ctx, d.ID, q.filter())
 	if err != nil {
 		return nil, nil, nil, err
@@ -362,22 +374,18 @@ func (c *Console) filters(ctx context.Context, d reviewcontrol.Draft, q targetQu
 		}
 		flags = append(flags, choiceLink{flagBadge(f).Text, link.page(d.ID), q.Flag == f, tally.Flags[f]})
 	}
-	list, err := c.service.Variants(ctx, d.ID)
-	if err != nil || len(list) < 2 && q.Variant == 0 {
-		return choices, flags, nil, err
+	if len(list) < 2 && q.Variant == 0 {
+		return choices, flags, nil, nil
 	}
-	for i, v := range list[:min(len(list), variantsShown)] {
+	for _, v := range list[:min(len(list), variantsShown)] {
 		link := q
 		if link.Variant = v.Number; q.Variant == v.Number {
 			link.Variant = 0
 		}
-		variants = append(variants, choiceLink{fmt.Sprintf("Variant %d", i+1), link.page(d.ID), q.Variant == v.Number, v.Targets})
+		variants = append(variants, choiceLink{fmt.Sprintf("Variant %d", v.Number), link.page(d.ID), q.Variant == v.Number, v.Targets})
 	}
 	return choices, flags, variants, nil
 }
-
-// variantsShown bounds the variants that a page offers.
-const variantsShown = 12
 
 // progress answers the part of a draft's page that changes while its mails are sent.
 func (c *Console) progress(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID) error {

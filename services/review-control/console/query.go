@@ -30,7 +30,7 @@ type targetQuery struct {
 	Search string
 	// FlaggedFirst has what has a flag come first.
 	FlaggedFirst bool
-	// Variant is the number of the variant that mails are of; 0 is any.
+	// Variant is the number of the variant that mails are of; 0 is any, NoVariant those like no other.
 	Variant int
 	// After is the target behind which the list begins, by its index; -1 is its begin.
 	After int
@@ -50,7 +50,7 @@ func queryOf(v url.Values) targetQuery {
 	}
 	q.Flag = triage.ParseFlag(v.Get("flag"))
 	q.FlaggedFirst = v.Get("order") == flaggedFirst
-	if n, err := strconv.Atoi(v.Get("variant")); err == nil && n > 0 && n <= reviewcontrol.MaxIndex {
+	if n, err := strconv.Atoi(v.Get("variant")); err == nil && n >= reviewcontrol.NoVariant && n <= reviewcontrol.MaxIndex {
 		q.Variant = n
 	}
 	if n, err := strconv.Atoi(v.Get("after")); err == nil && n >= 0 {
@@ -85,7 +85,7 @@ func (q targetQuery) values() url.Values {
 			v.Set(name, text)
 		}
 	}
-	if q.Variant > 0 {
+	if q.Variant != 0 {
 		v.Set("variant", strconv.Itoa(q.Variant))
 	}
 	if q.After >= 0 {

@@ -19,6 +19,7 @@ const (
 	AheadOf                  = aheadOf
 	FlaggedOf                = flagged
 	PresentAt                = presentAt
+	Variants                 = variants
 	ForgetPresence           = forgetPresence
 	RejectionsOf             = rejectionsOf
 )

@@ -30,7 +30,14 @@ const (
 		)
 		UPDATE review_control.reviews SET inspected = inspected + (SELECT count(*) FROM kept) WHERE draft_id = $1`
 
-	variants = `SELECT number, subject, placeholders, targets FROM review_control.variants
+	// What is left of each is counted among the undecided alone, by their index.
+	variants = `SELECT number, digest, subject, placeholders, targets,
+			coalesce(pending, 0) AS pending, coalesce(together, 0) AS together, coalesce(last_together, -1) AS last_together
+		FROM review_control.variants v LEFT JOIN (
+			SELECT variant, count(*) AS pending, count(*) FILTER (WHERE flags = 0) AS together,
+				max(position) FILTER (WHERE flags = 0) AS last_together
+			FROM review_control.targets WHERE draft_id = $1 AND choice = 'pending' AND variant > 0 GROUP BY variant
+		) t ON t.variant = v.number
 		WHERE draft_id = $1 AND targets > 1 ORDER BY targets DESC, number`
 )
 
@@ -77,7 +84,7 @@ func (s *Store) KeepInspected(ctx context.Context, id reviewcontrol.ID, batch []
 
 // Variants returns the variants of a draft, the largest first.
 func (s *Store) Variants(ctx context.Context, id reviewcontrol.ID) ([]reviewcontrol.Variant, error) {
-	return collect(ctx, s.pool, pgx.RowToStructByPos[reviewcontrol.Variant], variants, int64(id))
+	return collect(ctx, s.pool, pgx.RowToStructByName[reviewcontrol.Variant], variants, int64(id))
 }
 
 // Tally counts the targets that a filter finds.

@@ -140,6 +140,9 @@ var likely = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 // suppressedSince holds for a target that was put on the suppression list after its draft was queued.
 const suppressedSince = `EXISTS (SELECT FROM review_control.suppressions s WHERE s.email_key = lower(to_email COLLATE "C"))`
 
+// sharedVariants are those of a draft that several mails are of.
+const sharedVariants = `SELECT number FROM review_control.variants WHERE draft_id = $1 AND targets > 1`
+
 // listTargets is the query of a filter: each has an index of its own.
 func listTargets(id reviewcontrol.ID, f reviewcontrol.TargetFilter) (sql string, args []any) {
 	sql, args = conditions(f, []any{int64(id), int64(f.After), f.Limit})
@@ -191,8 +194,12 @@ func conditions(f reviewcontrol.TargetFilter, before []any) (sql string, args []
 	if f.State != "" {
 		add(` AND progress = $%d AND progress <> ''`, string(f.State))
 	}
-	if f.Variant != 0 {
-		add(` AND variant = $%d`, f.Variant)
+	switch f.Variant {
+	case 0:
+	case reviewcontrol.NoVariant:
+		sql += ` AND inspected_hash <> '' AND variant NOT IN (` + sharedVariants + `)`
+	default:
+		add(` AND variant = $%d AND variant > 0`, f.Variant)
 	}
 	switch f.Flag {
 	case 0:

@@ -182,6 +182,8 @@ func TestPlans(t *testing.T) {
 		INSERT INTO review_control.suppressions SELECT 'u' || n || '@d' || n % 1000 || '.example', 'd' || n % 1000 || '.example', '', '', 'import', '', now() FROM generate_series(1, 200000) n;
 		INSERT INTO review_control.decisions SELECT 1, p, 1, 'approved', '', now(), '', '' FROM generate_series(0, 9999) p;
 		UPDATE review_control.targets SET flags = 1 WHERE position % 100 = 0;
+		UPDATE review_control.targets SET variant = position % 99 + 1, inspected_hash = 'x' WHERE position > 0;
+		INSERT INTO review_control.variants SELECT d, n, sha256(n::text::bytea), '', '{}', 101 FROM generate_series(1, 400) d, generate_series(1, 99) n;
 		INSERT INTO review_control.presence SELECT n, 'p' || p || '@hub.example', '', now() FROM generate_series(1, 20000) n, generate_series(1, 3) p;
 		INSERT INTO review_control.imports (name, reason, by, at, status, lines, data) SELECT '', '', '', now(), 'done', 1, '' FROM generate_series(1, 5000);
 		INSERT INTO review_control.import_problems SELECT i, l, '', '' FROM generate_series(1, 20) i, generate_series(1, 1000) l;
@@ -206,6 +208,8 @@ func TestPlans(t *testing.T) {
 			"targets": targets(reviewcontrol.TargetFilter{After: 9000}), "pending": targets(reviewcontrol.TargetFilter{Choice: reviewcontrol.Pending, After: 100}), "failed": targets(reviewcontrol.TargetFilter{State: reviewcontrol.Failed, After: 100}),
 			"flagged first": targets(reviewcontrol.TargetFilter{FlaggedFirst: true, After: 9000}), "flagged first, from the begin": targets(reviewcontrol.TargetFilter{FlaggedFirst: true, After: -1}),
 			"flagged first, what is left": targets(reviewcontrol.TargetFilter{FlaggedFirst: true, Choice: reviewcontrol.Pending, After: 700}), "back": targets(reviewcontrol.TargetFilter{FlaggedFirst: true, Back: true, After: 300}),
+			"a variant": targets(reviewcontrol.TargetFilter{Variant: 7, After: 100}), "what is left of it": targets(reviewcontrol.TargetFilter{Variant: 7, Choice: reviewcontrol.Pending, After: -1}),
+			"like no other": targets(reviewcontrol.TargetFilter{Variant: reviewcontrol.NoVariant, Choice: reviewcontrol.Pending, After: -1}), "variants": {postgres.Variants, []any{2}},
 			"a token":               {`SELECT draft_id FROM review_control.targets WHERE unsubscribe_token = $1`, []any{[]byte("0123456789abcdef")}},
 			"suppressed":            {`SELECT email_key FROM review_control.suppressions WHERE email_key = ANY ($1)`, []any{[]string{"u1@d1.example", "x"}}},
 			"history":               {`SELECT choice FROM review_control.decisions WHERE draft_id = $1 AND position = $2 ORDER BY revision DESC`, []any{1, 77}},
@@ -213,7 +217,7 @@ func TestPlans(t *testing.T) {
 			"bad lines":             {`SELECT line FROM review_control.import_problems WHERE import_id = $1 AND line > $2 ORDER BY line LIMIT $3`, []any{5, 100, 50}},
 			"who made what is open": {postgres.OpenMakers, nil}, "news for a list": {postgres.AheadOf, []any{100}}, "flags of a list": {postgres.FlaggedOf, []any{[]int64{1, 2, 3, 77}}},
 			"why mails are rejected": {postgres.RejectionsOf, []any{2}},
-			"who is there": {postgres.PresentAt, []any{[]int64{1, 2, 3, 77}, time.Now(), "a@b.example"}}, "who was there": {postgres.ForgetPresence, []any{time.Now().Add(-time.Hour)}},
+			"who is there":           {postgres.PresentAt, []any{[]int64{1, 2, 3, 77}, time.Now(), "a@b.example"}}, "who was there": {postgres.ForgetPresence, []any{time.Now().Add(-time.Hour)}},
 			"lost intents": {postgres.MissingIntents, []any{60}}, "lost ends": {postgres.MissingFinishes, []any{60}}, "lost news": {postgres.MissingSyncs, []any{60}}, "lost imports": {postgres.MissingImports, []any{60}},
 		},
 		"force_custom_plan": {

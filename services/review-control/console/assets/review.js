@@ -4,8 +4,6 @@
 (() => {
   "use strict";
 
-  // How high a part is that has to be in view at once, in pixels. A preview may be higher than the window.
-  const part = 60;
   // How many mails are approved at once.
   const most = 100;
 
@@ -21,14 +19,6 @@
     try { sessionStorage.setItem(key(), JSON.stringify(all)); } catch { /* it is remembered until the page is left */ }
   };
 
-  // Whether the preview's document is the content that the page was made for: a frame tells nothing
-  // about what is in it, but the answer has left a cookie.
-  const isRight = (frame) => {
-    const right = document.cookie.split("; ").includes(`hub-shown=${frame.dataset.of}`);
-    document.cookie = "hub-shown=; Path=/drafts; Max-Age=0";
-    return right;
-  };
-
   const plural = (n, one, many) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
   const count = () => {
     if (!form()?.querySelector("[data-shown-count]")) return; // the mails are still being looked through
@@ -42,54 +32,20 @@
       : "What you have looked through in full, is undecided and has no flag.";
   };
 
-  let observer;
-  let card; // the article that is watched: { article, left, preview }
-  const watch = (el) => {
-    const n = Math.max(1, Math.ceil(el.getBoundingClientRect().height / part));
-    const holder = el.tagName === "IFRAME" ? el.parentElement : el;
-    for (let i = 0; i < n; i++) {
-      const mark = document.createElement("div");
-      mark.className = "watch";
-      mark.style.top = `${(100 * i) / n}%`;
-      mark.style.height = `${100 / n}%`;
-      holder.append(mark);
-      card.left.add(mark);
-      observer.observe(mark);
-    }
-  };
-
-  const seen = (entries) => entries.forEach((e) => {
-    if (e.intersectionRatio < 0.97 || !card) return;
-    observer.unobserve(e.target);
-    e.target.remove();
-    if (!card.left.delete(e.target) || card.left.size > 0 || !card.preview) return;
+  let card; // the article that is watched: { article, group, preview }
+  const done = () => {
+    if (!card.preview) return;
     const text = card.article.dataset.open;
     keep({ ...shown(), [text.split(":")[0]]: card.article.hasAttribute("data-together") ? text : "" });
     card.article.setAttribute("data-shown", "");
     count();
-  });
-
-  // What lies below the bar that sticks to the bottom of a small window, or to its top, is not in view.
-  const observe = () => {
-    const sticks = (el) => el && ["sticky", "fixed"].includes(getComputedStyle(el).position) ? el.offsetHeight : 0;
-    const top = sticks(document.querySelector("header.top")), bottom = sticks(document.querySelector(".verdict"));
-    observer?.disconnect();
-    observer = new IntersectionObserver(seen, { rootMargin: `${-Math.ceil(top)}px 0px ${-Math.ceil(bottom)}px 0px`, threshold: [0.97, 1] });
-    card?.left.forEach((mark) => observer.observe(mark));
   };
-
-  const right = new WeakSet(); // previews whose document has come, and is the right one
   const judge = (frame) => {
-    if (!card || card.preview || !card.article.contains(frame) || !right.has(frame)) return;
+    if (!card || card.preview || !card.article.contains(frame) || !hubSeen.came(frame)) return;
     card.preview = true;
-    watch(frame);
+    hubSeen.watch(card.group, frame);
   };
-  // Before the first frame is there: load does not bubble, and comes once.
-  document.addEventListener("load", (e) => {
-    if (e.target.tagName !== "IFRAME" || !isRight(e.target)) return;
-    right.add(e.target);
-    judge(e.target);
-  }, true);
+  hubSeen.onPreview(judge);
 
   // Where evidence lies above the mail and not beside it, it is folded.
   const beside = matchMedia("(min-width: 62rem) and (min-height: 38rem)");
@@ -105,15 +61,15 @@
     }
     count();
     if (!form() || article === card?.article) return;
-    card = article ? { article, left: new Set(), preview: false } : undefined;
-    observe();
+    if (card) hubSeen.drop(card.group);
+    card = article ? { article, group: hubSeen.group(done), preview: false } : undefined;
+    hubSeen.observe();
     if (!card) return;
-    article.querySelectorAll("[data-see]").forEach(watch);
+    article.querySelectorAll("[data-see]").forEach((el) => hubSeen.watch(card.group, el));
     judge(article.querySelector("iframe"));
   };
   document.addEventListener("DOMContentLoaded", () => { fold(); begin(); });
   addEventListener("pageshow", (e) => { if (e.persisted) begin(); });
-  addEventListener("resize", () => observe());
 
   document.addEventListener("submit", (e) => {
     if (e.target !== form()) return;

@@ -10,6 +10,7 @@ require (
 	github.com/oklog/ulid/v2 v2.1.2
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/spf13/cobra v1.10.2
+	github.com/tink-crypto/tink-go/v2 v2.9.0
 	golang.org/x/oauth2 v0.37.0
 	golang.org/x/sync v0.24.0
 	hub.internal/pkg v0.0.0

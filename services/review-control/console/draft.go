@@ -317,7 +317,9 @@ func (c *Console) filters(ctx context.Context, d reviewcontrol.Draft, q targetQu
 		if link.Variant = v.Number; q.Variant == v.Number {
 			link.Variant = 0
 		}
-		variants = append(variants, web.Choice{Text: fmt.Sprintf("Variant %d", i+1), Href: link.page(d.ID), Active: q.Variant == v.Number, Count: v.Targets})
+		variants = append(variants, web.Choice{
+			Text: fmt.Sprintf("Variant %d", i+1), Href: link.page(d.ID), Active: q.Variant == v.Number, Count: v.Targets,
+		})
 	}
 	return choices, flags, variants, nil
 }

@@ -1,30 +1,32 @@
-// Command auth is the service that owns API keys and the console's users, and the commands to manage them.
+// Command auth is the service that owns API keys, Connected Apps and the console's users, and the commands to manage them.
 package main
 
 import (
+	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"time"
 
 	"hub.internal/pkg/audit"
-	"hub.internal/pkg/caller"
 	"hub.internal/pkg/config"
 	"hub.internal/pkg/hop"
 	"hub.internal/pkg/service"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/auth"
+	"hub.internal/services/auth/apps"
 	"hub.internal/services/auth/console"
 	"hub.internal/services/auth/oidc"
 	"hub.internal/services/auth/postgres"
+	"hub.internal/services/auth/redis"
+	"hub.internal/services/auth/seal"
 )
 
 var program = service.Program[settings]{Name: "auth",
-	Short:   "The service that owns API keys and the console's users, and the commands to manage them",
+	Short:   "The service that owns API keys, Connected Apps and the console's users, and the commands to manage them",
 	Migrate: postgres.Migrate, Manifest: manifest, Build: build}
 
 func manifest() tool.Manifest {
-	return hop.Manifest("auth", auth.Tools(nil), auth.Operations(nil, nil), console.Routes()...)
+	return hop.Manifest("auth", auth.Tools(apps.New(apps.Config{})), auth.Operations(nil, nil), console.Routes()...)
 }
 
 func main() { os.Exit(execute(root(os.Environ()))) }
@@ -33,7 +35,11 @@ type settings struct {
 	service.Settings
 	Pepper         config.Secret `env:"HUB_KEY_PEPPER,required,notEmpty"`
 	PepperPrevious config.Secret `env:"HUB_KEY_PEPPER_PREVIOUS"`
-	// PublicURL is where browsers reach the gateway; OIDC needs it.
+	// SecretsKeyset seals the secrets of apps; without one none can be issued.
+	SecretsKeyset config.Secret `env:"HUB_SECRETS_KEYSET"`
+	// RedisURL is where gateways are told of keys that were changed in the console.
+	RedisURL config.Secret `env:"HUB_REDIS_URL"`
+	// PublicURL is where browsers reach the gateway; OIDC needs it, and links of invitations name it.
 	PublicURL        string            `env:"HUB_PUBLIC_URL"`
 	OIDCIssuer       string            `env:"HUB_OIDC_ISSUER"`
 	OIDCClientID     string            `env:"HUB_OIDC_CLIENT_ID"`
@@ -42,17 +48,25 @@ type settings struct {
 	OIDCRoles        map[string]string `env:"HUB_OIDC_ROLES"`
 }
 
-// pages makes the pages, with single sign-on where it is configured.
-func (s settings) pages(people *auth.People, keys *caller.Keys, logger *slog.Logger) (*console.Console, error) {
+// singleSignOn is the log-in provider, where one is configured.
+func (s settings) singleSignOn() (auth.SingleSignOn, error) {
 	if s.OIDCIssuer == "" {
-		return console.New(people, nil, keys, logger)
+		return nil, nil
 	}
 	provider, err := oidc.New(oidc.Config{Issuer: s.OIDCIssuer, ClientID: s.OIDCClientID, ClientSecret: s.OIDCClientSecret.Reveal(),
 		PublicURL: s.PublicURL, RolesClaim: s.OIDCRolesClaim, Roles: s.OIDCRoles})
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
-	return console.New(people, provider, keys, logger)
+	return provider, nil
+}
+
+// sealerOf seals with a keyset; without one nothing is sealed.
+func sealerOf(keyset config.Secret) (apps.Sealer, error) {
+	if keyset.Reveal() == "" {
+		return nil, nil
+	}
+	return seal.Open(keyset.Reveal())
 }
 
 func build(h *service.Host, s settings) error {
@@ -60,19 +74,37 @@ func build(h *service.Host, s settings) error {
 	if err != nil {
 		return fmt.Errorf("configuration: %w", err)
 	}
+	notices := logged{logger: h.Logger()}
+	if url := s.RedisURL.Reveal(); url != "" {
+		if notices.publisher, err = redis.Open(url); err != nil {
+			return fmt.Errorf("configuration: %w", err)
+		}
+		h.OnStop("Redis", func(context.Context) error { return notices.publisher.Close() })
+	}
 	store := postgres.New(h.Store())
 	refused := audit.NewTally(h.Audit(), "session.refused")
 	people, err := auth.NewPeople(auth.PeopleConfig{Store: store, Refused: refused, Now: time.Now, Logger: h.Logger()})
 	if err != nil {
 		return err
 	}
-	pages, err := s.pages(people, h.Keys(), h.Logger())
+	svc := auth.New(auth.Config{Store: store, Peppers: peppers, Notices: notices, Now: time.Now, Logger: h.Logger()})
+	sealer, err := sealerOf(s.SecretsKeyset)
+	if err != nil {
+		return fmt.Errorf("configuration: %w", err)
+	}
+	connected := apps.New(apps.Config{Store: store, Sealer: sealer, Now: time.Now})
+	provider, err := s.singleSignOn()
 	if err != nil {
 		return err
 	}
-	svc := auth.New(auth.Config{Store: store, Peppers: peppers, Now: time.Now, Logger: h.Logger()})
+	pages, err := console.New(console.Config{People: people, Service: svc, Apps: connected, SingleSignOn: provider,
+		PublicURL: s.PublicURL, RolesFromProvider: provider != nil && s.OIDCRolesClaim != "",
+		Trusted: h.Keys(), Now: time.Now, Logger: h.Logger()})
+	if err != nil {
+		return err
+	}
 	h.Ready("write store", store.Ready)
-	h.Tools(auth.Tools(svc)...)
+	h.Tools(auth.Tools(connected)...)
 	h.Operations(auth.Operations(svc, people)...)
 	h.Pages(pages)
 	h.Go("peppers", svc.CheckPeppers)

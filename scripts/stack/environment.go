@@ -50,6 +50,10 @@ func (e environment) settings(s service) map[string]string {
 	}
 	if s.Has(inventory.Pepper) {
 		env["HUB_KEY_PEPPER"] = e.state.secret("pepper")
+		env["HUB_PUBLIC_URL"] = e.gatewayURL()
+		if keyset := e.state.Secrets[keysetSecret]; keyset != "" {
+			env["HUB_SECRETS_KEYSET"] = keyset
+		}
 	}
 	if s.Has(inventory.Catalog) {
 		env["HUB_CATALOG"] = e.layout.path("deploy", "catalog.json")

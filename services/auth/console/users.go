@@ -201,7 +201,7 @@ func (c *Console) inviteUser(w http.ResponseWriter, r *http.Request) error {
 
 func (c *Console) renderInvitation(w http.ResponseWriter, r *http.Request, title string, u auth.User, i auth.Invitation) error {
 	p := issuedPage{
-		Text: "Give it to " + u.Name + " in a way that nobody else reads: whoever opens it first chooses the password. It works once, until " +
+		Text: "Give it to " + u.Name + " in a way that nobody else reads: whoever uses it first chooses the password. It works once, until " +
 			i.ExpiresAt.UTC().Format("2006-01-02 15:04") + " UTC.",
 		Once: web.Once{ID: "secret", Label: "Link", Value: i.Link(c.PublicURL),
 			Hint: "It is not shown again. If it is lost, make another one on the user's page."},

@@ -2,7 +2,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"time"
@@ -17,7 +16,6 @@ import (
 	"hub.internal/services/auth/console"
 	"hub.internal/services/auth/oidc"
 	"hub.internal/services/auth/postgres"
-	"hub.internal/services/auth/redis"
 	"hub.internal/services/auth/seal"
 )
 
@@ -53,12 +51,8 @@ func (s settings) singleSignOn() (auth.SingleSignOn, error) {
 	if s.OIDCIssuer == "" {
 		return nil, nil
 	}
-	provider, err := oidc.New(oidc.Config{Issuer: s.OIDCIssuer, ClientID: s.OIDCClientID, ClientSecret: s.OIDCClientSecret.Reveal(),
+	return oidc.New(oidc.Config{Issuer: s.OIDCIssuer, ClientID: s.OIDCClientID, ClientSecret: s.OIDCClientSecret.Reveal(),
 		PublicURL: s.PublicURL, RolesClaim: s.OIDCRolesClaim, Roles: s.OIDCRoles})
-	if err != nil {
-		return nil, fmt.Errorf("configuration: %w", err)
-	}
-	return provider, nil
 }
 
 // sealerOf seals with a keyset; without one nothing is sealed.
@@ -69,17 +63,34 @@ func sealerOf(keyset config.Secret) (apps.Sealer, error) {
 	return seal.Open(keyset.Reveal())
 }
 
-func build(h *service.Host, s settings) error {
-	peppers, err := auth.NewPeppers(s.Pepper.Reveal(), s.PepperPrevious.Reveal())
-	if err != nil {
-		return fmt.Errorf("configuration: %w", err)
+// parts is what the settings make, before anything is opened.
+type parts struct {
+	peppers  auth.Peppers
+	notices  logged
+	sealer   apps.Sealer
+	provider auth.SingleSignOn
+}
+
+func (s settings) parts(h *service.Host) (p parts, err error) {
+	if p.peppers, err = auth.NewPeppers(s.Pepper.Reveal(), s.PepperPrevious.Reveal()); err == nil {
+		p.sealer, err = sealerOf(s.SecretsKeyset)
 	}
-	notices := logged{logger: h.Logger()}
-	if url := s.RedisURL.Reveal(); url != "" {
-		if notices.publisher, err = redis.Open(url); err != nil {
-			return fmt.Errorf("configuration: %w", err)
-		}
-		h.OnStop("Redis", func(context.Context) error { return notices.publisher.Close() })
+	if err == nil {
+		p.provider, err = s.singleSignOn()
+	}
+	if err == nil {
+		p.notices, err = noticesOf(h, s.RedisURL.Reveal())
+	}
+	if err != nil {
+		return p, fmt.Errorf("configuration: %w", err)
+	}
+	return p, nil
+}
+
+func build(h *service.Host, s settings) error {
+	p, err := s.parts(h)
+	if err != nil {
+		return err
 	}
 	store := postgres.New(h.Store())
 	refused := audit.NewTally(h.Audit(), "session.refused")
@@ -87,18 +98,10 @@ func build(h *service.Host, s settings) error {
 	if err != nil {
 		return err
 	}
-	svc := auth.New(auth.Config{Store: store, Peppers: peppers, Notices: notices, Now: time.Now, Logger: h.Logger()})
-	sealer, err := sealerOf(s.SecretsKeyset)
-	if err != nil {
-		return fmt.Errorf("configuration: %w", err)
-	}
-	connected := apps.New(apps.Config{Store: store, Sealer: sealer, Now: time.Now})
-	provider, err := s.singleSignOn()
-	if err != nil {
-		return err
-	}
-	pages, err := console.New(console.Config{People: people, Service: svc, Apps: connected, SingleSignOn: provider,
-		PublicURL: s.PublicURL, RolesFromProvider: provider != nil && s.OIDCRolesClaim != "",
+	svc := auth.New(auth.Config{Store: store, Peppers: p.peppers, Notices: p.notices, Now: time.Now, Logger: h.Logger()})
+	connected := apps.New(apps.Config{Store: store, Sealer: p.sealer, Now: time.Now})
+	pages, err := console.New(console.Config{People: people, Service: svc, Apps: connected, SingleSignOn: p.provider,
+		PublicURL: s.PublicURL, RolesFromProvider: p.provider != nil && s.OIDCRolesClaim != "",
 		Trusted: h.Keys(), Now: time.Now, Logger: h.Logger()})
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 
+	"hub.internal/pkg/service"
 	"hub.internal/services/auth/redis"
 )
 
@@ -29,6 +30,19 @@ func publish(ctx context.Context, publisher *redis.Publisher, id string) error {
 type logged struct {
 	publisher *redis.Publisher
 	logger    *slog.Logger
+}
+
+// noticesOf publishes at a URL, until the service has stopped; without one it only logs.
+func noticesOf(h *service.Host, url string) (logged, error) {
+	n := logged{logger: h.Logger()}
+	if url == "" {
+		return n, nil
+	}
+	var err error
+	if n.publisher, err = redis.Open(url); err == nil {
+		h.OnStop("Redis", func(context.Context) error { return n.publisher.Close() })
+	}
+	return n, err
 }
 
 func (n logged) Changed(ctx context.Context, id string) {

@@ -9,6 +9,7 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,9 +23,12 @@ type Field struct {
 	// ID is that of the element, where a page has several fields of one name. Default: the name.
 	ID          string
 	Name, Label string
-	// Type of the input; "textarea" and "select" (with Options) are known too. Default "text".
-	Type         string
-	Value        string
+	// Type of the input; "textarea", "select" (with Options) and "checks" (a box for each of the Options) are known
+	// too. Default "text".
+	Type  string
+	Value string
+	// Values are those of the boxes that are checked.
+	Values       []string
 	Hint         string
 	Error        string
 	Autocomplete string
@@ -38,8 +42,11 @@ type Field struct {
 	Autofocus bool
 }
 
-// Option is a choice of a select.
-type Option struct{ Value, Text string }
+// Option is a choice of a select, or a box of checks; Hint says what the box means.
+type Option struct{ Value, Text, Hint string }
+
+// Checked tells whether the box with a value is checked.
+func (f Field) Checked(value string) bool { return slices.Contains(f.Values, value) }
 
 // Element is the id of the input.
 func (f Field) Element() string { return cmp.Or(f.ID, f.Name) }

@@ -20,6 +20,36 @@ type Pager struct {
 	Key string
 }
 
+// Choice is a filter of a list; each has an address: {{template "choices" .Data.Choices}}.
+type Choice struct {
+	Text, Href string
+	Active     bool
+	// Count is what the filter leaves; -1 is not known.
+	Count int
+}
+
+// Finder stands above a list: a search, which part of the list is shown, and what adds to it.
+// {{template "finder" .Data.Finder}}
+type Finder struct {
+	// Action is the address of the list, Label says what the search looks at, and Value is what it looks for.
+	Action, Label, Value string
+	// Hidden is what the search leaves as it is.
+	Hidden map[string]string
+	// Clear is the address of the list without the search.
+	Clear string
+	// Which says what the choices choose: "Which keys".
+	Which   string
+	Choices []Choice
+	// Add leads to the page that adds to the list.
+	Add Link
+}
+
+// Once is a secret that is shown this once: {{template "once" .Data.Once}}.
+type Once struct {
+	// ID is that of the element, Label names the secret, Hint says what to do with it.
+	ID, Label, Value, Hint string
+}
+
 // Confirmation asks before something that is hard to take back; Site.Confirm is its page. It works
 // without scripts, and with the keys that the page's help names.
 type Confirmation struct {

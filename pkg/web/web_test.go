@@ -526,3 +526,38 @@ func TestKit(t *testing.T) {
 		}
 	}
 }
+
+// TestKitOfLists renders what stands above a list, boxes to check and a secret that is shown once.
+func TestKitOfLists(t *testing.T) {
+	t.Parallel()
+	site, err := web.New(web.Options{Service: "desk", Keys: callertest.Keys(t, "desk", caller.Gateway), Logger: slog.New(slog.DiscardHandler), Files: fstest.MapFS{
+		"pages/list.html": {Data: []byte(`{{define "main"}}{{template "finder" .Data.Finder}}{{template "field" .Data.Boxes}}{{template "once" .Data.Once}}{{end}}`)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	site.Handle(mux, "GET /keys", web.Anybody, func(w http.ResponseWriter, r *http.Request) error {
+		return site.Render(w, r, "list", web.Page{Data: map[string]any{
+			"Finder": web.Finder{Action: "/keys", Label: "Name", Value: `"x"`, Hidden: map[string]string{"show": "all", "none": ""}, Clear: "/keys?show=all", Which: "Which keys",
+				Choices: []web.Choice{{Text: "All", Href: "/keys?show=all", Active: true, Count: -1}, {Text: "Active", Href: "/keys", Count: 1200}}, Add: web.Link{Text: "Issue a key", Href: "/keys/new"}},
+			"Boxes": web.Field{Name: "scopes", Label: "Scopes", Type: "checks", Values: []string{"b"}, Error: "at least one", Options: []web.Option{{Value: "a", Text: "A", Hint: "first"}, {Value: "b", Text: "B"}}},
+			"Once":  web.Once{ID: "secret", Label: "API key", Value: `crm_"`, Hint: "Keep it."},
+		}})
+	})
+	r := httptest.NewRequest(http.MethodGet, "/keys", nil)
+	r.Header = callertest.Header(t, "desk", user)
+	w := httptest.NewRecorder()
+	mux.ServeHTTP(w, r)
+	page := w.Body.String()
+	for _, want := range []string{`<label class="unseen" for="q">Name</label><input id="q" name="q" type="search" value="&#34;x&#34;"`, `<input type="hidden" name="show" value="all">`, `href="/keys?show=all">Clear</a>`,
+		`<nav aria-label="Which keys">`, `<a href="/keys?show=all" aria-current="true">All</a>`, `<span class="count">1,200</span>`, `<a class="button primary" href="/keys/new">Issue a key</a>`,
+		`<legend>Scopes</legend>`, `name="scopes" value="a">`, `name="scopes" value="b" checked>`, `aria-describedby="scopes-error"`, `id="scopes-error">at least one`, `<strong>A</strong> <span class="muted">first</span>`,
+		`<label for="secret">API key</label>`, `<input id="secret" value="crm_&#34;" readonly`, `data-copy="secret" hidden>`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	if w.Code != http.StatusOK || strings.Contains(page, `name="none"`) {
+		t.Errorf("%d %s", w.Code, page)
+	}
+}

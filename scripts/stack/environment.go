@@ -51,6 +51,12 @@ func (e environment) settings(s service) map[string]string {
 	if s.Has(inventory.Pepper) {
 		env["HUB_KEY_PEPPER"] = e.state.secret("pepper")
 	}
+	if s.Has(inventory.Keyset) {
+		env["HUB_SECRETS_KEYSET"] = e.state.Secrets[keysetSecret]
+	}
+	if s.Has(inventory.Links) {
+		env["HUB_PUBLIC_URL"] = e.gatewayURL()
+	}
 	if s.Has(inventory.Catalog) {
 		env["HUB_CATALOG"] = e.layout.path("deploy", "catalog.json")
 	}
@@ -58,7 +64,6 @@ func (e environment) settings(s service) map[string]string {
 		env["HUB_INSECURE_COOKIES"] = "1" // plain HTTP on this machine
 	}
 	if s.Has(inventory.Mail) {
-		env["HUB_PUBLIC_URL"] = e.gatewayURL()
 		env["HUB_MAIL_FROM"], env["HUB_MAIL_FROM_NAME"] = "hub@hub.example", "Hub"
 		env["HUB_SEND_PER_MINUTE"], env["HUB_SEND_DELAY"] = "6000", "5s"
 		// Whoever names a server of their own also says how to speak to it.

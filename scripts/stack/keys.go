@@ -21,6 +21,22 @@ var devKeys = []struct {
 	{"dev-readonly", "HUB_API_KEY_READONLY", []string{"--scopes", "explore,query"}},
 }
 
+// keysetSecret is the state's name for the keyset that seals the secrets of apps.
+const keysetSecret = "secrets-keyset"
+
+// drawKeyset draws it through auth's own command, once.
+func drawKeyset(ctx context.Context, e environment, auth service) error {
+	if e.state.Secrets[keysetSecret] != "" {
+		return nil
+	}
+	out, err := exec.CommandContext(ctx, e.layout.bin(auth.Name), "keyset", "new").Output()
+	if err != nil {
+		return fmt.Errorf("auth keyset new: %w", err)
+	}
+	e.state.Secrets[keysetSecret] = strings.TrimSpace(string(out))
+	return e.state.save()
+}
+
 // issueKeys issues the keys that the state does not hold yet, through auth's own command.
 func issueKeys(ctx context.Context, e environment, auth service) error {
 	for _, k := range devKeys {

@@ -74,7 +74,7 @@ func TestSettingsOfServices(t *testing.T) {
 }
 
 func TestMailGoesToTheSinkUnlessTheCallerNamesAServer(t *testing.T) {
-	row := service{Name: "query", Needs: []string{inventory.Mail}}
+	row := service{Name: "query", Needs: []string{inventory.Mail, inventory.Links}}
 	e := testEnvironment(nil)
 	env := e.settings(row)
 	if env["HUB_SMTP_ADDR"] != e.state.addr(mailSink+"-smtp") || env["HUB_SMTP_TLS"] != "none" || env["HUB_PUBLIC_URL"] != "http://127.0.0.1:8080" || env["HUB_MAIL_FROM"] == "" {

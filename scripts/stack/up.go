@@ -75,14 +75,20 @@ func bringUp(ctx context.Context, e environment, p progress) error {
 	if err := settle(ctx, c, e, p); err != nil {
 		return err
 	}
+	auth := slices.IndexFunc(e.services, func(s service) bool { return s.Has(inventory.Pepper) })
+	if auth >= 0 {
+		if err := drawKeyset(ctx, e, e.services[auth]); err != nil {
+			return err
+		}
+	}
 	if err := startServers(ctx, c, e, p); err != nil {
 		return err
 	}
 	if err := startServices(ctx, c, e, p); err != nil {
 		return err
 	}
-	if i := slices.IndexFunc(e.services, func(s service) bool { return s.Has(inventory.Pepper) }); i >= 0 {
-		if err := errors.Join(issueKeys(ctx, e, e.services[i]), addUsers(ctx, e, e.services[i])); err != nil {
+	if auth >= 0 {
+		if err := errors.Join(issueKeys(ctx, e, e.services[auth]), addUsers(ctx, e, e.services[auth])); err != nil {
 			return err
 		}
 	}

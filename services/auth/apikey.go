@@ -10,6 +10,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
+	"hub.internal/services/auth/apps"
 )
 
 // Status says what a key is good for at a moment.
@@ -45,18 +46,11 @@ type Key struct {
 	LastUsedAt *time.Time
 }
 
-// Limits bound the calls with a key.
-type Limits struct {
-	UserPerMinute    int `json:"user_per_minute"`
-	UserBurst        int `json:"user_burst"`
-	ServicePerMinute int `json:"service_per_minute"`
-	ServiceBurst     int `json:"service_burst"`
-}
+// Limits bound the calls with a key. They are those of an app, too.
+type Limits = apps.Limits
 
 // DefaultLimits are those of a key that asks for no others.
-func DefaultLimits() Limits {
-	return Limits{UserPerMinute: 120, UserBurst: 60, ServicePerMinute: 1200, ServiceBurst: 300}
-}
+func DefaultLimits() Limits { return apps.DefaultLimits() }
 
 // Scopes lists the scopes that a key can hold.
 func Scopes() []string {
@@ -68,11 +62,13 @@ const (
 	maxName     = 100
 	maxReason   = 500
 	maxActor    = 200
-	maxRate     = 10_000_000
 	minLifetime = time.Minute
 	maxLifetime = 10 * 366 * 24 * time.Hour
 	maxOverlap  = 30 * 24 * time.Hour
 )
+
+// keyID is the form of a key's id.
+var keyID = regexp.MustCompile(`^ak_[0-7][0-9A-HJKMNP-TV-Z]{25}$`)
 
 var servicePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$`)
 
@@ -87,8 +83,33 @@ func (k Key) Status(now time.Time) Status {
 	return Active
 }
 
+// KeyFilter says which keys a list has.
+type KeyFilter struct {
+	// Search is a part of the name or of the service, a whole id, or the begin of the key; empty finds all.
+	Search string
+	// Status is empty for keys in every state.
+	Status Status
+	// After is the id below which the list goes on; empty begins it.
+	After string
+	// Limit is how many keys a page has, at most; 0 means 200.
+	Limit int
+	// At is the moment that Status is about; List sets it.
+	At time.Time
+}
+
+// searched is what is looked for: of a whole key no more than may be shown, and kept.
+func searched(text string) string {
+	text = strings.TrimSpace(text)
+	if strings.HasPrefix(text, prefix) && len(text) > headLength {
+		return text[:headLength]
+	}
+	return text
+}
+
 // Issue is what a new key is asked to be.
 type Issue struct {
+	// ID makes issuing once: another try with it is E_CONFLICT. It has the form of NewKeyID; empty draws one.
+	ID     string
 	Name   string
 	Scopes []string
 	// Service defaults to the key's id.
@@ -114,10 +135,13 @@ func newKey(id string, in Issue, secret Secret, pepperID, by string, now time.Ti
 	if !servicePattern.MatchString(in.Service) {
 		v.Add("/service", "pattern", "must be 1 to 100 of A-Z a-z 0-9 . _ : - and begin with a letter or a digit")
 	}
+	if !keyID.MatchString(id) {
+		v.Add("/id", "pattern", "must be the id of a new key")
+	}
 	if in.Lifetime != 0 && (in.Lifetime < minLifetime || in.Lifetime > maxLifetime) {
 		v.Add("/expires", "range", "must be between a minute and ten years")
 	}
-	in.Limits.check(&v)
+	in.Limits.Check(&v)
 	if err := v.Err(); err != nil {
 		return Key{}, err
 	}
@@ -193,20 +217,6 @@ func chosen(v *schema.Violations, asked []string) []string {
 		v.Add("/scopes", "minItems", "must have at least one scope; the scopes are %s", strings.Join(known, ", "))
 	}
 	return slices.DeleteFunc(known, func(s string) bool { return !slices.Contains(asked, s) })
-}
-
-func (l Limits) check(v *schema.Violations) {
-	for _, limit := range []struct {
-		name  string
-		value int
-	}{
-		{"user-per-minute", l.UserPerMinute}, {"user-burst", l.UserBurst},
-		{"service-per-minute", l.ServicePerMinute}, {"service-burst", l.ServiceBurst},
-	} {
-		if limit.value < 1 || limit.value > maxRate {
-			v.Add("/"+limit.name, "range", "must be between 1 and %d", maxRate)
-		}
-	}
 }
 
 // line judges text that people read on a terminal later.

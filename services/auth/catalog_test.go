@@ -11,10 +11,11 @@ import (
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/auth"
+	"hub.internal/services/auth/apps"
 )
 
-// TestScopesAndRolesAreThoseOfTheCatalog: a key can be given each scope that a tool asks for, a user
-// each role that a page asks for, and neither one that opens nothing.
+// TestScopesAndRolesAreThoseOfTheCatalog: a key can be given each scope that a tool asks for, an app each that a route
+// asks for which takes its token, a user each role that a page asks for, and none one that opens nothing.
 func TestScopesAndRolesAreThoseOfTheCatalog(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join(hubtest.Root(t), "deploy", "catalog.json"))
 	if err != nil {
@@ -25,10 +26,19 @@ func TestScopesAndRolesAreThoseOfTheCatalog(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The specification has these for the tools of administration, whose service is not there yet.
-	scopes, roles := map[string]bool{"admin:read": true, "admin:write": true}, map[string]bool{}
+	scopes, roles := map[string]bool{"admin:write": true}, map[string]bool{}
+	// And these for the routes of payments.
+	appScopes := map[string]bool{"pay:read": true, "pay:write": true, "pay:refund": true}
 	for _, m := range catalog.Manifests {
 		for _, t := range m.Tools {
 			scopes[t.Scope] = true
+		}
+		for _, r := range m.Routes {
+			if r.Credential == tool.AppCredential {
+				appScopes[r.Scope] = true
+			} else {
+				scopes[r.Scope] = true
+			}
 		}
 		for _, r := range m.Console {
 			if r.Role != "" {
@@ -39,7 +49,7 @@ func TestScopesAndRolesAreThoseOfTheCatalog(t *testing.T) {
 	for what, c := range map[string]struct {
 		given []string
 		asked map[string]bool
-	}{"scope": {auth.Scopes(), scopes}, "role": {auth.Roles(), roles}} {
+	}{"scope": {auth.Scopes(), scopes}, "role": {auth.Roles(), roles}, "scope of apps": {apps.Scopes(), appScopes}} {
 		for _, name := range c.given {
 			if !c.asked[name] {
 				t.Errorf("nothing asks for the %s %s", what, name)

@@ -1,9 +1,11 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -22,10 +24,19 @@ type UserStore interface {
 	AddUser(ctx context.Context, u User, e audit.Entry) error
 	// UserByEmail finds a user by the address in any case.
 	UserByEmail(ctx context.Context, email string) (u User, found bool, err error)
-	Users(ctx context.Context) ([]User, error)
-	// ChangeUser locks a user, lets decide judge it, and commits what it decides. When endSessions is
-	// true the user's sessions end, and their browsers are known no more, in the same transaction.
-	ChangeUser(ctx context.Context, email string, decide func(User) (User, audit.Entry, error), endSessions bool) error
+	// UserByID finds a user by the id.
+	UserByID(ctx context.Context, id string) (u User, found bool, err error)
+	// Users returns the users of a filter, by address.
+	Users(ctx context.Context, f UserFilter) ([]User, error)
+	// ChangeUser locks a user, lets decide judge it, and commits what it decides.
+	ChangeUser(ctx context.Context, email string, decide func(User) (UserChange, error)) error
+
+	// Invite commits the invitation of a user in the place of the one before, and the user too where they are new.
+	Invite(ctx context.Context, u User, isNew bool, h Hash, until time.Time, e audit.Entry) error
+	// Invited returns the user whom an invitation that holds is for.
+	Invited(ctx context.Context, h Hash, now time.Time) (u User, found bool, err error)
+	// Accept is ChangeUser for who holds an invitation, which it uses up; E_NOT_FOUND when it does not hold.
+	Accept(ctx context.Context, h Hash, now time.Time, decide func(User) (UserChange, error)) error
 
 	// AddSession commits a new session of u, the end of the one that it replaces, if any, and that its browser is
 	// known; E_AUTH_INVALID when u has got another password, or was disabled, since it was read.
@@ -52,6 +63,21 @@ type UserStore interface {
 	Refill(ctx context.Context, b Bucket) error
 	// Record commits an audit entry alone.
 	Record(ctx context.Context, e audit.Entry) error
+}
+
+// UserChange is what a decision about a user does to the store, all of it or nothing.
+type UserChange struct {
+	User  User
+	Audit audit.Entry
+	// EndSessions ends the user's sessions and invitation, and their browsers are known no more.
+	EndSessions bool
+	// KeepAdmin refuses the change, with LastAdmin, when it leaves no administrator who may sign in.
+	KeepAdmin bool
+}
+
+// LastAdmin is the refusal to leave the console without an administrator.
+func LastAdmin(u User) error {
+	return fault.New(fault.Conflict, "%s is the last administrator who can sign in. Make somebody else an administrator first.", u.Email)
 }
 
 // PeopleConfig is what People are made of.
@@ -112,10 +138,19 @@ func (p *People) Resolve(ctx context.Context, secret string) (Resolved, error) {
 	return Resolved{s, u}, nil
 }
 
-// SignOut ends a session; one that has ended is no failure.
-func (p *People) SignOut(ctx context.Context, userID, session string) error {
-	_, err := p.c.Store.EndSession(ctx, userID, session, "", p.now(),
+// EndSessions ends a session of a user, or all of them when the id is empty, and returns how many. One that has ended is
+// no failure.
+func (p *People) EndSessions(ctx context.Context, userID, session string) (int, error) {
+	return p.c.Store.EndSession(ctx, userID, session, "", p.now(),
 		p.entry(ctx, "session.end", map[string]any{"user": userID, "session": session}))
+}
+
+// SignOut ends a session of the one who asks; one that has ended is no failure.
+func (p *People) SignOut(ctx context.Context, userID, session string) error {
+	if session == "" {
+		return nil
+	}
+	_, err := p.EndSessions(ctx, userID, session)
 	return err
 }
 
@@ -159,8 +194,34 @@ func (p *People) Add(ctx context.Context, in NewUser, password string) (User, er
 	return u, p.c.Store.AddUser(ctx, u, e)
 }
 
-// Users lists all users by address.
-func (p *People) Users(ctx context.Context) ([]User, error) { return p.c.Store.Users(ctx) }
+// Users returns a page of users, by address, and the address after which the next page begins, empty after the last.
+func (p *People) Users(ctx context.Context, f UserFilter) (page []User, next string, err error) {
+	f.Search, f.Limit = strings.TrimSpace(f.Search), cmp.Or(f.Limit, pageSize)+1
+	page, err = p.c.Store.Users(ctx, f)
+	if err == nil && len(page) == f.Limit {
+		page = page[:f.Limit-1]
+		next = page[len(page)-1].Email
+	}
+	return page, next, err
+}
+
+// User returns a user by the id; E_NOT_FOUND when there is none.
+func (p *People) User(ctx context.Context, id string) (User, error) {
+	u, found, err := p.c.Store.UserByID(ctx, id)
+	if err == nil && !found {
+		err = fault.New(fault.NotFound, "There is no user with the id %q.", bounded(id, maxAgent))
+	}
+	return u, err
+}
+
+// UserByEmail returns a user by the address, in any case; E_NOT_FOUND when there is none.
+func (p *People) UserByEmail(ctx context.Context, email string) (User, error) {
+	u, found, err := p.c.Store.UserByEmail(ctx, email)
+	if err == nil && !found {
+		err = fault.New(fault.NotFound, "There is no user with the address %q.", bounded(email, MaxEmail))
+	}
+	return u, err
+}
 
 // SetPassword gives a user a password, ends their sessions and forgets their failed log-ins.
 func (p *People) SetPassword(ctx context.Context, email, password string) (User, error) {
@@ -178,10 +239,15 @@ func (p *People) SetPassword(ctx context.Context, email, password string) (User,
 	if err != nil {
 		return User{}, err
 	}
-	if err := p.c.Store.Refill(ctx, accountBucket(email)); err != nil {
+	p.forget(ctx, u)
+	return u, nil
+}
+
+// forget forgets the failed log-ins of a user who has got another password.
+func (p *People) forget(ctx context.Context, u User) {
+	if err := p.c.Store.Refill(ctx, accountBucket(u.Email)); err != nil {
 		p.c.Logger.WarnContext(ctx, "failed log-ins not forgotten", "user", u.ID, "error", err)
 	}
-	return u, nil
 }
 
 // ChangePassword is SetPassword by a user who is signed in and knows the old one, and signs them in
@@ -203,12 +269,22 @@ func (p *People) ChangePassword(ctx context.Context, email, old, password string
 
 // SetRoles gives a user other roles; sessions have them within two seconds.
 func (p *People) SetRoles(ctx context.Context, email string, roles []string) (User, error) {
+	return p.SetRolesOf(ctx, email, nil, roles)
+}
+
+// SetRolesOf is SetRoles by somebody who saw the roles that the user had: E_CONFLICT when these are others by now. Nil
+// is what nobody has looked at.
+func (p *People) SetRolesOf(ctx context.Context, email string, had, roles []string) (User, error) {
 	var v schema.Violations
 	chosen := chosenRoles(&v, roles)
 	if err := v.Err(); err != nil {
 		return User{}, err
 	}
 	return p.change(ctx, email, "user.roles", false, func(u *User) error {
+		if had != nil && !slices.Equal(chosenRoles(&schema.Violations{}, had), chosenRoles(&schema.Violations{}, u.Roles)) {
+			return fault.New(fault.Conflict, "Somebody else has just changed the roles of %s: they are %s now.", u.Email,
+				cmp.Or(strings.Join(u.Roles, ", "), "none"))
+		}
 		u.Roles = chosen
 		return nil
 	})
@@ -232,15 +308,18 @@ func (p *People) Enable(ctx context.Context, email string) (User, error) {
 	})
 }
 
+// change commits what do makes of a user. Who does it in the console leaves one administrator who can sign in there; a
+// terminal, or a log-in provider, can make another one.
 func (p *People) change(ctx context.Context, email, operation string, endSessions bool, do func(*User) error) (User, error) {
 	var changed User
-	err := p.c.Store.ChangeUser(ctx, email, func(u User) (User, audit.Entry, error) {
+	err := p.c.Store.ChangeUser(ctx, email, func(u User) (UserChange, error) {
 		detail := map[string]any{"user": u.ID, "email": u.Email, "roles_before": u.Roles}
 		err := do(&u)
 		changed = u
 		detail["roles"] = u.Roles
-		return u, p.entry(ctx, operation, detail), err
-	}, endSessions)
+		return UserChange{User: u, Audit: p.entry(ctx, operation, detail), EndSessions: endSessions,
+			KeepAdmin: caller.From(ctx).HubUser != ""}, err
+	})
 	return changed, err
 }
 

@@ -26,8 +26,10 @@ import (
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/service"
 	"hub.internal/services/auth"
+	"hub.internal/services/auth/apps"
 	"hub.internal/services/auth/console"
 	"hub.internal/services/auth/postgres"
+	"hub.internal/services/auth/seal"
 )
 
 const (
@@ -38,6 +40,9 @@ const (
 // hall is People on a store of their own, with a clock, the pages and everything that was logged.
 type hall struct {
 	*auth.People
+	keys  *auth.Service
+	apps  *apps.Service
+	told  *told
 	store auth.UserStore
 	db    hubtest.WriteStoreDB
 	clock *hubtest.Clock
@@ -64,7 +69,23 @@ func newHall(t *testing.T, sso ...auth.SingleSignOn) *hall {
 	if len(sso) > 0 {
 		provider = sso[0]
 	}
-	pages, err := console.New(h.People, provider, keys, logger)
+	peppers, err := auth.NewPeppers(pepper, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyset, err := seal.NewKeyset()
+	if err != nil {
+		t.Fatal(err)
+	}
+	box, err := seal.Open(keyset)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.told = &told{}
+	h.keys = auth.New(auth.Config{Store: store, Peppers: peppers, Notices: h.told, Now: h.clock.Now, Logger: logger})
+	h.apps = apps.New(apps.Config{Store: store, Sealer: box, Now: h.clock.Now})
+	pages, err := console.New(console.Config{People: h.People, Service: h.keys, Apps: h.apps, SingleSignOn: provider, RolesFromProvider: provider != nil,
+		PublicURL: "https://hub.example/", Trusted: keys, Now: h.clock.Now, Logger: logger})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,13 +5,11 @@
 package auth
 
 import (
+	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"log/slog"
 	"time"
-
-	"github.com/oklog/ulid/v2"
 
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller"
@@ -23,7 +21,7 @@ const (
 	touchEvery = time.Minute
 	// touchTimeout bounds what LastUsedAt may cost the caller of Verify.
 	touchTimeout = 250 * time.Millisecond
-	// pageSize is how many keys one List reads.
+	// pageSize is how many rows a list has that does not say.
 	pageSize = 200
 )
 
@@ -43,15 +41,15 @@ type Change struct {
 
 // Store keeps keys. Its errors are faults; E_NOT_FOUND for an id that it does not have.
 type Store interface {
-	// Add commits a new key together with its audit entry.
+	// Add commits a new key together with its audit entry; E_CONFLICT when its id is taken.
 	Add(ctx context.Context, k Sealed, e audit.Entry) error
 	// Find returns the key that has one of the hashes.
 	Find(ctx context.Context, hashes []Hash) (k Sealed, found bool, err error)
 	Get(ctx context.Context, id string, e audit.Entry) (Key, error)
 	// Chain returns the ids of the rotations that a key is part of, oldest first.
 	Chain(ctx context.Context, id string) ([]string, error)
-	// List returns at most limit keys, newest first, from below the id after; an empty one for the first page.
-	List(ctx context.Context, after string, limit int, e audit.Entry) ([]Key, error)
+	// List returns the keys of a filter, newest first.
+	List(ctx context.Context, f KeyFilter, e audit.Entry) ([]Key, error)
 	// Names returns the names of those of the keys that there are, by id.
 	Names(ctx context.Context, ids []string) (map[string]string, error)
 	// Change locks a key, lets decide judge it, and commits what it decides.
@@ -118,7 +116,7 @@ func (s *Service) touch(ctx context.Context, k Key) {
 
 // Issue makes a key. This is the only time that it can be revealed.
 func (s *Service) Issue(ctx context.Context, in Issue) (Key, Secret, error) {
-	sealed, secret, err := s.seal(func(id string, secret Secret, pepperID string) (Key, error) {
+	sealed, secret, err := s.seal(in.ID, func(id string, secret Secret, pepperID string) (Key, error) {
 		return newKey(id, in, secret, pepperID, actor(ctx), s.now())
 	})
 	if err != nil {
@@ -140,16 +138,17 @@ func (s *Service) Get(ctx context.Context, id string) (Key, []string, error) {
 	return k, chain, err
 }
 
-// List returns a page of keys, newest first, and where the next page begins: at "" the
-// first one does, and after the last one next is "".
-func (s *Service) List(ctx context.Context, after string) (page []Key, next string, err error) {
-	page, err = s.c.Store.List(ctx, after, pageSize+1, s.entry(ctx, "apikey.list", map[string]any{"after": after}))
+// List returns a page of keys, newest first, and the id after which the next page begins, empty after the last.
+func (s *Service) List(ctx context.Context, f KeyFilter) (page []Key, next string, err error) {
+	f.Search, f.At, f.Limit = searched(f.Search), s.now(), cmp.Or(f.Limit, pageSize)+1
+	e := s.entry(ctx, "apikey.list", map[string]any{"after": f.After, "search": f.Search, "status": f.Status})
+	page, err = s.c.Store.List(ctx, f, e)
 	if err != nil {
 		return nil, "", err
 	}
-	if len(page) > pageSize {
-		page = page[:pageSize]
-		next = page[pageSize-1].ID
+	if len(page) == f.Limit {
+		page = page[:f.Limit-1]
+		next = page[len(page)-1].ID
 	}
 	return page, next, nil
 }
@@ -182,7 +181,7 @@ type Rotation struct {
 func (s *Service) Rotate(ctx context.Context, id string, overlap time.Duration) (Rotation, error) {
 	var r Rotation
 	err := s.c.Store.Change(ctx, id, func(k Key) (Change, error) {
-		sealed, secret, err := s.seal(func(next string, secret Secret, pepperID string) (successor Key, err error) {
+		sealed, secret, err := s.seal("", func(next string, secret Secret, pepperID string) (successor Key, err error) {
 			r.Old, successor, err = k.rotate(next, secret, pepperID, actor(ctx), overlap, s.now())
 			return successor, err
 		})
@@ -244,17 +243,22 @@ func (s *Service) notify(ctx context.Context, id string) {
 	}
 }
 
-// seal draws a key and its id and hashes it.
-func (s *Service) seal(fill func(id string, secret Secret, pepperID string) (Key, error)) (Sealed, Secret, error) {
+// NewKeyID draws the id of a key that is yet to be issued.
+func (s *Service) NewKeyID() (string, error) { return newID("ak_", s.c.Now()) }
+
+// seal draws a key, and its id where there is none yet, and hashes it.
+func (s *Service) seal(id string, fill func(id string, secret Secret, pepperID string) (Key, error)) (Sealed, Secret, error) {
 	if len(s.c.Peppers.all) == 0 {
 		return Sealed{}, Secret{}, fault.New(fault.Validation, "a key cannot be made without a pepper")
 	}
-	id, err := ulid.New(ulid.Timestamp(s.c.Now()), rand.Reader)
-	if err != nil {
-		return Sealed{}, Secret{}, err
+	if id == "" {
+		var err error
+		if id, err = s.NewKeyID(); err != nil {
+			return Sealed{}, Secret{}, err
+		}
 	}
 	secret := NewSecret()
-	k, err := fill("ak_"+id.String(), secret, s.c.Peppers.all[0].id)
+	k, err := fill(id, secret, s.c.Peppers.all[0].id)
 	if err != nil {
 		return Sealed{}, Secret{}, err
 	}
@@ -274,11 +278,8 @@ func issued(k Key) map[string]any {
 		"expires_at": k.ExpiresAt, "pepper_id": k.PepperID}
 }
 
-// actor is the name of who acts: a user of the console, else the caller's own name.
+// actor is the name of who acts, as people know it: a user of the console by the address, else the caller's own name.
 func actor(ctx context.Context) string {
 	c := caller.From(ctx)
-	if c.HubUser != "" {
-		return c.HubUser
-	}
-	return c.ExternalUserID
+	return cmp.Or(c.Email, c.HubUser, c.ExternalUserID)
 }

@@ -217,7 +217,7 @@ func TestIssueRefuses(t *testing.T) {
 			t.Errorf("%v does not speak of %s", err, path)
 		}
 	}
-	if page, _, err := d.List(d.ctx, ""); err != nil || len(page) != 0 {
+	if page, _, err := d.List(d.ctx, auth.KeyFilter{}); err != nil || len(page) != 0 {
 		t.Errorf("keys were made: %v, %v", page, err)
 	}
 }
@@ -398,7 +398,7 @@ func TestOnlyOneRotationWins(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if page, _, err := d.List(d.ctx, ""); won != 1 || err != nil || len(page) != 2 {
+	if page, _, err := d.List(d.ctx, auth.KeyFilter{}); won != 1 || err != nil || len(page) != 2 {
 		t.Errorf("%d rotations won; keys: %v, %v", won, page, err)
 	}
 }
@@ -591,7 +591,7 @@ func TestListPages(t *testing.T) {
 	var got []string
 	sizes := []int{}
 	for after := ""; ; {
-		page, next, err := d.List(d.ctx, after)
+		page, next, err := d.List(d.ctx, auth.KeyFilter{After: after})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -627,7 +627,7 @@ func TestEverythingIsAudited(t *testing.T) {
 	must(d.Revoke(d.ctx, k.ID, "over"))
 	_, _, err = d.Get(d.ctx, k.ID)
 	must(nil, err)
-	_, _, err = d.List(d.ctx, "")
+	_, _, err = d.List(d.ctx, auth.KeyFilter{})
 	must(nil, err)
 	rows := d.audit(t)
 	var tools []string

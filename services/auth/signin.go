@@ -139,12 +139,12 @@ func (p *People) authenticate(ctx context.Context, email, password string, b Bro
 func (p *People) rehash(ctx context.Context, u User, password string) {
 	hash, err := p.passwords.hash(ctx, password)
 	if err == nil {
-		err = p.c.Store.ChangeUser(ctx, u.Email, func(now User) (User, audit.Entry, error) {
+		err = p.c.Store.ChangeUser(ctx, u.Email, func(now User) (UserChange, error) {
 			if now.PasswordHash == u.PasswordHash {
 				now.PasswordHash = hash
 			}
-			return now, p.entry(ctx, "user.rehash", map[string]any{"user": u.ID}), nil
-		}, false)
+			return UserChange{User: now, Audit: p.entry(ctx, "user.rehash", map[string]any{"user": u.ID})}, nil
+		})
 	}
 	if err != nil {
 		p.c.Logger.WarnContext(ctx, "password hash not renewed", "user", u.ID, "error", err)

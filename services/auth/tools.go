@@ -1,7 +1,125 @@
 package auth
 
-import "hub.internal/pkg/tool"
+import (
+	"context"
+	"embed"
 
-// Tools declares the tools that auth owns: none yet. The manifest is served all the same,
-// so that the gateway knows the service.
-func Tools(*Service) []tool.Tool { return nil }
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/schema"
+	"hub.internal/pkg/tool"
+	"hub.internal/services/auth/apps"
+)
+
+const (
+	scopeAdminRead = "admin:read"
+	defaultApps    = 100
+	maxApps        = 500
+)
+
+// Tools declares what agents can ask of auth. They see apps, and change none.
+func Tools(s *apps.Service) []tool.Tool {
+	return []tool.Tool{listAppsTool(s), inspectAppTool(s)}
+}
+
+// App is an app as tools answer it.
+type App struct {
+	ServiceCode  string   `json:"service_code" jsonschema:"The code that names the app"`
+	Name         string   `json:"name" jsonschema:"Its name, for people"`
+	Status       string   `json:"status" jsonschema:"ACTIVE, SUSPENDED or REVOKED; only an ACTIVE app may call"`
+	RedirectURLs []string `json:"redirect_urls" jsonschema:"Where browsers may be sent back to; compared byte by byte"`
+	Origins      []string `json:"origins" jsonschema:"Whom messages may be sent to; empty allows every one"`
+	Scopes       []string `json:"scopes" jsonschema:"What it may do"`
+	HasSecret    bool     `json:"has_secret" jsonschema:"Whether a shared secret was issued and is good; it is never answered"`
+	CreatedAt    string   `json:"created_at" jsonschema:"RFC 3339"`
+}
+
+// InspectedApp is an app with the count of its links.
+type InspectedApp struct {
+	App
+	IdentityLinks int `json:"identity_links" jsonschema:"How many users have linked their account to the app, and still do"`
+}
+
+func appOf(a apps.App, hasSecret bool) App {
+	return App{ServiceCode: a.Code, Name: a.Name, Status: string(a.Status), RedirectURLs: a.RedirectURLs, Origins: a.Origins,
+		Scopes: a.Scopes, HasSecret: hasSecret, CreatedAt: schema.Moment(a.CreatedAt)}
+}
+
+type listAppsIn struct {
+	Status string `json:"status"`
+	Limit  int64  `json:"limit"`
+}
+
+// AppList is the answer of list_connected_apps.
+type AppList struct {
+	Apps []App `json:"apps"`
+}
+
+// Count is how many there are.
+func (l AppList) Count() int { return len(l.Apps) }
+
+func listAppsTool(s *apps.Service) tool.Tool {
+	return tool.New(tool.Declaration{
+		Name: "list_connected_apps", Position: 19, Category: tool.Admin, Scope: scopeAdminRead,
+		Description: "The Connected Apps (other services that call Hub's API for their users), by service_code: state, allowed redirect " +
+			"URLs and origins, scopes, and whether a shared secret was issued. People make and change them in the console; " +
+			"inspect_connected_app tells more about one.",
+		Input: schema.Object(
+			schema.Optional("status", schema.String("Only apps in this state.", schema.Enum(apps.Statuses()...))),
+			schema.Optional("limit", schema.Integer("How many to list.", schema.Range(1, maxApps), schema.Default(defaultApps))),
+		),
+		Errors: []tool.ErrorDoc{
+			{Code: fault.Validation, Reason: "The input breaks its schema; details.violations lists every violation."},
+			{Code: fault.DB, Reason: storeAway},
+		},
+		Limits:   map[string]int64{"default_limit": defaultApps, "max_limit": maxApps},
+		Examples: examples("list_connected_apps"),
+	}, func(ctx context.Context, in listAppsIn) (AppList, error) {
+		page, _, err := s.List(ctx, apps.Filter{Status: apps.Status(in.Status), Limit: int(in.Limit)})
+		out := AppList{Apps: []App{}}
+		for _, a := range page {
+			out.Apps = append(out.Apps, appOf(a.App, a.HasSecret))
+		}
+		return out, err
+	})
+}
+
+type inspectAppIn struct {
+	ServiceCode string `json:"service_code"`
+}
+
+// AppInspected is the answer of inspect_connected_app.
+type AppInspected struct {
+	App InspectedApp `json:"app"`
+}
+
+func inspectAppTool(s *apps.Service) tool.Tool {
+	return tool.New(tool.Declaration{
+		Name: "inspect_connected_app", Position: 21, Category: tool.Admin, Scope: scopeAdminRead,
+		Description: "One Connected App by its service_code, as list_connected_apps has it, and how many users have linked their " +
+			"account to it. Secrets are never answered.",
+		Input: schema.Object(
+			schema.Required("service_code", schema.String("The code that names the app.", schema.Length(1, apps.MaxCode))),
+		),
+		Errors: []tool.ErrorDoc{
+			{Code: fault.Validation, Reason: "The input breaks its schema; details.violations lists every violation."},
+			{Code: fault.NotFound, Reason: "There is no app with that service_code."},
+			{Code: fault.DB, Reason: storeAway},
+		},
+		Examples: examples("inspect_connected_app"),
+	}, func(ctx context.Context, in inspectAppIn) (AppInspected, error) {
+		a, err := s.Inspect(ctx, in.ServiceCode)
+		if err != nil {
+			return AppInspected{}, err
+		}
+		return AppInspected{InspectedApp{appOf(a.App, a.HasSecret(s.Now())), a.Links}}, nil
+	})
+}
+
+const storeAway = "The write store cannot be reached right now. Try again in a moment."
+
+//go:embed examples/*.json
+var exampleFiles embed.FS
+
+// examples are a tool's requests with their answers, as TestExamples gets them;
+// `go test -run TestExamples -update` writes the answers.
+func examples(name string) []tool.Example { return tool.Examples(exampleFiles, name) }

@@ -23,6 +23,46 @@ type User struct {
 	// DisabledAt is nil for a user who may sign in.
 	DisabledAt *time.Time
 	LastLogin  *time.Time
+	// InvitedUntil is when the user's invitation ends; nil when there is none.
+	InvitedUntil *time.Time
+}
+
+// UserState says where a user stands.
+type UserState string
+
+// The states of a user. Pending is one who has no password and has never signed in.
+const (
+	UserActive   UserState = "active"
+	UserPending  UserState = "pending"
+	UserDisabled UserState = "disabled"
+)
+
+// State is where the user stands.
+func (u User) State() UserState {
+	switch {
+	case u.DisabledAt != nil:
+		return UserDisabled
+	case u.PasswordHash == "" && u.LastLogin == nil:
+		return UserPending
+	}
+	return UserActive
+}
+
+// Administers tells whether the user is an administrator who can sign in.
+func (u User) Administers() bool { return u.State() == UserActive && slices.Contains(u.Roles, Admin) }
+
+// UserFilter says which users a list has.
+type UserFilter struct {
+	// Search is a part of the address or the name, or a whole id; empty finds all.
+	Search string
+	// State is empty for users in every state.
+	State UserState
+	// Administrators leaves out who does not have the role.
+	Administrators bool
+	// After is the address after which the list goes on; empty begins it.
+	After string
+	// Limit is how many users a page has, at most; 0 means 200.
+	Limit int
 }
 
 // The roles of the console.

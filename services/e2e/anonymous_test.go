@@ -108,6 +108,12 @@ func TestAnonymousCallersFillNothing(t *testing.T) {
 		"answers to it": func() (string, string, string, []string) {
 			return "GET", "/login/oidc/callback?state=x&code=" + random(30), "", []string{"Cookie", "__Host-hub-signin=" + flow}
 		},
+		"invitations": func() (string, string, string, []string) {
+			return "GET", "/login/invitation?t=" + random(32), "", nil
+		},
+		"passwords for them": func() (string, string, string, []string) {
+			return "POST", "/login/invitation", url.Values{"password": {random(12)}}.Encode(), []string{"Cookie", "__Host-hub-invitation=" + random(32)}
+		},
 		"unknown paths": func() (string, string, string, []string) { return "GET", "/" + random(500), "", nil },
 		"consent":       func() (string, string, string, []string) { return "GET", "/connect?state=" + random(40), "", nil },
 		"unknown methods": func() (string, string, string, []string) {

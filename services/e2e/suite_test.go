@@ -32,6 +32,7 @@ func TestMain(m *testing.M) { hubtest.ProgramMain(m, orders, chromium.close) }
 const (
 	allScopes = "explore,sql,query,author,control,admin:read,admin:write"
 	pepper    = "a pepper that only tests know 0123456789abcdef"
+	keyset    = "CNWKzNANEmQKWAowdHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUuY3J5cHRvLnRpbmsuQWVzR2NtS2V5EiIaIJxUo2hSKvtv5jSdnpJrdcykPjP9t2jl3jW0rIbKc3BmGAEQARjViszQDSAB"
 )
 
 var programs struct {
@@ -179,7 +180,7 @@ func start(t testing.TB, o options) *suite {
 	common := append([]string{
 		"HUB_PUBLIC_URL=" + s.url,
 		"HUB_SMTP_ADDR=" + s.smtp.Addr(), "HUB_SMTP_TLS=none", "HUB_MAIL_FROM=" + mailFrom, "HUB_SEND_PER_MINUTE=60000", "HUB_SEND_DELAY=0s", "HUB_SEND_RETRY=1s", "HUB_SEND_TIMEOUT=20s",
-		"HUB_REDIS_URL=" + s.redis.URL(0), "HUB_KEY_PEPPER=" + pepper, "HUB_MIGRATE_URL=" + s.store.OwnerURL,
+		"HUB_REDIS_URL=" + s.redis.URL(0), "HUB_KEY_PEPPER=" + pepper, "HUB_SECRETS_KEYSET=" + keyset, "HUB_MIGRATE_URL=" + s.store.OwnerURL,
 		"HUB_SOURCE_DSN=" + readonly, "HUB_CATALOG=" + filepath.Join(hubtest.Root(t), "deploy/catalog.json"), "PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), atOnce,
 	}, o.env...)
 	for name := range s.addr {

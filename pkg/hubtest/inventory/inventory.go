@@ -27,10 +27,12 @@ const (
 	Source  = "source"  // the marketplace's own database
 	Pepper  = "pepper"  // of API keys
 	Catalog = "catalog" // the file to boot from
-	Mail    = "mail"    // an SMTP server, Hub's mailbox, and where people reach the console
+	Mail    = "mail"    // an SMTP server and Hub's mailbox
+	Links   = "links"   // where people reach the console
+	Keyset  = "keyset"  // that seals what the store keeps and has to be read again
 )
 
-var needs = []string{Store, Redis, Source, Pepper, Catalog, Mail}
+var needs = []string{Store, Redis, Source, Pepper, Catalog, Mail, Links, Keyset}
 
 // Service is one of Hub's services. Its folder below services/, its program, its image and its
 // discovery name are the same word.

@@ -122,6 +122,19 @@
     }
   }, true);
 
+  // A secret that is shown once is copied by a button, or selected as a whole.
+  document.querySelectorAll("[data-copy]").forEach((button) => {
+    if (!navigator.clipboard) return;
+    button.hidden = false;
+    button.addEventListener("click", async () => {
+      try {
+        await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).value);
+        button.textContent = "Copied";
+      } catch { document.getElementById(button.dataset.copy).select(); }
+    });
+  });
+  document.addEventListener("focusin", (e) => { if (e.target.matches?.("[data-select]")) e.target.select(); });
+
   // A form must not be sent twice.
   document.addEventListener("submit", (e) => {
     const form = e.target;

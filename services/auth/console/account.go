@@ -31,7 +31,7 @@ func (c *Console) renderAccount(w http.ResponseWriter, r *http.Request, status i
 	if !signedIn {
 		return fault.New(fault.AuthMissing, "Sign in to see this page.")
 	}
-	sessions, err := c.people.Sessions(r.Context(), u.ID)
+	sessions, err := c.People.Sessions(r.Context(), u.ID)
 	if err != nil {
 		return err
 	}
@@ -68,13 +68,13 @@ func (c *Console) endSession(w http.ResponseWriter, r *http.Request) error {
 	case u.Session:
 		return c.logout(w, r)
 	case "others":
-		n, err := c.people.SignOutOthers(r.Context(), u.ID, u.Session)
+		n, err := c.People.SignOutOthers(r.Context(), u.ID, u.Session)
 		if err != nil {
 			return err
 		}
 		web.Done(w, r, signedOut(n))
 	default:
-		if err := c.people.SignOut(r.Context(), u.ID, id); err != nil {
+		if err := c.People.SignOut(r.Context(), u.ID, id); err != nil {
 			return err
 		}
 		web.Done(w, r, "That browser is signed out.")
@@ -101,7 +101,7 @@ func (c *Console) changePassword(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	in, err := c.people.ChangePassword(r.Context(), u.Email, form.Get("old"), form.Get("new"), browser(r))
+	in, err := c.People.ChangePassword(r.Context(), u.Email, form.Get("old"), form.Get("new"), browser(r))
 	var f *fault.Error
 	switch {
 	case err == nil:

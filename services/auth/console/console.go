@@ -1,9 +1,11 @@
-// Package console is auth's pages: signing in and out, and a user's own account. It speaks HTML and
-// HTTP to people, and refuses to judge: who may sign in is People's to say.
+// Package console is auth's pages: signing in and out, a user's own account, and the administration of users, API
+// keys and apps. It speaks HTML and HTTP to people, and refuses to judge: who may sign in is People's to say, and what
+// may happen to a key or an app that of its service.
 package console
 
 import (
 	"embed"
+	"html/template"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -13,26 +15,44 @@ import (
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/web"
 	"hub.internal/services/auth"
+	"hub.internal/services/auth/apps"
 )
 
-//go:embed pages/*.html
+//go:embed pages/*.html assets
 var files embed.FS
+
+// Config is what a Console is made of.
+type Config struct {
+	People *auth.People
+	// Service is that of the API keys.
+	Service *auth.Service
+	Apps    *apps.Service
+	// SingleSignOn may be nil.
+	SingleSignOn auth.SingleSignOn
+	// RolesFromProvider tells that the log-in provider decides on roles.
+	RolesFromProvider bool
+	// PublicURL is where browsers reach Hub, for links that leave it. Without one they are paths.
+	PublicURL string
+	// Trusted are the keys of whose word is taken.
+	Trusted *caller.Keys
+	Now     func() time.Time
+	Logger  *slog.Logger
+}
 
 // Console is auth's pages.
 type Console struct {
-	people *auth.People
-	sso    auth.SingleSignOn
-	site   *web.Site
-	logger *slog.Logger
+	Config
+	site *web.Site
 }
 
-// New returns the pages; sso may be nil.
-func New(p *auth.People, sso auth.SingleSignOn, keys *caller.Keys, logger *slog.Logger) (*Console, error) {
-	site, err := web.New(web.Options{Service: "auth", Files: files, Keys: keys, Logger: logger})
+// New returns the pages.
+func New(c Config) (*Console, error) {
+	site, err := web.New(web.Options{Service: "auth", Files: files, Keys: c.Trusted, Logger: c.Logger,
+		Funcs: template.FuncMap{"appstate": appBadge}})
 	if err != nil {
 		return nil, err
 	}
-	return &Console{p, sso, site, logger}, nil
+	return &Console{c, site}, nil
 }
 
 // Routes are the parts of the console that are auth's.
@@ -41,6 +61,9 @@ func Routes() []tool.Route {
 		tool.Route{Prefix: "/login", Public: true},
 		tool.Route{Prefix: "/logout", Public: true},
 		tool.Route{Prefix: "/account/sessions", Tab: "System", Title: "Your account", Position: 90},
+		tool.Route{Prefix: usersPath, Role: admin, Tab: "Admin", Title: "Users", Position: 10},
+		tool.Route{Prefix: keysPath, Role: admin, Tab: "Admin", Title: "API keys", Position: 20},
+		tool.Route{Prefix: appsPath, Role: admin, Tab: "Admin", Title: "Apps", Position: 30},
 	)
 }
 
@@ -59,6 +82,44 @@ func (c *Console) Mount(mux *http.ServeMux) {
 	c.site.Handle(mux, "GET /account/sessions", web.SignedIn, c.account)
 	c.site.Handle(mux, "POST /account/sessions/end", web.SignedIn, c.endSession)
 	c.site.Handle(mux, "POST /account/sessions/password", web.SignedIn, c.changePassword)
+	c.site.Handle(mux, "GET /login/invitation", web.Anybody, c.invitation)
+	c.site.Handle(mux, "POST /login/invitation", web.Anybody, c.accept)
+
+	c.site.Handle(mux, "GET /admin/users", web.Role(admin), c.users)
+	c.site.Handle(mux, "GET /admin/users/new", web.Role(admin), c.newUser)
+	c.site.Handle(mux, "POST /admin/users", web.Role(admin), c.inviteUser)
+	c.site.Handle(mux, "POST /admin/users/roles", web.Role(admin), c.setRoles)
+	c.site.Handle(mux, "GET /admin/users/{id}", web.Role(admin), c.user)
+	c.site.Handle(mux, "POST /admin/users/{id}/invite", web.Role(admin), c.onUser(c.inviteAgain))
+	c.site.Handle(mux, "GET /admin/users/{id}/disable", web.Role(admin), c.onUser(c.disabling))
+	c.site.Handle(mux, "POST /admin/users/{id}/disable", web.Role(admin), c.onUser(c.disable))
+	c.site.Handle(mux, "POST /admin/users/{id}/enable", web.Role(admin), c.onUser(c.enable))
+	c.site.Handle(mux, "POST /admin/users/{id}/sessions", web.Role(admin), c.onUser(c.endSessionOf))
+
+	c.site.Handle(mux, "GET /admin/keys", web.Role(admin), c.keys)
+	c.site.Handle(mux, "GET /admin/keys/new", web.Role(admin), c.newKey)
+	c.site.Handle(mux, "POST /admin/keys", web.Role(admin), c.issueKey)
+	c.site.Handle(mux, "GET /admin/keys/{id}", web.Role(admin), c.key)
+	c.site.Handle(mux, "POST /admin/keys/{id}/scopes", web.Role(admin), c.rescopeKey)
+	c.site.Handle(mux, "POST /admin/keys/{id}/rotate", web.Role(admin), c.rotateKey)
+	c.site.Handle(mux, "GET /admin/keys/{id}/revoke", web.Role(admin), c.keyRevocation)
+	c.site.Handle(mux, "POST /admin/keys/{id}/revoke", web.Role(admin), c.revokeKey)
+
+	c.site.Handle(mux, "GET /admin/apps", web.Role(admin), c.apps)
+	c.site.Handle(mux, "GET /admin/apps/_new", web.Role(admin), c.newApp) // no code begins so
+	c.site.Handle(mux, "POST /admin/apps", web.Role(admin), c.createApp)
+	c.site.Handle(mux, "GET /admin/apps/{code}", web.Role(admin), c.app)
+	c.site.Handle(mux, "GET /admin/apps/{code}/edit", web.Role(admin), c.editApp)
+	c.site.Handle(mux, "POST /admin/apps/{code}/edit", web.Role(admin), c.saveApp)
+	c.site.Handle(mux, "GET /admin/apps/{code}/suspend", web.Role(admin), c.suspension)
+	c.site.Handle(mux, "POST /admin/apps/{code}/suspend", web.Role(admin), c.suspendApp)
+	c.site.Handle(mux, "POST /admin/apps/{code}/resume", web.Role(admin), c.resumeApp)
+	c.site.Handle(mux, "GET /admin/apps/{code}/revoke", web.Role(admin), c.appRevocation)
+	c.site.Handle(mux, "POST /admin/apps/{code}/revoke", web.Role(admin), c.revokeApp)
+	c.site.Handle(mux, "POST /admin/apps/{code}/secrets", web.Role(admin), c.issueSecret)
+	c.site.Handle(mux, "POST /admin/apps/{code}/secrets/rotate", web.Role(admin), c.rotateSecret)
+	c.site.Handle(mux, "GET /admin/apps/{code}/secrets/{id}/revoke", web.Role(admin), c.secretRevocation)
+	c.site.Handle(mux, "POST /admin/apps/{code}/secrets/{id}/revoke", web.Role(admin), c.revokeSecret)
 }
 
 func browser(r *http.Request) auth.Browser {

@@ -36,7 +36,7 @@ type loginForm struct {
 
 func (c *Console) renderLogin(w http.ResponseWriter, r *http.Request, status int, next, email, problem string) error {
 	f := loginForm{
-		Next: next, Problem: problem, OIDC: c.sso != nil,
+		Next: next, Problem: problem, OIDC: c.SingleSignOn != nil,
 		Email: web.Field{
 			Name: "email", Label: "E-mail", Type: "email", Value: email, Autocomplete: "username", Required: true,
 			Autofocus: email == "", MaxLength: auth.MaxEmail,
@@ -68,7 +68,7 @@ func (c *Console) login(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	email, to := strings.TrimSpace(form.Get("email")), next(form.Get("next"))
-	in, err := c.people.SignIn(r.Context(), email, form.Get("password"), browser(r))
+	in, err := c.People.SignIn(r.Context(), email, form.Get("password"), browser(r))
 	if err != nil {
 		f := fault.From(err)
 		switch f.Code {
@@ -95,11 +95,11 @@ func keep(w http.ResponseWriter, r *http.Request, in auth.SignedIn) {
 const flowCookie, flowLifetime = "signin", 600
 
 func (c *Console) begin(w http.ResponseWriter, r *http.Request) error {
-	if c.sso == nil {
+	if c.SingleSignOn == nil {
 		return fault.New(fault.NotFound, "Single sign-on is not set up.")
 	}
 	f := auth.Flow{State: random(), Nonce: random(), Verifier: random(), Next: next(r.URL.Query().Get("next"))}
-	to, err := c.sso.Begin(r.Context(), f)
+	to, err := c.SingleSignOn.Begin(r.Context(), f)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (c *Console) begin(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (c *Console) finish(w http.ResponseWriter, r *http.Request) error {
-	if c.sso == nil {
+	if c.SingleSignOn == nil {
 		return fault.New(fault.NotFound, "Single sign-on is not set up.")
 	}
 	f, err := flowOf(r)
@@ -124,7 +124,7 @@ func (c *Console) finish(w http.ResponseWriter, r *http.Request) error {
 	if subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(f.State)) != 1 {
 		return staleFlow()
 	}
-	worked, err := c.people.Ask(r.Context(), browser(r))
+	worked, err := c.People.Ask(r.Context(), browser(r))
 	if fault.Is(err, fault.RateLimit) {
 		return c.throttledLogin(w, r, f.Next, "", fault.From(err))
 	}
@@ -132,20 +132,20 @@ func (c *Console) finish(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if q.Get("error") != "" {
-		c.logger.InfoContext(r.Context(), "log-in refused by the provider", "error", fmt.Sprintf("%.100s", q.Get("error")))
+		c.Logger.InfoContext(r.Context(), "log-in refused by the provider", "error", fmt.Sprintf("%.100s", q.Get("error")))
 		return c.renderLogin(w, r, http.StatusUnauthorized, f.Next, "", "The log-in was cancelled, or the provider refused it.")
 	}
-	who, err := c.sso.Finish(r.Context(), f, q.Get("code"), q.Get("iss"))
+	who, err := c.SingleSignOn.Finish(r.Context(), f, q.Get("code"), q.Get("iss"))
 	if err == nil {
 		var in auth.SignedIn
-		if in, err = c.people.SignInVerified(r.Context(), who.Email, who.Name, who.Roles, browser(r)); err == nil {
+		if in, err = c.People.SignInVerified(r.Context(), who.Email, who.Name, who.Roles, browser(r)); err == nil {
 			worked()
 			keep(w, r, in)
 			return web.Go(w, r, f.Next)
 		}
 	}
 	if refusal := fault.From(err); refusal.Status() < 500 {
-		c.logger.InfoContext(r.Context(), "log-in through the provider refused", "error", err)
+		c.Logger.InfoContext(r.Context(), "log-in through the provider refused", "error", err)
 		return c.renderLogin(w, r, http.StatusUnauthorized, f.Next, "", refusal.Message)
 	}
 	return err
@@ -180,7 +180,7 @@ func (c *Console) logoutPage(w http.ResponseWriter, r *http.Request) error {
 
 func (c *Console) logout(w http.ResponseWriter, r *http.Request) error {
 	if u, signedIn := web.UserOf(r.Context()); signedIn {
-		if err := c.people.SignOut(r.Context(), u.ID, u.Session); err != nil {
+		if err := c.People.SignOut(r.Context(), u.ID, u.Session); err != nil {
 			return err
 		}
 	}

@@ -39,7 +39,7 @@ var _ auth.Store = (*Store)(nil)
 
 // New returns the store behind a pool of role hub_auth. It touches no database.
 func New(pool *postgres.Pool) *Store {
-	return &Store{postgres.NewReadiness(pool, service, `SELECT FROM auth.api_keys, auth.browsers LIMIT 0`), pool}
+	return &Store{postgres.NewReadiness(pool, service, `SELECT FROM auth.api_keys, auth.invitations, auth.app_secrets LIMIT 0`), pool}
 }
 
 const columns = `id, name, service, hash, pepper_id, head, tail, scopes, user_per_minute, user_burst, service_per_minute, service_burst,
@@ -76,7 +76,11 @@ func one(ctx context.Context, q postgres.Querier, id, sql string) (auth.Key, err
 // Add commits a new key together with its audit entry.
 func (s *Store) Add(ctx context.Context, k auth.Sealed, e audit.Entry) error {
 	return s.atomically(ctx, func(tx pgx.Tx) error {
-		if err := insert(ctx, tx, k); err != nil {
+		err := insert(ctx, tx, k)
+		if postgres.IsUnique(err, "api_keys_pkey") {
+			return fault.New(fault.Conflict, "This key was issued already, and shown then. Issue another one if you did not keep it.").Because(err)
+		}
+		if err != nil {
 			return err
 		}
 		return audit.Append(ctx, tx, e)
@@ -128,27 +132,6 @@ func (s *Store) Chain(ctx context.Context, id string) ([]string, error) {
 			UNION ALL SELECT k.id, k.rotated_to, step + 1 FROM newer JOIN auth.api_keys k ON k.id = newer.rotated_to)
 		SELECT id FROM (SELECT id, step FROM older UNION SELECT id, step FROM newer) AS chain ORDER BY step`, id)
 	return chain, explain(err)
-}
-
-// List returns at most limit keys, newest first, from below the id after.
-func (s *Store) List(ctx context.Context, after string, limit int, e audit.Entry) (page []auth.Key, err error) {
-	if after == "" {
-		after = "ak_~" // above every id
-	}
-	err = s.atomically(ctx, func(tx pgx.Tx) error {
-		rows, err := postgres.All(ctx, tx, pgx.RowToStructByNameLax[keyRow],
-			`SELECT `+columns+` FROM auth.api_keys WHERE id < $1 ORDER BY id DESC LIMIT $2`, after, limit)
-		if err != nil {
-			return err
-		}
-		page = make([]auth.Key, len(rows))
-		for i, row := range rows {
-			page[i] = row.key()
-		}
-		e.Count = len(page)
-		return audit.Append(ctx, tx, e)
-	})
-	return page, err
 }
 
 // Names returns the names of those of the keys that there are, by id.

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -16,21 +17,35 @@ import (
 var _ auth.UserStore = (*Store)(nil)
 
 const userColumns = `u.id, u.email, u.name, u.roles, u.password_hash,
-	u.created_by, u.created_at, u.disabled_at, u.last_login_at AS last_login`
+	u.created_by, u.created_at, u.disabled_at, u.last_login_at AS last_login,
+	(SELECT i.expires_at FROM auth.invitations i WHERE i.user_id = u.id) AS invited_until`
 
 // AddUser commits a new user.
 func (s *Store) AddUser(ctx context.Context, u auth.User, e audit.Entry) error {
 	return s.atomically(ctx, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `INSERT INTO auth.users (id, email, name, roles, password_hash, created_by, created_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7)`, u.ID, u.Email, u.Name, u.Roles, u.PasswordHash, u.CreatedBy, u.CreatedAt)
-		if postgres.IsUnique(err, "users_email") {
-			return fault.New(fault.Conflict, "There is a user with the address %s already.", u.Email).Because(err)
-		}
-		if err != nil {
+		if err := addUser(ctx, tx, u); err != nil {
 			return err
 		}
 		return audit.Append(ctx, tx, e)
 	})
+}
+
+func addUser(ctx context.Context, tx pgx.Tx, u auth.User) error {
+	_, err := tx.Exec(ctx, `INSERT INTO auth.users (id, email, name, roles, password_hash, created_by, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7)`, u.ID, u.Email, u.Name, u.Roles, u.PasswordHash, u.CreatedBy, u.CreatedAt)
+	if postgres.IsUnique(err, "users_email") {
+		return fault.New(fault.Conflict, "There is a user with the address %s already.", u.Email).Because(err)
+	}
+	return err
+}
+
+// UserByID finds a user by the id.
+func (s *Store) UserByID(ctx context.Context, id string) (auth.User, bool, error) {
+	u, err := postgres.One(ctx, s.pool, pgx.RowToStructByName[auth.User], `SELECT `+userColumns+` FROM auth.users u WHERE u.id = $1`, id)
+	if errors.Is(err, pgx.ErrNoRows) || notText(err) {
+		return auth.User{}, false, nil
+	}
+	return u, err == nil, explain(err)
 }
 
 // UserByEmail finds a user by the address in any case.
@@ -57,36 +72,117 @@ func notText(err error) bool {
 	return errors.As(err, &pg) && pg.Code == "22021"
 }
 
-// Users lists all users by address.
-func (s *Store) Users(ctx context.Context) ([]auth.User, error) {
-	all, err := postgres.All(ctx, s.pool, pgx.RowToStructByName[auth.User], `SELECT `+userColumns+` FROM auth.users u ORDER BY lower(u.email)`)
-	return all, explain(err)
+// ChangeUser locks a user, lets decide judge it, and commits what it decides.
+func (s *Store) ChangeUser(ctx context.Context, email string, decide func(auth.User) (auth.UserChange, error)) error {
+	return s.atomically(ctx, func(tx pgx.Tx) error {
+		u, err := userByEmail(ctx, tx, email, "FOR UPDATE OF u")
+		if err != nil {
+			return err
+		}
+		return change(ctx, tx, u, decide)
+	})
 }
 
-// ChangeUser locks a user, lets decide judge it, and commits what it decides.
-func (s *Store) ChangeUser(ctx context.Context, email string, decide func(auth.User) (auth.User, audit.Entry, error),
-	endSessions bool) error {
+// change commits what decide makes of a user, who is locked.
+func change(ctx context.Context, tx pgx.Tx, before auth.User, decide func(auth.User) (auth.UserChange, error)) error {
+	c, err := decide(before)
+	if err != nil {
+		return err
+	}
+	u := c.User
+	if c.KeepAdmin && before.Administers() && !u.Administers() {
+		if err := another(ctx, tx, before); err != nil {
+			return err
+		}
+	}
+	if _, err := tx.Exec(ctx, `UPDATE auth.users SET name = $2, roles = $3, password_hash = $4, disabled_at = $5 WHERE id = $1`,
+		u.ID, u.Name, u.Roles, u.PasswordHash, u.DisabledAt); err != nil {
+		return err
+	}
+	if c.EndSessions {
+		if _, err := tx.Exec(ctx, `UPDATE auth.sessions SET revoked_at = $2 WHERE user_id = $1 AND revoked_at IS NULL`,
+			u.ID, c.Audit.At); err != nil {
+			return err
+		}
+		for _, sql := range []string{`DELETE FROM auth.browsers WHERE user_id = $1`, `DELETE FROM auth.invitations WHERE user_id = $1`} {
+			if _, err := tx.Exec(ctx, sql, u.ID); err != nil {
+				return err
+			}
+		}
+	}
+	return audit.Append(ctx, tx, c.Audit)
+}
+
+// another wants an administrator beside this one. Whoever asks waits for those who asked before: two that each take
+// the role from the other must not both find one.
+func another(ctx context.Context, tx pgx.Tx, u auth.User) error {
+	if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtext('auth.users administrators'))`); err != nil {
+		return err
+	}
+	var others bool
+	err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM auth.users WHERE id <> $1 AND roles @> ARRAY[$2] AND disabled_at IS NULL
+		AND (password_hash <> '' OR last_login_at IS NOT NULL))`, u.ID, auth.Admin).Scan(&others)
+	if err == nil && !others {
+		err = auth.LastAdmin(u)
+	}
+	return err
+}
+
+// Invite commits the invitation of a user in the place of the one before.
+func (s *Store) Invite(ctx context.Context, u auth.User, isNew bool, h auth.Hash, until time.Time, e audit.Entry) error {
 	return s.atomically(ctx, func(tx pgx.Tx) error {
-		u, err := userByEmail(ctx, tx, email, "FOR UPDATE")
+		if isNew {
+			if err := addUser(ctx, tx, u); err != nil {
+				return err
+			}
+		}
+		// The user's lock settles the race with a change that ends invitations.
+		var disabled bool
+		err := tx.QueryRow(ctx, `SELECT disabled_at IS NOT NULL FROM auth.users WHERE id = $1 FOR UPDATE`, u.ID).Scan(&disabled)
 		if err != nil {
 			return err
 		}
-		u, e, err := decide(u)
+		if disabled {
+			return fault.New(fault.Conflict, "%s is disabled. Enable the user before you invite them.", u.Email)
+		}
+		_, err = tx.Exec(ctx, `INSERT INTO auth.invitations (user_id, hash, created_at, expires_at) VALUES ($1, $2, $3, $4)
+			ON CONFLICT (user_id) DO UPDATE SET hash = $2, created_at = $3, expires_at = $4`, u.ID, h[:], e.At, until)
 		if err != nil {
 			return err
-		}
-		if _, err := tx.Exec(ctx, `UPDATE auth.users SET name = $2, roles = $3, password_hash = $4, disabled_at = $5 WHERE id = $1`,
-			u.ID, u.Name, u.Roles, u.PasswordHash, u.DisabledAt); err != nil {
-			return err
-		}
-		if endSessions {
-			if _, err := tx.Exec(ctx, `UPDATE auth.sessions SET revoked_at = $2 WHERE user_id = $1 AND revoked_at IS NULL`, u.ID, e.At); err != nil {
-				return err
-			}
-			if _, err := tx.Exec(ctx, `DELETE FROM auth.browsers WHERE user_id = $1`, u.ID); err != nil {
-				return err
-			}
 		}
 		return audit.Append(ctx, tx, e)
+	})
+}
+
+const invited = `FROM auth.invitations i JOIN auth.users u ON u.id = i.user_id WHERE i.hash = $1 AND i.expires_at > $2`
+
+// Invited returns the user whom an invitation that holds is for.
+func (s *Store) Invited(ctx context.Context, h auth.Hash, now time.Time) (auth.User, bool, error) {
+	u, err := postgres.One(ctx, s.pool, pgx.RowToStructByName[auth.User], `SELECT `+userColumns+` `+invited, h[:], now)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return auth.User{}, false, nil
+	}
+	return u, err == nil, explain(err)
+}
+
+// Accept is ChangeUser for who holds an invitation.
+func (s *Store) Accept(ctx context.Context, h auth.Hash, now time.Time, decide func(auth.User) (auth.UserChange, error)) error {
+	return s.atomically(ctx, func(tx pgx.Tx) error {
+		// Another one who was faster has used it up by the time that the user's lock is had.
+		u, err := postgres.One(ctx, tx, pgx.RowToStructByName[auth.User], `SELECT `+userColumns+` `+invited+` FOR UPDATE OF u`, h[:], now)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return auth.NoInvitation()
+		}
+		if err != nil {
+			return err
+		}
+		tag, err := tx.Exec(ctx, `DELETE FROM auth.invitations WHERE hash = $1`, h[:])
+		if err == nil && tag.RowsAffected() == 0 {
+			err = auth.NoInvitation()
+		}
+		if err != nil {
+			return err
+		}
+		return change(ctx, tx, u, decide)
 	})
 }

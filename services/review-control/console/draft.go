@@ -35,13 +35,13 @@ type draftPage struct {
 	Mine, May bool
 	// Cancels tells that the draft can be cancelled.
 	Cancels bool
-	Filters []choiceLink
+	Filters []web.Choice
 	// Order leads to the list with what has a flag first, or back; nil where nothing has one.
-	Order *choiceLink
+	Order *web.Choice
 	// Flags are filters by what reviewers should look at, those that find something.
-	Flags []choiceLink
+	Flags []web.Choice
 	// Variants are filters by the mails that differ in placeholders alone, List leads to their pages.
-	Variants []choiceLink
+	Variants []web.Choice
 	List     *variantList
 	// Inspected is how many targets have been looked through for flags, of all.
 	Inspected  int
@@ -162,7 +162,7 @@ func (c *Console) draftPage(r *http.Request, by reviewcontrol.Reviewer, id revie
 		if len(p.Flags) > 0 || q.FlaggedFirst {
 			link := q
 			link.FlaggedFirst, link.After = !q.FlaggedFirst, -1
-			p.Order = &choiceLink{"Flagged first", link.page(d.ID), q.FlaggedFirst, -1}
+			p.Order = &web.Choice{Text: "Flagged first", Href: link.page(d.ID), Active: q.FlaggedFirst, Count: -1}
 		}
 		if p.Undo, err = c.undoable(ctx, by, d); err != nil {
 			return p, err
@@ -341,7 +341,7 @@ func (c *Console) waiting(ctx context.Context, by reviewcontrol.Reviewer, but re
 // filters are those by decision, flag and variant, with how many targets each leaves beside what else is
 // asked for.
 func (c *Console) filters(ctx context.Context, d reviewcontrol.Draft, q targetQuery, list []reviewcontrol.Variant) (
-	choices, flags, variants []choiceLink, err error) {
+	choices, flags, variants []web.Choice, err error) {
 	tally, err := c.service.Tally(ctx, d.ID, q.filter())
 	if err != nil {
 		return nil, nil, nil, err
@@ -362,7 +362,7 @@ func (c *Console) filters(ctx context.Context, d reviewcontrol.Draft, q targetQu
 	} {
 		link := q
 		link.Choice = f.choice
-		choices = append(choices, choiceLink{f.text, link.page(d.ID), q.Choice == f.choice, f.count})
+		choices = append(choices, web.Choice{Text: f.text, Href: link.page(d.ID), Active: q.Choice == f.choice, Count: f.count})
 	}
 	for _, f := range triage.Flags() {
 		if tally.Flags[f] == 0 && q.Flag != f {
@@ -372,7 +372,7 @@ func (c *Console) filters(ctx context.Context, d reviewcontrol.Draft, q targetQu
 		if link.Flag = f; q.Flag == f { // whoever chooses it again takes it away
 			link.Flag = 0
 		}
-		flags = append(flags, choiceLink{flagBadge(f).Text, link.page(d.ID), q.Flag == f, tally.Flags[f]})
+		flags = append(flags, web.Choice{Text: flagBadge(f).Text, Href: link.page(d.ID), Active: q.Flag == f, Count: tally.Flags[f]})
 	}
 	if len(list) < 2 && q.Variant == 0 {
 		return choices, flags, nil, nil
@@ -382,7 +382,9 @@ func (c *Console) filters(ctx context.Context, d reviewcontrol.Draft, q targetQu
 		if link.Variant = v.Number; q.Variant == v.Number {
 			link.Variant = 0
 		}
-		variants = append(variants, choiceLink{fmt.Sprintf("Variant %d", v.Number), link.page(d.ID), q.Variant == v.Number, v.Targets})
+		variants = append(variants, web.Choice{
+			Text: fmt.Sprintf("Variant %d", v.Number), Href: link.page(d.ID), Active: q.Variant == v.Number, Count: v.Targets,
+		})
 	}
 	return choices, flags, variants, nil
 }

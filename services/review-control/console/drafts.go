@@ -16,14 +16,6 @@ import (
 // draftsOnPage is how many drafts a page lists.
 const draftsOnPage = 20
 
-// choiceLink is a filter that can be chosen.
-type choiceLink struct {
-	Text, Href string
-	Active     bool
-	// Count is what the filter leaves; -1 is not known.
-	Count int
-}
-
 // anyStatus is the filter that leaves all drafts; without one the list has what waits for the reader.
 const anyStatus = "all"
 
@@ -76,7 +68,7 @@ func (q draftsQuery) filter(by reviewcontrol.Reviewer) reviewcontrol.DraftFilter
 type draftsPage struct {
 	Query   draftsQuery
 	Drafts  []draftRow
-	Filters []choiceLink
+	Filters []web.Choice
 	Empty   emptyList
 	// Clear is the address without the search.
 	Clear string
@@ -133,14 +125,14 @@ func (c *Console) drafts(w http.ResponseWriter, r *http.Request, by reviewcontro
 }
 
 // draftFilters are the chips, with what each leaves of the search.
-func draftFilters(q draftsQuery, n reviewcontrol.DraftCounts) []choiceLink {
-	link := func(text, show string, count int) choiceLink {
+func draftFilters(q draftsQuery, n reviewcontrol.DraftCounts) []web.Choice {
+	link := func(text, show string, count int) web.Choice {
 		if !n.Known {
 			count = -1
 		}
-		return choiceLink{text, draftsQuery{Show: show, Search: q.Search}.href(), q.Show == show, count}
+		return web.Choice{Text: text, Href: draftsQuery{Show: show, Search: q.Search}.href(), Active: q.Show == show, Count: count}
 	}
-	list := []choiceLink{link("Waiting for me", "", n.Waiting)}
+	list := []web.Choice{link("Waiting for me", "", n.Waiting)}
 	for _, s := range reviewcontrol.Statuses() {
 		list = append(list, link(state(s).Text, string(s), n.ByStatus[s]))
 	}

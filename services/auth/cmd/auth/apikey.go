@@ -65,7 +65,7 @@ func (c *commands) list() *cobra.Command {
 	cmd.RunE = c.run(noPepper, "", func(ctx context.Context, s *auth.Service, _ []string) error {
 		all, after := []auth.Key{}, ""
 		for {
-			page, next, err := s.List(ctx, after)
+			page, next, err := s.List(ctx, auth.KeyFilter{After: after})
 			if err != nil {
 				return err
 			}

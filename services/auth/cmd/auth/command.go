@@ -35,7 +35,7 @@ func root(environ []string) *cobra.Command {
 	for _, sub := range c.Commands() {
 		sub.RunE = run(sub.RunE)
 	}
-	c.AddCommand(apikeys(environ), users(environ))
+	c.AddCommand(apikeys(environ), users(environ), connectedApps(environ), keysets(environ))
 	return c
 }
 
@@ -124,6 +124,8 @@ type commandSettings struct {
 	Pepper         config.Secret `env:"HUB_KEY_PEPPER"`
 	PepperPrevious config.Secret `env:"HUB_KEY_PEPPER_PREVIOUS"`
 	RedisURL       config.Secret `env:"HUB_REDIS_URL"`
+	SecretsKeyset  config.Secret `env:"HUB_SECRETS_KEYSET"`
+	PublicURL      string        `env:"HUB_PUBLIC_URL"`
 }
 
 // onStore opens the store, acts as the actor, and closes the store.

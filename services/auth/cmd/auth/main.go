@@ -1,30 +1,30 @@
-// Command auth is the service that owns API keys and the console's users, and the commands to manage them.
+// Command auth is the service that owns API keys, Connected Apps and the console's users, and the commands to manage them.
 package main
 
 import (
 	"fmt"
-	"log/slog"
 	"os"
 	"time"
 
 	"hub.internal/pkg/audit"
-	"hub.internal/pkg/caller"
 	"hub.internal/pkg/config"
 	"hub.internal/pkg/hop"
 	"hub.internal/pkg/service"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/auth"
+	"hub.internal/services/auth/apps"
 	"hub.internal/services/auth/console"
 	"hub.internal/services/auth/oidc"
 	"hub.internal/services/auth/postgres"
+	"hub.internal/services/auth/seal"
 )
 
 var program = service.Program[settings]{Name: "auth",
-	Short:   "The service that owns API keys and the console's users, and the commands to manage them",
+	Short:   "The service that owns API keys, Connected Apps and the console's users, and the commands to manage them",
 	Migrate: postgres.Migrate, Manifest: manifest, Build: build}
 
 func manifest() tool.Manifest {
-	return hop.Manifest("auth", auth.Tools(nil), auth.Operations(nil, nil), console.Routes()...)
+	return hop.Manifest("auth", auth.Tools(apps.New(apps.Config{})), auth.Operations(nil, nil), console.Routes()...)
 }
 
 func main() { os.Exit(execute(root(os.Environ()))) }
@@ -33,7 +33,11 @@ type settings struct {
 	service.Settings
 	Pepper         config.Secret `env:"HUB_KEY_PEPPER,required,notEmpty"`
 	PepperPrevious config.Secret `env:"HUB_KEY_PEPPER_PREVIOUS"`
-	// PublicURL is where browsers reach the gateway; OIDC needs it.
+	// SecretsKeyset seals the secrets of apps; without one none can be issued.
+	SecretsKeyset config.Secret `env:"HUB_SECRETS_KEYSET"`
+	// RedisURL is where gateways are told of keys that were changed in the console.
+	RedisURL config.Secret `env:"HUB_REDIS_URL"`
+	// PublicURL is where browsers reach the gateway; OIDC needs it, and links of invitations name it.
 	PublicURL        string            `env:"HUB_PUBLIC_URL"`
 	OIDCIssuer       string            `env:"HUB_OIDC_ISSUER"`
 	OIDCClientID     string            `env:"HUB_OIDC_CLIENT_ID"`
@@ -42,23 +46,51 @@ type settings struct {
 	OIDCRoles        map[string]string `env:"HUB_OIDC_ROLES"`
 }
 
-// pages makes the pages, with single sign-on where it is configured.
-func (s settings) pages(people *auth.People, keys *caller.Keys, logger *slog.Logger) (*console.Console, error) {
+// singleSignOn is the log-in provider, where one is configured.
+func (s settings) singleSignOn() (auth.SingleSignOn, error) {
 	if s.OIDCIssuer == "" {
-		return console.New(people, nil, keys, logger)
+		return nil, nil
 	}
-	provider, err := oidc.New(oidc.Config{Issuer: s.OIDCIssuer, ClientID: s.OIDCClientID, ClientSecret: s.OIDCClientSecret.Reveal(),
+	return oidc.New(oidc.Config{Issuer: s.OIDCIssuer, ClientID: s.OIDCClientID, ClientSecret: s.OIDCClientSecret.Reveal(),
 		PublicURL: s.PublicURL, RolesClaim: s.OIDCRolesClaim, Roles: s.OIDCRoles})
-	if err != nil {
-		return nil, fmt.Errorf("configuration: %w", err)
+}
+
+// sealerOf seals with a keyset; without one nothing is sealed.
+func sealerOf(keyset config.Secret) (apps.Sealer, error) {
+	if keyset.Reveal() == "" {
+		return nil, nil
 	}
-	return console.New(people, provider, keys, logger)
+	return seal.Open(keyset.Reveal())
+}
+
+// parts is what the settings make, before anything is opened.
+type parts struct {
+	peppers  auth.Peppers
+	notices  logged
+	sealer   apps.Sealer
+	provider auth.SingleSignOn
+}
+
+func (s settings) parts(h *service.Host) (p parts, err error) {
+	if p.peppers, err = auth.NewPeppers(s.Pepper.Reveal(), s.PepperPrevious.Reveal()); err == nil {
+		p.sealer, err = sealerOf(s.SecretsKeyset)
+	}
+	if err == nil {
+		p.provider, err = s.singleSignOn()
+	}
+	if err == nil {
+		p.notices, err = noticesOf(h, s.RedisURL.Reveal())
+	}
+	if err != nil {
+		return p, fmt.Errorf("configuration: %w", err)
+	}
+	return p, nil
 }
 
 func build(h *service.Host, s settings) error {
-	peppers, err := auth.NewPeppers(s.Pepper.Reveal(), s.PepperPrevious.Reveal())
+	p, err := s.parts(h)
 	if err != nil {
-		return fmt.Errorf("configuration: %w", err)
+		return err
 	}
 	store := postgres.New(h.Store())
 	refused := audit.NewTally(h.Audit(), "session.refused")
@@ -66,13 +98,16 @@ func build(h *service.Host, s settings) error {
 	if err != nil {
 		return err
 	}
-	pages, err := s.pages(people, h.Keys(), h.Logger())
+	svc := auth.New(auth.Config{Store: store, Peppers: p.peppers, Notices: p.notices, Now: time.Now, Logger: h.Logger()})
+	connected := apps.New(apps.Config{Store: store, Sealer: p.sealer, Now: time.Now})
+	pages, err := console.New(console.Config{People: people, Service: svc, Apps: connected, SingleSignOn: p.provider,
+		PublicURL: s.PublicURL, RolesFromProvider: p.provider != nil && s.OIDCRolesClaim != "",
+		Trusted: h.Keys(), Now: time.Now, Logger: h.Logger()})
 	if err != nil {
 		return err
 	}
-	svc := auth.New(auth.Config{Store: store, Peppers: peppers, Now: time.Now, Logger: h.Logger()})
 	h.Ready("write store", store.Ready)
-	h.Tools(auth.Tools(svc)...)
+	h.Tools(auth.Tools(connected)...)
 	h.Operations(auth.Operations(svc, people)...)
 	h.Pages(pages)
 	h.Go("peppers", svc.CheckPeppers)

@@ -1,0 +1,183 @@
+package console
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/web"
+	"hub.internal/services/auth/apps"
+)
+
+const appsPath = "/admin/apps"
+
+var upToApps = web.Link{Text: "Apps", Href: appsPath}
+
+type appsPage struct {
+	Finder web.Finder
+	Apps   []apps.Listed
+	Pager  web.Pager
+	Search string
+}
+
+func appBadge(s apps.Status) web.Badge {
+	kind := map[apps.Status]string{apps.Active: "good", apps.Suspended: "warn", apps.Revoked: "bad"}[s]
+	return web.Badge{Kind: kind, Text: strings.ToLower(string(s))}
+}
+
+func (c *Console) apps(w http.ResponseWriter, r *http.Request) error {
+	at := placeOf(r, appsPath, everything, string(apps.Active), string(apps.Suspended), string(apps.Revoked))
+	f := apps.Filter{Search: at.search, Status: apps.Status(at.show), After: at.after, Limit: onPage}
+	if at.show == everything {
+		f.Status = ""
+	}
+	list, next, err := c.Apps.List(r.Context(), f)
+	if err != nil {
+		return err
+	}
+	p := appsPage{Apps: list, Search: at.search, Pager: at.pager("More apps", next), Finder: at.finder("Code or name", "Which apps",
+		web.Link{Text: "Create an app", Href: appsPath + "/_new"},
+		[2]string{everything, "All"}, [2]string{string(apps.Active), "Active"}, [2]string{string(apps.Suspended), "Suspended"},
+		[2]string{string(apps.Revoked), "Revoked"})}
+	return c.site.Render(w, r, "apps", web.Page{Title: "Apps", Lead: "Other services that call Hub's API for their users.", Data: p,
+		Keys: listKeys("app")})
+}
+
+// appForm is what an app is asked to be.
+type appForm struct {
+	// Action is where the form is sent to; Version the one of the app that it was made of, 0 for a new one.
+	Action  string
+	Version int
+	Code    web.Field
+
+	Name, RedirectURLs, Origins, Scopes, LinkMode web.Field
+	Limits                                        []*web.Field
+	Problem, Button, Keep                         string
+	Open                                          bool
+}
+
+// formOf is the form with settings as they stand.
+func formOf(s apps.Settings) *appForm {
+	limits := s.Limits
+	if limits == (apps.Limits{}) {
+		limits = apps.DefaultLimits()
+	}
+	f := &appForm{
+		Name: web.Field{Name: "name", Label: "Name", Value: s.Name, Required: true, MaxLength: apps.MaxName, Autocomplete: "off",
+			Hint: "Users read it when they are asked whether their account may be linked."},
+		RedirectURLs: web.Field{Name: "redirect_urls", Label: "Redirect URLs", Type: "textarea", Rows: 3, Value: lines(s.RedirectURLs),
+			Placeholder: "https://shop.example/back",
+			Hint:        "One a line. Browsers are sent back to these alone, and they are compared letter by letter."},
+		Origins: web.Field{Name: "origins", Label: "Origins", Type: "textarea", Rows: 3, Value: lines(s.Origins),
+			Placeholder: "https://shop.example",
+			Hint:        "One a line. Messages about orders go to these alone; without one they may go anywhere."},
+		Scopes: web.Field{Name: "scopes", Label: "Scopes", Type: "checks", Values: s.Scopes},
+		LinkMode: web.Field{Name: "link_mode", Label: "A user's account is linked", Type: "select",
+			Value: cmp.Or(string(s.LinkMode), string(apps.Consent)),
+			Options: []web.Option{{Value: string(apps.Consent), Text: "when the user allows it"},
+				{Value: string(apps.Confirm), Text: "when the app has also confirmed that it was the same user"}},
+			Hint: "Confirming is advised for apps that may pay: a link that somebody else was sent does not work then."},
+		Limits: limitFields(nil, limits),
+	}
+	for _, scope := range apps.Scopes() {
+		f.Scopes.Options = append(f.Scopes.Options, web.Option{Value: scope, Text: scope, Hint: appScopeHints[scope]})
+	}
+	return f
+}
+
+var appScopeHints = map[string]string{"pay:read": "see its orders", "pay:write": "make and cancel orders", "pay:refund": "pay back"}
+
+func lines(list []string) string { return strings.Join(list, "\n") }
+
+// fields are those that can be wrong.
+func (f *appForm) fields() []*web.Field {
+	return append(f.Limits, &f.Code, &f.Name, &f.RedirectURLs, &f.Origins, &f.Scopes, &f.LinkMode)
+}
+
+// read takes over what the form was filled in with.
+func (f *appForm) read(form url.Values) apps.Settings {
+	for _, field := range f.fields() {
+		field.Value = form.Get(field.Name)
+	}
+	f.Scopes.Values = form["scopes"]
+	return apps.Settings{Name: strings.TrimSpace(f.Name.Value), RedirectURLs: strings.Fields(f.RedirectURLs.Value),
+		Origins: strings.Fields(f.Origins.Value), Scopes: f.Scopes.Values, LinkMode: apps.LinkMode(f.LinkMode.Value), Limits: limitsOf(f.Limits)}
+}
+
+// marked shows what is wrong with the form; false for an error that is none of it.
+func (f *appForm) marked(err error) bool {
+	rest, marked := web.Mark(err, f.fields()...)
+	f.Problem, f.Open = rest, anyWrong(f.Limits)
+	return marked
+}
+
+func newAppForm() *appForm {
+	f := formOf(apps.Settings{})
+	f.Action, f.Button, f.Keep = appsPath, "Create the app", appsPath
+	f.Code = web.Field{Name: "service_code", Label: "Code", Required: true, MaxLength: apps.MaxCode, Autofocus: true, Autocomplete: "off",
+		Placeholder: "shop",
+		Hint:        "It names the app in its tokens and in the audit log, and cannot be changed: a-z, 0-9 and single . _ - between them."}
+	return f
+}
+
+func (c *Console) newApp(w http.ResponseWriter, r *http.Request) error {
+	return c.renderAppForm(w, r, 0, newAppForm())
+}
+
+func (c *Console) renderAppForm(w http.ResponseWriter, r *http.Request, status int, f *appForm) error {
+	page := web.Page{Title: "Create an app", Status: status, Data: f, Crumbs: []web.Link{upToApps}}
+	if f.Version > 0 {
+		code := r.PathValue("code")
+		page.Title, page.Crumbs = "Edit "+code, append(page.Crumbs, web.Link{Text: code, Href: f.Keep})
+	}
+	return c.site.Render(w, r, "app_form", page)
+}
+
+func (c *Console) createApp(w http.ResponseWriter, r *http.Request) error {
+	form, err := web.Form(r)
+	if err != nil {
+		return err
+	}
+	f := newAppForm()
+	settings := f.read(form)
+	a, err := c.Apps.Create(r.Context(), strings.TrimSpace(f.Code.Value), settings)
+	if f.marked(err) {
+		return c.renderAppForm(w, r, http.StatusUnprocessableEntity, f)
+	}
+	if fault.Is(err, fault.Conflict) {
+		f.Code.Error = fault.From(err).Message
+		return c.renderAppForm(w, r, http.StatusConflict, f)
+	}
+	return back(w, r, appsPath+"/"+a.Code, "The app is created. Issue its secret next.", err)
+}
+
+func editForm(a apps.App, version int) *appForm {
+	f := formOf(a.Settings)
+	page := appsPath + "/" + a.Code
+	f.Action, f.Button, f.Keep, f.Version = page+"/edit", "Save", page, version
+	return f
+}
+
+func (c *Console) editApp(w http.ResponseWriter, r *http.Request) error {
+	a, err := c.Apps.Inspect(r.Context(), r.PathValue("code"))
+	if err != nil {
+		return err
+	}
+	return c.renderAppForm(w, r, 0, editForm(a.App, a.Version))
+}
+
+func (c *Console) saveApp(w http.ResponseWriter, r *http.Request) error {
+	form, err := web.Form(r)
+	if err != nil {
+		return err
+	}
+	code, version := r.PathValue("code"), number(form.Get("version"))
+	f := editForm(apps.App{Code: code}, version)
+	_, err = c.Apps.Edit(r.Context(), code, version, f.read(form))
+	if f.marked(err) {
+		return c.renderAppForm(w, r, http.StatusUnprocessableEntity, f)
+	}
+	return back(w, r, appsPath+"/"+code, "The app is changed.", err)
+}

@@ -1,0 +1,66 @@
+package console
+
+import (
+	"net/http"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/web"
+	"hub.internal/services/auth"
+)
+
+const (
+	// invitationCookie keeps an invitation out of the address bar, for as long as somebody thinks of a password.
+	invitationCookie, invitationMinutes = "invitation", 30
+)
+
+type invitationPage struct {
+	Email    string
+	Password web.Field
+}
+
+// invitation is where an invitation's link leads.
+func (c *Console) invitation(w http.ResponseWriter, r *http.Request) error {
+	if secret := r.URL.Query().Get("t"); secret != "" {
+		if len(secret) > maxSearch {
+			return auth.NoInvitation()
+		}
+		http.SetCookie(w, web.Cookie(r, invitationCookie, secret, invitationMinutes*60))
+		return web.Go(w, r, auth.InvitationPath)
+	}
+	return c.renderAcceptance(w, r, 0, "")
+}
+
+func (c *Console) renderAcceptance(w http.ResponseWriter, r *http.Request, status int, problem string) error {
+	u, err := c.People.Invited(r.Context(), web.ReadCookie(r, invitationCookie))
+	if err != nil {
+		return err
+	}
+	p := invitationPage{u.Email, web.Field{
+		Name: "password", Label: "New password", Type: "password", Autocomplete: "new-password", Required: true, Autofocus: true,
+		MaxLength: auth.MaxPassword, Error: problem, Hint: "At least 12 characters. A few unrelated words are good.",
+	}}
+	return c.site.Render(w, r, "invitation", web.Page{
+		Title: "Choose your password", Lead: "You sign in to Hub with " + u.Email + ".", Plain: true, Status: status, Data: p,
+	})
+}
+
+func (c *Console) accept(w http.ResponseWriter, r *http.Request) error {
+	form, err := web.Form(r)
+	if err != nil {
+		return err
+	}
+	in, err := c.People.Accept(r.Context(), web.ReadCookie(r, invitationCookie), form.Get("password"), browser(r))
+	if problem := web.Problems(err)["password"]; problem != "" {
+		return c.renderAcceptance(w, r, http.StatusUnprocessableEntity, problem)
+	}
+	if fault.Is(err, fault.RateLimit) {
+		return c.renderAcceptance(w, r, http.StatusTooManyRequests, fault.From(err).Message)
+	}
+	if err != nil {
+		return err
+	}
+	http.SetCookie(w, web.Cookie(r, invitationCookie, "", -1))
+	keep(w, r, in)
+	web.Done(w, r, "Your password is set, and you are signed in.")
+	return web.Go(w, r, start)
+}

@@ -1,0 +1,279 @@
+package console
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/web"
+	"hub.internal/services/auth"
+)
+
+const keysPath = "/admin/keys"
+
+var upToKeys = web.Link{Text: "API keys", Href: keysPath}
+
+type keysPage struct {
+	Finder web.Finder
+	Keys   []keyRow
+	Pager  web.Pager
+	Search string
+}
+
+// keyRow is a key as it is at a moment.
+type keyRow struct {
+	auth.Key
+	Status auth.Status
+}
+
+// Badge is the key's state.
+func (k keyRow) Badge() web.Badge {
+	kind := map[auth.Status]string{auth.Active: "good", auth.Expired: "warn", auth.Revoked: "bad"}[k.Status]
+	return web.Badge{Kind: kind, Text: string(k.Status)}
+}
+
+// Hint tells keys apart without telling them.
+func (k keyRow) Hint() string { return k.Head + "…" + k.Tail }
+
+func (c *Console) row(k auth.Key) keyRow { return keyRow{k, k.Status(c.Now())} }
+
+func (c *Console) keys(w http.ResponseWriter, r *http.Request) error {
+	at := placeOf(r, keysPath, string(auth.Active), string(auth.Expired), string(auth.Revoked), everything)
+	f := auth.KeyFilter{Search: at.search, Status: auth.Status(at.show), After: at.after, Limit: onPage}
+	if at.show == everything {
+		f.Status = ""
+	}
+	list, next, err := c.Service.List(r.Context(), f)
+	if err != nil {
+		return err
+	}
+	p := keysPage{Search: at.search, Pager: at.pager("More keys", next), Finder: at.finder("Name, user or id", "Which keys",
+		web.Link{Text: "Issue a key", Href: keysPath + "/new"},
+		[2]string{string(auth.Active), "Active"}, [2]string{string(auth.Expired), "Expired"}, [2]string{string(auth.Revoked), "Revoked"},
+		[2]string{everything, "All"})}
+	for _, k := range list {
+		p.Keys = append(p.Keys, c.row(k))
+	}
+	return c.site.Render(w, r, "keys", web.Page{Title: "API keys", Lead: "Who may call Hub's tools, and how much of them.", Data: p,
+		Keys: listKeys("key")})
+}
+
+// keyForm is what a new key is asked to be.
+type keyForm struct {
+	ID                             string
+	Name, Service, Expires, Scopes web.Field
+	Limits                         []*web.Field
+	Problem                        string
+	// Open shows the limits, which few change.
+	Open bool
+}
+
+func newKeyForm(form url.Values) *keyForm {
+	return &keyForm{
+		ID: form.Get("id"),
+		Name: web.Field{Name: "name", Label: "Name", Value: form.Get("name"), Required: true, MaxLength: 100, Autofocus: true,
+			Autocomplete: "off", Placeholder: "campaign agent", Hint: "What the key is for. People see it beside the drafts that are made with it."},
+		Service: web.Field{Name: "service", Label: "User", Value: form.Get("service"), MaxLength: 100, Autocomplete: "off",
+			Hint: "Who uses it: keys of one user share a rate limit, and the audit log names the user. Without one the key stands for itself."},
+		Scopes: scopesField(form["scopes"]),
+		Expires: web.Field{Name: "expires", Label: "Expires", Type: "select", Value: cmp.Or(form.Get("expires"), "90"), Options: []web.Option{
+			{Value: "7", Text: "in 7 days"}, {Value: "30", Text: "in 30 days"}, {Value: "90", Text: "in 90 days"}, {Value: "365", Text: "in a year"},
+			{Value: "0", Text: "never"}}},
+		Limits: limitFields(form, auth.DefaultLimits()),
+	}
+}
+
+func scopesField(chosen []string) web.Field {
+	f := web.Field{Name: "scopes", Label: "Scopes", Type: "checks", Values: chosen}
+	for _, s := range auth.Scopes() {
+		f.Options = append(f.Options, web.Option{Value: s, Text: s, Hint: scopeHints[s]})
+	}
+	return f
+}
+
+var scopeHints = map[string]string{
+	"explore": "look at the schema", "sql": "run SQL that reads", "query": "search brands, campaigns and contacts; list segments and drafts",
+	"author": "make segments and drafts", "control": "hand drafts to people for review", "admin:read": "see connected apps and credentials",
+	"admin:write": "change menus and pages",
+}
+
+// issue is the wish that the form states.
+func (f *keyForm) issue() auth.Issue {
+	return auth.Issue{ID: f.ID, Name: strings.TrimSpace(f.Name.Value), Service: strings.TrimSpace(f.Service.Value), Scopes: f.Scopes.Values,
+		Lifetime: time.Duration(number(f.Expires.Value)) * 24 * time.Hour, Limits: limitsOf(f.Limits)}
+}
+
+func (c *Console) newKey(w http.ResponseWriter, r *http.Request) error {
+	id, err := c.Service.NewKeyID()
+	if err != nil {
+		return err
+	}
+	return c.renderKeyForm(w, r, 0, newKeyForm(url.Values{"id": {id}, "scopes": {"explore", "query"}}))
+}
+
+func (c *Console) renderKeyForm(w http.ResponseWriter, r *http.Request, status int, f *keyForm) error {
+	return c.site.Render(w, r, "key_new", web.Page{Title: "Issue a key", Status: status, Data: f, Crumbs: []web.Link{upToKeys}})
+}
+
+// issuedPage shows a secret, this once.
+type issuedPage struct {
+	Once web.Once
+	Text string
+	Next web.Link
+}
+
+func (c *Console) issueKey(w http.ResponseWriter, r *http.Request) error {
+	form, err := web.Form(r)
+	if err != nil {
+		return err
+	}
+	f := newKeyForm(form)
+	k, secret, err := c.Service.Issue(r.Context(), f.issue())
+	if rest, marked := web.Mark(err, append(f.Limits, &f.Name, &f.Service, &f.Scopes, &f.Expires)...); marked {
+		f.Problem = rest
+		f.Open = anyWrong(f.Limits)
+		return c.renderKeyForm(w, r, http.StatusUnprocessableEntity, f)
+	}
+	if fault.Is(err, fault.Conflict) {
+		return back(w, r, keysPath, "", err)
+	}
+	if err != nil {
+		return err
+	}
+	return c.renderIssued(w, r, "The key is issued", k.Name, issuedPage{
+		Once: keyOnce(secret), Text: "It works from now on.", Next: web.Link{Text: "To the key", Href: keysPath + "/" + k.ID},
+	}, upToKeys)
+}
+
+func keyOnce(s auth.Secret) web.Once {
+	return web.Once{ID: "secret", Label: "API key", Value: s.Reveal(), Hint: "Keep it now, in a safe place: it is not shown again."}
+}
+
+func (c *Console) renderIssued(w http.ResponseWriter, r *http.Request, title, lead string, p issuedPage, crumbs ...web.Link) error {
+	return c.site.Render(w, r, "issued", web.Page{Title: title, Lead: lead, Crumbs: crumbs, Data: p})
+}
+
+type keyPage struct {
+	keyRow
+	// Chain is the ids of the rotations, oldest first.
+	Chain           []string
+	Overlap, Scopes web.Field
+}
+
+func (c *Console) key(w http.ResponseWriter, r *http.Request) error {
+	return c.renderKey(w, r, 0, "", "")
+}
+
+func (c *Console) renderKey(w http.ResponseWriter, r *http.Request, status int, scopesProblem, overlapProblem string) error {
+	k, chain, err := c.Service.Get(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	p := keyPage{keyRow: c.row(k), Chain: chain, Overlap: overlapField("The old key stays good for"), Scopes: scopesField(k.Scopes)}
+	p.Scopes.Error, p.Overlap.Error = scopesProblem, overlapProblem
+	return c.site.Render(w, r, "key", web.Page{Title: k.Name, Status: status, Data: p, Crumbs: []web.Link{upToKeys}})
+}
+
+// overlapField asks how long what is replaced stays good, in hours.
+func overlapField(label string) web.Field {
+	return web.Field{Name: "overlap", Label: label, Type: "select", Value: "24", Options: []web.Option{
+		{Value: "0", Text: "no time: it stops at once"}, {Value: "1", Text: "one hour"}, {Value: "24", Text: "a day"},
+		{Value: "168", Text: "a week"}, {Value: "720", Text: "30 days"}}}
+}
+
+// overlap is what an overlapField was answered with; what is none of its options is refused as one that is too short.
+func overlap(form url.Values) time.Duration {
+	return time.Duration(number(form.Get("overlap"))) * time.Hour
+}
+
+func (c *Console) rescopeKey(w http.ResponseWriter, r *http.Request) error {
+	id, form, err := asked(r)
+	if err != nil {
+		return err
+	}
+	_, err = c.Service.Rescope(r.Context(), id, form["scopes"])
+	if problem := web.Problems(err)["scopes"]; problem != "" {
+		return c.renderKey(w, r, http.StatusUnprocessableEntity, problem, "")
+	}
+	return back(w, r, keysPath+"/"+id, "The key has other scopes from now on.", err)
+}
+
+func (c *Console) rotateKey(w http.ResponseWriter, r *http.Request) error {
+	id, form, err := asked(r)
+	if err != nil {
+		return err
+	}
+	rotation, err := c.Service.Rotate(r.Context(), id, overlap(form))
+	if problem := web.Problems(err)["overlap"]; problem != "" {
+		return c.renderKey(w, r, http.StatusUnprocessableEntity, "", problem)
+	}
+	if err != nil {
+		return back(w, r, keysPath+"/"+id, "", err)
+	}
+	p := issuedPage{Once: keyOnce(rotation.Secret), Next: web.Link{Text: "To the new key", Href: keysPath + "/" + rotation.Successor.ID},
+		Text: "It works from now on, and may do what the old one may. " + until("The old key", *rotation.Old.ExpiresAt, c.Now())}
+	return c.renderIssued(w, r, "The key is rotated", rotation.Successor.Name, p, upToKeys)
+}
+
+// until says when something that was replaced stops.
+func until(what string, at, now time.Time) string {
+	if !at.After(now) {
+		return what + " has stopped."
+	}
+	return what + " stops at " + at.UTC().Format("2006-01-02 15:04") + " UTC."
+}
+
+func (c *Console) keyRevocation(w http.ResponseWriter, r *http.Request) error {
+	return c.renderRevocation(w, r, 0, reasonField())
+}
+
+func reasonField() web.Field {
+	return web.Field{
+		Name: "reason", Label: "Reason", Required: true, MaxLength: 500, Autofocus: true, Autocomplete: "off",
+		Hint: "It is kept in the audit log.",
+	}
+}
+
+func (c *Console) renderRevocation(w http.ResponseWriter, r *http.Request, status int, reason web.Field) error {
+	k, _, err := c.Service.Get(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	page := keysPath + "/" + k.ID
+	if k.RevokedAt != nil {
+		return back(w, r, page, "The key is revoked already.", nil)
+	}
+	ask := web.Confirmation{
+		Text: "Every call with it is refused from then on, on all gateways. It cannot be taken back: whoever needs a key gets another one.",
+		Facts: []web.Fact{
+			{Label: "Key", Value: k.Name}, {Label: "Begins and ends", Value: keyRow{Key: k}.Hint()}, {Label: "User", Value: k.Service},
+		},
+		Action: page + "/revoke", Fields: []web.Field{reason},
+		Button: "Revoke", Keep: web.Link{Text: "Keep the key", Href: page},
+	}
+	if k.LastUsedAt != nil {
+		ask.Facts = append(ask.Facts, web.Fact{Label: "Last used", At: *k.LastUsedAt})
+	}
+	if k.RotatedTo != "" {
+		ask.Warning = "Its successor " + k.RotatedTo + " is another key, and stays as it is."
+	}
+	return c.site.Confirm(w, r, web.Page{Title: "Revoke this key?", Lead: k.Name, Status: status,
+		Crumbs: []web.Link{upToKeys, {Text: k.Name, Href: page}}}, ask)
+}
+
+func (c *Console) revokeKey(w http.ResponseWriter, r *http.Request) error {
+	id, form, err := asked(r)
+	if err != nil {
+		return err
+	}
+	reason := reasonField()
+	reason.Value = strings.TrimSpace(form.Get("reason"))
+	_, err = c.Service.Revoke(r.Context(), id, reason.Value)
+	if _, marked := web.Mark(err, &reason); marked {
+		return c.renderRevocation(w, r, http.StatusUnprocessableEntity, reason)
+	}
+	return back(w, r, keysPath+"/"+id, "The key is revoked. No gateway takes it any more.", err)
+}

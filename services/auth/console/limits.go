@@ -1,0 +1,44 @@
+package console
+
+import (
+	"cmp"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"hub.internal/pkg/web"
+	"hub.internal/services/auth"
+)
+
+// limitFields ask for rate limits; what the form does not say is as it stands.
+func limitFields(form url.Values, now auth.Limits) []*web.Field {
+	field := func(name, label string, value int) *web.Field {
+		return &web.Field{Name: name, Label: label, Type: "number", Required: true, Value: cmp.Or(form.Get(name), strconv.Itoa(value))}
+	}
+	return []*web.Field{
+		field("user-per-minute", "Calls a minute of one external user", now.UserPerMinute),
+		field("user-burst", "Calls of one external user at once", now.UserBurst),
+		field("service-per-minute", "Calls a minute of all together", now.ServicePerMinute),
+		field("service-burst", "Calls of all together at once", now.ServiceBurst),
+	}
+}
+
+// limitsOf reads what limitFields were answered with.
+func limitsOf(fields []*web.Field) auth.Limits {
+	return auth.Limits{UserPerMinute: number(fields[0].Value), UserBurst: number(fields[1].Value),
+		ServicePerMinute: number(fields[2].Value), ServiceBurst: number(fields[3].Value)}
+}
+
+// number reads a whole number. What is none is refused as one that is too small.
+func number(text string) int {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// anyWrong tells whether one of the fields has a problem.
+func anyWrong(fields []*web.Field) bool {
+	return slices.ContainsFunc(fields, func(f *web.Field) bool { return f.Error != "" })
+}

@@ -1,0 +1,108 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/web"
+	"hub.internal/services/auth"
+)
+
+const (
+	admin = auth.Admin
+	// onPage is how many rows of a list a page shows.
+	onPage = 25
+	// maxSearch bounds what is searched for, in bytes.
+	maxSearch = 200
+	// everything is the choice that leaves out nothing.
+	everything = "all"
+)
+
+// place is where in a list a page is, as its address says.
+type place struct {
+	path, search, show, after string
+}
+
+// placeOf reads the address of a list's page; without one of the choices it shows the first.
+func placeOf(r *http.Request, path string, choices ...string) place {
+	q := r.URL.Query()
+	p := place{path: path, search: cut(strings.TrimSpace(q.Get("q"))), show: q.Get("show"), after: cut(q.Get("after"))}
+	if !slices.Contains(choices, p.show) {
+		p.show = choices[0]
+	}
+	return p
+}
+
+func cut(s string) string { return strings.ToValidUTF8(s[:min(len(s), maxSearch)], "") }
+
+func (p place) String() string {
+	v := url.Values{}
+	for name, text := range map[string]string{"q": p.search, "show": p.show, "after": p.after} {
+		if text != "" {
+			v.Set(name, text)
+		}
+	}
+	return p.path + "?" + v.Encode()
+}
+
+// finder stands above the list. choices are values and texts.
+func (p place) finder(label, which string, add web.Link, choices ...[2]string) web.Finder {
+	f := web.Finder{Action: p.path, Label: label, Value: p.search, Hidden: map[string]string{"show": p.show},
+		Clear: place{path: p.path, show: p.show}.String(), Which: which, Add: add}
+	for _, c := range choices {
+		f.Choices = append(f.Choices, web.Choice{
+			Text: c[1], Href: place{path: p.path, search: p.search, show: c[0]}.String(), Active: c[0] == p.show, Count: -1,
+		})
+	}
+	return f
+}
+
+// pager leads on to what comes after next, and back to the first page.
+func (p place) pager(label, next string) web.Pager {
+	pager := web.Pager{Label: label, Key: "n"}
+	if p.after != "" {
+		pager.Back = web.Link{Text: "First page", Href: place{path: p.path, search: p.search, show: p.show}.String()}
+	}
+	if next != "" {
+		pager.Next = web.Link{Text: "Next page", Href: place{p.path, p.search, p.show, next}.String()}
+	}
+	return pager
+}
+
+// listKeys are the shortcuts of a list.
+func listKeys(one string) []web.Key {
+	return []web.Key{{Press: "j", Does: "Next " + one}, {Press: "k", Does: "The " + one + " before"}, {Press: "o", Does: "Open the " + one},
+		{Press: "n", Does: "Next page"}}
+}
+
+// back leads to a page and tells there what came of what was asked for.
+func back(w http.ResponseWriter, r *http.Request, path, done string, err error) error {
+	switch {
+	case err == nil:
+		web.Done(w, r, done)
+	case fault.Is(err, fault.Conflict), fault.Is(err, fault.Validation):
+		web.Wrong(w, r, said(err))
+	default:
+		return err
+	}
+	return web.Go(w, r, path)
+}
+
+// said is a refusal in words.
+func said(err error) string {
+	for field, problem := range web.Problems(err) {
+		if field != "" {
+			return strings.ToUpper(field[:1]) + field[1:] + ": " + problem
+		}
+	}
+	return fault.From(err).Message
+}
+
+// asked reads the form of a page and the id in its address.
+func asked(r *http.Request) (id string, form url.Values, err error) {
+	form, err = web.Form(r)
+	return r.PathValue("id"), form, err
+}

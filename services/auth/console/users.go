@@ -1,0 +1,299 @@
+package console
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/web"
+	"hub.internal/services/auth"
+)
+
+const usersPath = "/admin/users"
+
+var upToUsers = web.Link{Text: "Users", Href: usersPath}
+
+type usersPage struct {
+	Finder web.Finder
+	Users  []userRow
+	// Roles are the columns of the matrix.
+	Roles  []string
+	Pager  web.Pager
+	Search string
+	// Here is the page's own address.
+	Here string
+	// FromProvider tells that the log-in provider decides on roles.
+	FromProvider bool
+}
+
+// userRow is a user as the administrator sees them.
+type userRow struct {
+	auth.User
+	// This is the administrator who looks.
+	This bool
+	Now  time.Time
+}
+
+// Badge is where the user stands.
+func (u userRow) Badge() web.Badge {
+	switch {
+	case u.State() == auth.UserDisabled:
+		return web.Badge{Kind: "bad", Text: "disabled"}
+	case u.State() == auth.UserActive:
+		return web.Badge{Kind: "good", Text: "active"}
+	case u.InvitedUntil == nil:
+		return web.Badge{Kind: "", Text: "never signed in"}
+	case u.InvitedUntil.Before(u.Now):
+		return web.Badge{Kind: "warn", Text: "invitation too old"}
+	}
+	return web.Badge{Kind: "info", Text: "invited"}
+}
+
+// Has tells whether the user has the role.
+func (u userRow) Has(role string) bool { return slices.Contains(u.Roles, role) }
+
+// Had is what the matrix was made of.
+func (u userRow) Had() string { return strings.Join(u.Roles, ",") }
+
+func (c *Console) userRow(r *http.Request, u auth.User) userRow {
+	who, _ := web.UserOf(r.Context())
+	return userRow{u, u.ID == who.ID, c.Now()}
+}
+
+func (c *Console) users(w http.ResponseWriter, r *http.Request) error {
+	at := placeOf(r, usersPath, everything, string(auth.UserActive), string(auth.UserPending), string(auth.UserDisabled), admin)
+	f := auth.UserFilter{Search: at.search, After: at.after, Limit: onPage}
+	switch at.show {
+	case everything:
+	case admin:
+		f.Administrators = true
+	default:
+		f.State = auth.UserState(at.show)
+	}
+	list, next, err := c.People.Users(r.Context(), f)
+	if err != nil {
+		return err
+	}
+	p := usersPage{Search: at.search, Roles: auth.Roles(), Here: at.String(), FromProvider: c.RolesFromProvider,
+		Pager: at.pager("More users", next),
+		Finder: at.finder("Address, name or id", "Which users", web.Link{Text: "Invite a user", Href: usersPath + "/new"},
+			[2]string{everything, "All"}, [2]string{string(auth.UserActive), "Active"}, [2]string{string(auth.UserPending), "Never signed in"},
+			[2]string{string(auth.UserDisabled), "Disabled"}, [2]string{admin, "Administrators"})}
+	for _, u := range list {
+		p.Users = append(p.Users, c.userRow(r, u))
+	}
+	return c.site.Render(w, r, "users", web.Page{Title: "Users", Lead: "Who may sign in to this console, and what they may do in it.", Data: p,
+		Keys: listKeys("user")})
+}
+
+// setRoles takes a matrix: of each user the roles that the page showed, and those that are checked now.
+func (c *Console) setRoles(w http.ResponseWriter, r *http.Request) error {
+	form, err := web.Form(r)
+	if err != nil {
+		return err
+	}
+	to := web.LocalPath(form.Get("at"), usersPath)
+	if bare, _, _ := strings.Cut(to, "?"); bare != usersPath {
+		to = usersPath
+	}
+	who, _ := web.UserOf(r.Context())
+	var changed []string
+	for _, id := range form["user"][:min(len(form["user"]), onPage)] {
+		had := strings.FieldsFunc(form.Get("had."+id), func(r rune) bool { return r == ',' })
+		if had == nil {
+			had = []string{}
+		}
+		roles := form["roles."+id]
+		if equalSets(had, roles) {
+			continue
+		}
+		u, err := c.People.User(r.Context(), id)
+		if err == nil {
+			u, err = c.People.SetRolesOf(r.Context(), u.Email, had, roles)
+		}
+		if err != nil {
+			if len(changed) > 0 && !fault.Is(err, fault.Internal) {
+				f := fault.From(err)
+				web.Wrong(w, r, "Changed: "+strings.Join(changed, ", ")+". Then it stopped: "+f.Message)
+				return web.Go(w, r, to)
+			}
+			return back(w, r, to, "", err)
+		}
+		changed = append(changed, u.Email)
+		if u.ID == who.ID && !slices.Contains(u.Roles, admin) {
+			to = "/"
+		}
+	}
+	switch len(changed) {
+	case 0:
+		web.Done(w, r, "Nothing was changed.")
+	case 1:
+		web.Done(w, r, "The roles of "+changed[0]+" are changed. They hold within two seconds.")
+	default:
+		web.Done(w, r, "The roles of "+web.Number(len(changed))+" users are changed. They hold within two seconds.")
+	}
+	return web.Go(w, r, to)
+}
+
+func equalSets(a, b []string) bool {
+	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
+	return slices.Equal(slices.Compact(a), slices.Compact(b))
+}
+
+type inviteForm struct {
+	Email, Name, Roles web.Field
+	Problem            string
+}
+
+func newInviteForm(form url.Values) *inviteForm {
+	f := &inviteForm{
+		Email: web.Field{Name: "e-mail", Label: "E-mail", Type: "email", Value: form.Get("e-mail"), Required: true, MaxLength: auth.MaxEmail,
+			Autofocus: true, Autocomplete: "off", Placeholder: "name@example.com", Hint: "The user signs in with it. It cannot be changed later."},
+		Name:  web.Field{Name: "name", Label: "Name", Value: form.Get("name"), Required: true, MaxLength: 100, Autocomplete: "off"},
+		Roles: web.Field{Name: "roles", Label: "Roles", Type: "checks", Values: form["roles"]},
+	}
+	for _, role := range auth.Roles() {
+		f.Roles.Options = append(f.Roles.Options, web.Option{Value: role, Text: role, Hint: roleHints[role]})
+	}
+	return f
+}
+
+var roleHints = map[string]string{
+	auth.Reviewer: "decides on drafts: what is sent, and what is not",
+	auth.Admin:    "users, API keys, apps and the suppression list",
+}
+
+func (c *Console) newUser(w http.ResponseWriter, r *http.Request) error {
+	return c.renderInviteForm(w, r, 0, newInviteForm(url.Values{"roles": {auth.Reviewer}}))
+}
+
+func (c *Console) renderInviteForm(w http.ResponseWriter, r *http.Request, status int, f *inviteForm) error {
+	return c.site.Render(w, r, "user_new", web.Page{Title: "Invite a user", Status: status, Data: f, Crumbs: []web.Link{upToUsers},
+		Lead: "Hub sends no mail about it: you get a link and give it to the user, who chooses a password there."})
+}
+
+func (c *Console) inviteUser(w http.ResponseWriter, r *http.Request) error {
+	form, err := web.Form(r)
+	if err != nil {
+		return err
+	}
+	f := newInviteForm(form)
+	u, i, err := c.People.Invite(r.Context(), auth.NewUser{
+		Email: strings.TrimSpace(f.Email.Value), Name: strings.TrimSpace(f.Name.Value), Roles: f.Roles.Values,
+	})
+	if rest, marked := web.Mark(err, &f.Email, &f.Name, &f.Roles); marked {
+		f.Problem = rest
+		return c.renderInviteForm(w, r, http.StatusUnprocessableEntity, f)
+	}
+	if fault.Is(err, fault.Conflict) {
+		f.Email.Error = fault.From(err).Message
+		return c.renderInviteForm(w, r, http.StatusConflict, f)
+	}
+	if err != nil {
+		return err
+	}
+	return c.renderInvitation(w, r, "The user is invited", u, i)
+}
+
+func (c *Console) renderInvitation(w http.ResponseWriter, r *http.Request, title string, u auth.User, i auth.Invitation) error {
+	p := issuedPage{
+		Text: "Give it to " + u.Name + " in a way that nobody else reads: whoever uses it first chooses the password. It works once, until " +
+			i.ExpiresAt.UTC().Format("2006-01-02 15:04") + " UTC.",
+		Once: web.Once{ID: "secret", Label: "Link", Value: i.Link(c.PublicURL),
+			Hint: "It is not shown again. If it is lost, make another one on the user's page."},
+		Next: web.Link{Text: "To the user", Href: usersPath + "/" + u.ID},
+	}
+	return c.renderIssued(w, r, title, u.Email, p, upToUsers)
+}
+
+type userPage struct {
+	userRow
+	AllRoles []string
+	Sessions []sessionRow
+}
+
+// May tells that the user has a way in, or can be given one.
+func (p userPage) May() bool { return p.State() != auth.UserDisabled }
+
+func (c *Console) user(w http.ResponseWriter, r *http.Request) error {
+	u, err := c.People.User(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	sessions, err := c.People.Sessions(r.Context(), u.ID)
+	if err != nil {
+		return err
+	}
+	who, _ := web.UserOf(r.Context())
+	p := userPage{userRow: c.userRow(r, u), AllRoles: auth.Roles()}
+	for _, s := range sessions {
+		p.Sessions = append(p.Sessions, sessionRow{s, s.ID == who.Session})
+	}
+	return c.site.Render(w, r, "user", web.Page{Title: u.Name, Lead: u.Email, Data: p, Crumbs: []web.Link{upToUsers}})
+}
+
+// onUser is an action on the user in the address of the page.
+func (c *Console) onUser(do func(http.ResponseWriter, *http.Request, auth.User) error) web.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		u, err := c.People.User(r.Context(), r.PathValue("id"))
+		if err != nil {
+			return err
+		}
+		return do(w, r, u)
+	}
+}
+
+func (c *Console) inviteAgain(w http.ResponseWriter, r *http.Request, u auth.User) error {
+	u, i, err := c.People.InviteAgain(r.Context(), u.Email)
+	if err != nil {
+		return back(w, r, usersPath+"/"+r.PathValue("id"), "", err)
+	}
+	return c.renderInvitation(w, r, "A new link", u, i)
+}
+
+func (c *Console) disabling(w http.ResponseWriter, r *http.Request, u auth.User) error {
+	page := usersPath + "/" + u.ID
+	ask := web.Confirmation{
+		Text: "The user is signed out everywhere within two seconds and cannot sign in until an administrator enables them again.",
+		Facts: []web.Fact{
+			{Label: "User", Value: u.Name}, {Label: "E-mail", Value: u.Email}, {Label: "Roles", Value: cmp.Or(strings.Join(u.Roles, ", "), "none")},
+		},
+		Action: page + "/disable", Button: "Disable", Keep: web.Link{Text: "Keep the user", Href: page},
+	}
+	if who, _ := web.UserOf(r.Context()); who.ID == u.ID {
+		ask.Warning = "This is you: you are signed out at once, and another administrator has to let you in again."
+	}
+	return c.site.Confirm(w, r, web.Page{Title: "Disable this user?", Lead: u.Email,
+		Crumbs: []web.Link{upToUsers, {Text: u.Name, Href: page}}}, ask)
+}
+
+func (c *Console) disable(w http.ResponseWriter, r *http.Request, u auth.User) error {
+	_, err := c.People.Disable(r.Context(), u.Email)
+	return back(w, r, usersPath+"/"+u.ID, u.Email+" is disabled and signed out.", err)
+}
+
+func (c *Console) enable(w http.ResponseWriter, r *http.Request, u auth.User) error {
+	_, err := c.People.Enable(r.Context(), u.Email)
+	return back(w, r, usersPath+"/"+u.ID, u.Email+" may sign in again.", err)
+}
+
+func (c *Console) endSessionOf(w http.ResponseWriter, r *http.Request, u auth.User) error {
+	form, err := web.Form(r)
+	if err != nil {
+		return err
+	}
+	page := usersPath + "/" + u.ID
+	switch id := form.Get("session"); id {
+	case "":
+		return fault.New(fault.Validation, "Say which session to end.")
+	case everything:
+		n, err := c.People.EndSessions(r.Context(), u.ID, "")
+		return back(w, r, page, web.Plural(n, "browser is signed out.", "browsers are signed out."), err)
+	default:
+		return back(w, r, page, "That browser is signed out.", c.People.SignOut(r.Context(), u.ID, id))
+	}
+}

@@ -29,7 +29,9 @@ func drawKeyset(ctx context.Context, e environment, auth service) error {
 	if e.state.Secrets[keysetSecret] != "" {
 		return nil
 	}
-	out, err := exec.CommandContext(ctx, e.layout.bin(auth.Name), "keyset", "new").Output()
+	cmd := exec.CommandContext(ctx, e.layout.bin(auth.Name), "keyset", "new")
+	cmd.Dir = e.layout.root
+	out, err := cmd.Output()
 	if err != nil {
 		return fmt.Errorf("auth keyset new: %w", err)
 	}

@@ -112,8 +112,11 @@ func (b *bench) largeDraft(ctx context.Context, targets int) (string, error) {
 	var draft struct {
 		ID string `json:"draft_id"`
 	}
-	if err := b.tool(ctx, "save_message_draft", object{"segmentId": segment.ID, "name": "A large draft", "subjectTemplate": "An offer for {{toName}}",
-		"bodyTemplate": "<p>Dear {{toName}},</p><p>we have read your page.</p>", "createdBy": "bench", "targets": list}, &draft); err != nil {
+	err := b.tool(ctx, "save_message_draft", object{
+		"segmentId": segment.ID, "name": "A large draft", "createdBy": "bench", "targets": list,
+		"subjectTemplate": "An offer for {{toName}}", "bodyTemplate": "<p>Dear {{toName}},</p><p>we have read your page.</p>",
+	}, &draft)
+	if err != nil {
 		return "", err
 	}
 	if err := b.tool(ctx, "queue_for_review", object{"draftId": draft.ID, "actor": "bench"}, nil); err != nil {
@@ -126,7 +129,8 @@ func (b *bench) largeDraft(ctx context.Context, targets int) (string, error) {
 	defer db.Close(ctx)
 	for deadline := time.Now().Add(settled); ; time.Sleep(100 * time.Millisecond) {
 		var inspected int
-		if err := db.QueryRow(ctx, `SELECT inspected FROM review_control.reviews WHERE draft_id = $1::bigint`, draft.ID).Scan(&inspected); err != nil {
+		row := db.QueryRow(ctx, `SELECT inspected FROM review_control.reviews WHERE draft_id = $1::bigint`, draft.ID)
+		if err := row.Scan(&inspected); err != nil {
 			return "", err
 		}
 		if inspected == targets {
@@ -153,8 +157,8 @@ func (b *bench) manyDrafts(ctx context.Context, draft string, n int) error {
 	if err != nil {
 		return err
 	}
-	_, err = db.Exec(ctx, `INSERT INTO review_control.reviews (draft_id, status, target_count, pending, approved, sent, synced, queued_at, actor,
-			note, created_by, hub_user, external_user, sender_name, sender_email, credential_id, tool, key, fingerprint, caller, input_hash)
+	_, err = db.Exec(ctx, `INSERT INTO review_control.reviews (draft_id, status, target_count, pending, approved, sent, synced, queued_at,
+			actor, note, created_by, hub_user, external_user, sender_name, sender_email, credential_id, tool, key, fingerprint, caller, input_hash)
 		SELECT id, status, 1, pending, approved, sent, 1, queued_at, 'bench', '', 'bench', '', '', '', '', '', '', id::text, '', '{}', ''
 			FROM authoring.drafts WHERE id <> $1::bigint`, draft)
 	if err != nil {
@@ -192,7 +196,8 @@ func (b *bench) tool(ctx context.Context, name string, input, into any) error {
 
 // signIn makes a reviewer, and a session of theirs.
 func (b *bench) signIn(ctx context.Context) (*http.Cookie, error) {
-	out, err := b.command(ctx, "auth", b.environ("auth"), "user", "add", "bench@example.com", "--name", "Bench", "--json", "--roles", "reviewer")
+	out, err := b.command(ctx, "auth", b.environ("auth"), "user", "add", "bench@example.com", "--name", "Bench", "--json",
+		"--roles", "reviewer")
 	if err != nil {
 		return nil, err
 	}
@@ -283,7 +288,8 @@ func (b *bench) paint(ctx context.Context, program string, p *consolePage, cooki
 	if _, err := chromedp.Call(ctx, network.SetCacheDisabled, network.SetCacheDisabledParams{CacheDisabled: true}); err != nil {
 		return err
 	}
-	if _, err := chromedp.Call(ctx, network.SetCookie, network.SetCookieParams{Name: cookie.Name, Value: cookie.Value, URL: address, Path: "/", Secure: &secure}); err != nil {
+	known := network.SetCookieParams{Name: cookie.Name, Value: cookie.Value, URL: address, Path: "/", Secure: &secure}
+	if _, err := chromedp.Call(ctx, network.SetCookie, known); err != nil {
 		return err
 	}
 	var painted []time.Duration
@@ -331,10 +337,11 @@ func (b *bench) consoleReport() string {
 	if b.noBrowser {
 		out.WriteString("Skipped what only a browser tells: there is none here.\n\n")
 	}
-	out.WriteString("| Page | pages/s | p50 ms | p90 ms | p99 ms | errors | KiB, compressed | first content ms | shift |\n|---|---|---|---|---|---|---|---|---|\n")
+	out.WriteString("| Page | pages/s | p50 ms | p90 ms | p99 ms | errors | KiB, compressed | first content ms | shift |\n" +
+		"|---|---|---|---|---|---|---|---|---|\n")
 	for _, p := range b.console {
-		fmt.Fprintf(&out, "| %s | %.0f | %.1f | %.1f | %.1f | %d | %.1f | %.0f | %.3f |\n", p.title, p.rate, ms(p.p50), ms(p.p90), ms(p.p99), p.errors,
-			float64(p.size)/1024, ms(p.painted), p.shift)
+		fmt.Fprintf(&out, "| %s | %.0f | %.1f | %.1f | %.1f | %d | %.1f | %.0f | %.3f |\n", p.title, p.rate, ms(p.p50), ms(p.p90), ms(p.p99),
+			p.errors, float64(p.size)/1024, ms(p.painted), p.shift)
 		if p.problem != nil {
 			fmt.Fprintf(&out, "\nAn error of %s: %v\n", p.path, p.problem)
 		}

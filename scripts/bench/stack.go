@@ -294,8 +294,8 @@ func (s *stack) environ(name string) []string {
 		"HUB_OPS_ADDR=" + s.addr[name+"-ops"], "HUB_CATALOG=" + s.path("catalog.json"), "MCP_MAX_ROW_LIMIT=10000",
 	}
 	if s.pages { // whose mails are to nobody, and never sent
-		env = append(env, "HUB_DRAFT_RECIPIENTS=not_b2c", "HUB_PUBLIC_URL=http://"+s.addr["gateway"], "HUB_SMTP_ADDR=127.0.0.1:1", "HUB_SMTP_TLS=none",
-			"HUB_MAIL_FROM=hub@company.example")
+		env = append(env, "HUB_DRAFT_RECIPIENTS=not_b2c", "HUB_PUBLIC_URL=http://"+s.addr["gateway"],
+			"HUB_SMTP_ADDR=127.0.0.1:1", "HUB_SMTP_TLS=none", "HUB_MAIL_FROM=hub@company.example")
 	}
 	for _, variable := range experiments {
 		if value, ok := os.LookupEnv(variable); ok {

@@ -65,7 +65,8 @@ func listDraftsTool(s *Service) tool.Tool {
 		Description: "The stored drafts, newest first: status, segment, number of targets, how far the review is (decisions) and how far the " +
 			"sending (delivery). rejections counts rejected targets by the reason that reviewers chose, to write better next time: recipient " +
 			"(wrong person or company), content (wrong or untrue), tone (or language), timing (not now), duplicate (asked already), other; " +
-			"those rejected without a reason are not in it. A draft goes draft → in_review (queue_for_review) → approved or rejected (people) → sent.",
+			"those rejected without a reason are not in it. A draft goes draft → in_review (queue_for_review) → approved or " +
+			"rejected (people) → sent.",
 		Input: schema.Object(
 			schema.Optional("limit", schema.Integer("How many to list.", schema.Range(1, maxList), schema.Default(defaultList))),
 			schema.Optional("status", schema.String("Only drafts in this status.", schema.Enum(Statuses()...))),

@@ -1,6 +1,7 @@
 package body
 
 import (
+	"errors"
 	"io"
 	"strings"
 
@@ -96,7 +97,7 @@ func Shown(document string) string {
 		kind := z.Next()
 		raw := string(z.Raw())
 		if kind == html.ErrorToken {
-			if z.Err() != io.EOF {
+			if !errors.Is(z.Err(), io.EOF) {
 				return document
 			}
 			out.WriteString(raw)

@@ -24,7 +24,8 @@ func framed(h web.Handler) web.Handler {
 }
 
 // preview answers a target's mail alone, as the frame in its card shows it: of a mail in HTML the very
-// bytes that are sent, but that pictures elsewhere, which are not loaded, are described in their place. What keeps it in bounds are the policy and the frame's sandbox; that
+// bytes that are sent, but that pictures elsewhere, which are not loaded, are described in their place. What keeps it
+// in bounds are the policy and the frame's sandbox; that
 // nothing harmful is left in it comes on top. The query `of` is the hash of the content that the page
 // was made for: another one is not shown in its place.
 func (c *Console) preview(w http.ResponseWriter, r *http.Request, _ reviewcontrol.Reviewer, id reviewcontrol.ID) error {

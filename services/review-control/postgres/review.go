@@ -415,7 +415,8 @@ func (s *Store) askSync(ctx context.Context, tx pgx.Tx, before reviewcontrol.Rev
 
 // TakeSync returns a review whose changes authoring may not have heard of, with how many of its targets are rejected
 // for which reason: both of one moment, as nobody decides while the review is locked.
-func (s *Store) TakeSync(ctx context.Context, id reviewcontrol.ID) (r reviewcontrol.Review, rejections map[reviewcontrol.Reason]int, err error) {
+func (s *Store) TakeSync(ctx context.Context, id reviewcontrol.ID) (
+	r reviewcontrol.Review, rejections map[reviewcontrol.Reason]int, err error) {
 	err = s.atomically(ctx, func(tx pgx.Tx) error {
 		if r, err = someReview(ctx, tx, id, takeSync); err != nil {
 			return err

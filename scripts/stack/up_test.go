@@ -68,7 +68,7 @@ func TestUpTwice(t *testing.T) {
 	if !strings.Contains(env, "export HUB_API_KEY='crm_dev'\n") || !strings.Contains(env, "export HUB_API_KEY_READONLY='crm_dev-readonly'\n") {
 		t.Errorf("dev.env lacks the keys:\n%s", env)
 	}
-	want := []string{"gateway:migrate", "auth:migrate", "query:migrate", "gen:scale"}
+	want := []string{"auth:keyset", "gateway:migrate", "auth:migrate", "query:migrate", "gen:scale"}
 	if got := c.journal(); !slices.Equal(got[:len(want)], want) {
 		t.Errorf("order of the first start: %v", got)
 	}

@@ -174,7 +174,7 @@ func TestTriage(t *testing.T) {
 				p.Evaluate(`document.querySelector("article.target").same = true`, nil)
 				p.eventually("the mail was shown meanwhile", func() bool { p.read(); return p.isShown() })
 				inspected(3)
-				p.Sees("What you have looked through in full")
+				p.Sees("Looked through, without a flag")
 				var stayed bool
 				if p.Evaluate(`document.querySelector("article.target").same === true && document.querySelectorAll("#listing [data-row]").length === 3`, &stayed); !stayed {
 					t.Error("the mail is another one, or the list is gone")

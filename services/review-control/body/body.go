@@ -20,7 +20,8 @@ type View struct {
 	Links []Link
 	// Told is what somebody who looks at the body may miss.
 	Told []Told
-	// Pictures are those elsewhere, in order.
+	// Pictures are those elsewhere, in order. They are described where they stand, so that nobody misses them; Told has
+	// something of them where they are all that there is.
 	Pictures []Picture
 	// Room is the height in CSS pixels that the body needs at most in a window of Narrow, and
 	// of Wide. It is 0 when the body may be wider than such a window, or higher than any.
@@ -49,8 +50,6 @@ type Link struct {
 // Told is a part of a body and why a look at it does not tell it.
 type Told struct {
 	Text, Reason string
-	// Picture tells that it is one of the Pictures.
-	Picture bool
 }
 
 // Flagged tells that somebody has to judge the body by itself: a look at it does not tell all.
@@ -86,7 +85,12 @@ func Read(text string, isHTML bool, page Page) View {
 	}
 	var p prose
 	r.walk(root, look{color: page.Color, back: page.Background}, &p)
-	if r.view.Text = p.String(); blank(r.view.Text) && len(r.view.Pictures) == 0 {
+	r.view.Text = p.String()
+	switch {
+	case r.words: // there is something to judge
+	case len(r.view.Pictures) > 0:
+		r.tell("", "all that it says is in pictures, which are not loaded here")
+	case blank(r.view.Text):
 		r.tell("", "nothing in it can be read")
 	}
 	r.report()

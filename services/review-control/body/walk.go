@@ -18,6 +18,8 @@ type reader struct {
 	told []*remark
 	// running tells that no other text came after the last one that is told of.
 	running bool
+	// words tells that there is text that can be read, outside of pictures.
+	words bool
 
 	inLink int
 	tables int
@@ -25,9 +27,8 @@ type reader struct {
 
 // remark is something to be told, of a text that may go on.
 type remark struct {
-	text    strings.Builder
-	reason  string
-	picture bool
+	text   strings.Builder
+	reason string
 }
 
 // tell tells of a text. What goes on where the last ended belongs to it.
@@ -45,7 +46,7 @@ func (r *reader) tell(text, reason string) {
 func (r *reader) report() {
 	seen := map[Told]bool{}
 	for _, c := range r.told {
-		t := Told{fold(c.text.String()), c.reason, c.picture}
+		t := Told{fold(c.text.String()), c.reason}
 		if !seen[t] {
 			seen[t] = true
 			r.view.Told = append(r.view.Told, t)
@@ -86,7 +87,7 @@ func (l look) inside(n *html.Node) look {
 func (r *reader) walk(n *html.Node, l look, p *prose) {
 	switch n.Type {
 	case html.TextNode:
-		r.words(n.Data, l, p)
+		r.text(n.Data, l, p)
 	case html.DocumentNode:
 		r.inner(n, l, p)
 	case html.ElementNode:
@@ -100,13 +101,13 @@ func (r *reader) inner(n *html.Node, l look, p *prose) {
 	}
 }
 
-// words reads a text node.
-func (r *reader) words(text string, l look, p *prose) {
+// text reads a text node.
+func (r *reader) text(text string, l look, p *prose) {
 	if !blank(text) {
 		if markup.Contrast(l.color, l.back) < leastContrast {
 			r.tell(text, fmt.Sprintf("text of color %s on %s", l.color, l.back))
 		} else {
-			r.running = false
+			r.running, r.words = false, true
 		}
 	}
 	p.words(text)
@@ -183,7 +184,7 @@ func gapOf(kind atom.Atom) int {
 	return 0
 }
 
-// picture writes what a picture says where none is shown, and tells of one that is elsewhere.
+// picture writes what a picture says where none is shown, and notes one that is elsewhere.
 func (r *reader) picture(n *html.Node, p *prose) {
 	alt := fold(value(n, "alt"))
 	if alt != "" {
@@ -191,9 +192,6 @@ func (r *reader) picture(n *html.Node, p *prose) {
 	}
 	if p, elsewhere := pictureOf(func(name string) string { return value(n, name) }); elsewhere {
 		r.view.Pictures = append(r.view.Pictures, p)
-		r.running = false
-		r.tell(alt, "a picture from "+p.Host+" that is not loaded here")
-		r.told[len(r.told)-1].picture = true
 		r.running = false
 	}
 }

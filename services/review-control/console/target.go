@@ -3,7 +3,6 @@ package console
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"hub.internal/pkg/web"
@@ -87,11 +86,6 @@ func (c card) TakenOut() int {
 		n += r.Count
 	}
 	return n
-}
-
-// Told is what a look at the preview may miss. Pictures that are not loaded are described in their place.
-func (c card) Told() []reviewcontrol.Told {
-	return slices.DeleteFunc(slices.Clone(c.Rendering.View.Told), func(t reviewcontrol.Told) bool { return t.Picture })
 }
 
 // OnBehalf tells that the mail names Hub's own mailbox beside the one that it is from.

@@ -29,7 +29,7 @@
     form().querySelector("[data-shown-count]").textContent = n > 0 || flagged > 0 ? `${n.toLocaleString("en")}${flagged > 0 ? ` (${plural(flagged, "needs a look", "need a look")})` : ""}` : "";
     form().querySelector("[data-shown-says]").textContent = n > 0 && n === Number(pending)
       ? `It ends the review: ${plural(Number(approved) + n, "mail", "mails")} will leave, ${Number(rejected).toLocaleString("en")} will not.`
-      : "What you have looked through in full, is undecided and has no flag.";
+      : "Looked through, without a flag.";
   };
 
   let card; // the article that is watched: { article, group, preview }

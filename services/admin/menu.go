@@ -25,7 +25,7 @@ const (
 	maxHref      = 2000
 
 	// MaxGroups and MaxItems are how many groups there may be, and items in each.
-	MaxGroups = 30
+	MaxGroups = 20
 	MaxItems  = 50
 )
 

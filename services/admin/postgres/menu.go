@@ -86,15 +86,20 @@ const insertItem = `INSERT INTO admin.menu_items (group_id, slug, name, icon, hr
 	WHERE (SELECT count(*) FROM admin.menu_items WHERE group_id = $1) < $12
 	RETURNING id, group_id, position`
 
-// AddItem stores an item once for the key. Who changes the items of a group holds its row.
+// holdGroup locks a group: who changes which items it has holds its row.
+func holdGroup(ctx context.Context, tx pgx.Tx, slug string) (id admin.ID, err error) {
+	err = tx.QueryRow(ctx, `SELECT id FROM admin.menu_groups WHERE slug = $1 FOR NO KEY UPDATE`, slug).Scan(&id)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = admin.MissingGroup(slug)
+	}
+	return id, err
+}
+
+// AddItem stores an item once for the key.
 func (s *Store) AddItem(ctx context.Context, key write.Key, group string, i admin.Item,
 	record func(admin.Item) (tool.Result, audit.Entry, error)) (tool.Result, error) {
 	return s.keys.Once(ctx, key, func(ctx context.Context, tx pgx.Tx) (tool.Result, audit.Entry, error) {
-		var id admin.ID
-		err := tx.QueryRow(ctx, `SELECT id FROM admin.menu_groups WHERE slug = $1 FOR NO KEY UPDATE`, group).Scan(&id)
-		if errors.Is(err, pgx.ErrNoRows) {
-			err = admin.MissingGroup(group)
-		}
+		id, err := holdGroup(ctx, tx, group)
 		if err != nil {
 			return tool.Result{}, audit.Entry{}, err
 		}

@@ -145,7 +145,7 @@ func TestPageShowsWhatWasWritten(t *testing.T) {
 	)
 	page := h.see("/p/reports/weekly")
 	has(t, page, "<h1>Week one</h1>", "<h2 dir=\"auto\">News</h2>", "<h3>Big</h3><h4>Small</h4><h3>Next</h3>", `<a href="/drafts?status=in_review">drafts</a>`,
-		"<bdi>1,234,567</bdi>", "a day", `<span aria-hidden="true">▼</span> <bdi>-3.5</bdi>`, `<span aria-hidden="true">▲</span> <bdi>&#43;4</bdi>`, "since May",
+		`<bdi class="figure">1,234,567</bdi>`, "a day", `<span aria-hidden="true">▼</span> <bdi>-3.5</bdi>`, `<span aria-hidden="true">▲</span> <bdi>&#43;4</bdi>`, "since May",
 		`<td class="number" data-key-value="12345"><bdi>12345</bdi>`, `<td class="number" data-key-value="1200.5"><bdi>1,200.5</bdi>`, `href="mailto:a@x.example"`, "<time datetime=\"2026-01-31T09:00:00Z\"",
 		`aria-label="3 values from 1 to 5: first 1, last 3"`, `<polyline points="3.0,25.0 60.0,3.0 117.0,14.0"/>`, `<span class="muted">position</span> <bdi>CEO</bdi>`,
 		`<a href="https://x.example/" rel="noopener noreferrer">`, "!href=\"javascript", `<td class="middle"><bdi>javascript:alert(1)</bdi>`, "Of the week", "There are no rows.",

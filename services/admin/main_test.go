@@ -150,6 +150,14 @@ func (h *house) count(sql string, args ...any) (n int) {
 	return n
 }
 
+func (h *house) row(sql string, args ...any) (text string) {
+	h.t.Helper()
+	if err := h.super.QueryRow(h.t.Context(), sql, args...).Scan(&text); err != nil {
+		h.t.Fatal(err)
+	}
+	return text
+}
+
 func text(v any) string {
 	if s, isText := v.(string); isText {
 		return s

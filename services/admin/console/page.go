@@ -41,6 +41,7 @@ type sectionView struct {
 
 type cardView struct {
 	Label, Value, Unit, Delta, Hint string
+	Number                          bool
 	// Up is 1 where the value has grown, -1 where it has shrunk.
 	Up int
 }
@@ -94,6 +95,7 @@ func sectionOf(path string, number int, s admin.Section) sectionView {
 
 func cardOf(c admin.Card) cardView {
 	v := cardView{Label: c.Label, Value: figure(c.Value), Unit: text(c.Unit), Delta: figure(c.Delta), Hint: text(c.Hint)}
+	v.Number = strings.Trim(v.Value, "-0123456789.,") == "" && len(v.Value) < 16
 	sign := strings.TrimLeft(v.Delta, " ")
 	switch {
 	case strings.HasPrefix(sign, "-"), strings.HasPrefix(sign, "−"):

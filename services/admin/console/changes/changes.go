@@ -71,7 +71,7 @@ func text(p admin.Page) string {
 		if s.Title != nil {
 			title = *s.Title
 		}
-		put("##", title, "("+s.Type+")")
+		put("Section", title, "("+s.Type+")")
 		switch s.Type {
 		case admin.Text:
 			if s.Body != nil {

@@ -117,7 +117,6 @@ func TestMenus(t *testing.T) {
 		if p.Open("/p/reports/monthly") != 404 {
 			t.Error("a page that is not written is there")
 		}
-		p.Inspect("page-unwritten")
 		plain := s.signedIn(t, rev, "/p/reports/weekly")
 		plain.SeesNot("All versions")
 		plain.WithoutJavaScript()
@@ -138,7 +137,6 @@ func TestMenus(t *testing.T) {
 		p.Open("/p/reports/weekly")
 		p.Heading("Brands of another week").wait()
 		p.Link("All versions").Click()
-		p.Inspect("versions")
 		p.Link("Version 1").Click()
 		p.Sees("What restoring it would change")
 		p.Inspect("version")
@@ -192,7 +190,6 @@ func TestMenus(t *testing.T) {
 		p.Sees("Each month")
 		p.Link("Edit Each month").Click()
 		p.Link("Delete…").Click()
-		p.Inspect("menu-delete")
 		p.Button("Delete").Click()
 		p.SeesNot("Each month")
 		p.Open("/p/reports/weekly")
@@ -260,7 +257,9 @@ func (s *suite) hostilePages(t *testing.T, admin person) {
 		page["sections"], page["title"] = sections[1:], line(200)
 		s.write(t, "upsert_dynamic_page", page)
 		at := "/p/hostile/" + slug
-		paths = append(paths, at, at+"?sort=41.0.asc", at+"/versions", at+"/versions/1", at+"/versions/2", "/admin/menus/edit?group=hostile&item="+slug)
+		if paths = append(paths, at, at+"/versions/1"); n == 0 {
+			paths = append(paths, at+"?sort=41.0.asc", at+"/versions", at+"/versions/2", "/admin/menus/edit?group=hostile&item="+slug)
+		}
 	}
 	p := s.signedIn(t, admin, "/admin/menus")
 	p.in(t)

@@ -50,14 +50,18 @@ func (s Sections) JSON() ([]byte, error) {
 	return bytes.TrimSpace(b.Bytes()), err
 }
 
-// Place is a page with where it is.
+// Place is an item with a version of its page.
 type Place struct {
-	Group Group
-	Item  Item
-	Page  Page
+	// Group and Item are slugs.
+	Group, Item string
+	// Name is the item's.
+	Name string
+	// Href is where the item leads instead of a page of its own, nil for one that has it.
+	Href *string
+	Page Page
 	// Newest is the version that the address shows; 0 while there is none.
 	Newest int
 }
 
 // Path is the page's address.
-func (p Place) Path() string { return PagePath(p.Group.Slug, p.Item.Slug) }
+func (p Place) Path() string { return PagePath(p.Group, p.Item) }

@@ -25,11 +25,11 @@ type Store interface {
 	Menus(ctx context.Context) ([]Group, error)
 	// AddGroup stores a group once for the key with what record makes of it; a position below 0 is the end.
 	// E_CONFLICT for a slug that is taken, and beyond MaxGroups.
-	AddGroup(ctx context.Context, key write.Key, g Group, record func(Group) (tool.Result, audit.Entry, error)) (tool.Result, error)
+	AddGroup(ctx context.Context, key write.Key, g Group, record Record[Group]) (tool.Result, error)
 	// AddItem does the same for an item of a group.
-	AddItem(ctx context.Context, key write.Key, group string, i Item, record func(Item) (tool.Result, audit.Entry, error)) (tool.Result, error)
+	AddItem(ctx context.Context, key write.Key, group string, i Item, record Record[Item]) (tool.Result, error)
 	// AddPage stores the next version of an item's page once for the key. E_CONFLICT for an item that leads elsewhere.
-	AddPage(ctx context.Context, key write.Key, group, item string, p Page, record func(Page) (tool.Result, audit.Entry, error)) (tool.Result, error)
+	AddPage(ctx context.Context, key write.Key, group, item string, p Page, record Record[Page]) (tool.Result, error)
 	// Place returns an item with a version of its page, 0 being the newest; without any its Newest is 0.
 	Place(ctx context.Context, group, item string, version int) (Place, error)
 	// Versions returns the newest versions below one, without their sections; 0 begins.
@@ -44,6 +44,9 @@ type Store interface {
 	// Delete removes a group without items, or an item without a page. E_CONFLICT for another.
 	Delete(ctx context.Context, group, item string, entry audit.Entry) error
 }
+
+// Record makes the stored answer and the audit row of what was stored.
+type Record[T any] func(T) (tool.Result, audit.Entry, error)
 
 // Config is what a Service is made of.
 type Config struct {
@@ -108,7 +111,8 @@ func (i Item) info(group string) ItemInfo {
 }
 
 func (g Group) info() GroupInfo {
-	out := GroupInfo{GroupSlug: g.Slug, Name: g.Name, Icon: g.Icon, Position: g.Position, Fixed: g.Fixed, Items: make([]ItemInfo, len(g.Items))}
+	out := GroupInfo{GroupSlug: g.Slug, Name: g.Name, Icon: g.Icon, Position: g.Position, Fixed: g.Fixed,
+		Items: make([]ItemInfo, len(g.Items))}
 	for n, i := range g.Items {
 		out.Items[n] = i.info(g.Slug)
 	}
@@ -144,7 +148,8 @@ func (s *Service) CreateMenuGroup(ctx context.Context, in createMenuGroupIn) (to
 		return tool.Result{}, err
 	}
 	var v schema.Violations
-	g := Group{Slug: in.Slug, Name: in.Name, Icon: icon(&v, in.Icon), Position: place(in.Position), Items: []Item{}, Origin: origin(w.Caller), CreatedAt: w.At}
+	g := Group{Slug: in.Slug, Name: in.Name, Icon: icon(&v, in.Icon), Position: place(in.Position), Items: []Item{},
+		Origin: origin(w.Caller), CreatedAt: w.At}
 	checkName(&v, g.Name, maxGroupName)
 	if err := v.Err(); err != nil {
 		return tool.Result{}, err
@@ -173,7 +178,8 @@ func (s *Service) CreateMenuItem(ctx context.Context, in createMenuItemIn) (tool
 		return tool.Result{}, err
 	}
 	var v schema.Violations
-	i := Item{Slug: in.Slug, Name: in.Name, Icon: icon(&v, in.Icon), Href: href(&v, in.Href), Position: place(in.Position), Origin: origin(w.Caller), CreatedAt: w.At}
+	i := Item{Slug: in.Slug, Name: in.Name, Icon: icon(&v, in.Icon), Href: href(&v, in.Href), Position: place(in.Position),
+		Origin: origin(w.Caller), CreatedAt: w.At}
 	checkName(&v, i.Name, maxItemName)
 	if err := v.Err(); err != nil {
 		return tool.Result{}, err
@@ -235,8 +241,8 @@ func (s *Service) UpsertDynamicPage(ctx context.Context, in upsertPageIn) (tool.
 // dynamic refuses what only dynamic groups take.
 func (s *Service) dynamic(group string) error {
 	if built, ok := s.fixed(group); ok {
-		return fault.New(fault.Conflict, "%s is a built-in group: its items are the console's own pages. Use a group of create_menu_group.", built.Name).
-			With(map[string]string{"groupSlug": group})
+		return fault.New(fault.Conflict, "%s is a built-in group: its items are the console's own pages. Use a group of create_menu_group.",
+			built.Name).With(map[string]string{"groupSlug": group})
 	}
 	return nil
 }

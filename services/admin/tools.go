@@ -38,10 +38,11 @@ type listMenuGroupsIn struct {
 func listMenuGroupsTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: listMenuGroups, Position: 12, Category: tool.Query, Scope: scopeQuery,
-		Description: "The groups of the console's menu with their items, in the order of tabs and sidebar. The groupSlug and itemSlug found here " +
-			"are those of create_menu_item and upsert_dynamic_page.",
+		Description: "The groups of the console's menu with their items, in the order of tabs and sidebar. The groupSlug and itemSlug found " +
+			"here are those of create_menu_item and upsert_dynamic_page.",
 		Input: schema.Object(
-			schema.Optional("includeFixed", schema.Boolean("Whether the built-in groups (System, Admin), which take no items from tools, come first.")),
+			schema.Optional("includeFixed", schema.Boolean("Whether the built-in groups (System, Admin), which take no items from tools, "+
+				"come first.")),
 		),
 		Errors: []tool.ErrorDoc{
 			{Code: fault.Validation, Reason: "The input breaks its schema; details.violations lists every violation."},
@@ -59,7 +60,10 @@ type createMenuGroupIn struct {
 	Position *int64  `json:"position"`
 }
 
-const iconHelp = "An emoji or a few letters in front of the name: at most 10 characters as people count them, so that a flag is one. Empty is none."
+const slugHelp = "Its part of addresses: lower-case letters, digits and single hyphens between them. It never changes."
+
+const iconHelp = "An emoji or a few letters in front of the name: at most 10 characters as people count them, so that a flag is one. " +
+	"Empty is none."
 
 func createMenuGroupTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
@@ -68,14 +72,15 @@ func createMenuGroupTool(s *Service) tool.Tool {
 			"create_menu_item is next.",
 		Input: schema.Object(
 			schema.Required("name", schema.String("Name of the tab: one line.", schema.Length(1, maxGroupName))),
-			schema.Required("slug", schema.String("Its part of addresses: lower-case letters, digits and single hyphens between them. It never changes.",
+			schema.Required("slug", schema.String(slugHelp,
 				schema.Length(1, maxGroupSlug), schema.Pattern(slugPattern))),
 			schema.Optional("icon", schema.String(iconHelp)),
 			schema.Optional("position", schema.Integer("Place among the groups, the smallest first; absent is the end.", schema.Min(0))),
 		),
 		Output: schema.Of[GroupCreated](),
 		Errors: []tool.ErrorDoc{
-			{Code: fault.Validation, Reason: "The input breaks its schema, or the name or icon has control characters; details.violations lists every violation."},
+			{Code: fault.Validation, Reason: "The input breaks its schema, or the name or icon has control characters; details.violations " +
+				"lists every violation."},
 			{Code: fault.Conflict, Reason: "The slug is taken, also by a built-in group, or there are 20 groups."},
 			{Code: fault.DB, Reason: storeAway},
 		},
@@ -101,16 +106,17 @@ func createMenuItemTool(s *Service) tool.Tool {
 		Input: schema.Object(
 			schema.Required("groupSlug", schema.String("Group of create_menu_group; list_menu_groups lists them.")),
 			schema.Required("name", schema.String("Name in the sidebar: one line.", schema.Length(1, maxItemName))),
-			schema.Required("slug", schema.String("Its part of addresses: lower-case letters, digits and single hyphens between them. It never changes.",
+			schema.Required("slug", schema.String(slugHelp,
 				schema.Length(1, maxItemSlug), schema.Pattern(slugPattern))),
 			schema.Optional("icon", schema.String(iconHelp)),
-			schema.Optional("href", schema.String("Where it leads instead of a page of its own: a path of this console such as /drafts, or an https:// "+
-				"address elsewhere. Empty is a page of its own.")),
+			schema.Optional("href", schema.String("Where it leads instead of a page of its own: a path of this console such as /drafts, or an "+
+				"https:// address elsewhere. Empty is a page of its own.")),
 			schema.Optional("position", schema.Integer("Place in the group, the smallest first; absent is the end.", schema.Min(0))),
 		),
 		Output: schema.Of[ItemCreated](),
 		Errors: []tool.ErrorDoc{
-			{Code: fault.Validation, Reason: "The input breaks its schema, or the name, icon or href cannot be; details.violations lists every violation."},
+			{Code: fault.Validation, Reason: "The input breaks its schema, or the name, icon or href cannot be; details.violations " +
+				"lists every violation."},
 			{Code: fault.NotFound, Reason: "There is no group of that slug."},
 			{Code: fault.Conflict, Reason: "The slug is taken in that group, the group is built in, or it has 50 items."},
 			{Code: fault.DB, Reason: storeAway},
@@ -148,12 +154,13 @@ type columnIn struct {
 func upsertPageTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: upsertPage, Position: 18, Category: tool.Admin, Scope: scopeWrite, Write: true, MaxBody: maxPage,
-		Description: "Create or replace the page of a menu item: the last of create_menu_group, create_menu_item, upsert_dynamic_page. A page is a " +
-			"list of sections: text is HTML in body (headings, lists, tables, links to https and to paths of this console; styles, scripts, forms and " +
-			"pictures from elsewhere are taken out and answered as removed); stats are cards of a label and a value; a table shows of each row the " +
-			"members that its columns name, so rows may be what a search tool answered, and key may reach into them (contact.email). Numbers are " +
-			"aligned and grouped, dates and web addresses are recognised, a list of numbers in a cell is drawn as a line. The page before stays as a " +
-			"version, which an administrator can restore.",
+		Description: "Create or replace the page of a menu item: the last of create_menu_group, create_menu_item, upsert_dynamic_page. A " +
+			"page is a list of sections: text is HTML in body (headings, lists, tables, links to https and to paths of this " +
+			"console; styles, scripts, forms and pictures from elsewhere are taken out and answered as removed); stats are cards of" +
+			" a label and a value; a table shows of each row the members that its columns name, so rows may be what a search tool " +
+			"answered, and key may reach into them (contact.email). Numbers are aligned and grouped, dates and web addresses are " +
+			"recognised, a list of numbers in a cell is drawn as a line. The page before stays as a version, which an administrator" +
+			" can restore.",
 		Input: schema.Object(
 			schema.Required("groupSlug", schema.String("Group of the item; list_menu_groups lists both.")),
 			schema.Required("itemSlug", schema.String("Item of create_menu_item that has no href of its own.")),
@@ -181,13 +188,15 @@ func upsertPageTool(s *Service) tool.Tool {
 		),
 		Output: schema.Of[PageStored](),
 		Errors: []tool.ErrorDoc{
-			{Code: fault.Validation, Reason: "The input breaks its schema, a section lacks what its type needs or has what belongs to another, a text has " +
-				"control characters, or the body is larger than 1 MiB; details.violations lists every violation, up to 50."},
+			{Code: fault.Validation, Reason: "The input breaks its schema, a section lacks what its type needs or has what belongs to another, a text " +
+				"has control characters, or the body is larger than 1 MiB; details.violations lists every violation, up to" +
+				" 50."},
 			{Code: fault.NotFound, Reason: "There is no group or item of that slug: create_menu_item comes first."},
 			{Code: fault.Conflict, Reason: "The item leads elsewhere by an href of its own, or the group is built in."},
 			{Code: fault.DB, Reason: storeAway},
 		},
-		Limits:   map[string]int64{"max_sections": maxSections, "max_rows": maxRows, "max_columns": maxColumns, "max_cards": maxCards, "max_body_bytes": maxPage},
+		Limits: map[string]int64{"max_sections": maxSections, "max_rows": maxRows, "max_columns": maxColumns, "max_cards": maxCards,
+			"max_body_bytes": maxPage},
 		Examples: examples(upsertPage),
 	}, s.UpsertDynamicPage)
 }

@@ -3,6 +3,8 @@ package e2e_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -178,10 +180,10 @@ func TestMenus(t *testing.T) {
 		if focused != "Move Reports down" {
 			t.Errorf("the keyboard is at %q", focused)
 		}
+		p.Open("/admin/menus") // without what was told
 		p.drag("Elsewhere", "Weekly brands")
-		p.eventually("the items are in another order", func() bool {
-			return slices.Equal(p.list(".menus > li:first-child ol strong"), []string{"Elsewhere", "🗓️ Weekly brands", "Monthly"})
-		})
+		p.eventually("the order is told again", func() bool { return p.Notice() == "The order is changed." })
+		p.lists(".menus > li:first-child ol strong", "Elsewhere", "🗓️ Weekly brands", "Monthly")
 		p.Link("Edit Monthly").Click()
 		p.Inspect("menu-edit")
 		p.Field("Name").Fill("Each month")
@@ -202,7 +204,40 @@ func TestMenus(t *testing.T) {
 		plain.lists(".tabs a", "System", "Admin", "Plans", "📊 Reports")
 	})
 
+	t.Run("roles", func(t *testing.T) { s.rolesOfPages(t, ada, rev) })
 	t.Run("hostile", func(t *testing.T) { s.hostilePages(t, ada) })
+}
+
+// handled finds each page of admin with whom it is for.
+var handled = regexp.MustCompile(`site\.Handle\(mux, "([A-Z]+) ([^"]+)", web\.(AnyRole|Role\(administrator\)),`)
+
+// rolesOfPages tries each page of admin as nobody, as a reviewer, as an administrator and with a key of all scopes.
+func (s *suite) rolesOfPages(t *testing.T, admin, reviewer person) {
+	patterns := written(t, handled, "admin")
+	if all := len(written(t, pattern, "admin")); len(patterns) != all || all < 10 {
+		t.Fatalf("%d of %d pages say whom they are for", len(patterns), all)
+	}
+	form := url.Values{"group": {"none"}, "newest": {"1"}}.Encode()
+	asReviewer, asAdmin := s.session(t, reviewer), s.session(t, admin)
+	for _, m := range patterns {
+		a := attempt{method: m[1], path: strings.NewReplacer("{group}", "reports", "{item}", "weekly", "{section}", "3", "{version}", "2").Replace(m[2])}
+		if a.method == http.MethodPost {
+			a.body, a.kind = form, "application/x-www-form-urlencoded"
+		}
+		for name, c := range map[string]struct {
+			credential credential
+			refused    bool
+		}{
+			"nobody": {nil, true}, "a key": {credential{"Authorization": "Bearer " + s.key}, true}, "a key as a cookie": {credential{"Cookie": "__Host-hub=" + s.key}, true},
+			"a reviewer": {asReviewer, m[3] != "AnyRole"}, "an administrator": {asAdmin, false},
+		} {
+			// What an administrator is told of a group that is not there is no refusal of theirs.
+			r := a.make(t, s.url, c.credential)
+			if out := refused(r) && r.StatusCode != http.StatusNotFound; out != c.refused || r.StatusCode >= 500 {
+				t.Errorf("%s is answered %d at %s", name, r.StatusCode, a)
+			}
+		}
+	}
 }
 
 // drag takes an item of the menus by its grip and puts it above another one.

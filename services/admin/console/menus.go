@@ -66,7 +66,8 @@ func (c *Console) menus(w http.ResponseWriter, r *http.Request) error {
 		p.Groups = append(p.Groups, place(row, n, len(groups)))
 	}
 	return c.site.Render(w, r, "menus", web.Page{Title: "Menus", Data: p,
-		Lead: "The tabs and sidebars of the console, in the order in which everybody sees them. Agents make groups and items; you put them in order."})
+		Lead: "The tabs and sidebars of the console, in the order in which everybody sees them. " +
+			"Agents make groups and items; you put them in order."})
 }
 
 // move puts a group or an item one place up or down.
@@ -168,9 +169,10 @@ func (c *Console) editing(r *http.Request, group, item string) (editPage, string
 	p := editPage{Group: group, Item: item, Delete: menusPath + "/delete?" + url.Values{"group": {group}, "item": {item}}.Encode()}
 	fill := func(name, icon string, hidden bool, most int) {
 		p.Name = web.Field{Name: "name", Label: "Name", Value: name, Required: true, MaxLength: most, Autocomplete: "off"}
-		p.Icon = web.Field{Name: "icon", Label: "Icon", Value: icon, Autocomplete: "off", Hint: "An emoji or a few letters: at most 10 characters."}
-		p.Hidden = web.Field{Name: "hidden", Label: "In the menu", Type: "select", Value: "", Options: []web.Option{{Text: "Shown"}, {Value: "yes", Text: "Hidden"}},
-			Hint: "A hidden page still opens by its address."}
+		p.Icon = web.Field{Name: "icon", Label: "Icon", Value: icon, Autocomplete: "off",
+			Hint: "An emoji or a few letters: at most 10 characters."}
+		p.Hidden = web.Field{Name: "hidden", Label: "In the menu", Type: "select",
+			Options: []web.Option{{Text: "Shown"}, {Value: "yes", Text: "Hidden"}}, Hint: "A hidden page still opens by its address."}
 		if hidden {
 			p.Hidden.Value = "yes"
 		}
@@ -233,7 +235,8 @@ func (c *Console) deletion(w http.ResponseWriter, r *http.Request) error {
 	if !p.Empty {
 		return fault.New(fault.Conflict, "%s", p.Keeps)
 	}
-	return c.site.Confirm(w, r, web.Page{Title: "Delete from the menu", Crumbs: []web.Link{{Text: "Menus", Href: menusPath}}}, web.Confirmation{
+	page := web.Page{Title: "Delete from the menu", Crumbs: []web.Link{{Text: "Menus", Href: menusPath}}}
+	return c.site.Confirm(w, r, page, web.Confirmation{
 		Text: "It has nothing in it, so nothing else is lost. Its slug can be used again.", Facts: []web.Fact{{Label: "Name", Value: title}},
 		Action: menusPath + "/delete", Hidden: map[string]string{"group": group, "item": item},
 		Button: "Delete", Keep: web.Link{Text: "Keep it", Href: menuRow{Group: group, Item: item}.Edit()}})

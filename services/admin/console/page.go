@@ -29,14 +29,15 @@ type pageView struct {
 
 // sectionView is a section; Number counts from 1.
 type sectionView struct {
-	Number        int
-	Type          string
-	Title         string
-	Text          template.HTML
-	Cards         []cardView
-	Table         *table.Table
-	Caption       string
-	Address, Path string
+	Number  int
+	Type    string
+	Title   string
+	Text    template.HTML
+	Cards   []cardView
+	Table   *table.Table
+	Caption string
+	// Path is that of the page that it is on; CSV is where the table is to be had as a file, if it is.
+	Path, CSV string
 }
 
 type cardView struct {
@@ -53,22 +54,26 @@ func (c *Console) page(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	switch {
-	case p.Item.Href != nil:
-		return fault.New(fault.NotFound, "%s has no page here: it leads to %s.", p.Item.Name, *p.Item.Href)
+	case p.Href != nil:
+		return fault.New(fault.NotFound, "%s has no page here: it leads to %s.", p.Name, *p.Href)
 	case p.Newest == 0:
-		return c.site.Render(w, r, "page", web.Page{Title: p.Item.Name, Status: http.StatusNotFound, Data: pageView{Path: p.Path()}})
+		return c.site.Render(w, r, "page", web.Page{Title: p.Name, Status: http.StatusNotFound, Data: pageView{Path: p.Path()}})
 	}
-	view := viewOf(p)
+	view := viewOf(p, p.Path())
+	for n, s := range view.Sections {
+		view.Sections[n].CSV = p.Path() + "/tables/" + strconv.Itoa(s.Number)
+	}
 	sorted(view.Sections, r.URL.Query().Get("sort"))
 	u, _ := web.UserOf(r.Context())
 	view.Versions = u.Is(administrator)
 	return c.site.Render(w, r, "page", web.Page{Title: p.Page.Title, Lead: text(p.Page.Description), Wide: wide(p.Page.Sections), Data: view})
 }
 
-func viewOf(p admin.Place) pageView {
+// viewOf is a version as it is shown at an address.
+func viewOf(p admin.Place, at string) pageView {
 	view := pageView{Path: p.Path(), Page: p.Page}
 	for n, s := range p.Page.Sections {
-		view.Sections = append(view.Sections, sectionOf(p.Path(), n+1, s))
+		view.Sections = append(view.Sections, sectionOf(at, n+1, s))
 	}
 	return view
 }
@@ -161,7 +166,7 @@ func (c *Console) csv(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
 	h.Set("Content-Type", "text/csv; charset=utf-8")
 	// Slugs have no character that a header or a file name cannot have.
-	h.Set("Content-Disposition", fmt.Sprintf(`attachment; filename="%s-%s-%d.csv"`, p.Group.Slug, p.Item.Slug, number))
+	h.Set("Content-Disposition", fmt.Sprintf(`attachment; filename="%s-%s-%d.csv"`, p.Group, p.Item, number))
 	h.Set("Content-Length", strconv.Itoa(len(b)))
 	if r.Method != http.MethodHead {
 		_, _ = w.Write(b) // a browser that has gone away

@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 
@@ -44,9 +45,10 @@ func (c *Console) versions(w http.ResponseWriter, r *http.Request) error {
 		p.Pager.Next = web.Link{Text: "Older versions", Href: fmt.Sprintf("%s/versions?below=%d", p.Path, list[len(list)-1].Version)}
 	}
 	p.List = list
-	return c.site.Render(w, r, "versions", web.Page{Title: "Versions", Lead: "Each time the page was written it got another version. None is ever lost.",
-		Crumbs: []web.Link{{Text: titleOf(place), Href: p.Path}}, Data: p,
-		Keys: []web.Key{{Press: "j", Does: "Next version"}, {Press: "k", Does: "Version before"}, {Press: "n", Does: "Older versions"}}})
+	return c.site.Render(w, r, "versions", web.Page{Title: "Versions", Data: p,
+		Lead:   "Each time the page was written it got another version. None is ever lost.",
+		Crumbs: []web.Link{{Text: titleOf(place), Href: p.Path}},
+		Keys:   []web.Key{{Press: "j", Does: "Next version"}, {Press: "k", Does: "Version before"}, {Press: "n", Does: "Older versions"}}})
 }
 
 type versionPage struct {
@@ -69,7 +71,8 @@ func (c *Console) version(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p := versionPage{pageView: viewOf(this), Newest: this.Newest, Older: true}
+	p := versionPage{pageView: viewOf(this, r.URL.Path), Newest: this.Newest, Older: true}
+	sorted(p.Sections, r.URL.Query().Get("sort"))
 	from, to := 0, this.Page // from the newest to this one
 	if number == this.Newest {
 		from, p.Older = number-1, number > 1
@@ -115,7 +118,8 @@ func (c *Console) restore(w http.ResponseWriter, r *http.Request) error {
 
 func versionOf(r *http.Request) (group, item string, number int, err error) {
 	group, item = r.PathValue("group"), r.PathValue("item")
-	if number, err = strconv.Atoi(r.PathValue("version")); err != nil || number < 1 || strconv.Itoa(number) != r.PathValue("version") || number > 1<<30 {
+	text := r.PathValue("version")
+	if number, err = strconv.Atoi(text); err != nil || number < 1 || number > math.MaxInt32 || strconv.Itoa(number) != text {
 		return "", "", 0, fault.New(fault.NotFound, "The page has no such version.")
 	}
 	return group, item, number, nil
@@ -125,5 +129,5 @@ func titleOf(p admin.Place) string {
 	if p.Page.Title != "" {
 		return p.Page.Title
 	}
-	return p.Item.Name
+	return p.Name
 }

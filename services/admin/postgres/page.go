@@ -30,8 +30,8 @@ func hold(ctx context.Context, tx pgx.Tx, group, item string) (id admin.ID, err 
 	case errors.Is(err, pgx.ErrNoRows):
 		return 0, missing(ctx, tx, group, item)
 	case err == nil && href != nil:
-		return 0, fault.New(fault.Conflict, "The item %q leads to %s and has no page of its own. Make another item without href for a page.", item, *href).
-			With(map[string]string{"groupSlug": group, "itemSlug": item, "href": *href})
+		return 0, fault.New(fault.Conflict, "The item %q leads to %s and has no page of its own. Make another item without href for a page.",
+			item, *href).With(map[string]string{"groupSlug": group, "itemSlug": item, "href": *href})
 	}
 	return id, err
 }
@@ -50,12 +50,13 @@ func missing(ctx context.Context, q postgres.Querier, group, item string) error 
 
 const insertPage = `INSERT INTO admin.page_versions (item_id, version, title, description, sections, bytes, created_by, created_at,
 		service, external_user_id, credential_id, hub_user)
-	SELECT $1::bigint, coalesce(max(version), 0) + 1, $2, $3, $4::json, $5::int, $6, $7, $8, $9, $10, $11 FROM admin.page_versions WHERE item_id = $1
+	SELECT $1::bigint, coalesce(max(version), 0) + 1, $2, $3, $4::json, $5::int, $6, $7, $8, $9, $10, $11
+	FROM admin.page_versions WHERE item_id = $1
 	RETURNING version`
 
 // AddPage stores the next version of an item's page once for the key.
 func (s *Store) AddPage(ctx context.Context, key write.Key, group, item string, p admin.Page,
-	record func(admin.Page) (tool.Result, audit.Entry, error)) (tool.Result, error) {
+	record admin.Record[admin.Page]) (tool.Result, error) {
 	sections, err := p.Sections.JSON()
 	if err != nil {
 		return tool.Result{}, err
@@ -95,27 +96,31 @@ func (r pageRow) page() (p admin.Page, err error) {
 }
 
 const (
-	versionColumns = `version, title, description, bytes, created_by, restored_from, created_at, service, external_user_id, credential_id, hub_user`
-	newestPage     = `SELECT sections, ` + versionColumns + ` FROM admin.page_versions WHERE item_id = $1 ORDER BY version DESC LIMIT 1`
-	onePage        = `SELECT sections, ` + versionColumns + ` FROM admin.page_versions WHERE item_id = $1 AND version = $2`
+	versionColumns = `version, title, description, bytes, created_by, restored_from, created_at,
+		service, external_user_id, credential_id, hub_user`
+	newestPage = `SELECT sections, ` + versionColumns + ` FROM admin.page_versions WHERE item_id = $1 ORDER BY version DESC LIMIT 1`
+	onePage    = `SELECT sections, ` + versionColumns + ` FROM admin.page_versions WHERE item_id = $1 AND version = $2`
 )
 
-const placeOf = `SELECT g.id, g.slug, g.name, g.icon, i.id, i.slug, i.name, i.icon, i.href,
-		coalesce((SELECT max(version) FROM admin.page_versions v WHERE v.item_id = i.id), 0)
+const placeOf = `SELECT i.id, i.name, i.href, coalesce((SELECT max(version) FROM admin.page_versions v WHERE v.item_id = i.id), 0) AS newest
 	FROM admin.menu_items i JOIN admin.menu_groups g ON g.id = i.group_id WHERE g.slug = $1 AND i.slug = $2`
 
 // Place returns an item with a version of its page.
 func (s *Store) Place(ctx context.Context, group, item string, version int) (admin.Place, error) {
-	var p admin.Place
-	g, i := &p.Group, &p.Item
-	err := s.pool.QueryRow(ctx, placeOf, group, item).Scan(&g.ID, &g.Slug, &g.Name, &g.Icon, &i.ID, &i.Slug, &i.Name, &i.Icon, &i.Href, &p.Newest)
+	found, err := postgres.One(ctx, s.pool, pgx.RowToStructByName[struct {
+		ID     admin.ID
+		Name   string
+		Href   *string
+		Newest int
+	}], placeOf, group, item)
+	p := admin.Place{Group: group, Item: item, Name: found.Name, Href: found.Href, Newest: found.Newest}
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = missing(ctx, s.pool, group, item)
 	}
 	if err != nil || p.Newest == 0 && version == 0 {
 		return p, explain(err)
 	}
-	statement, args := newestPage, []any{i.ID}
+	statement, args := newestPage, []any{found.ID}
 	if version != 0 {
 		statement, args = onePage, append(args, version)
 	}
@@ -142,7 +147,8 @@ func (s *Store) Versions(ctx context.Context, group, item string, below, limit i
 		return nil, explain(err)
 	}
 	rows, err := postgres.All(ctx, s.pool, pgx.RowToStructByNameLax[pageRow],
-		`SELECT `+versionColumns+` FROM admin.page_versions WHERE item_id = $1 AND ($2 = 0 OR version < $2) ORDER BY version DESC LIMIT $3`, id, below, limit)
+		`SELECT `+versionColumns+` FROM admin.page_versions WHERE item_id = $1 AND ($2 = 0 OR version < $2) ORDER BY version DESC LIMIT $3`,
+		id, below, limit)
 	list := make([]admin.Page, len(rows))
 	for n, row := range rows {
 		if list[n], err = row.page(); err != nil {
@@ -152,14 +158,15 @@ func (s *Store) Versions(ctx context.Context, group, item string, below, limit i
 	return list, explain(err)
 }
 
-const restorePage = `INSERT INTO admin.page_versions (item_id, version, title, description, sections, bytes, created_by, restored_from, created_at,
-		service, external_user_id, credential_id, hub_user)
+const restorePage = `INSERT INTO admin.page_versions (item_id, version, title, description, sections, bytes, created_by, restored_from,
+		created_at, service, external_user_id, credential_id, hub_user)
 	SELECT item_id, $3::int + 1, title, description, sections, bytes, created_by, version, $4, $5, $6, $7, $8
 	FROM admin.page_versions WHERE item_id = $1 AND version = $2
 	RETURNING sections, ` + versionColumns
 
 // Restore stores a copy of a version as the next one.
-func (s *Store) Restore(ctx context.Context, group, item string, version, newest int, by admin.Origin, at time.Time, entry audit.Entry) (p admin.Page, err error) {
+func (s *Store) Restore(ctx context.Context, group, item string, version, newest int, by admin.Origin, at time.Time,
+	entry audit.Entry) (p admin.Page, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		id, err := hold(ctx, tx, group, item)
 		if err != nil {
@@ -170,8 +177,8 @@ func (s *Store) Restore(ctx context.Context, group, item string, version, newest
 			return err
 		}
 		if now != newest {
-			return fault.New(fault.Conflict, "Version %d was written while you looked at version %d, so nothing was restored. Look at it first.", now, newest).
-				With(map[string]int{"newest": now})
+			return fault.New(fault.Conflict, "Version %d was written while you looked at version %d, so nothing was restored. Look at it first.",
+				now, newest).With(map[string]int{"newest": now})
 		}
 		row, err := postgres.One(ctx, tx, pgx.RowToStructByNameLax[pageRow], restorePage, id, version, newest, at, by.Service, by.ExternalUserID,
 			by.CredentialID, by.HubUser)

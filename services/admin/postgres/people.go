@@ -80,7 +80,8 @@ func (s *Store) Change(ctx context.Context, group, item string, c admin.Change, 
 // Delete removes a group without items, or an item without a page. What refers to it holds it: nobody can add
 // to it in between.
 func (s *Store) Delete(ctx context.Context, group, item string, entry audit.Entry) error {
-	statement, refused := `DELETE FROM admin.menu_groups WHERE slug = $1 AND $2 = ''`, "This group still has items. Delete those first, or hide the group."
+	statement := `DELETE FROM admin.menu_groups WHERE slug = $1 AND $2 = ''`
+	refused := "This group still has items. Delete those first, or hide the group."
 	if item != "" {
 		statement = `DELETE FROM admin.menu_items WHERE group_id = (SELECT id FROM admin.menu_groups WHERE slug = $1) AND slug = $2`
 		refused = "This item has a page, and versions of pages are kept. Hide the item instead."

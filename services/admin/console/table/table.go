@@ -68,14 +68,12 @@ func (t *Table) Sort(column int, descending bool) {
 	number := t.Columns[column].Number
 	slices.SortStableFunc(t.Rows, func(x, y []Cell) int {
 		a, b := x[column], y[column]
-		order := 0
-		switch {
-		case a.Empty() || b.Empty():
+		if a.Empty() || b.Empty() {
 			return cmp.Compare(boolean(a.Empty()), boolean(b.Empty()))
-		case number:
+		}
+		order := strings.Compare(a.order(), b.order())
+		if number {
 			order = cmp.Compare(a.value, b.value)
-		default:
-			order = strings.Compare(a.order(), b.order())
 		}
 		if descending {
 			return -order

@@ -100,7 +100,8 @@ func holdGroup(ctx context.Context, tx pgx.Tx, slug string) (id admin.ID, err er
 }
 
 // AddItem stores an item once for the key.
-func (s *Store) AddItem(ctx context.Context, key write.Key, group string, i admin.Item, record admin.Record[admin.Item]) (tool.Result, error) {
+func (s *Store) AddItem(ctx context.Context, key write.Key, group string, i admin.Item,
+	record admin.Record[admin.Item]) (tool.Result, error) {
 	return s.keys.Once(ctx, key, func(ctx context.Context, tx pgx.Tx) (tool.Result, audit.Entry, error) {
 		id, err := holdGroup(ctx, tx, group)
 		if err != nil {

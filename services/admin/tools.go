@@ -195,8 +195,8 @@ func upsertPageTool(s *Service) tool.Tool {
 			{Code: fault.Conflict, Reason: "The item leads elsewhere by an href of its own, or the group is built in."},
 			{Code: fault.DB, Reason: storeAway},
 		},
-		Limits: map[string]int64{"max_sections": maxSections, "max_rows": maxRows, "max_columns": maxColumns, "max_cards": maxCards, "max_cells": maxCells,
-			"max_body_bytes": maxPage},
+		Limits: map[string]int64{"max_sections": maxSections, "max_rows": maxRows, "max_columns": maxColumns, "max_cards": maxCards,
+			"max_cells": maxCells, "max_body_bytes": maxPage},
 		Examples: examples(upsertPage),
 	}, s.UpsertDynamicPage)
 }

@@ -67,7 +67,8 @@ func (c *Console) index(w http.ResponseWriter, r *http.Request) error {
 			}
 		}
 	}
-	return c.site.Render(w, r, "index", web.Page{Title: "Pages", Lead: "What agents have written for you, by the tabs of the console.", Data: shown})
+	return c.site.Render(w, r, "index", web.Page{Title: "Pages", Data: shown,
+		Lead: "What agents have written for you, by the tabs of the console."})
 }
 
 // page is what agents have written at an address.

@@ -179,7 +179,7 @@ func (c *cleaner) attributes(n *html.Node, name string, e element, size, around 
 		case "href":
 			if name != "a" {
 				c.noteAttribute(a)
-			} else if to, ok := address(value); ok {
+			} else if to, ok := c.p.address(value); ok {
 				write("href", to)
 			} else {
 				c.note("link", source(n))

@@ -2,9 +2,12 @@ package markup
 
 import (
 	"net/netip"
+	"path"
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 )
@@ -19,9 +22,9 @@ var (
 // maxAddress bounds an address in bytes: programs cut longer ones at different places.
 const maxAddress = 4096
 
-// address judges where a link leads: to a host of the web, a mailbox or a telephone, in a form
+// Address judges where a link leads: to a host of the web, a mailbox or a telephone, in a form
 // that is read only one way. The host comes back in ASCII and lower case.
-func address(href string) (string, bool) {
+func Address(href string) (string, bool) {
 	switch {
 	case mailAddress.MatchString(href):
 		return "mailto:" + href[len("mailto:"):], !strings.ContainsFunc(href, strange)
@@ -29,6 +32,19 @@ func address(href string) (string, bool) {
 		return "tel:" + href[len("tel:"):], true
 	}
 	return webAddress(href)
+}
+
+// LocalAddress judges a link within the site that shows it: a path from its root, written as browsers and
+// servers read it alike. What begins with two slashes is somebody else's host.
+func LocalAddress(href string) (string, bool) {
+	end := strings.IndexAny(href, "?#")
+	if end < 0 {
+		end = len(href)
+	}
+	p := href[:end]
+	plain := p == "/" || path.Clean(p) == strings.TrimSuffix(p, "/")
+	return href, strings.HasPrefix(p, "/") && plain && len(href) <= maxAddress && utf8.ValidString(href) &&
+		!strings.ContainsFunc(href, func(r rune) bool { return strange(r) || unicode.IsSpace(r) })
 }
 
 // webAddress judges an address of http or https. Whatever programs repair, each in its way, is
@@ -40,9 +56,9 @@ func webAddress(href string) (string, bool) {
 	if !ok || scheme != "http" && scheme != "https" || len(href) > maxAddress || strings.ContainsFunc(href, strange) {
 		return "", false
 	}
-	host, path := rest, ""
+	host, below := rest, ""
 	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
-		host, path = rest[:end], rest[end:]
+		host, below = rest[:end], rest[end:]
 	}
 	host, port, hasPort := strings.Cut(host, ":")
 	if host, ok = canonicalHost(host); !ok {
@@ -54,7 +70,7 @@ func webAddress(href string) (string, bool) {
 		}
 		host += ":" + port
 	}
-	return scheme + "://" + host + strings.ReplaceAll(path, " ", "%20"), true
+	return scheme + "://" + host + strings.ReplaceAll(below, " ", "%20"), true
 }
 
 // strange tells characters that have no place in an address.

@@ -37,6 +37,8 @@ type Options struct {
 	// RemotePictures lets pictures of http and https stay, beside those that the text carries
 	// itself (PNG, JPEG and GIF that stand still). Nobody sees them before they are fetched.
 	RemotePictures bool
+	// LocalLinks lets links stay that lead to a path of the site that shows the text.
+	LocalLinks bool
 	// FontSize is that of the page around, in CSS pixels; 0 is 16.
 	FontSize float64
 }
@@ -44,14 +46,14 @@ type Options struct {
 // Policy says what stays. It may be used by many at once.
 type Policy struct {
 	elements, styles map[string]bool
-	remote           bool
+	remote, local    bool
 	size             float64
 }
 
 // New returns a policy. It panics at a name that the package does not know: that is a
 // programming error.
 func New(o Options) *Policy {
-	p := &Policy{elements: map[string]bool{}, styles: map[string]bool{}, remote: o.RemotePictures, size: o.FontSize}
+	p := &Policy{elements: map[string]bool{}, styles: map[string]bool{}, remote: o.RemotePictures, local: o.LocalLinks, size: o.FontSize}
 	if p.size == 0 {
 		p.size = 16
 	}
@@ -68,6 +70,16 @@ func New(o Options) *Policy {
 		p.styles[name] = true
 	}
 	return p
+}
+
+// address judges where a link leads.
+func (p *Policy) address(href string) (string, bool) {
+	if p.local {
+		if to, ok := LocalAddress(href); ok {
+			return to, true
+		}
+	}
+	return Address(href)
 }
 
 // MailFontSize is the size, in CSS pixels, of text around what Mail lets stay.

@@ -116,44 +116,74 @@ type Tab struct {
 	Active bool `json:"-"`
 }
 
-// Href is where the tab leads: to its first page.
+// Href is where the tab leads: to its first page, of this site if there is one.
 func (t Tab) Href() string {
-	if len(t.Items) == 0 {
-		return "/"
+	for _, i := range t.Items {
+		if !i.External() {
+			return i.Href
+		}
 	}
-	return t.Items[0].Href
+	if len(t.Items) > 0 {
+		return t.Items[0].Href
+	}
+	return "/"
 }
+
+// External tells whether the tab leads to another site.
+func (t Tab) External() bool { return Item{Href: t.Href()}.External() }
 
 // Item is a page in the sidebar.
 type Item struct {
-	Name   string `json:"n"`
+	Name   string `json:"n,omitempty"`
 	Href   string `json:"h"`
 	Icon   string `json:"i,omitempty"`
 	Active bool   `json:"-"`
 }
 
-// NavigationHeader carries the tabs that the user sees, from the gateway to the services.
+// External tells whether the item leads to another site.
+func (i Item) External() bool { return !strings.HasPrefix(i.Href, "/") }
+
+// NavigationHeader carries the tabs that the user sees, from the gateway to the services. A service that
+// answers with it has changed the menus.
 const NavigationHeader = "Hub-Navigation"
 
 // maxNavigation keeps the header well below what a listener takes.
 const maxNavigation = 16 << 10
 
-// EncodeNavigation is the value of NavigationHeader; empty when there is nothing to say, or
-// too much.
-func EncodeNavigation(tabs []Tab) string {
+// EncodeNavigation is the value of NavigationHeader for the page at path; empty when there is nothing to
+// say. Of tabs beyond what fits, those that the page is not in keep where they lead; then items go from the end of its
+// own, and at last tabs.
+func EncodeNavigation(tabs []Tab, path string) string {
+	text := encodeTabs(tabs)
+	if len(text) <= maxNavigation {
+		return text
+	}
+	active, _ := whereIs(tabs, path)
+	short := make([]Tab, len(tabs))
+	for n, t := range tabs {
+		if short[n] = t; n != active && len(t.Items) > 0 {
+			short[n].Items = []Item{{Href: t.Href()}}
+		}
+	}
+	for active >= 0 && len(short[active].Items) > 1 && len(encodeTabs(short)) > maxNavigation {
+		items := short[active].Items
+		short[active].Items = items[:len(items)-1-len(items)/8]
+	}
+	for len(encodeTabs(short)) > maxNavigation {
+		short = short[:len(short)-1]
+	}
+	return encodeTabs(short)
+}
+
+func encodeTabs(tabs []Tab) string {
 	b, err := json.Marshal(tabs)
 	if err != nil || len(tabs) == 0 {
 		return ""
 	}
-	text := base64.RawURLEncoding.EncodeToString(b)
-	if len(text) > maxNavigation {
-		return ""
-	}
-	return text
+	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// navigationOf reads the tabs and marks where the page is: the longest address that the path
-// lies below.
+// navigationOf reads the tabs and marks where the page is.
 func navigationOf(r *http.Request, p Page) []Tab {
 	b, err := base64.RawURLEncoding.DecodeString(r.Header.Get(NavigationHeader))
 	if err != nil || len(b) == 0 {
@@ -163,13 +193,8 @@ func navigationOf(r *http.Request, p Page) []Tab {
 	if json.Unmarshal(b, &tabs) != nil {
 		return nil
 	}
-	tab, item, longest := -1, -1, 0
+	tab, item := whereIs(tabs, r.URL.Path)
 	for i, t := range tabs {
-		for j, it := range t.Items {
-			if Below(r.URL.Path, it.Href) && len(it.Href) > longest {
-				tab, item, longest = i, j, len(it.Href)
-			}
-		}
 		if p.Tab != "" && t.Slug == p.Tab && tab < 0 {
 			tab = i
 		}
@@ -181,6 +206,19 @@ func navigationOf(r *http.Request, p Page) []Tab {
 		}
 	}
 	return tabs
+}
+
+// whereIs finds the longest address that the path lies below; -1 for none.
+func whereIs(tabs []Tab, path string) (tab, item int) {
+	tab, item, longest := -1, -1, 0
+	for i, t := range tabs {
+		for j, it := range t.Items {
+			if Below(path, it.Href) && len(it.Href) > longest {
+				tab, item, longest = i, j, len(it.Href)
+			}
+		}
+	}
+	return tab, item
 }
 
 // Below tells whether path is prefix or lies below it.

@@ -121,7 +121,7 @@ var inline = regexp.MustCompile(`(?i)<script(?:\s[^>]*)?>[^<]|<[^>]*\son[a-z]+\s
 
 func TestPage(t *testing.T) {
 	d := newDesk(t)
-	nav := web.EncodeNavigation([]web.Tab{{Slug: "system", Name: "System", Items: []web.Item{{Name: "Other", Href: "/other"}, {Name: "This", Href: "/page"}}}, {Slug: "admin", Name: "Admin", Icon: "★", Items: []web.Item{{Name: "Keys", Href: "/admin/keys"}}}})
+	nav := web.EncodeNavigation([]web.Tab{{Slug: "system", Name: "System", Items: []web.Item{{Name: "Other", Href: "/other"}, {Name: "This", Href: "/page"}}}, {Slug: "admin", Name: "Admin", Icon: "★", Items: []web.Item{{Name: "Keys", Href: "/admin/keys"}}}}, "/page")
 	w := d.do(t, user, "GET", "/page", "", web.NavigationHeader, nav)
 	page := w.Body.String()
 	if w.Code != 200 || inline.MatchString(page) {
@@ -129,7 +129,7 @@ func TestPage(t *testing.T) {
 	}
 	for _, want := range []string{"<title>A &lt;title&gt; · Hub</title>", "&lt;script&gt;", `<time datetime="2026-01-31T00:05:00Z" title="2026-01-31 00:05 UTC">2026-01-31 00:05 <span class="zone">UTC</span></time>`, "1,234,567", "1 draft", "2,000 drafts",
 		`<label for="note">Note`, `aria-describedby="note-error note-hint"`, `aria-invalid="true"`, `&lt;/textarea&gt;`, "No drafts yet", `class="skip" href="#main"`, `<html lang="en">`,
-		`<a href="/other" aria-current="true">System</a>`, `<a href="/page" aria-current="page">This</a>`, `<a href="/admin/keys">`, `title="ada@example.com"`, `action="/logout"`, `<kbd>a</kbd>`, `#ZgotmplZ`} {
+		`<a href="/other" aria-current="true"><bdi>System</bdi></a>`, `<a href="/page" aria-current="page"><bdi>This</bdi></a>`, `<a href="/admin/keys">`, `title="ada@example.com"`, `action="/logout"`, `<kbd>a</kbd>`, `#ZgotmplZ`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %s", want)
 		}

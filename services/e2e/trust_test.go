@@ -37,6 +37,7 @@ var neighbours = map[string]struct {
 	"/internal/apikeys/verify":    {"auth", caller.Neighbour(caller.Gateway)},
 	"/internal/apikeys/names":     {"auth", caller.Neighbour("review-control")},
 	"/internal/sessions/resolve":  {"auth", caller.Neighbour(caller.Gateway)},
+	"/internal/menus/navigation":  {"admin", caller.Neighbour(caller.Gateway)},
 	"/internal/recipients/check":  {"query", caller.Neighbour("authoring")},
 	"/internal/drafts/get":        {"authoring", caller.Neighbour("review-control")},
 	"/internal/drafts/list":       {"authoring", caller.Neighbour("review-control")},

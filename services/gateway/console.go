@@ -47,8 +47,8 @@ type Console struct {
 	Pages *web.Site
 	// PlainCookies is set where the console is used over plain HTTP.
 	PlainCookies bool
-	// Menus lists further tabs of the navigation; may be nil.
-	Menus func(context.Context, Session) []web.Tab
+	// Menus are further tabs of the navigation; may be nil.
+	Menus *Menus
 	// Protection refuses requests that other sites make a browser send.
 	Protection http.CrossOriginProtection
 	// Visitors is what people who are not signed in share: NewVisitors.
@@ -59,6 +59,8 @@ type Console struct {
 type ConsoleOptions struct {
 	// Auth knows the sessions.
 	Auth *remote.Client
+	// Menus are further tabs of the navigation.
+	Menus *Menus
 	// Site makes the site of the gateway's own pages.
 	Site         func(web.Options) (*web.Site, error)
 	PlainCookies bool
@@ -73,7 +75,7 @@ func NewConsole(o ConsoleOptions) (*Console, error) {
 		return nil, err
 	}
 	c := &Console{Sessions: NewSessionCache(AskAuthForSession(o.Auth), time.Now), Pages: pages,
-		PlainCookies: o.PlainCookies, Visitors: NewVisitors()}
+		Menus: o.Menus, PlainCookies: o.PlainCookies, Visitors: NewVisitors()}
 	if o.PublicURL != "" {
 		if err := c.Protection.AddTrustedOrigin(strings.TrimRight(o.PublicURL, "/")); err != nil {
 			return nil, fmt.Errorf("HUB_PUBLIC_URL: %w", err)
@@ -136,7 +138,7 @@ func (k *Console) serve(g *Gateway, w http.ResponseWriter, r *http.Request) bool
 		return true
 	case v.route == nil && v.html() && ours:
 		k.begin(v)
-		k.fail(g, v, fault.New(fault.NotFound, "There is nothing at %s.", printable(r.URL.Path)))
+		k.nowhere(g, v)
 		return true
 	case v.route == nil:
 		return false
@@ -157,6 +159,15 @@ func (k *Console) serve(g *Gateway, w http.ResponseWriter, r *http.Request) bool
 		k.fail(g, v, err)
 	}
 	return true
+}
+
+// nowhere answers a person that nobody has the path, with the tabs of whoever is signed in.
+func (k *Console) nowhere(g *Gateway, v *visit) {
+	ctx, cancel := context.WithTimeout(v.r.Context(), menusPatience)
+	defer cancel()
+	v.secret = web.ReadCookie(v.r, web.SessionCookie)
+	v.session, _ = k.session(ctx, v) // without it the page has no tabs
+	k.fail(g, v, fault.New(fault.NotFound, "There is nothing at %s.", printable(v.r.URL.Path)))
 }
 
 // tidy tells whether a path has no empty, "." or ".." element.
@@ -252,11 +263,7 @@ func (k *Console) tabs(g *Gateway, v *visit) []web.Tab {
 	if v.session.ID == "" {
 		return nil
 	}
-	tabs := g.Catalog.navigation(v.session)
-	if k.Menus != nil {
-		tabs = append(tabs, k.Menus(v.r.Context(), v.session)...)
-	}
-	return tabs
+	return append(g.Catalog.navigation(v.session), k.Menus.tabs(v.session)...)
 }
 
 // pass hands the request to its owner and streams the answer back.
@@ -283,7 +290,7 @@ func (k *Console) pass(ctx context.Context, g *Gateway, v *visit) error {
 		if k.PlainCookies {
 			h.Set(web.PlainHeader, "1")
 		}
-		if tabs := web.EncodeNavigation(k.tabs(g, v)); tabs != "" && v.html() {
+		if tabs := web.EncodeNavigation(k.tabs(g, v), v.r.URL.Path); tabs != "" && v.html() {
 			h.Set(web.NavigationHeader, tabs)
 		}
 	}
@@ -314,7 +321,10 @@ func (k *Console) pass(ctx context.Context, g *Gateway, v *visit) error {
 				v.w.Header().Del(name)
 			}
 		}
-		for _, name := range []string{"X-Request-Id", "Strict-Transport-Security"} {
+		if resp.Header.Get(web.NavigationHeader) != "" {
+			k.Menus.renew(ctx) // whoever has changed a menu sees it on the next page
+		}
+		for _, name := range []string{"X-Request-Id", "Strict-Transport-Security", web.NavigationHeader} {
 			resp.Header.Del(name)
 		}
 		return nil
@@ -375,7 +385,7 @@ func (k *Console) fail(g *Gateway, v *visit, err error) {
 		who := v.Caller
 		who.RequestID = v.RequestID
 		r := v.r.WithContext(caller.With(v.r.Context(), who))
-		if tabs := web.EncodeNavigation(k.tabs(g, v)); tabs != "" {
+		if tabs := web.EncodeNavigation(k.tabs(g, v), r.URL.Path); tabs != "" {
 			r.Header.Set(web.NavigationHeader, tabs)
 		}
 		k.Pages.FailAs(v.w, r, f, status)

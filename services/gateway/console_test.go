@@ -131,6 +131,8 @@ func newHouse(t *testing.T, options ...func(*gateway.Gateway)) *house {
 		h.mu.Unlock()
 		w.Header().Set("Hub-Inside", "1")
 		switch r.URL.Path {
+		case "/drafts/menus":
+			w.Header().Set(web.NavigationHeader, "changed")
 		case "/drafts/own-policy":
 			w.Header().Set("Content-Security-Policy", "sandbox")
 		case "/drafts/fails":

@@ -9,5 +9,7 @@ import (
 )
 
 func TestContracts(t *testing.T) {
-	contract.Clients(t, caller.Gateway, "auth", gateway.Contracts()...)
+	for _, owner := range []string{"auth", "admin"} {
+		contract.Clients(t, caller.Gateway, owner, gateway.Contracts(owner)...)
+	}
 }

@@ -92,7 +92,10 @@ func AskAuth(auth *remote.Client) func(context.Context, string) (APIKey, error) 
 	}
 }
 
-// Contracts are what the gateway takes for granted of auth.
-func Contracts() []remote.Contract {
-	return []remote.Contract{verifyKey.Contract(), resolveSession.Contract()}
+// Contracts are what the gateway takes for granted of its neighbours, by their names.
+func Contracts(owner string) []remote.Contract {
+	return map[string][]remote.Contract{
+		"auth":  {verifyKey.Contract(), resolveSession.Contract()},
+		"admin": {readMenus.Contract()},
+	}[owner]
 }

@@ -884,7 +884,7 @@ func TestPagesAreComplete(t *testing.T) {
 	}
 	o.post("/admin/suppressions", url.Values{"email": {"bo@partner.example"}})
 	for _, path := range []string{"/drafts", "/drafts/" + id.String(), "/drafts/" + id.String() + "/targets/0", "/drafts/" + id.String() + "/cancel", "/admin/suppressions", "/admin/suppressions/remove?email=bo@partner.example", "/admin/suppressions/imports/" + in.ID.String()} {
-		page := o.get(path, web.NavigationHeader, web.EncodeNavigation([]web.Tab{{Slug: "system", Name: "System", Items: []web.Item{{Name: "Drafts", Href: "/drafts"}}}}))
+		page := o.get(path, web.NavigationHeader, web.EncodeNavigation([]web.Tab{{Slug: "system", Name: "System", Items: []web.Item{{Name: "Drafts", Href: "/drafts"}}}}, path))
 		if n := strings.Count(page, "<h1>"); n != 1 {
 			t.Errorf("%s has %d first headings", path, n)
 		}

@@ -50,11 +50,12 @@ func build(h *service.Host, s settings) error {
 		h.Logger().Warn("shared rate limits", "down", down, "error", err)
 	})
 	dial := func(name string) *remote.Client { return h.Client(name, s.Concurrency) }
-	clients := gateway.NewClients(dial, append(catalog.Owners(), "auth")...)
+	clients := gateway.NewClients(dial, append(catalog.Owners(), "auth", "admin")...)
 	h.OnStop("clients", func(context.Context) error { clients.Close(); return nil })
 	auth := clients.Client("auth")
 	keys := gateway.NewKeyCache(gateway.AskAuth(auth), time.Now)
-	console, err := gateway.NewConsole(gateway.ConsoleOptions{Auth: auth, Site: h.Site,
+	menus := gateway.NewMenus(gateway.AskAdminForMenus(clients.Client("admin")), h.Logger())
+	console, err := gateway.NewConsole(gateway.ConsoleOptions{Auth: auth, Menus: menus, Site: h.Site,
 		PlainCookies: s.InsecureCookies, PublicURL: s.PublicURL})
 	if err != nil {
 		return fmt.Errorf("configuration: %w", err)
@@ -69,6 +70,7 @@ func build(h *service.Host, s settings) error {
 	h.Go("rate limits", limiter.Run)
 	h.Go("refused calls", refused.Run)
 	h.Go("key notices", func(ctx context.Context) error { return shared.Subscribe(ctx, h.Logger(), keys.Forget, keys.ForgetAll) })
+	h.Go("menus", menus.Follow)
 	h.Go("manifests", func(ctx context.Context) error { return catalog.Follow(ctx, clients, h.Discovered) })
 	h.Public(g.Routes)
 	return nil

@@ -1,0 +1,56 @@
+package admin
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"hub.internal/pkg/tool"
+)
+
+// LoadFixed reads deploy/catalog.json for the built-in groups: what the services declare is said
+// there once.
+func LoadFixed(path string) ([]Group, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("HUB_CATALOG: %w", err)
+	}
+	var c tool.Catalog
+	if err := json.Unmarshal(b, &c); err != nil {
+		return nil, fmt.Errorf("HUB_CATALOG: %s: %w", path, err)
+	}
+	return Fixed(c.Manifests), nil
+}
+
+// Fixed makes the built-in groups of what services declare of their pages: System, Admin, and what
+// another one may add.
+func Fixed(manifests []tool.Manifest) []Group {
+	groups := []Group{{Slug: "system", Name: "System", Fixed: true}, {Slug: "admin", Name: "Admin", Fixed: true}}
+	for _, m := range manifests {
+		for _, r := range m.Console {
+			if r.Tab == "" || r.Title == "" {
+				continue
+			}
+			slug := strings.ToLower(r.Tab)
+			at := slices.IndexFunc(groups, func(g Group) bool { return g.Slug == slug })
+			if at < 0 {
+				at = len(groups)
+				groups = append(groups, Group{Slug: slug, Name: r.Tab, Fixed: true})
+			}
+			groups[at].Items = append(groups[at].Items, Item{Slug: strings.ReplaceAll(strings.TrimPrefix(r.Prefix, "/"), "/", "-"),
+				Name: r.Title, Href: &r.Prefix, Position: int64(r.Position)})
+		}
+	}
+	for n := range groups {
+		groups[n].Position = int64(n)
+		slices.SortFunc(groups[n].Items, func(a, b Item) int {
+			if a.Position != b.Position {
+				return int(a.Position - b.Position)
+			}
+			return strings.Compare(*a.Href, *b.Href)
+		})
+	}
+	return groups
+}

@@ -1,0 +1,115 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+
+	"hub.internal/pkg/audit"
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/postgres"
+	"hub.internal/pkg/tool"
+	"hub.internal/pkg/write"
+	"hub.internal/services/admin"
+)
+
+const (
+	listGroups = `SELECT id, slug, name, icon, position, hidden, created_at FROM admin.menu_groups ORDER BY position, id`
+	listItems  = `SELECT id, group_id, slug, name, icon, href, position, hidden, created_at,
+			EXISTS (SELECT FROM admin.page_versions v WHERE v.item_id = i.id) AS has_page
+		FROM admin.menu_items i ORDER BY group_id, position, id`
+)
+
+// Menus returns all groups with their items.
+func (s *Store) Menus(ctx context.Context) ([]admin.Group, error) {
+	groups, err := menus(ctx, s.pool)
+	return groups, explain(err)
+}
+
+// menus reads items before groups: a group with items is not deleted in between.
+func menus(ctx context.Context, q postgres.Querier) ([]admin.Group, error) {
+	items, err := postgres.All(ctx, q, pgx.RowToStructByNameLax[admin.Item], listItems)
+	if err != nil {
+		return nil, err
+	}
+	groups, err := postgres.All(ctx, q, pgx.RowToStructByNameLax[admin.Group], listGroups)
+	if err != nil {
+		return nil, err
+	}
+	of := map[admin.ID][]admin.Item{}
+	for _, i := range items {
+		of[i.GroupID] = append(of[i.GroupID], i)
+	}
+	for n := range groups {
+		groups[n].Items = of[groups[n].ID]
+	}
+	return groups, nil
+}
+
+// ordering lets one at a time change which groups there are and how they stand.
+const ordering = `SELECT pg_advisory_xact_lock(hashtext('admin.menu_groups'))`
+
+const insertGroup = `INSERT INTO admin.menu_groups (slug, name, icon, position, created_at, service, external_user_id, credential_id, hub_user)
+	SELECT $1, $2, $3, CASE WHEN $4::bigint < 0 THEN (SELECT coalesce(max(position) + (max(position) < 9223372036854775807)::int, 0) FROM admin.menu_groups) ELSE $4 END,
+		$5, $6, $7, $8, $9
+	WHERE (SELECT count(*) FROM admin.menu_groups) < $10
+	RETURNING id, position`
+
+// AddGroup stores a group once for the key.
+func (s *Store) AddGroup(ctx context.Context, key write.Key, g admin.Group, record func(admin.Group) (tool.Result, audit.Entry, error)) (tool.Result, error) {
+	return s.keys.Once(ctx, key, func(ctx context.Context, tx pgx.Tx) (tool.Result, audit.Entry, error) {
+		if _, err := tx.Exec(ctx, ordering); err != nil {
+			return tool.Result{}, audit.Entry{}, err
+		}
+		err := tx.QueryRow(ctx, insertGroup, g.Slug, g.Name, g.Icon, g.Position, g.CreatedAt, g.Origin.Service, g.Origin.ExternalUserID,
+			g.Origin.CredentialID, g.Origin.HubUser, admin.MaxGroups).Scan(&g.ID, &g.Position)
+		switch {
+		case postgres.IsUnique(err, "menu_groups_slug"):
+			err = fault.New(fault.Conflict, "The slug %q is taken by another menu group. Choose another one, or add to that group with create_menu_item.",
+				g.Slug).With(map[string]string{"slug": g.Slug}).Because(err)
+		case errors.Is(err, pgx.ErrNoRows):
+			err = fault.New(fault.Conflict, "There are %d menu groups, and no room for more. Use one of them, or ask an administrator to delete one that is empty.",
+				admin.MaxGroups)
+		}
+		if err != nil {
+			return tool.Result{}, audit.Entry{}, err
+		}
+		return record(g)
+	})
+}
+
+const insertItem = `INSERT INTO admin.menu_items (group_id, slug, name, icon, href, position, created_at, service, external_user_id, credential_id, hub_user)
+	SELECT $1::bigint, $2, $3, $4, $5, CASE WHEN $6::bigint < 0
+			THEN (SELECT coalesce(max(position) + (max(position) < 9223372036854775807)::int, 0) FROM admin.menu_items WHERE group_id = $1) ELSE $6 END,
+		$7, $8, $9, $10, $11
+	WHERE (SELECT count(*) FROM admin.menu_items WHERE group_id = $1) < $12
+	RETURNING id, group_id, position`
+
+// AddItem stores an item once for the key. Who changes the items of a group holds its row.
+func (s *Store) AddItem(ctx context.Context, key write.Key, group string, i admin.Item,
+	record func(admin.Item) (tool.Result, audit.Entry, error)) (tool.Result, error) {
+	return s.keys.Once(ctx, key, func(ctx context.Context, tx pgx.Tx) (tool.Result, audit.Entry, error) {
+		var id admin.ID
+		err := tx.QueryRow(ctx, `SELECT id FROM admin.menu_groups WHERE slug = $1 FOR NO KEY UPDATE`, group).Scan(&id)
+		if errors.Is(err, pgx.ErrNoRows) {
+			err = admin.MissingGroup(group)
+		}
+		if err != nil {
+			return tool.Result{}, audit.Entry{}, err
+		}
+		err = tx.QueryRow(ctx, insertItem, id, i.Slug, i.Name, i.Icon, i.Href, i.Position, i.CreatedAt, i.Origin.Service, i.Origin.ExternalUserID,
+			i.Origin.CredentialID, i.Origin.HubUser, admin.MaxItems).Scan(&i.ID, &i.GroupID, &i.Position)
+		switch {
+		case postgres.IsUnique(err, "menu_items_slug"):
+			err = fault.New(fault.Conflict, "The slug %q is taken in the menu group %q. Choose another one, or write that item's page with upsert_dynamic_page.",
+				i.Slug, group).With(map[string]string{"groupSlug": group, "slug": i.Slug}).Because(err)
+		case errors.Is(err, pgx.ErrNoRows):
+			err = fault.New(fault.Conflict, "The menu group %q has %d items, and no room for more. Use another group.", group, admin.MaxItems)
+		}
+		if err != nil {
+			return tool.Result{}, audit.Entry{}, err
+		}
+		return record(i)
+	})
+}

@@ -1,0 +1,214 @@
+// Package admin keeps what an operator finds in the console beside the services' own pages: groups of the
+// menu, their items, and the pages that agents write there, every version of them. It refuses to let
+// anything into a page that could run, hide or lead astray, and to delete what was ever shown.
+//
+// The domain is in menu.go, page.go and section.go; this file is what the tools can ask for.
+package admin
+
+import (
+	"context"
+	"time"
+
+	"hub.internal/pkg/audit"
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/schema"
+	"hub.internal/pkg/tool"
+	"hub.internal/pkg/write"
+)
+
+// Store keeps menus and pages. Its errors are faults; E_NOT_FOUND for a slug or an id that it does not have.
+type Store interface {
+	// Menus returns all groups with their items, hidden ones too, in their order.
+	Menus(ctx context.Context) ([]Group, error)
+	// AddGroup stores a group once for the key with what record makes of it; a position below 0 is the end.
+	// E_CONFLICT for a slug that is taken, and beyond MaxGroups.
+	AddGroup(ctx context.Context, key write.Key, g Group, record func(Group) (tool.Result, audit.Entry, error)) (tool.Result, error)
+	// AddItem does the same for an item of a group.
+	AddItem(ctx context.Context, key write.Key, group string, i Item, record func(Item) (tool.Result, audit.Entry, error)) (tool.Result, error)
+}
+
+// Config is what a Service is made of.
+type Config struct {
+	Store Store
+	// Fixed are the groups that the services' own pages make.
+	Fixed []Group
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// Service keeps menus and pages.
+type Service struct{ c Config }
+
+// New returns a service. It touches no database.
+func New(c Config) *Service {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return &Service{c}
+}
+
+// fixed finds a built-in group.
+func (s *Service) fixed(slug string) (Group, bool) {
+	for _, g := range s.c.Fixed {
+		if g.Slug == slug {
+			return g, true
+		}
+	}
+	return Group{}, false
+}
+
+// ItemInfo is an item as tools answer it.
+type ItemInfo struct {
+	ItemSlug string  `json:"itemSlug" jsonschema:"Slug: itemSlug of upsert_dynamic_page"`
+	Name     string  `json:"name" jsonschema:"Name in the sidebar"`
+	Icon     *string `json:"icon" jsonschema:"Icon; null without one"`
+	Href     string  `json:"href" jsonschema:"Where it leads: /p/{groupSlug}/{itemSlug} unless it has a link of its own"`
+	Position int64   `json:"position" jsonschema:"Place in the sidebar, from 0"`
+	HasPage  bool    `json:"hasPage" jsonschema:"Whether upsert_dynamic_page has written its page"`
+}
+
+// GroupInfo is a group as tools answer it.
+type GroupInfo struct {
+	GroupSlug string     `json:"groupSlug" jsonschema:"Slug: groupSlug of create_menu_item and upsert_dynamic_page"`
+	Name      string     `json:"name" jsonschema:"Name of the tab"`
+	Icon      *string    `json:"icon" jsonschema:"Icon; null without one"`
+	Position  int64      `json:"position" jsonschema:"Place among the dynamic groups, or among the built-in ones, from 0"`
+	Fixed     bool       `json:"fixed" jsonschema:"Whether it is built in: tools cannot add to it"`
+	Items     []ItemInfo `json:"items" jsonschema:"Its items in their order"`
+}
+
+// MenuList is the answer of list_menu_groups.
+type MenuList struct {
+	Groups []GroupInfo `json:"groups" jsonschema:"In the order of the tabs"`
+}
+
+// Count is the number of groups.
+func (l MenuList) Count() int { return len(l.Groups) }
+
+func (i Item) info(group string) ItemInfo {
+	return ItemInfo{ItemSlug: i.Slug, Name: i.Name, Icon: i.Icon, Href: i.Address(group), Position: i.Position, HasPage: i.HasPage}
+}
+
+func (g Group) info() GroupInfo {
+	out := GroupInfo{GroupSlug: g.Slug, Name: g.Name, Icon: g.Icon, Position: g.Position, Fixed: g.Fixed, Items: make([]ItemInfo, len(g.Items))}
+	for n, i := range g.Items {
+		out.Items[n] = i.info(g.Slug)
+	}
+	return out
+}
+
+// ListMenuGroups lists the groups, the built-in ones first where they are wanted.
+func (s *Service) ListMenuGroups(ctx context.Context, in listMenuGroupsIn) (MenuList, error) {
+	groups, err := s.c.Store.Menus(ctx)
+	if err != nil {
+		return MenuList{}, err
+	}
+	if in.IncludeFixed {
+		groups = append(append([]Group{}, s.c.Fixed...), groups...)
+	}
+	list := MenuList{Groups: make([]GroupInfo, len(groups))}
+	for n, g := range groups {
+		list.Groups[n] = g.info()
+	}
+	return list, nil
+}
+
+// GroupCreated is the answer of create_menu_group.
+type GroupCreated struct {
+	GroupInfo
+	CreatedAt string `json:"createdAt" jsonschema:"When it was stored, UTC"`
+}
+
+// CreateMenuGroup stores a group once for the call's Idempotency-Key.
+func (s *Service) CreateMenuGroup(ctx context.Context, in createMenuGroupIn) (tool.Result, error) {
+	w, err := write.NewCall(ctx, createMenuGroup, s.c.Now())
+	if err != nil {
+		return tool.Result{}, err
+	}
+	var v schema.Violations
+	g := Group{Slug: in.Slug, Name: in.Name, Icon: icon(&v, in.Icon), Position: place(in.Position), Items: []Item{}, Origin: origin(w.Caller), CreatedAt: w.At}
+	checkName(&v, g.Name, maxGroupName)
+	if err := v.Err(); err != nil {
+		return tool.Result{}, err
+	}
+	if built, ok := s.fixed(g.Slug); ok {
+		return tool.Result{}, fault.New(fault.Conflict, "The slug %q is that of the built-in group %s. Choose another slug.", g.Slug, built.Name).
+			With(map[string]string{"slug": g.Slug})
+	}
+	return s.c.Store.AddGroup(ctx, w.Key, g, func(g Group) (tool.Result, audit.Entry, error) {
+		answer, err := write.Answer(GroupCreated{g.info(), schema.Moment(g.CreatedAt)}, 1)
+		return answer, w.Entry(1, map[string]any{"group": g.Slug, "name": g.Name, "position": g.Position}), err
+	})
+}
+
+// ItemCreated is the answer of create_menu_item.
+type ItemCreated struct {
+	GroupSlug string `json:"groupSlug" jsonschema:"Group that the item is in"`
+	ItemInfo
+	CreatedAt string `json:"createdAt" jsonschema:"When it was stored, UTC"`
+}
+
+// CreateMenuItem stores an item once for the call's Idempotency-Key.
+func (s *Service) CreateMenuItem(ctx context.Context, in createMenuItemIn) (tool.Result, error) {
+	w, err := write.NewCall(ctx, createMenuItem, s.c.Now())
+	if err != nil {
+		return tool.Result{}, err
+	}
+	var v schema.Violations
+	i := Item{Slug: in.Slug, Name: in.Name, Icon: icon(&v, in.Icon), Href: href(&v, in.Href), Position: place(in.Position), Origin: origin(w.Caller), CreatedAt: w.At}
+	checkName(&v, i.Name, maxItemName)
+	if err := v.Err(); err != nil {
+		return tool.Result{}, err
+	}
+	if err := s.dynamic(in.GroupSlug); err != nil {
+		return tool.Result{}, err
+	}
+	return s.c.Store.AddItem(ctx, w.Key, in.GroupSlug, i, func(i Item) (tool.Result, audit.Entry, error) {
+		answer, err := write.Answer(ItemCreated{in.GroupSlug, i.info(in.GroupSlug), schema.Moment(i.CreatedAt)}, 1)
+		return answer, w.Entry(1, map[string]any{"group": in.GroupSlug, "item": i.Slug, "name": i.Name, "href": i.Address(in.GroupSlug),
+			"position": i.Position}), err
+	})
+}
+
+// dynamic refuses what only dynamic groups take.
+func (s *Service) dynamic(group string) error {
+	if built, ok := s.fixed(group); ok {
+		return fault.New(fault.Conflict, "%s is a built-in group: its items are the console's own pages. Use a group of create_menu_group.", built.Name).
+			With(map[string]string{"groupSlug": group})
+	}
+	return nil
+}
+
+// atEnd is the position of what comes behind all others.
+const atEnd = -1
+
+func place(given *int64) int64 {
+	if given == nil {
+		return atEnd
+	}
+	return *given
+}
+
+func origin(c caller.Caller) Origin {
+	return Origin{Service: c.Service, ExternalUserID: c.ExternalUserID, CredentialID: c.CredentialID, HubUser: c.HubUser}
+}
+
+// MissingGroup is E_NOT_FOUND for the slug of a group.
+func MissingGroup(slug string) error {
+	return fault.New(fault.NotFound, "There is no menu group %q. list_menu_groups lists them; create_menu_group makes one.", shorten(slug))
+}
+
+// MissingItem is E_NOT_FOUND for the slug of an item.
+func MissingItem(group, slug string) error {
+	return fault.New(fault.NotFound, "The menu group %q has no item %q. create_menu_item makes one.", shorten(group), shorten(slug))
+}
+
+// shorten makes a slug of somebody's fit for a message.
+func shorten(text string) string {
+	const longest = 60
+	if r := []rune(text); len(r) > longest {
+		text = string(r[:longest]) + "…"
+	}
+	return text
+}

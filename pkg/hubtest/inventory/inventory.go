@@ -27,10 +27,11 @@ const (
 	Source  = "source"  // the marketplace's own database
 	Pepper  = "pepper"  // of API keys
 	Catalog = "catalog" // the file to boot from
+	Audit   = "audit"   // the role that reads the audit log
 	Mail    = "mail"    // an SMTP server, Hub's mailbox, and where people reach the console
 )
 
-var needs = []string{Store, Redis, Source, Pepper, Catalog, Mail}
+var needs = []string{Store, Redis, Source, Pepper, Catalog, Audit, Mail}
 
 // Service is one of Hub's services. Its folder below services/, its program, its image and its
 // discovery name are the same word.

@@ -154,7 +154,14 @@ func (r *Reader) parts(ctx context.Context, g Range, now time.Time) (p parts, er
 	}
 	p.fine = take(grain5m)
 	if first := now.Add(-rawAtMost); at.Before(first) {
-		p.missingFrom, p.missingTo, at = at, first, first
+		var missing bool
+		if err := r.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM audit.calls WHERE at >= $1 AND at < $2)`, at, first).Scan(&missing); err != nil {
+			return p, explain(err)
+		}
+		if missing {
+			p.missingFrom, p.missingTo = at, first
+		}
+		at = first
 	}
 	p.log = part{at, now.Add(time.Second)}
 	return p, nil

@@ -115,9 +115,10 @@ LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
 $$;
 -- +goose StatementEnd
 
--- roll_up_at takes the next step, at most an hour of the log, and tells whether there is another. A row may be dated five minutes
--- in the past, and its transaction may take a little: a period is rolled up six minutes after its end. The first
--- watermark's lock lets one do it at a time, and what it has done is seen with where it has come to.
+-- roll_up_at takes the next step, an hour of the log or twenty thousand rows but at most a day, and tells whether there is
+-- another. A row may be dated five minutes in the past, and its transaction may take a little: a period is rolled up six
+-- minutes after its end. The first watermark's lock lets one do it at a time, and what it has done is seen with where it
+-- has come to.
 -- +goose StatementBegin
 CREATE FUNCTION audit.roll_up_at(moment timestamptz) RETURNS boolean LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -133,7 +134,8 @@ BEGIN
   IF done < horizon THEN
     SELECT min(at) INTO first FROM audit.calls WHERE at >= done AND at < horizon;
     first := greatest(done, coalesce(date_bin('5 minutes', first, origin), horizon));
-    upto := least(horizon, first + '1 hour'::interval);
+    SELECT date_bin('5 minutes', at, origin) INTO upto FROM audit.calls WHERE at >= first AND at < horizon ORDER BY at OFFSET 20000 LIMIT 1;
+    upto := least(horizon, first + '1 day'::interval, CASE WHEN upto IS NULL THEN horizon ELSE greatest(upto, first + '1 hour'::interval) END);
     PERFORM audit.roll_up_log(first, upto);
     UPDATE audit.watermarks SET until = upto WHERE grain = '5m';
     done := upto;

@@ -110,6 +110,9 @@ type callPage struct {
 	Same string
 }
 
+// Exact is the moment as the log has it.
+func (p callPage) Exact() string { return p.At.UTC().Format("2006-01-02T15:04:05.000000Z") }
+
 func (o *Overview) call(w http.ResponseWriter, r *http.Request) error {
 	at, ok := audit.ParsePosition(r.PathValue("call"))
 	if !ok || at.ID == "" {

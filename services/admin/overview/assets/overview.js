@@ -33,12 +33,14 @@
     const bars = figure.dataset.kind === "bars";
     const text = figure.dataset.unit === "ms" ? span : short;
     const moment = (at) => (step < 86400 ? `${day(at)} ${clock(at)}` : day(at));
-    const size = () => ({ width: drawing.clientWidth, height: drawing.clientHeight - 32 });
+    // What the legend leaves: on a phone it has two lines.
+    const size = () => ({ width: drawing.clientWidth, height: drawing.clientHeight - (drawing.querySelector(".u-legend")?.offsetHeight ?? 32) });
     const axis = () => ({ stroke: color("--muted"), grid: { stroke: color("--line"), width: 1 }, ticks: { stroke: color("--line"), width: 1 } });
 
     const plot = new uPlot({
       ...size(),
       cursor: { y: false, drag: { x: false, y: false } },
+      legend: { markers: { width: 0, fill: (_, i) => (i ? color(series[i - 1].color) : null) } },
       scales: {
         x: { range: (_, from, to) => [from, to + step] },
         y: { range: (_, __, most) => [0, Math.max(most * 1.08, bars ? 5 : 10)] },
@@ -64,6 +66,8 @@
         })),
       ],
     }, data, drawing);
+
+    plot.setSize(size());
 
     const show = (at) => {
       plot.setCursor({ left: plot.valToPos(data[0][at], "x") + 1, top: 0 });

@@ -32,7 +32,8 @@ type Options struct {
 	// those whose content nobody reads (scripts, styles, frames). They are among Elements().
 	Elements []string
 	// Styles are the CSS properties that stay in a style attribute, among Styles(). Their values
-	// are bounded, whatever the policy.
+	// are bounded, whatever the policy. Without any there is no style attribute at all: the page around then
+	// has to keep pictures, tables and preformatted text within the window.
 	Styles []string
 	// RemotePictures lets pictures of http and https stay, beside those that the text carries
 	// itself (PNG, JPEG and GIF that stand still). Nobody sees them before they are fetched.

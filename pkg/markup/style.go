@@ -179,6 +179,9 @@ func (s *style) attribute(key, value string) {
 // write is what stays, as the value of an attribute. Widths never exceed what is around, and lines of
 // preformatted text break: nothing lies beside the window.
 func (s *style) write() string {
+	if len(s.p.styles) == 0 {
+		return "" // the page around says how all of it looks
+	}
 	fixed := strings.HasSuffix(s.get("width"), "px")
 	switch s.element.kind {
 	case picture:

@@ -15,6 +15,8 @@ var (
 	Anybody = Access{name: "anybody"}
 	// SignedIn lets every user in.
 	SignedIn = Access{name: "signed in"}
+	// AnyRole lets in users that have a role, whichever it is.
+	AnyRole = Access{name: "any role"}
 )
 
 // Role lets in users that have the role.
@@ -25,7 +27,7 @@ func Role(name string) Access {
 	return Access{name: "role " + name, role: name}
 }
 
-// admit returns E_AUTH_MISSING for a visitor and E_SCOPE for a user without the role.
+// admit returns E_AUTH_MISSING for a visitor and E_SCOPE for a user without the role, or any.
 func (a Access) admit(r *http.Request) error {
 	if a == Anybody {
 		return nil
@@ -33,6 +35,9 @@ func (a Access) admit(r *http.Request) error {
 	u, signedIn := UserOf(r.Context())
 	if !signedIn {
 		return fault.New(fault.AuthMissing, "Sign in to see this page.")
+	}
+	if a == AnyRole && len(u.Roles) == 0 {
+		return fault.New(fault.Scope, "This page is for users with a role. Ask an administrator if you need one.")
 	}
 	if a.role != "" && !u.Is(a.role) {
 		return fault.New(fault.Scope, "This page is for users with the role %s. Ask an administrator if you need it.", a.role).

@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write the answers of the examples inste
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	order := []string{"create_menu_group", "create_menu_item", "list_menu_groups"}
+	order := []string{"create_menu_group", "create_menu_item", "upsert_dynamic_page", "list_menu_groups"}
 	declared := map[string]tool.Spec{}
 	for _, d := range admin.Tools(admin.New(admin.Config{})) {
 		declared[d.Spec.Name] = d.Spec

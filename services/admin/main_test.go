@@ -40,7 +40,7 @@ type house struct {
 	clock *hubtest.Clock
 	// super reads and breaks what no role of Hub's may.
 	super *pgxpool.Pool
-	url   string
+	mux   *http.ServeMux
 	// client is the gateway's.
 	client *remote.Client
 	logs   *bytes.Buffer
@@ -81,7 +81,7 @@ func newHouse(t testing.TB) *house {
 	pages.Mount(internal.Mux)
 	server := httptest.NewServer(internal.Mux)
 	t.Cleanup(server.Close)
-	h.url = server.URL
+	h.mux = internal.Mux
 	h.client = remote.New(remote.Options{Service: "admin", Instancer: sd.FixedInstancer{strings.TrimPrefix(server.URL, "http://")},
 		Keys: callertest.Keys(t, caller.Gateway), Logger: slog.New(slog.DiscardHandler), Patience: hubtest.Patience})
 	t.Cleanup(h.client.Close)
@@ -148,6 +148,14 @@ func (h *house) count(sql string, args ...any) (n int) {
 		h.t.Fatal(err)
 	}
 	return n
+}
+
+func (h *house) row(sql string, args ...any) (text string) {
+	h.t.Helper()
+	if err := h.super.QueryRow(h.t.Context(), sql, args...).Scan(&text); err != nil {
+		h.t.Fatal(err)
+	}
+	return text
 }
 
 func text(v any) string {

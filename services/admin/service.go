@@ -7,11 +7,13 @@ package admin
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/markup"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/write"
@@ -23,10 +25,28 @@ type Store interface {
 	Menus(ctx context.Context) ([]Group, error)
 	// AddGroup stores a group once for the key with what record makes of it; a position below 0 is the end.
 	// E_CONFLICT for a slug that is taken, and beyond MaxGroups.
-	AddGroup(ctx context.Context, key write.Key, g Group, record func(Group) (tool.Result, audit.Entry, error)) (tool.Result, error)
+	AddGroup(ctx context.Context, key write.Key, g Group, record Record[Group]) (tool.Result, error)
 	// AddItem does the same for an item of a group.
-	AddItem(ctx context.Context, key write.Key, group string, i Item, record func(Item) (tool.Result, audit.Entry, error)) (tool.Result, error)
+	AddItem(ctx context.Context, key write.Key, group string, i Item, record Record[Item]) (tool.Result, error)
+	// AddPage stores the next version of an item's page once for the key. E_CONFLICT for an item that leads elsewhere.
+	AddPage(ctx context.Context, key write.Key, group, item string, p Page, record Record[Page]) (tool.Result, error)
+	// Place returns an item with a version of its page, 0 being the newest; without any its Newest is 0.
+	Place(ctx context.Context, group, item string, version int) (Place, error)
+	// Versions returns the newest versions below one, without their sections; 0 begins.
+	Versions(ctx context.Context, group, item string, below, limit int) ([]Page, error)
+	// Restore stores a copy of a version as the next one. E_CONFLICT unless newest is the newest.
+	Restore(ctx context.Context, group, item string, version, newest int, by Origin, at time.Time, entry audit.Entry) (Page, error)
+
+	// Arrange puts groups, or the items of one, in the order of their slugs. E_CONFLICT unless these are all.
+	Arrange(ctx context.Context, group string, slugs []string, entry audit.Entry) error
+	// Change gives a group, or an item of it, what a person wants. entry makes the audit row of what was and what is.
+	Change(ctx context.Context, group, item string, c Change, entry func(before, after Change) audit.Entry) error
+	// Delete removes a group without items, or an item without a page. E_CONFLICT for another.
+	Delete(ctx context.Context, group, item string, entry audit.Entry) error
 }
+
+// Record makes the stored answer and the audit row of what was stored.
+type Record[T any] func(T) (tool.Result, audit.Entry, error)
 
 // Config is what a Service is made of.
 type Config struct {
@@ -91,7 +111,8 @@ func (i Item) info(group string) ItemInfo {
 }
 
 func (g Group) info() GroupInfo {
-	out := GroupInfo{GroupSlug: g.Slug, Name: g.Name, Icon: g.Icon, Position: g.Position, Fixed: g.Fixed, Items: make([]ItemInfo, len(g.Items))}
+	out := GroupInfo{GroupSlug: g.Slug, Name: g.Name, Icon: g.Icon, Position: g.Position, Fixed: g.Fixed,
+		Items: make([]ItemInfo, len(g.Items))}
 	for n, i := range g.Items {
 		out.Items[n] = i.info(g.Slug)
 	}
@@ -127,7 +148,8 @@ func (s *Service) CreateMenuGroup(ctx context.Context, in createMenuGroupIn) (to
 		return tool.Result{}, err
 	}
 	var v schema.Violations
-	g := Group{Slug: in.Slug, Name: in.Name, Icon: icon(&v, in.Icon), Position: place(in.Position), Items: []Item{}, Origin: origin(w.Caller), CreatedAt: w.At}
+	g := Group{Slug: in.Slug, Name: in.Name, Icon: icon(&v, in.Icon), Position: place(in.Position), Items: []Item{},
+		Origin: origin(w.Caller), CreatedAt: w.At}
 	checkName(&v, g.Name, maxGroupName)
 	if err := v.Err(); err != nil {
 		return tool.Result{}, err
@@ -156,7 +178,8 @@ func (s *Service) CreateMenuItem(ctx context.Context, in createMenuItemIn) (tool
 		return tool.Result{}, err
 	}
 	var v schema.Violations
-	i := Item{Slug: in.Slug, Name: in.Name, Icon: icon(&v, in.Icon), Href: href(&v, in.Href), Position: place(in.Position), Origin: origin(w.Caller), CreatedAt: w.At}
+	i := Item{Slug: in.Slug, Name: in.Name, Icon: icon(&v, in.Icon), Href: href(&v, in.Href), Position: place(in.Position),
+		Origin: origin(w.Caller), CreatedAt: w.At}
 	checkName(&v, i.Name, maxItemName)
 	if err := v.Err(); err != nil {
 		return tool.Result{}, err
@@ -171,11 +194,55 @@ func (s *Service) CreateMenuItem(ctx context.Context, in createMenuItemIn) (tool
 	})
 }
 
+// PageStored is the answer of upsert_dynamic_page.
+type PageStored struct {
+	GroupSlug   string    `json:"groupSlug" jsonschema:"Group of the item"`
+	ItemSlug    string    `json:"itemSlug" jsonschema:"Item whose page it is"`
+	Title       string    `json:"title" jsonschema:"Heading as stored"`
+	Description *string   `json:"description" jsonschema:"Description as stored; null without one"`
+	Sections    []Section `json:"sections" jsonschema:"Sections as stored, without what was removed"`
+	CreatedBy   *string   `json:"createdBy" jsonschema:"Label of whoever made it; null without one"`
+	CreatedAt   string    `json:"createdAt" jsonschema:"When it was stored, UTC"`
+	Version     int       `json:"version" jsonschema:"Number of this version, from 1. One that is more than yours before plus 1 tells that somebody else wrote in between"`
+	URL         string    `json:"url" jsonschema:"Path of the page in the console"`
+	Replaced    bool      `json:"replaced" jsonschema:"Whether there was a page before; it is kept as a version"`
+	// Removed is never null.
+	Removed []markup.Removed `json:"removed" jsonschema:"What readers will not get of the texts, because it could run, hide or lead astray; empty when all stays"`
+}
+
+// UpsertDynamicPage stores the next version of a page once for the call's Idempotency-Key.
+func (s *Service) UpsertDynamicPage(ctx context.Context, in upsertPageIn) (tool.Result, error) {
+	w, err := write.NewCall(ctx, upsertPage, s.c.Now())
+	if err != nil {
+		return tool.Result{}, err
+	}
+	var c cleaner
+	p := Page{Title: c.line("/title", in.Title, maxTitle), Description: c.prose("/description", in.Description),
+		CreatedBy: c.optional("/createdBy", in.CreatedBy, maxCreatedBy), Origin: origin(w.Caller), CreatedAt: w.At}
+	if !strings.ContainsFunc(p.Title, schema.Visible) {
+		c.Add("/title", "visible", "must have a character that can be seen")
+	}
+	p.Sections = c.sections(in.Sections)
+	if err := c.Err(); err != nil {
+		return tool.Result{}, err
+	}
+	if err := s.dynamic(in.GroupSlug); err != nil {
+		return tool.Result{}, err
+	}
+	return s.c.Store.AddPage(ctx, w.Key, in.GroupSlug, in.ItemSlug, p, func(p Page) (tool.Result, audit.Entry, error) {
+		answer, err := write.Answer(PageStored{GroupSlug: in.GroupSlug, ItemSlug: in.ItemSlug, Title: p.Title, Description: p.Description,
+			Sections: p.Sections, CreatedBy: p.CreatedBy, CreatedAt: schema.Moment(p.CreatedAt), Version: p.Version,
+			URL: PagePath(in.GroupSlug, in.ItemSlug), Replaced: p.Version > 1, Removed: append([]markup.Removed{}, c.removed...)}, 1)
+		return answer, w.Entry(1, map[string]any{"group": in.GroupSlug, "item": in.ItemSlug, "title": p.Title, "version": p.Version,
+			"sections": len(p.Sections)}), err
+	})
+}
+
 // dynamic refuses what only dynamic groups take.
 func (s *Service) dynamic(group string) error {
 	if built, ok := s.fixed(group); ok {
-		return fault.New(fault.Conflict, "%s is a built-in group: its items are the console's own pages. Use a group of create_menu_group.", built.Name).
-			With(map[string]string{"groupSlug": group})
+		return fault.New(fault.Conflict, "%s is a built-in group: its items are the console's own pages. Use a group of create_menu_group.",
+			built.Name).With(map[string]string{"groupSlug": group})
 	}
 	return nil
 }

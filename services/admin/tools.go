@@ -2,6 +2,7 @@ package admin
 
 import (
 	"embed"
+	"encoding/json"
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hop"
@@ -13,6 +14,7 @@ const (
 	listMenuGroups  = "list_menu_groups"
 	createMenuGroup = "create_menu_group"
 	createMenuItem  = "create_menu_item"
+	upsertPage      = "upsert_dynamic_page"
 
 	scopeQuery = "query"
 	scopeWrite = "admin:write"
@@ -26,7 +28,7 @@ func Manifest(console ...tool.Route) tool.Manifest {
 
 // Tools declares what agents can ask of admin.
 func Tools(s *Service) []tool.Tool {
-	return []tool.Tool{listMenuGroupsTool(s), createMenuGroupTool(s), createMenuItemTool(s)}
+	return []tool.Tool{listMenuGroupsTool(s), createMenuGroupTool(s), createMenuItemTool(s), upsertPageTool(s)}
 }
 
 type listMenuGroupsIn struct {
@@ -36,10 +38,11 @@ type listMenuGroupsIn struct {
 func listMenuGroupsTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: listMenuGroups, Position: 12, Category: tool.Query, Scope: scopeQuery,
-		Description: "The groups of the console's menu with their items, in the order of tabs and sidebar. The groupSlug and itemSlug found here " +
-			"are those of create_menu_item and upsert_dynamic_page.",
+		Description: "The groups of the console's menu with their items, in the order of tabs and sidebar. The groupSlug and itemSlug found " +
+			"here are those of create_menu_item and upsert_dynamic_page.",
 		Input: schema.Object(
-			schema.Optional("includeFixed", schema.Boolean("Whether the built-in groups (System, Admin), which take no items from tools, come first.")),
+			schema.Optional("includeFixed", schema.Boolean("Whether the built-in groups (System, Admin), which take no items from tools, "+
+				"come first.")),
 		),
 		Errors: []tool.ErrorDoc{
 			{Code: fault.Validation, Reason: "The input breaks its schema; details.violations lists every violation."},
@@ -57,7 +60,10 @@ type createMenuGroupIn struct {
 	Position *int64  `json:"position"`
 }
 
-const iconHelp = "An emoji or a few letters in front of the name: at most 10 characters as people count them, so that a flag is one. Empty is none."
+const slugHelp = "Its part of addresses: lower-case letters, digits and single hyphens between them. It never changes."
+
+const iconHelp = "An emoji or a few letters in front of the name: at most 10 characters as people count them, so that a flag is one. " +
+	"Empty is none."
 
 func createMenuGroupTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
@@ -66,14 +72,15 @@ func createMenuGroupTool(s *Service) tool.Tool {
 			"create_menu_item is next.",
 		Input: schema.Object(
 			schema.Required("name", schema.String("Name of the tab: one line.", schema.Length(1, maxGroupName))),
-			schema.Required("slug", schema.String("Its part of addresses: lower-case letters, digits and single hyphens between them. It never changes.",
+			schema.Required("slug", schema.String(slugHelp,
 				schema.Length(1, maxGroupSlug), schema.Pattern(slugPattern))),
 			schema.Optional("icon", schema.String(iconHelp)),
 			schema.Optional("position", schema.Integer("Place among the groups, the smallest first; absent is the end.", schema.Min(0))),
 		),
 		Output: schema.Of[GroupCreated](),
 		Errors: []tool.ErrorDoc{
-			{Code: fault.Validation, Reason: "The input breaks its schema, or the name or icon has control characters; details.violations lists every violation."},
+			{Code: fault.Validation, Reason: "The input breaks its schema, or the name or icon has control characters; details.violations " +
+				"lists every violation."},
 			{Code: fault.Conflict, Reason: "The slug is taken, also by a built-in group, or there are 20 groups."},
 			{Code: fault.DB, Reason: storeAway},
 		},
@@ -99,16 +106,17 @@ func createMenuItemTool(s *Service) tool.Tool {
 		Input: schema.Object(
 			schema.Required("groupSlug", schema.String("Group of create_menu_group; list_menu_groups lists them.")),
 			schema.Required("name", schema.String("Name in the sidebar: one line.", schema.Length(1, maxItemName))),
-			schema.Required("slug", schema.String("Its part of addresses: lower-case letters, digits and single hyphens between them. It never changes.",
+			schema.Required("slug", schema.String(slugHelp,
 				schema.Length(1, maxItemSlug), schema.Pattern(slugPattern))),
 			schema.Optional("icon", schema.String(iconHelp)),
-			schema.Optional("href", schema.String("Where it leads instead of a page of its own: a path of this console such as /drafts, or an https:// "+
-				"address elsewhere. Empty is a page of its own.")),
+			schema.Optional("href", schema.String("Where it leads instead of a page of its own: a path of this console such as /drafts, or an "+
+				"https:// address elsewhere. Empty is a page of its own.")),
 			schema.Optional("position", schema.Integer("Place in the group, the smallest first; absent is the end.", schema.Min(0))),
 		),
 		Output: schema.Of[ItemCreated](),
 		Errors: []tool.ErrorDoc{
-			{Code: fault.Validation, Reason: "The input breaks its schema, or the name, icon or href cannot be; details.violations lists every violation."},
+			{Code: fault.Validation, Reason: "The input breaks its schema, or the name, icon or href cannot be; details.violations " +
+				"lists every violation."},
 			{Code: fault.NotFound, Reason: "There is no group of that slug."},
 			{Code: fault.Conflict, Reason: "The slug is taken in that group, the group is built in, or it has 50 items."},
 			{Code: fault.DB, Reason: storeAway},
@@ -117,6 +125,84 @@ func createMenuItemTool(s *Service) tool.Tool {
 		Examples: examples(createMenuItem),
 	}, s.CreateMenuItem)
 }
+
+type upsertPageIn struct {
+	GroupSlug   string      `json:"groupSlug"`
+	ItemSlug    string      `json:"itemSlug"`
+	Title       string      `json:"title"`
+	Description *string     `json:"description"`
+	Sections    []sectionIn `json:"sections"`
+	CreatedBy   *string     `json:"createdBy"`
+}
+
+type sectionIn struct {
+	Type    string            `json:"type"`
+	Title   *string           `json:"title"`
+	Body    *string           `json:"body"`
+	Cards   []json.RawMessage `json:"cards"`
+	Columns []columnIn        `json:"columns"`
+	Rows    []json.RawMessage `json:"rows"`
+	Caption *string           `json:"caption"`
+}
+
+type columnIn struct {
+	Key   string  `json:"key"`
+	Label string  `json:"label"`
+	Align *string `json:"align"`
+}
+
+func upsertPageTool(s *Service) tool.Tool {
+	return tool.New(tool.Declaration{
+		Name: upsertPage, Position: 18, Category: tool.Admin, Scope: scopeWrite, Write: true, MaxBody: maxPage,
+		Description: "Create or replace the page of a menu item: the last of create_menu_group, create_menu_item, upsert_dynamic_page. A " +
+			"page is a list of sections: text is HTML in body (headings, lists, tables, links to https and to paths of this " +
+			"console; styles, scripts, forms and pictures from elsewhere are taken out and answered as removed); stats are cards of" +
+			" a label and a value; a table shows of each row the members that its columns name, so rows may be what a search tool " +
+			"answered, and key may reach into them (contact.email). Numbers are aligned and grouped, dates and web addresses are " +
+			"recognised, a list of numbers in a cell is drawn as a line. The page before stays as a version, which an administrator" +
+			" can restore.",
+		Input: schema.Object(
+			schema.Required("groupSlug", schema.String("Group of the item; list_menu_groups lists both.")),
+			schema.Required("itemSlug", schema.String("Item of create_menu_item that has no href of its own.")),
+			schema.Required("title", schema.String("Heading of the page: one line.", schema.Length(1, maxTitle))),
+			schema.Optional("description", schema.String("A sentence below the heading.", schema.Length(0, maxDescription))),
+			schema.Required("sections", schema.Array("What the page shows, from top to bottom.", schema.Object(
+				schema.Required("type", schema.String("text has body; stats has cards; table has columns, rows and perhaps caption.",
+					schema.Enum(Text, Stats, Table))),
+				schema.Optional("title", schema.String("Heading of the section.", schema.Length(0, maxTitle))),
+				schema.Optional("body", schema.String("Of text: HTML.")),
+				schema.Optional("cards", schema.Array("Of stats: the cards.", schema.FreeObject(
+					"{label, value, unit?, delta?, hint?}: value and delta are a string or a number, the others are strings. A number is grouped."),
+					schema.Items(0, maxCards))),
+				schema.Optional("columns", schema.Array("Of a table: what of each row is shown.", schema.Object(
+					schema.Required("key", schema.String("Member of each row, or with dots a member of a member.", schema.Length(1, maxKey))),
+					schema.Required("label", schema.String("Heading of the column.", schema.Length(1, maxLabel))),
+					schema.Optional("align", schema.String("Absent is right for numbers, else left.", schema.Enum("left", "right", "center"))),
+				), schema.Items(0, maxColumns))),
+				schema.Optional("rows", schema.Array("Of a table: the rows. Members that no column names are kept and not shown.",
+					schema.FreeObject("A row, such as one that a search tool answered."), schema.Items(0, maxRows))),
+				schema.Optional("caption", schema.String("Of a table: a line below it.", schema.Length(0, maxCaption))),
+			), schema.Items(0, maxSections))),
+			schema.Optional("createdBy", schema.String("Who makes it, as a label; the audit log keeps the credential.",
+				schema.Length(0, maxCreatedBy))),
+		),
+		Output: schema.Of[PageStored](),
+		Errors: []tool.ErrorDoc{
+			{Code: fault.Validation, Reason: "The input breaks its schema, a section lacks what its type needs or has what belongs to another, a text " +
+				"has control characters, or the body is larger than 1 MiB; details.violations lists every violation, up to" +
+				" 50."},
+			{Code: fault.NotFound, Reason: "There is no group or item of that slug: create_menu_item comes first."},
+			{Code: fault.Conflict, Reason: "The item leads elsewhere by an href of its own, or the group is built in."},
+			{Code: fault.DB, Reason: storeAway},
+		},
+		Limits: map[string]int64{"max_sections": maxSections, "max_rows": maxRows, "max_columns": maxColumns, "max_cards": maxCards,
+			"max_body_bytes": maxPage},
+		Examples: examples(upsertPage),
+	}, s.UpsertDynamicPage)
+}
+
+// maxPage bounds a page as it is sent.
+const maxPage = 1 << 20
 
 const storeAway = "The write store cannot be reached right now. Try again in a moment, with the same Idempotency-Key."
 

@@ -13,7 +13,7 @@ import (
 	"hub.internal/services/admin"
 )
 
-//go:embed pages/*.html
+//go:embed pages/*.html assets
 var files embed.FS
 
 // Console is admin's pages.
@@ -34,7 +34,8 @@ func New(s *admin.Service, keys *caller.Keys, logger *slog.Logger) (*Console, er
 // Routes are the parts of the console that are admin's.
 func Routes() []tool.Route {
 	return web.Routes("admin",
-		tool.Route{Prefix: "/admin/menus", Role: administrator, Tab: "Admin", Title: "Menus", Position: 50},
+		tool.Route{Prefix: "/p"}, // for whoever has a role, as its pages say
+		tool.Route{Prefix: menusPath, Role: administrator, Tab: "Admin", Title: "Menus", Position: 50},
 	)
 }
 
@@ -44,7 +45,18 @@ func (c *Console) Routes() []tool.Route { return Routes() }
 // Mount serves the pages and their assets.
 func (c *Console) Mount(mux *http.ServeMux) {
 	c.site.Mount(mux)
+	c.site.Handle(mux, "GET /p/{group}/{item}", web.AnyRole, c.page)
+	c.site.Handle(mux, "GET /p/{group}/{item}/tables/{section}", web.AnyRole, c.csv)
+	c.site.Handle(mux, "GET /p/{group}/{item}/versions", web.Role(administrator), c.versions)
+	c.site.Handle(mux, "GET /p/{group}/{item}/versions/{version}", web.Role(administrator), c.version)
+	c.site.Handle(mux, "POST /p/{group}/{item}/versions/{version}/restore", web.Role(administrator), c.restore)
 	c.site.Handle(mux, "GET /admin/menus", web.Role(administrator), c.menus)
+	c.site.Handle(mux, "POST /admin/menus/move", web.Role(administrator), c.move)
+	c.site.Handle(mux, "POST /admin/menus/order", web.Role(administrator), c.order)
+	c.site.Handle(mux, "GET /admin/menus/edit", web.Role(administrator), c.edit)
+	c.site.Handle(mux, "POST /admin/menus/edit", web.Role(administrator), c.save)
+	c.site.Handle(mux, "GET /admin/menus/delete", web.Role(administrator), c.deletion)
+	c.site.Handle(mux, "POST /admin/menus/delete", web.Role(administrator), c.remove)
 }
 
 const administrator = "admin"

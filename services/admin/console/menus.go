@@ -2,10 +2,260 @@ package console
 
 import (
 	"net/http"
+	"net/url"
+	"slices"
 
+	"hub.internal/pkg/fault"
 	"hub.internal/pkg/web"
+	"hub.internal/services/admin"
 )
 
+const menusPath = "/admin/menus"
+
+type menusPage struct {
+	Fixed  []admin.Group
+	Groups []menuRow
+}
+
+// menuRow is a group, or an item of one.
+type menuRow struct {
+	// Group and Item are the slugs; Item is empty for a group.
+	Group, Item        string
+	Name, Icon, Detail string
+	Hidden             bool
+	First, Last        bool
+	// Focus is the button to go on with: "up", "down" or none.
+	Focus string
+	Items []menuRow
+}
+
+// Element is part of ids: slugs have no dots.
+func (m menuRow) Element() string { return m.Group + "." + m.Item }
+
+// Edit is where it is renamed.
+func (m menuRow) Edit() string {
+	return menusPath + "/edit?" + url.Values{"group": {m.Group}, "item": {m.Item}}.Encode()
+}
+
+// menus is the page on which an administrator puts groups and items in order.
 func (c *Console) menus(w http.ResponseWriter, r *http.Request) error {
-	return c.site.Render(w, r, "menus", web.Page{Title: "Menus", Lead: "Tabs and sidebars of the console."})
+	fixed, groups, err := c.service.Menus(r.Context())
+	if err != nil {
+		return err
+	}
+	p := menusPage{Fixed: fixed}
+	q := r.URL.Query()
+	at, by := q.Get("moved"), q.Get("by")
+	place := func(m menuRow, n, of int) menuRow {
+		m.First, m.Last = n == 0, n == of-1
+		if m.Element() == at {
+			// Whoever moves it step by step goes on with the same key; at the end there is only the way back.
+			switch m.Focus = "up"; {
+			case by == "down" && !m.Last, m.First:
+				m.Focus = "down"
+			}
+		}
+		return m
+	}
+	for n, g := range groups {
+		row := menuRow{Group: g.Slug, Name: g.Name, Icon: text(g.Icon), Hidden: g.Hidden, Detail: g.Slug}
+		for k, i := range g.Items {
+			row.Items = append(row.Items, place(menuRow{Group: g.Slug, Item: i.Slug, Name: i.Name, Icon: text(i.Icon), Hidden: i.Hidden,
+				Detail: i.Address(g.Slug)}, k, len(g.Items)))
+		}
+		p.Groups = append(p.Groups, place(row, n, len(groups)))
+	}
+	return c.site.Render(w, r, "menus", web.Page{Title: "Menus", Data: p,
+		Lead: "The tabs and sidebars of the console, in the order in which everybody sees them. " +
+			"Agents make groups and items; you put them in order."})
+}
+
+// move puts a group or an item one place up or down.
+func (c *Console) move(w http.ResponseWriter, r *http.Request) error {
+	form, err := web.Form(r)
+	if err != nil {
+		return err
+	}
+	group, item, by := form.Get("group"), form.Get("item"), form.Get("by")
+	_, groups, err := c.service.Menus(r.Context())
+	if err != nil {
+		return err
+	}
+	var slugs []string
+	at, in := group, ""
+	for _, g := range groups {
+		if item == "" {
+			slugs = append(slugs, g.Slug)
+		} else if g.Slug == group {
+			at, in = item, group
+			for _, i := range g.Items {
+				slugs = append(slugs, i.Slug)
+			}
+		}
+	}
+	n := slices.Index(slugs, at)
+	other := n + map[string]int{"up": -1, "down": 1}[by]
+	if n < 0 {
+		return fault.New(fault.NotFound, "That group or item is no longer there.")
+	}
+	if other >= 0 && other < len(slugs) && other != n {
+		slugs[n], slugs[other] = slugs[other], slugs[n]
+		if err := c.arrange(w, r, in, slugs); err != nil {
+			return err
+		}
+	}
+	return web.Go(w, r, menusPath+"?"+url.Values{"moved": {menuRow{Group: group, Item: item}.Element()}, "by": {by}}.Encode())
+}
+
+// order takes the order that somebody has dragged groups or items into.
+func (c *Console) order(w http.ResponseWriter, r *http.Request) error {
+	form, err := web.Form(r)
+	if err != nil {
+		return err
+	}
+	if err := c.arrange(w, r, form.Get("group"), form["slug"]); err != nil {
+		return err
+	}
+	return web.Go(w, r, menusPath)
+}
+
+// arrange stores an order. That somebody was faster is told on the page.
+func (c *Console) arrange(w http.ResponseWriter, r *http.Request, group string, slugs []string) error {
+	err := c.service.Arrange(r.Context(), group, slugs)
+	if fault.Is(err, fault.Conflict) {
+		web.Wrong(w, r, fault.From(err).Message)
+		return nil
+	}
+	if err == nil {
+		changed(w)
+		web.Done(w, r, "The order is changed.")
+	}
+	return err
+}
+
+// changed tells the gateway that the menus are others now, so that the next page shows them.
+func changed(w http.ResponseWriter) { w.Header().Set(web.NavigationHeader, "changed") }
+
+type editPage struct {
+	Group, Item        string
+	Name, Icon, Hidden web.Field
+	// Empty ones can be deleted; Keeps says why another cannot.
+	Empty   bool
+	Keeps   string
+	Delete  string
+	Problem string
+}
+
+// edit is the page on which a group or an item is renamed and hidden.
+func (c *Console) edit(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	p, title, err := c.editing(r, q.Get("group"), q.Get("item"))
+	if err != nil {
+		return err
+	}
+	return c.renderEdit(w, r, 0, title, p)
+}
+
+func (c *Console) renderEdit(w http.ResponseWriter, r *http.Request, status int, title string, p editPage) error {
+	return c.site.Render(w, r, "menu", web.Page{Title: title, Crumbs: []web.Link{{Text: "Menus", Href: menusPath}}, Status: status, Data: p})
+}
+
+// editing finds what is to be edited, with its name.
+func (c *Console) editing(r *http.Request, group, item string) (editPage, string, error) {
+	_, groups, err := c.service.Menus(r.Context())
+	if err != nil {
+		return editPage{}, "", err
+	}
+	p := editPage{Group: group, Item: item, Delete: menusPath + "/delete?" + url.Values{"group": {group}, "item": {item}}.Encode()}
+	fill := func(name, icon string, hidden bool, most int) {
+		p.Name = web.Field{Name: "name", Label: "Name", Value: name, Required: true, MaxLength: most, Autocomplete: "off"}
+		p.Icon = web.Field{Name: "icon", Label: "Icon", Value: icon, Autocomplete: "off",
+			Hint: "An emoji or a few letters: at most 10 characters."}
+		p.Hidden = web.Field{Name: "hidden", Label: "In the menu", Type: "select",
+			Options: []web.Option{{Text: "Shown"}, {Value: "yes", Text: "Hidden"}}, Hint: "A hidden page still opens by its address."}
+		if hidden {
+			p.Hidden.Value = "yes"
+		}
+	}
+	for _, g := range groups {
+		if g.Slug != group {
+			continue
+		}
+		if item == "" {
+			fill(g.Name, text(g.Icon), g.Hidden, 50)
+			p.Empty, p.Keeps = len(g.Items) == 0, "It has items, so it cannot be deleted. Hide it instead."
+			return p, g.Name, nil
+		}
+		for _, i := range g.Items {
+			if i.Slug == item {
+				fill(i.Name, text(i.Icon), i.Hidden, 100)
+				p.Empty, p.Keeps = !i.HasPage, "It has a page, and versions of pages are kept, so it cannot be deleted. Hide it instead."
+				return p, i.Name, nil
+			}
+		}
+		return editPage{}, "", admin.MissingItem(group, item)
+	}
+	return editPage{}, "", admin.MissingGroup(group)
+}
+
+// save renames and hides.
+func (c *Console) save(w http.ResponseWriter, r *http.Request) error {
+	form, err := web.Form(r)
+	if err != nil {
+		return err
+	}
+	group, item := form.Get("group"), form.Get("item")
+	icon := form.Get("icon")
+	err = c.service.Rename(r.Context(), group, item, admin.Change{Name: form.Get("name"), Icon: &icon, Hidden: form.Get("hidden") == "yes"})
+	if web.Problems(err) != nil {
+		p, title, missing := c.editing(r, group, item)
+		if missing != nil {
+			return missing
+		}
+		p.Name.Value, p.Icon.Value, p.Hidden.Value = form.Get("name"), icon, form.Get("hidden")
+		p.Problem, _ = web.Mark(err, &p.Name, &p.Icon)
+		return c.renderEdit(w, r, http.StatusUnprocessableEntity, title, p)
+	}
+	if err != nil {
+		return err
+	}
+	changed(w)
+	web.Done(w, r, "The changes are saved.")
+	return web.Go(w, r, menusPath)
+}
+
+// deletion asks before something empty is deleted.
+func (c *Console) deletion(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	group, item := q.Get("group"), q.Get("item")
+	p, title, err := c.editing(r, group, item)
+	if err != nil {
+		return err
+	}
+	if !p.Empty {
+		return fault.New(fault.Conflict, "%s", p.Keeps)
+	}
+	page := web.Page{Title: "Delete from the menu", Crumbs: []web.Link{{Text: "Menus", Href: menusPath}}}
+	return c.site.Confirm(w, r, page, web.Confirmation{
+		Text: "It has nothing in it, so nothing else is lost. Its slug can be used again.", Facts: []web.Fact{{Label: "Name", Value: title}},
+		Action: menusPath + "/delete", Hidden: map[string]string{"group": group, "item": item},
+		Button: "Delete", Keep: web.Link{Text: "Keep it", Href: menuRow{Group: group, Item: item}.Edit()}})
+}
+
+func (c *Console) remove(w http.ResponseWriter, r *http.Request) error {
+	form, err := web.Form(r)
+	if err != nil {
+		return err
+	}
+	err = c.service.Delete(r.Context(), form.Get("group"), form.Get("item"))
+	switch {
+	case fault.Is(err, fault.Conflict), fault.Is(err, fault.NotFound):
+		web.Wrong(w, r, fault.From(err).Message)
+	case err != nil:
+		return err
+	default:
+		changed(w)
+		web.Done(w, r, "It is deleted.")
+	}
+	return web.Go(w, r, menusPath)
 }

@@ -50,14 +50,16 @@ func menus(ctx context.Context, q postgres.Querier) ([]admin.Group, error) {
 // ordering lets one at a time change which groups there are and how they stand.
 const ordering = `SELECT pg_advisory_xact_lock(hashtext('admin.menu_groups'))`
 
-const insertGroup = `INSERT INTO admin.menu_groups (slug, name, icon, position, created_at, service, external_user_id, credential_id, hub_user)
-	SELECT $1, $2, $3, CASE WHEN $4::bigint < 0 THEN (SELECT coalesce(max(position) + (max(position) < 9223372036854775807)::int, 0) FROM admin.menu_groups) ELSE $4 END,
+const insertGroup = `INSERT INTO admin.menu_groups (slug, name, icon, position, created_at,
+		service, external_user_id, credential_id, hub_user)
+	SELECT $1, $2, $3, CASE WHEN $4::bigint < 0
+			THEN (SELECT coalesce(max(position) + (max(position) < 9223372036854775807)::int, 0) FROM admin.menu_groups) ELSE $4 END,
 		$5, $6, $7, $8, $9
 	WHERE (SELECT count(*) FROM admin.menu_groups) < $10
 	RETURNING id, position`
 
 // AddGroup stores a group once for the key.
-func (s *Store) AddGroup(ctx context.Context, key write.Key, g admin.Group, record func(admin.Group) (tool.Result, audit.Entry, error)) (tool.Result, error) {
+func (s *Store) AddGroup(ctx context.Context, key write.Key, g admin.Group, record admin.Record[admin.Group]) (tool.Result, error) {
 	return s.keys.Once(ctx, key, func(ctx context.Context, tx pgx.Tx) (tool.Result, audit.Entry, error) {
 		if _, err := tx.Exec(ctx, ordering); err != nil {
 			return tool.Result{}, audit.Entry{}, err
@@ -66,11 +68,11 @@ func (s *Store) AddGroup(ctx context.Context, key write.Key, g admin.Group, reco
 			g.Origin.CredentialID, g.Origin.HubUser, admin.MaxGroups).Scan(&g.ID, &g.Position)
 		switch {
 		case postgres.IsUnique(err, "menu_groups_slug"):
-			err = fault.New(fault.Conflict, "The slug %q is taken by another menu group. Choose another one, or add to that group with create_menu_item.",
-				g.Slug).With(map[string]string{"slug": g.Slug}).Because(err)
+			err = fault.New(fault.Conflict, "The slug %q is taken by another menu group. Choose another one, or add to that group with "+
+				"create_menu_item.", g.Slug).With(map[string]string{"slug": g.Slug}).Because(err)
 		case errors.Is(err, pgx.ErrNoRows):
-			err = fault.New(fault.Conflict, "There are %d menu groups, and no room for more. Use one of them, or ask an administrator to delete one that is empty.",
-				admin.MaxGroups)
+			err = fault.New(fault.Conflict, "There are %d menu groups, and no room for more. Use one of them, or ask an administrator to "+
+				"delete one that is empty.", admin.MaxGroups)
 		}
 		if err != nil {
 			return tool.Result{}, audit.Entry{}, err
@@ -79,22 +81,28 @@ func (s *Store) AddGroup(ctx context.Context, key write.Key, g admin.Group, reco
 	})
 }
 
-const insertItem = `INSERT INTO admin.menu_items (group_id, slug, name, icon, href, position, created_at, service, external_user_id, credential_id, hub_user)
+const insertItem = `INSERT INTO admin.menu_items (group_id, slug, name, icon, href, position, created_at,
+		service, external_user_id, credential_id, hub_user)
 	SELECT $1::bigint, $2, $3, $4, $5, CASE WHEN $6::bigint < 0
-			THEN (SELECT coalesce(max(position) + (max(position) < 9223372036854775807)::int, 0) FROM admin.menu_items WHERE group_id = $1) ELSE $6 END,
+			THEN (SELECT coalesce(max(position) + (max(position) < 9223372036854775807)::int, 0) FROM admin.menu_items WHERE group_id = $1)
+			ELSE $6 END,
 		$7, $8, $9, $10, $11
 	WHERE (SELECT count(*) FROM admin.menu_items WHERE group_id = $1) < $12
 	RETURNING id, group_id, position`
 
-// AddItem stores an item once for the key. Who changes the items of a group holds its row.
-func (s *Store) AddItem(ctx context.Context, key write.Key, group string, i admin.Item,
-	record func(admin.Item) (tool.Result, audit.Entry, error)) (tool.Result, error) {
+// holdGroup locks a group: who changes which items it has holds its row.
+func holdGroup(ctx context.Context, tx pgx.Tx, slug string) (id admin.ID, err error) {
+	err = tx.QueryRow(ctx, `SELECT id FROM admin.menu_groups WHERE slug = $1 FOR NO KEY UPDATE`, slug).Scan(&id)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = admin.MissingGroup(slug)
+	}
+	return id, err
+}
+
+// AddItem stores an item once for the key.
+func (s *Store) AddItem(ctx context.Context, key write.Key, group string, i admin.Item, record admin.Record[admin.Item]) (tool.Result, error) {
 	return s.keys.Once(ctx, key, func(ctx context.Context, tx pgx.Tx) (tool.Result, audit.Entry, error) {
-		var id admin.ID
-		err := tx.QueryRow(ctx, `SELECT id FROM admin.menu_groups WHERE slug = $1 FOR NO KEY UPDATE`, group).Scan(&id)
-		if errors.Is(err, pgx.ErrNoRows) {
-			err = admin.MissingGroup(group)
-		}
+		id, err := holdGroup(ctx, tx, group)
 		if err != nil {
 			return tool.Result{}, audit.Entry{}, err
 		}
@@ -102,8 +110,8 @@ func (s *Store) AddItem(ctx context.Context, key write.Key, group string, i admi
 			i.Origin.CredentialID, i.Origin.HubUser, admin.MaxItems).Scan(&i.ID, &i.GroupID, &i.Position)
 		switch {
 		case postgres.IsUnique(err, "menu_items_slug"):
-			err = fault.New(fault.Conflict, "The slug %q is taken in the menu group %q. Choose another one, or write that item's page with upsert_dynamic_page.",
-				i.Slug, group).With(map[string]string{"groupSlug": group, "slug": i.Slug}).Because(err)
+			err = fault.New(fault.Conflict, "The slug %q is taken in the menu group %q. Choose another one, or write that item's page with "+
+				"upsert_dynamic_page.", i.Slug, group).With(map[string]string{"groupSlug": group, "slug": i.Slug}).Because(err)
 		case errors.Is(err, pgx.ErrNoRows):
 			err = fault.New(fault.Conflict, "The menu group %q has %d items, and no room for more. Use another group.", group, admin.MaxItems)
 		}

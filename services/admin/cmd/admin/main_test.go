@@ -1,0 +1,91 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/caller/callertest"
+	"hub.internal/pkg/hop"
+	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/tool"
+)
+
+func TestMain(m *testing.M) { hubtest.ProgramMain(m, main) }
+
+// TestServe: migrate and serve as the stack does; before its tables are there it is not ready.
+func TestServe(t *testing.T) {
+	t.Parallel()
+	db, keys := hubtest.WriteStore(t), callertest.Environ("admin", caller.Gateway)
+	catalog := "HUB_CATALOG=" + filepath.Join(hubtest.Root(t), "deploy", "catalog.json")
+	environ := slices.Concat(keys, []string{"HUB_WRITE_STORE_URL=" + db.URL("admin"), catalog})
+	early := hubtest.Launch(t, environ, "serve")
+	hubtest.Eventually(t, "it says that it is not ready", func() bool { return early.Get("/readyz") == 503 })
+	if p := hubtest.Launch(t, []string{"HUB_MIGRATE_URL=" + db.OwnerURL}, "migrate"); p.Wait(t) != 0 {
+		t.Fatalf("%s", p.Log)
+	}
+	p := hubtest.Launch(t, environ, "serve")
+	p.Ready(t)
+	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 404, hop.ManifestPath: 401, "/admin/menus": 401, "/p/a/b": 401, "/internal/menus/navigation": 405, "/": 404} {
+		if got := p.Get(path); got != want {
+			t.Errorf("GET %s: %d, want %d", path, got, want)
+		}
+	}
+	for name, c := range map[string]struct{ setting, says string }{
+		"no such file": {"HUB_CATALOG=/nowhere/catalog.json", "HUB_CATALOG"}, "no catalog": {"HUB_CATALOG=" + broken(t), "HUB_CATALOG"},
+	} {
+		p := hubtest.Launch(t, append(slices.Clone(environ), c.setting), "serve")
+		if code := p.Wait(t); code != 1 || !strings.Contains(p.Log.String(), c.says) {
+			t.Errorf("%s: exit %d, %s", name, code, p.Log)
+		}
+	}
+}
+
+func broken(t *testing.T) string {
+	path := filepath.Join(t.TempDir(), "catalog.json")
+	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestManifest is the part of deploy/catalog.json that is admin's.
+func TestManifest(t *testing.T) {
+	committed, err := os.ReadFile(filepath.Join(hubtest.Root(t), "deploy", "catalog.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var catalog tool.Catalog
+	if err := json.Unmarshal(committed, &catalog); err != nil {
+		t.Fatal(err)
+	}
+	n := slices.IndexFunc(catalog.Manifests, func(m tool.Manifest) bool { return m.Service == "admin" })
+	if n < 0 {
+		t.Fatal("admin is not in the catalog")
+	}
+	want, err := json.Marshal(catalog.Manifests[n])
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := json.Marshal(manifest())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(compacted(t, got), compacted(t, want)) {
+		t.Error("deploy/catalog.json is out of date: run make catalog")
+	}
+}
+
+func compacted(t *testing.T, b []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	if err := json.Compact(&out, b); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}

@@ -1,0 +1,249 @@
+// Package table shows a table as people read it: numbers grouped and aligned, moments and addresses recognised, series
+// drawn, records in cells laid out. It takes any JSON for a row, and answers text for templates to escape.
+package table
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"hub.internal/pkg/markup"
+	"hub.internal/pkg/web"
+)
+
+const (
+	// maxText is how many characters of a text a cell shows, maxWhole how many when it is opened. The CSV has all.
+	maxText, maxWhole = 200, 5000
+	// maxParts bounds the members of a record and of a list in a cell.
+	maxParts = 8
+	maxPart  = 120
+)
+
+// Cell is a value as it is shown: one of its parts is set, or none for what is absent.
+type Cell struct {
+	Text string
+	// Whole is the text of which Text is the beginning.
+	Whole string
+	// Href makes the text a link.
+	Href   string
+	At     time.Time
+	Series *Series
+	Parts  []Part
+	// More is how many parts are not shown.
+	More int
+
+	number bool
+	value  float64
+}
+
+// Part is a member of a record, or an entry of a list, which has no name.
+type Part struct{ Name, Text string }
+
+// Empty tells that there is nothing to show.
+func (c Cell) Empty() bool {
+	return c.Text == "" && c.At.IsZero() && c.Series == nil && len(c.Parts) == 0
+}
+
+// Key is what the column is sorted by, where that is not the text that is shown.
+func (c Cell) Key() string {
+	switch {
+	case c.number:
+		return strconv.FormatFloat(c.value, 'g', -1, 64)
+	case !c.At.IsZero():
+		return c.At.UTC().Format(time.RFC3339Nano)
+	}
+	return ""
+}
+
+var (
+	day      = regexp.MustCompile(`^\d{4}-\d\d-\d\d$`)
+	moment   = regexp.MustCompile(`^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?$`)
+	decimal  = regexp.MustCompile(`^-?\d{1,30}\.\d{1,30}$`)
+	mailbox  = regexp.MustCompile(`^[^\s@:/]+@[^\s@:/]+\.[^\s@:/]+$`)
+	identity = regexp.MustCompile(`(?i)^(id|year|code|no)$|_(id|year|code|no)$|[a-z](Id|Year|Code|No)$`)
+)
+
+// cellOf shows a value; plain says that its number is a name, such as an id.
+func cellOf(raw json.RawMessage, plain bool) Cell {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 || raw[0] == 'n' {
+		return Cell{}
+	}
+	switch raw[0] {
+	case '"':
+		var s string
+		if json.Unmarshal(raw, &s) != nil {
+			return Cell{}
+		}
+		return textCell(s, plain)
+	case 't':
+		return Cell{Text: "yes"}
+	case 'f':
+		return Cell{Text: "no"}
+	case '[':
+		return listCell(raw)
+	case '{':
+		return recordCell(raw)
+	}
+	return numberCell(string(raw), plain)
+}
+
+func numberCell(literal string, plain bool) Cell {
+	value, err := strconv.ParseFloat(literal, 64)
+	if err != nil && math.IsInf(value, 0) {
+		return Cell{Text: shorten(literal, maxText)}
+	}
+	text := Number(literal)
+	if plain {
+		text = shorten(literal, maxText)
+	}
+	return Cell{Text: text, number: true, value: value}
+}
+
+func textCell(s string, plain bool) Cell {
+	s = strings.TrimSpace(s)
+	switch {
+	case s == "":
+		return Cell{}
+	case decimal.MatchString(s):
+		return numberCell(s, plain)
+	case day.MatchString(s):
+		return Cell{Text: s}
+	case moment.MatchString(s): // of no known zone
+		return Cell{Text: strings.Replace(s, "T", " ", 1)}
+	}
+	if at, err := time.Parse(time.RFC3339Nano, s); err == nil {
+		return Cell{At: at}
+	}
+	c := Cell{Text: shorten(s, maxText)}
+	if c.Text != s {
+		c.Whole = shorten(s, maxWhole)
+	}
+	address := s
+	if mailbox.MatchString(s) {
+		address = "mailto:" + s
+	}
+	if to, ok := markup.Address(address); ok && !strings.HasPrefix(to, "tel:") {
+		c.Href, c.Whole = to, ""
+	}
+	return c
+}
+
+func listCell(raw json.RawMessage) Cell {
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil || len(list) == 0 {
+		return Cell{}
+	}
+	if s := seriesOf(list); s != nil {
+		return Cell{Series: s, number: true, value: s.values[len(s.values)-1]}
+	}
+	var c Cell
+	for _, v := range list[:min(len(list), maxParts)] {
+		c.Parts = append(c.Parts, Part{Text: partOf(v, false)})
+	}
+	c.More = len(list) - len(c.Parts)
+	return c
+}
+
+// recordCell lays out an object in the order of its members.
+func recordCell(raw json.RawMessage) Cell {
+	var c Cell
+	in := json.NewDecoder(bytes.NewReader(raw))
+	if _, err := in.Token(); err != nil {
+		return Cell{}
+	}
+	for in.More() {
+		name, err := in.Token()
+		var v json.RawMessage
+		if err != nil || in.Decode(&v) != nil {
+			return Cell{}
+		}
+		if len(c.Parts) == maxParts {
+			c.More++
+			continue
+		}
+		key, _ := name.(string)
+		if text := partOf(v, identity.MatchString(key)); text != "" {
+			key, _ = markup.Text(key)
+			c.Parts = append(c.Parts, Part{Name: shorten(strings.ReplaceAll(key, "_", " "), 40), Text: text})
+		}
+	}
+	return c
+}
+
+// partOf is a value within a cell, in one line.
+func partOf(raw json.RawMessage, plain bool) string {
+	if raw = bytes.TrimSpace(raw); len(raw) > 0 && (raw[0] == '{' || raw[0] == '[') {
+		var b bytes.Buffer
+		if json.Compact(&b, raw) != nil {
+			return ""
+		}
+		return shorten(b.String(), maxPart)
+	}
+	c := cellOf(raw, plain)
+	if !c.At.IsZero() {
+		return c.At.UTC().Format("2006-01-02 15:04") + " UTC"
+	}
+	return shorten(c.Text, maxPart)
+}
+
+// Number is a JSON number, or decimal text, as people read it: 12,345.5. Of fractions six digits stay.
+func Number(literal string) string {
+	if strings.ContainsAny(literal, "eE") {
+		f, err := strconv.ParseFloat(literal, 64)
+		if size := math.Abs(f); err != nil || size >= 1e15 || size < 1e-6 && size > 0 {
+			return shorten(literal, 40)
+		}
+		literal = strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	whole, fraction, _ := strings.Cut(literal, ".")
+	if len(fraction) > 6 {
+		if f, err := strconv.ParseFloat(literal, 64); err == nil && math.Abs(f) < 1e9 {
+			whole, fraction, _ = strings.Cut(strconv.FormatFloat(f, 'f', 6, 64), ".")
+			fraction = strings.TrimRight(fraction, "0")
+		}
+	}
+	if len(whole) > 40 {
+		return shorten(literal, 40)
+	}
+	if whole = web.Number(whole); fraction == "" {
+		return whole
+	}
+	return whole + "." + fraction
+}
+
+func shorten(text string, most int) string {
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return strings.TrimSpace(string([]rune(text)[:most-1])) + "…"
+}
+
+// find is the member that a key names: itself, or by its dots one of a member.
+func find(row map[string]json.RawMessage, key string) json.RawMessage {
+	if v, there := row[key]; there {
+		return v
+	}
+	for n := range len(key) {
+		if key[n] != '.' {
+			continue
+		}
+		var inner map[string]json.RawMessage
+		if v, there := row[key[:n]]; there && json.Unmarshal(v, &inner) == nil {
+			return find(inner, key[n+1:])
+		}
+	}
+	return nil
+}
+
+// numeric tells that all cells with something in them are numbers.
+func numeric(cells []Cell) bool {
+	return slices.ContainsFunc(cells, func(c Cell) bool { return c.number }) &&
+		!slices.ContainsFunc(cells, func(c Cell) bool { return !c.number && !c.Empty() })
+}

@@ -1,0 +1,120 @@
+package table
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"hub.internal/services/admin"
+)
+
+// Table is a table as it is shown.
+type Table struct {
+	Columns []Column
+	Rows    [][]Cell
+	// Sorted is the column that the rows are in the order of, -1 for the order in which they came.
+	Sorted     int
+	Descending bool
+}
+
+// Column is a column with how its cells stand.
+type Column struct {
+	Label string
+	// Align is a class: "", "number" or "middle".
+	Align string
+	// Number tells that it is sorted by numbers.
+	Number bool
+}
+
+// Of lays out the rows of a section.
+func Of(s admin.Section) Table {
+	t := Table{Columns: make([]Column, len(s.Columns)), Rows: make([][]Cell, len(s.Rows)), Sorted: -1}
+	for r, raw := range s.Rows {
+		var row map[string]json.RawMessage
+		if json.Unmarshal(raw, &row) != nil {
+			row = nil
+		}
+		t.Rows[r] = make([]Cell, len(s.Columns))
+		for c, column := range s.Columns {
+			t.Rows[r][c] = cellOf(find(row, column.Key), identity.MatchString(column.Key))
+		}
+	}
+	for c, column := range s.Columns {
+		cells := make([]Cell, len(t.Rows))
+		drawn := false
+		for r := range t.Rows {
+			cells[r] = t.Rows[r][c]
+			drawn = drawn || cells[r].Series != nil
+		}
+		t.Columns[c] = Column{Label: column.Label, Number: numeric(cells)}
+		align := ""
+		if column.Align != nil {
+			align = *column.Align
+		} else if t.Columns[c].Number && !drawn {
+			align = "right"
+		}
+		t.Columns[c].Align = map[string]string{"right": "number", "center": "middle"}[align]
+	}
+	return t
+}
+
+// Sort puts the rows in the order of a column; what is empty comes last. A column that is not there changes nothing.
+func (t *Table) Sort(column int, descending bool) {
+	if column < 0 || column >= len(t.Columns) {
+		return
+	}
+	t.Sorted, t.Descending = column, descending
+	number := t.Columns[column].Number
+	slices.SortStableFunc(t.Rows, func(x, y []Cell) int {
+		a, b := x[column], y[column]
+		if a.Empty() || b.Empty() {
+			return cmp.Compare(boolean(a.Empty()), boolean(b.Empty()))
+		}
+		order := strings.Compare(a.order(), b.order())
+		if number {
+			order = cmp.Compare(a.value, b.value)
+		}
+		if descending {
+			return -order
+		}
+		return order
+	})
+}
+
+// order is what texts are compared by.
+func (c Cell) order() string {
+	if key := c.Key(); key != "" && !c.number {
+		return key
+	}
+	if len(c.Parts) > 0 {
+		return strings.ToLower(c.Parts[0].Text)
+	}
+	return strings.ToLower(c.Text)
+}
+
+func boolean(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// State is the aria-sort of a column.
+func (t Table) State(column int) string {
+	switch {
+	case column != t.Sorted:
+		return "none"
+	case t.Descending:
+		return "descending"
+	}
+	return "ascending"
+}
+
+// Next is the direction in which a column is sorted when it is asked for: "asc" unless it stands so.
+func (t Table) Next(column int) string {
+	if column == t.Sorted && !t.Descending {
+		return "desc"
+	}
+	return "asc"
+}

@@ -1,0 +1,119 @@
+package table
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"hub.internal/services/admin"
+)
+
+func TestNumber(t *testing.T) {
+	for literal, want := range map[string]string{
+		"0": "0", "-0": "-0", "7": "7", "1234": "1,234", "-1234567": "-1,234,567", "1234.50": "1,234.50", "0.123456": "0.123456", "0.1234567": "0.123457", "2.0000001": "2",
+		"1e3": "1,000", "1.5E-3": "0.0015", "1e21": "1e21", "1e-9": "1e-9", "1e999": "1e999", "12345678901234567890": "12,345,678,901,234,567,890", "-9007199254740993.25": "-9,007,199,254,740,993.25",
+		strings.Repeat("9", 60): strings.Repeat("9", 39) + "…",
+	} {
+		if got := Number(literal); got != want {
+			t.Errorf("%s: %s, want %s", literal, got, want)
+		}
+	}
+}
+
+func TestCells(t *testing.T) {
+	for raw, want := range map[string]string{
+		`null`: "", ``: "", `""`: "", `"  "`: "", `[]`: "", `{}`: "", `true`: "yes", `false`: "no", `12345`: "12,345", `"12345"`: "12345", `"12345.60"`: "12,345.60", `"00123"`: "00123", `"+82 10"`: "+82 10",
+		`"2026-01-31"`: "2026-01-31", `"2026-01-31T09:00:00"`: "2026-01-31 09:00:00", `"https://x.example/a"`: "https://x.example/a → https://x.example/a", `"javascript:alert(1)"`: "javascript:alert(1)",
+		`"//evil.example"`: "//evil.example", `"a@x.example"`: "a@x.example → mailto:a@x.example", `"tel:+123456"`: "tel:+123456", `["a","b",1000]`: "[a|b|1,000]", `{"name":"x","brand_id":1200,"none":null,"in":{"a":[1]}}`: `[name x|brand id 1200|in {"a":[1]}]`,
+		`[1]`: "[1]", `[1,"2"]`: "[1|2]", `[1,2]`: "~2 values from 1 to 2: first 1, last 2", `[1,null]`: "[1|]", `[1e999,2]`: "[1e999|2]",
+		`{"a":1,"b":2,"c":3,"d":4,"e":5,"f":6,"g":7,"h":8,"i":9}`: "[a 1|b 2|c 3|d 4|e 5|f 6|g 7|h 8] +1",
+	} {
+		if got := shown(cellOf(json.RawMessage(raw), false)); got != want {
+			t.Errorf("%s: %s, want %s", raw, got, want)
+		}
+	}
+	if c := cellOf(json.RawMessage(`"`+strings.Repeat("long ", 3000)+`"`), false); len([]rune(c.Text)) > maxText || len([]rune(c.Whole)) > maxWhole || c.Whole == "" {
+		t.Errorf("%d of %d", len(c.Text), len(c.Whole))
+	}
+}
+
+func shown(c Cell) string {
+	out := c.Text
+	if c.Href != "" {
+		out += " → " + c.Href
+	}
+	if c.Series != nil {
+		out += "~" + c.Series.Label()
+	}
+	if len(c.Parts) > 0 {
+		var parts []string
+		for _, p := range c.Parts {
+			parts = append(parts, strings.TrimSpace(p.Name+" "+p.Text))
+		}
+		out += "[" + strings.Join(parts, "|") + "]"
+	}
+	if c.More > 0 {
+		out += fmt.Sprintf(" +%d", c.More)
+	}
+	return out
+}
+
+func TestKeysReachInto(t *testing.T) {
+	row := map[string]json.RawMessage{"a": json.RawMessage(`{"b":{"c":1},"b.c":2,"x":null}`), "a.x": json.RawMessage(`3`), "n": json.RawMessage(`1`)}
+	for key, want := range map[string]string{"a.b.c": "2", "a.x": "3", "a.x.y": "", "n.x": "", "a.": "", ".": "", "": "", "b": "", "a.b": `{"c":1}`} {
+		if got := string(find(row, key)); got != want {
+			t.Errorf("%q: %q, want %q", key, got, want)
+		}
+	}
+}
+
+func TestSeriesStayInTheirDrawing(t *testing.T) {
+	for _, list := range []string{`[1,1]`, `[-1e308,1e308,0]`, `[0,-5,2.5,1e-300]`} {
+		var values []json.RawMessage
+		if err := json.Unmarshal([]byte(list), &values); err != nil {
+			t.Fatal(err)
+		}
+		for point := range strings.FieldsSeq(seriesOf(values).Points()) {
+			var x, y float64
+			if _, err := fmt.Sscanf(point, "%f,%f", &x, &y); err != nil || x < edge || x > width-edge || y < edge || y > height-edge {
+				t.Errorf("%s has a point at %s: %v", list, point, err)
+			}
+		}
+	}
+}
+
+// FuzzOf lays out whatever rows hold: nothing breaks, what links leads to the web or a mailbox, and sorting keeps all rows.
+func FuzzOf(f *testing.F) {
+	for _, row := range []string{`{"a":1,"b":"x"}`, `{"a":[1,2,3],"b":{"c":"https://x.example"}}`, `{"a":"2026-01-31T09:00:00Z"}`, `{"a":1e400}`, `[]`, `{"a":"javascript:x","a.b":null}`} {
+		f.Add(row, "a", "b.c", true)
+	}
+	f.Fuzz(func(t *testing.T, row, a, b string, down bool) {
+		if !json.Valid([]byte(row)) {
+			return
+		}
+		s := admin.Section{Columns: []admin.Column{{Key: a, Label: "A"}, {Key: b, Label: "B"}}, Rows: []json.RawMessage{json.RawMessage(row), json.RawMessage(`{"a":2}`), json.RawMessage(`{}`)}}
+		table := Of(s)
+		for _, line := range table.Rows {
+			for _, c := range line {
+				if c.Href != "" && !strings.HasPrefix(c.Href, "http://") && !strings.HasPrefix(c.Href, "https://") && !strings.HasPrefix(c.Href, "mailto:") {
+					t.Errorf("a link to %q", c.Href)
+				}
+				if c.Series != nil {
+					_, _ = c.Series.Points(), c.Series.End()
+				}
+				_ = shown(c)
+			}
+		}
+		for n := range 2 {
+			if table.Sort(n, down); len(table.Rows) != 3 {
+				t.Errorf("%d rows", len(table.Rows))
+			}
+		}
+		if strings.HasPrefix(row, "{") {
+			if _, err := CSV(s); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}

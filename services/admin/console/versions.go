@@ -1,0 +1,133 @@
+package console
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/web"
+	"hub.internal/services/admin"
+	"hub.internal/services/admin/console/changes"
+)
+
+const versionsOnPage = 25
+
+type versionsPage struct {
+	Path   string
+	Newest int
+	List   []admin.Page
+	Pager  web.Pager
+}
+
+// versions lists who has written a page, and when.
+func (c *Console) versions(w http.ResponseWriter, r *http.Request) error {
+	group, item := r.PathValue("group"), r.PathValue("item")
+	below, err := strconv.Atoi(r.URL.Query().Get("below"))
+	if err != nil || below < 0 {
+		below = 0
+	}
+	place, err := c.service.Place(r.Context(), group, item, 0)
+	if err != nil {
+		return err
+	}
+	list, err := c.service.Versions(r.Context(), group, item, below, versionsOnPage+1)
+	if err != nil {
+		return err
+	}
+	p := versionsPage{Path: place.Path(), Newest: place.Newest, Pager: web.Pager{Label: "More versions", Key: "n"}}
+	if below > 0 {
+		p.Pager.Back = web.Link{Text: "Newest versions", Href: p.Path + "/versions"}
+	}
+	if len(list) > versionsOnPage {
+		list = list[:versionsOnPage]
+		p.Pager.Next = web.Link{Text: "Older versions", Href: fmt.Sprintf("%s/versions?below=%d", p.Path, list[len(list)-1].Version)}
+	}
+	p.List = list
+	return c.site.Render(w, r, "versions", web.Page{Title: "Versions", Data: p,
+		Lead:   "Each time the page was written it got another version. None is ever lost.",
+		Crumbs: []web.Link{{Text: titleOf(place), Href: p.Path}},
+		Keys:   []web.Key{{Press: "j", Does: "Next version"}, {Press: "k", Does: "Version before"}, {Press: "n", Does: "Older versions"}}})
+}
+
+type versionPage struct {
+	pageView
+	Newest int
+	// Changes are what the version has changed, or what restoring it would.
+	Changes []changes.Line
+	More    bool
+	// Older tells that there is one before, to compare the newest with.
+	Older bool
+}
+
+// version is one of them, with what it has changed when it is the newest, else with what restoring it would change.
+func (c *Console) version(w http.ResponseWriter, r *http.Request) error {
+	group, item, number, err := versionOf(r)
+	if err != nil {
+		return err
+	}
+	this, err := c.service.Place(r.Context(), group, item, number)
+	if err != nil {
+		return err
+	}
+	p := versionPage{pageView: viewOf(this, r.URL.Path), Newest: this.Newest, Older: true}
+	sorted(p.Sections, r.URL.Query().Get("sort"))
+	from, to := 0, this.Page // from the newest to this one
+	if number == this.Newest {
+		from, p.Older = number-1, number > 1
+	}
+	if p.Older {
+		other, err := c.service.Place(r.Context(), group, item, from)
+		if err != nil {
+			return err
+		}
+		p.Newest = max(p.Newest, other.Newest)
+		p.Changes, p.More = changes.Between(other.Page, to)
+	}
+	return c.site.Render(w, r, "version", web.Page{Title: fmt.Sprintf("Version %d", number), Lead: this.Page.Title, Wide: wide(this.Page.Sections),
+		Crumbs: []web.Link{{Text: titleOf(this), Href: p.Path}, {Text: "Versions", Href: p.Path + "/versions"}}, Data: p})
+}
+
+// restore makes an old version the newest one.
+func (c *Console) restore(w http.ResponseWriter, r *http.Request) error {
+	group, item, number, err := versionOf(r)
+	if err != nil {
+		return err
+	}
+	form, err := web.Form(r)
+	if err != nil {
+		return err
+	}
+	newest, err := strconv.Atoi(form.Get("newest"))
+	if err != nil {
+		return fault.New(fault.Validation, "The form does not say which version is the newest.")
+	}
+	p, err := c.service.Restore(r.Context(), group, item, number, newest)
+	path := admin.PagePath(group, item)
+	if fault.Is(err, fault.Conflict) {
+		web.Wrong(w, r, fault.From(err).Message)
+		return web.Go(w, r, path+"/versions")
+	}
+	if err != nil {
+		return err
+	}
+	web.Done(w, r, fmt.Sprintf("Version %d is shown again, as version %d.", number, p.Version))
+	return web.Go(w, r, path)
+}
+
+func versionOf(r *http.Request) (group, item string, number int, err error) {
+	group, item = r.PathValue("group"), r.PathValue("item")
+	text := r.PathValue("version")
+	if number, err = strconv.Atoi(text); err != nil || number < 1 || number > math.MaxInt32 || strconv.Itoa(number) != text {
+		return "", "", 0, fault.New(fault.NotFound, "The page has no such version.")
+	}
+	return group, item, number, nil
+}
+
+func titleOf(p admin.Place) string {
+	if p.Page.Title != "" {
+		return p.Page.Title
+	}
+	return p.Name
+}

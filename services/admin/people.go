@@ -1,0 +1,110 @@
+package admin
+
+import (
+	"context"
+	"strings"
+
+	"hub.internal/pkg/audit"
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/schema"
+)
+
+// Change is what people can change of a group or an item.
+type Change struct {
+	Name   string  `json:"name"`
+	Icon   *string `json:"icon"`
+	Hidden bool    `json:"hidden"`
+}
+
+// Menus returns the built-in groups and then all others, hidden ones too, in their order.
+func (s *Service) Menus(ctx context.Context) (fixed, dynamic []Group, err error) {
+	dynamic, err = s.c.Store.Menus(ctx)
+	return s.c.Fixed, dynamic, err
+}
+
+// Arrange puts the groups, or the items of the group, in the order of these slugs. E_CONFLICT when these are not
+// all there are, because somebody has added or deleted one meanwhile.
+func (s *Service) Arrange(ctx context.Context, group string, slugs []string) error {
+	if err := person(ctx); err != nil {
+		return err
+	}
+	return s.c.Store.Arrange(ctx, group, slugs, s.entry(ctx, "menu.arrange", len(slugs), named(group, "", map[string]any{"order": slugs})))
+}
+
+// Rename gives a group, or its item, another name and icon, and hides it or shows it. E_VALIDATION, E_NOT_FOUND.
+func (s *Service) Rename(ctx context.Context, group, item string, c Change) error {
+	if err := person(ctx); err != nil {
+		return err
+	}
+	most := maxGroupName
+	if item != "" {
+		most = maxItemName
+	}
+	var v schema.Violations
+	c.Name = strings.TrimSpace(c.Name)
+	checkName(&v, c.Name, most)
+	c.Icon = icon(&v, c.Icon)
+	if err := v.Err(); err != nil {
+		return err
+	}
+	return s.c.Store.Change(ctx, group, item, c, func(before, after Change) audit.Entry {
+		return s.entry(ctx, "menu.change", 1, named(group, item, map[string]any{"before": before, "after": after}))
+	})
+}
+
+// Delete removes a group without items, or an item without a page. E_CONFLICT for another, E_NOT_FOUND.
+func (s *Service) Delete(ctx context.Context, group, item string) error {
+	if err := person(ctx); err != nil {
+		return err
+	}
+	return s.c.Store.Delete(ctx, group, item, s.entry(ctx, "menu.delete", 1, named(group, item, nil)))
+}
+
+// Place returns an item with a version of its page, 0 being the newest. E_NOT_FOUND for slugs and versions that are not there.
+func (s *Service) Place(ctx context.Context, group, item string, version int) (Place, error) {
+	return s.c.Store.Place(ctx, group, item, version)
+}
+
+// Versions returns the newest versions of a page below one, without their sections; 0 begins.
+func (s *Service) Versions(ctx context.Context, group, item string, below, limit int) ([]Page, error) {
+	return s.c.Store.Versions(ctx, group, item, below, limit)
+}
+
+// Restore stores a copy of a version as the newest one. newest is the version that the person has seen as
+// such: E_CONFLICT when there is a newer one. E_NOT_FOUND.
+func (s *Service) Restore(ctx context.Context, group, item string, version, newest int) (Page, error) {
+	if err := person(ctx); err != nil {
+		return Page{}, err
+	}
+	at := s.c.Now().UTC()
+	return s.c.Store.Restore(ctx, group, item, version, newest, origin(caller.From(ctx)), at,
+		s.entry(ctx, "page.restore", 1, named(group, item, map[string]any{"from": version, "version": newest + 1})))
+}
+
+// person refuses everybody who is not signed in to the console.
+func person(ctx context.Context) error {
+	if caller.From(ctx).Kind != caller.User {
+		return fault.New(fault.Scope, "Only a person can do that, in the console.")
+	}
+	return nil
+}
+
+// entry is the audit row of what a person asked for.
+func (s *Service) entry(ctx context.Context, name string, count int, detail map[string]any) audit.Entry {
+	return audit.Entry{At: s.c.Now(), Caller: caller.From(ctx), Tool: name, Outcome: audit.OK, Count: count, Detail: detail}
+}
+
+// named is the detail of an audit row about a group or an item.
+func named(group, item string, detail map[string]any) map[string]any {
+	if detail == nil {
+		detail = map[string]any{}
+	}
+	if group != "" {
+		detail["group"] = group
+	}
+	if item != "" {
+		detail["item"] = item
+	}
+	return detail
+}

@@ -1,0 +1,197 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"hub.internal/pkg/audit"
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/postgres"
+	"hub.internal/pkg/tool"
+	"hub.internal/pkg/write"
+	"hub.internal/services/admin"
+)
+
+// itemOf finds an item by its slugs. Who writes its page holds its row, so that versions come one after the other.
+const (
+	itemOf = `SELECT i.id, i.href FROM admin.menu_items i JOIN admin.menu_groups g ON g.id = i.group_id WHERE g.slug = $1 AND i.slug = $2`
+	holdOf = itemOf + ` FOR NO KEY UPDATE OF i`
+)
+
+// hold locks an item that has a page of its own.
+func hold(ctx context.Context, tx pgx.Tx, group, item string) (id admin.ID, err error) {
+	var href *string
+	err = tx.QueryRow(ctx, holdOf, group, item).Scan(&id, &href)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return 0, missing(ctx, tx, group, item)
+	case err == nil && href != nil:
+		return 0, fault.New(fault.Conflict, "The item %q leads to %s and has no page of its own. Make another item without href for a page.",
+			item, *href).With(map[string]string{"groupSlug": group, "itemSlug": item, "href": *href})
+	}
+	return id, err
+}
+
+// missing tells which of the two slugs names nothing.
+func missing(ctx context.Context, q postgres.Querier, group, item string) error {
+	var there bool
+	if err := q.QueryRow(ctx, `SELECT EXISTS (SELECT FROM admin.menu_groups WHERE slug = $1)`, group).Scan(&there); err != nil {
+		return err
+	}
+	if !there {
+		return admin.MissingGroup(group)
+	}
+	return admin.MissingItem(group, item)
+}
+
+const insertPage = `INSERT INTO admin.page_versions (item_id, version, title, description, sections, bytes, created_by, created_at,
+		service, external_user_id, credential_id, hub_user)
+	SELECT $1::bigint, coalesce(max(version), 0) + 1, $2, $3, $4::json, $5::int, $6, $7, $8, $9, $10, $11
+	FROM admin.page_versions WHERE item_id = $1
+	RETURNING version`
+
+// AddPage stores the next version of an item's page once for the key.
+func (s *Store) AddPage(ctx context.Context, key write.Key, group, item string, p admin.Page,
+	record admin.Record[admin.Page]) (tool.Result, error) {
+	sections, err := p.Sections.JSON()
+	if err != nil {
+		return tool.Result{}, err
+	}
+	p.Bytes = len(sections)
+	return s.keys.Once(ctx, key, func(ctx context.Context, tx pgx.Tx) (tool.Result, audit.Entry, error) {
+		id, err := hold(ctx, tx, group, item)
+		if err == nil {
+			err = tx.QueryRow(ctx, insertPage, id, p.Title, p.Description, string(sections), p.Bytes, p.CreatedBy, p.CreatedAt, p.Origin.Service,
+				p.Origin.ExternalUserID, p.Origin.CredentialID, p.Origin.HubUser).Scan(&p.Version)
+		}
+		if err != nil {
+			return tool.Result{}, audit.Entry{}, err
+		}
+		return record(p)
+	})
+}
+
+// pageRow is a row of pageColumns.
+type pageRow struct {
+	admin.Page
+	admin.Origin
+	Sections     []byte
+	RestoredFrom *int
+}
+
+func (r pageRow) page() (p admin.Page, err error) {
+	p = r.Page
+	p.Origin = r.Origin
+	if r.RestoredFrom != nil {
+		p.RestoredFrom = *r.RestoredFrom
+	}
+	if r.Sections != nil {
+		err = json.Unmarshal(r.Sections, &p.Sections)
+	}
+	return p, err
+}
+
+const (
+	versionColumns = `version, title, description, bytes, created_by, restored_from, created_at,
+		service, external_user_id, credential_id, hub_user`
+	newestPage = `SELECT sections, ` + versionColumns + ` FROM admin.page_versions WHERE item_id = $1 ORDER BY version DESC LIMIT 1`
+	onePage    = `SELECT sections, ` + versionColumns + ` FROM admin.page_versions WHERE item_id = $1 AND version = $2`
+)
+
+const placeOf = `SELECT i.id, i.name, i.href, coalesce((SELECT max(version) FROM admin.page_versions v WHERE v.item_id = i.id), 0) AS newest
+	FROM admin.menu_items i JOIN admin.menu_groups g ON g.id = i.group_id WHERE g.slug = $1 AND i.slug = $2`
+
+// Place returns an item with a version of its page.
+func (s *Store) Place(ctx context.Context, group, item string, version int) (admin.Place, error) {
+	found, err := postgres.One(ctx, s.pool, pgx.RowToStructByName[struct {
+		ID     admin.ID
+		Name   string
+		Href   *string
+		Newest int
+	}], placeOf, group, item)
+	p := admin.Place{Group: group, Item: item, Name: found.Name, Href: found.Href, Newest: found.Newest}
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = missing(ctx, s.pool, group, item)
+	}
+	if err != nil || p.Newest == 0 && version == 0 {
+		return p, explain(err)
+	}
+	statement, args := newestPage, []any{found.ID}
+	if version != 0 {
+		statement, args = onePage, append(args, version)
+	}
+	row, err := postgres.One(ctx, s.pool, pgx.RowToStructByNameLax[pageRow], statement, args...)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return p, fault.New(fault.NotFound, "The page %s has no version %d.", p.Path(), version)
+	}
+	if err == nil {
+		p.Page, err = row.page()
+	}
+	// One may have been written in between.
+	p.Newest = max(p.Newest, p.Page.Version)
+	return p, explain(err)
+}
+
+// Versions returns the newest versions below one.
+func (s *Store) Versions(ctx context.Context, group, item string, below, limit int) ([]admin.Page, error) {
+	var id admin.ID
+	err := s.pool.QueryRow(ctx, `SELECT id FROM (`+itemOf+`) i`, group, item).Scan(&id)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = missing(ctx, s.pool, group, item)
+	}
+	if err != nil {
+		return nil, explain(err)
+	}
+	rows, err := postgres.All(ctx, s.pool, pgx.RowToStructByNameLax[pageRow],
+		`SELECT `+versionColumns+` FROM admin.page_versions WHERE item_id = $1 AND ($2 = 0 OR version < $2) ORDER BY version DESC LIMIT $3`,
+		id, below, limit)
+	list := make([]admin.Page, len(rows))
+	for n, row := range rows {
+		if list[n], err = row.page(); err != nil {
+			return nil, err
+		}
+	}
+	return list, explain(err)
+}
+
+const restorePage = `INSERT INTO admin.page_versions (item_id, version, title, description, sections, bytes, created_by, restored_from,
+		created_at, service, external_user_id, credential_id, hub_user)
+	SELECT item_id, $3::int + 1, title, description, sections, bytes, created_by, version, $4, $5, $6, $7, $8
+	FROM admin.page_versions WHERE item_id = $1 AND version = $2
+	RETURNING sections, ` + versionColumns
+
+// Restore stores a copy of a version as the next one.
+func (s *Store) Restore(ctx context.Context, group, item string, version, newest int, by admin.Origin, at time.Time,
+	entry audit.Entry) (p admin.Page, err error) {
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		id, err := hold(ctx, tx, group, item)
+		if err != nil {
+			return err
+		}
+		var now int
+		if err := tx.QueryRow(ctx, `SELECT coalesce(max(version), 0) FROM admin.page_versions WHERE item_id = $1`, id).Scan(&now); err != nil {
+			return err
+		}
+		if now != newest {
+			return fault.New(fault.Conflict, "Version %d was written while you looked at version %d, so nothing was restored. Look at it first.",
+				now, newest).With(map[string]int{"newest": now})
+		}
+		row, err := postgres.One(ctx, tx, pgx.RowToStructByNameLax[pageRow], restorePage, id, version, newest, at, by.Service, by.ExternalUserID,
+			by.CredentialID, by.HubUser)
+		if errors.Is(err, pgx.ErrNoRows) {
+			err = fault.New(fault.NotFound, "The page has no version %d.", version)
+		}
+		if err == nil {
+			p, err = row.page()
+		}
+		if err != nil {
+			return err
+		}
+		return audit.Append(ctx, tx, entry)
+	})
+	return p, explain(err)
+}

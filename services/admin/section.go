@@ -1,0 +1,271 @@
+package admin
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"hub.internal/pkg/markup"
+	"hub.internal/pkg/schema"
+)
+
+// The types of a section.
+const (
+	Text  = "text"
+	Stats = "stats"
+	Table = "table"
+)
+
+// Bounds of a page.
+const (
+	maxSections    = 50
+	maxTitle       = 200
+	maxDescription = 1000
+	maxCaption     = 1000
+	maxCards       = 100
+	maxColumns     = 50
+	maxRows        = 1000
+	maxKey         = 100
+	maxLabel       = 200
+	maxValue       = 200
+	maxUnit        = 50
+	maxHint        = 500
+)
+
+// Section is a part of a page. What belongs to another type is absent.
+type Section struct {
+	Type    string            `json:"type" jsonschema:"text, stats or table"`
+	Title   *string           `json:"title,omitempty" jsonschema:"Heading"`
+	Body    *string           `json:"body,omitempty" jsonschema:"Of text: HTML, without what was removed"`
+	Cards   []Card            `json:"cards,omitzero" jsonschema:"Of stats"`
+	Columns []Column          `json:"columns,omitzero" jsonschema:"Of a table"`
+	Rows    []json.RawMessage `json:"rows,omitzero" jsonschema:"Of a table: objects"`
+	Caption *string           `json:"caption,omitempty" jsonschema:"Of a table"`
+}
+
+// Card is a number that matters, or a word.
+type Card struct {
+	Label string `json:"label" jsonschema:"What it is"`
+	// Value is a string or a number.
+	Value json.RawMessage `json:"value" jsonschema:"A text or a number"`
+	Unit  *string         `json:"unit,omitempty" jsonschema:"Behind the value"`
+	// Delta is a string or a number.
+	Delta json.RawMessage `json:"delta,omitempty" jsonschema:"How it has changed: a text or a number"`
+	Hint  *string         `json:"hint,omitempty" jsonschema:"A line below"`
+}
+
+// Column is a column of a table: Key names a member of each row, or with dots a member of a member.
+type Column struct {
+	Key   string  `json:"key" jsonschema:"Member of each row"`
+	Label string  `json:"label" jsonschema:"Heading"`
+	Align *string `json:"align,omitempty" jsonschema:"left, right or center"`
+}
+
+// members are those of each type beside type and title; the ones it needs come first.
+var members = map[string]struct{ needs, may []string }{
+	Text:  {needs: []string{"body"}},
+	Stats: {needs: []string{"cards"}},
+	Table: {needs: []string{"columns", "rows"}, may: []string{"caption"}},
+}
+
+// textPolicy is what of the HTML of a text section stays: what structures and stresses text, tables, pictures that
+// the text carries itself, and links to https, mail, telephone and this console. No styles: a page looks like the
+// console, by day and night. The README lists it.
+var textPolicy = markup.New(markup.Options{LocalLinks: true, Elements: []string{
+	"a", "b", "blockquote", "br", "cite", "code", "dd", "del", "div", "dl", "dt", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "i",
+	"img", "ins", "kbd", "li", "ol", "p", "pre", "s", "samp", "small", "span", "strong", "sub", "sup", "table", "tbody", "td", "th", "tr",
+	"u", "ul", "var", "wbr",
+}})
+
+// CleanText is what of the HTML of a text section stays, with what was taken out.
+func CleanText(body string) (string, []markup.Removed) { return textPolicy.Clean(body) }
+
+// cleaner judges a page and takes out of it what nobody is to get.
+type cleaner struct {
+	schema.Violations
+	removed []markup.Removed
+}
+
+// sections judges what the schema does not, and returns what is stored.
+func (c *cleaner) sections(in []sectionIn) []Section {
+	out := make([]Section, len(in))
+	for n, s := range in {
+		out[n] = c.section("/sections/"+strconv.Itoa(n), s)
+	}
+	return out
+}
+
+func (c *cleaner) section(at string, in sectionIn) Section {
+	there := map[string]bool{"body": in.Body != nil, "cards": in.Cards != nil, "columns": in.Columns != nil, "rows": in.Rows != nil,
+		"caption": in.Caption != nil}
+	known := members[in.Type]
+	for _, name := range known.needs {
+		if !there[name] {
+			c.Add(at+"/"+name, "required", "is required of a %s section", in.Type)
+		}
+	}
+	for _, name := range []string{"body", "cards", "columns", "rows", "caption"} {
+		if there[name] && !slices.Contains(known.needs, name) && !slices.Contains(known.may, name) {
+			c.Add(at+"/"+name, "section", "is no member of a %s section, which has %s beside type and title", in.Type,
+				strings.Join(append(slices.Clone(known.needs), known.may...), ", "))
+		}
+	}
+	out := Section{Type: in.Type, Title: c.optional(at+"/title", in.Title, maxTitle)}
+	switch in.Type {
+	case Text:
+		if in.Body != nil {
+			body, removed := CleanText(*in.Body)
+			c.removed = markup.Merge(c.removed, removed)
+			out.Body = &body
+		}
+	case Stats:
+		out.Cards = make([]Card, len(in.Cards))
+		for n, card := range in.Cards {
+			out.Cards[n] = c.card(at+"/cards/"+strconv.Itoa(n), card)
+		}
+	case Table:
+		out.Columns, out.Caption = c.columns(at+"/columns", in.Columns), c.prose(at+"/caption", in.Caption)
+		out.Rows = make([]json.RawMessage, len(in.Rows))
+		for n, row := range in.Rows {
+			out.Rows[n] = c.values(row)
+		}
+	}
+	return out
+}
+
+// card reads a card: the schema knows no value that is a string or a number.
+func (c *cleaner) card(at string, raw json.RawMessage) (out Card) {
+	var in map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &in); err != nil {
+		c.Add(at, "type", "must be an object")
+		return out
+	}
+	for _, name := range []string{"label", "value"} {
+		if in[name] == nil {
+			c.Add(at+"/"+name, "required", "is required of a card")
+		}
+	}
+	for name, v := range in {
+		here := at + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+		switch name {
+		case "label":
+			out.Label = c.textOf(here, v, maxLabel)
+		case "unit":
+			text := c.textOf(here, v, maxUnit)
+			out.Unit = &text
+		case "hint":
+			text := c.textOf(here, v, maxHint)
+			out.Hint = &text
+		case "value":
+			out.Value = c.figure(here, v)
+		case "delta":
+			out.Delta = c.figure(here, v)
+		default:
+			c.Add(here, "additionalProperties", "is no member of a card, which has label, value, unit, delta and hint")
+		}
+	}
+	return out
+}
+
+// figure is a string or a number.
+func (c *cleaner) figure(at string, raw json.RawMessage) json.RawMessage {
+	switch raw = bytes.TrimSpace(raw); {
+	case raw[0] == '"':
+		b, err := json.Marshal(c.textOf(at, raw, maxValue))
+		if err != nil {
+			c.Add(at, "type", "must be a string or a number")
+		}
+		return b
+	case raw[0] != '-' && (raw[0] < '0' || raw[0] > '9'):
+		c.Add(at, "type", "must be a string or a number")
+	case len(raw) > maxValue:
+		c.Add(at, "maxLength", "must have at most %d digits", maxValue)
+	}
+	return raw
+}
+
+func (c *cleaner) textOf(at string, raw json.RawMessage, most int) string {
+	var s *string
+	if err := json.Unmarshal(raw, &s); err != nil || s == nil {
+		c.Add(at, "type", "must be a string")
+		return ""
+	}
+	return c.line(at, *s, most)
+}
+
+func (c *cleaner) columns(at string, in []columnIn) []Column {
+	out, first := make([]Column, len(in)), map[string]int{}
+	if in != nil && len(in) == 0 {
+		c.Add(at, "minItems", "must have at least one column")
+	}
+	for n, column := range in {
+		here := at + "/" + strconv.Itoa(n)
+		if earlier, twice := first[column.Key]; twice {
+			c.Add(here+"/key", "uniqueItems", "is the key of column %d too; name each member once", earlier)
+		} else {
+			first[column.Key] = n
+		}
+		out[n] = Column{Key: column.Key, Label: c.line(here+"/label", column.Label, maxLabel), Align: column.Align}
+	}
+	return out
+}
+
+// line judges a text of one line and takes out what cannot be seen.
+func (c *cleaner) line(at, text string, most int) string {
+	c.Line(at, text, most)
+	return c.visible(text)
+}
+
+func (c *cleaner) optional(at string, text *string, most int) *string {
+	if text == nil || *text == "" {
+		return nil
+	}
+	return new(c.line(at, *text, most))
+}
+
+func (c *cleaner) prose(at string, text *string) *string {
+	if text == nil || *text == "" {
+		return nil
+	}
+	c.Prose(at, *text)
+	return new(c.visible(*text))
+}
+
+func (c *cleaner) visible(text string) string {
+	clean, removed := markup.Text(text)
+	if len(removed) > 0 {
+		c.removed = markup.Merge(c.removed, removed)
+	}
+	return clean
+}
+
+// values is a row without the characters in its texts that nobody sees. Numbers and the order of members stay.
+func (c *cleaner) values(row json.RawMessage) json.RawMessage {
+	in := jsontext.NewDecoder(bytes.NewReader(row))
+	var b bytes.Buffer
+	out := jsontext.NewEncoder(&b)
+	for {
+		token, err := in.ReadToken()
+		if err != nil {
+			break // the schema has read it to its end
+		}
+		if _, n := in.StackIndex(in.StackDepth()); token.Kind() == '"' && !(inObject(in) && n%2 == 1) {
+			token = jsontext.String(c.visible(token.String()))
+		}
+		if err := out.WriteToken(token); err != nil {
+			panic(fmt.Sprintf("admin: a row that was read cannot be written: %v", err)) // and the call answers E_INTERNAL
+		}
+	}
+	return bytes.TrimSpace(b.Bytes())
+}
+
+// inObject tells whether the value that was read last stands in an object.
+func inObject(d *jsontext.Decoder) bool {
+	kind, _ := d.StackIndex(d.StackDepth())
+	return kind == '{'
+}

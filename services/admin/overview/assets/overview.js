@@ -34,7 +34,7 @@
     const text = figure.dataset.unit === "ms" ? span : short;
     const moment = (at) => (step < 86400 ? `${day(at)} ${clock(at)}` : day(at));
     // What the legend leaves: on a phone it has two lines.
-    const size = () => ({ width: drawing.clientWidth, height: drawing.clientHeight - (drawing.querySelector(".u-legend")?.offsetHeight ?? 32) });
+    const size = () => ({ width: drawing.clientWidth, height: drawing.clientHeight - (drawing.clientWidth < 420 ? 60 : 32) });
     const axis = () => ({ stroke: color("--muted"), grid: { stroke: color("--line"), width: 1 }, ticks: { stroke: color("--line"), width: 1 } });
 
     const plot = new uPlot({
@@ -60,14 +60,13 @@
           stroke: color(s.color),
           fill: bars ? color(s.color) : undefined,
           width: bars ? 0 : 2,
-          paths: bars ? uPlot.paths.bars({ size: [0.75, 60], align: 1 }) : uPlot.paths.stepped({ align: 1 }),
-          points: { show: false },
+          paths: bars ? uPlot.paths.bars({ size: [0.75, 60], align: 1 }) : undefined,
+          points: { show: !bars, size: 5, fill: color(s.color) },
           value: (_, n, __, at) => (at == null ? "–" : texts[at][i]),
         })),
       ],
     }, data, drawing);
 
-    plot.setSize(size());
 
     const show = (at) => {
       plot.setCursor({ left: plot.valToPos(data[0][at], "x") + 1, top: 0 });

@@ -489,13 +489,14 @@ func TestSearchEndsInTime(t *testing.T) {
 	t.Parallel()
 	s := newStore(t, hubtest.WriteStore(t))
 	now := time.Date(2031, 3, 15, 12, 0, 0, 0, time.UTC)
-	s.put(t, fact{At: now.AddDate(0, 0, -100), Request: "old", Tool: "a", Outcome: "ok"}, fact{At: now.Add(-time.Minute), Request: "new", Tool: "a", Outcome: "ok"})
+	s.put(t, fact{At: now.AddDate(0, 0, -100), Request: "old", Tool: "execute_read_sql", Outcome: "ok", Detail: `{"sql":"a"}`},
+		fact{At: now.Add(-time.Minute), Request: "new", Tool: "execute_read_sql", Outcome: "ok", Detail: `{"sql":"a"}`})
 	clock := now
 	slow := func() time.Time { clock = clock.Add(15 * time.Millisecond); return clock } // each look takes long
 	at, found := audit.Position{}, []string{}
 	pages := 0
 	for ; pages < 50; pages++ {
-		page, err := reader(t, s, slow).Search(t.Context(), audit.Filter{Tool: "a"}, at, 10)
+		page, err := reader(t, s, slow).Search(t.Context(), audit.Filter{SQL: "a"}, at, 10)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,6 +43,8 @@ const (
 	// firstWindow is how much of the log is looked at first; further back it is a part of how far that is.
 	firstWindow     = time.Hour
 	firstWindowPart = 16
+	// longest is more than any log goes back.
+	longest = 100 * 365 * 24 * time.Hour
 	// quickly is what a look takes that may reach much further the next time.
 	quickly = 10 * time.Millisecond
 )
@@ -70,7 +72,7 @@ func (r *Reader) Search(ctx context.Context, f Filter, before Position, limit in
 		}
 		took, left := r.now().Sub(look), r.budget-r.now().Sub(start)
 		s.grow(took, left)
-		if left <= took && !s.done() {
+		if left <= 2*took && !s.done() {
 			page.Next, page.Unfinished = Position{At: s.to}, true
 			return page, nil
 		}
@@ -135,6 +137,9 @@ func (r *Reader) search(ctx context.Context, f Filter, before Position) (*search
 		s.after(before)
 	}
 	s.window = max(firstWindow, r.now().Sub(s.to)/firstWindowPart)
+	if f.indexed() {
+		s.window = longest
+	}
 	var oldest *time.Time
 	if err := r.pool.QueryRow(ctx, `SELECT min(at) FROM audit.calls`).Scan(&oldest); err != nil {
 		return nil, explain(err)
@@ -169,7 +174,7 @@ func (s *search) next(ctx context.Context, limit int) ([]Call, error) {
 	// Planned for these values each time: what is rare is found by another index than what is frequent.
 	args = append([]any{pgx.QueryExecModeCacheDescribe}, args...)
 	found, err := postgres.All(ctx, s.r.pool, pgx.RowToStructByName[Call], `SELECT `+callColumns+` FROM audit.calls`+where+s.where+
-		fmt.Sprintf(" ORDER BY at DESC, id DESC LIMIT $%d", n+3), args...)
+		fmt.Sprintf(" ORDER BY calls.at DESC, calls.id DESC LIMIT $%d", n+3), args...)
 	if err != nil {
 		return nil, explain(err)
 	}
@@ -184,9 +189,26 @@ func (s *search) grow(took, left time.Duration) {
 	switch {
 	case took < quickly:
 		s.window *= 4
-	case left > 3*took:
+	case left > 4*took:
 		s.window *= 2
 	}
+}
+
+// indexed tells that one index has what is looked for, in the order of time: then the whole log is one window.
+func (f Filter) indexed() bool {
+	if f.SQL != "" || f.Outcome == Failed {
+		return false
+	}
+	if f.RequestID != "" || f.Draft != "" {
+		return true
+	}
+	n := 0
+	for _, value := range []string{f.Tool, f.Caller, f.Person, f.Outcome} {
+		if value != "" {
+			n++
+		}
+	}
+	return n == 1 && f.Outcome != OK
 }
 
 // conditions are the filter's as SQL, with the values that it names $1, $2, …

@@ -3,8 +3,10 @@ package audit
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -185,6 +187,9 @@ func (r *Reader) Summary(ctx context.Context, g Range) (Summary, error) {
 		Calls         int64
 	}
 	bounds := []any{pgx.QueryExecModeCacheDescribe, p.day.from, p.day.to, p.hour.from, p.hour.to, p.fine.from, p.fine.to, p.log.from, p.log.to}
+	var callers sync.WaitGroup
+	var problem error
+	callers.Go(func() { s.Callers, s.Limited, problem = r.callers(ctx, bounds) })
 	measures, err := postgres.All(ctx, r.pool, pgx.RowToStructByName[measure], `SELECT point AS at, tool, outcome, bucket, sum(calls)::bigint AS calls
 		FROM (SELECT date_bin($9::interval, start, $10) AS point, tool, outcome, bucket, calls FROM (
 			SELECT start, tool, outcome, bucket, calls FROM audit.rollups WHERE grain = 'day' AND start >= $1 AND start < $2
@@ -192,8 +197,9 @@ func (r *Reader) Summary(ctx context.Context, g Range) (Summary, error) {
 			UNION ALL SELECT start, tool, outcome, bucket, calls FROM audit.rollups WHERE grain = '5m' AND start >= $5 AND start < $6
 			UNION ALL SELECT at, tool, outcome, bucket, calls FROM audit.measured WHERE at >= $7 AND at < $8) all_of WHERE `+ofTools+`) x
 		GROUP BY GROUPING SETS ((point, outcome, bucket), (tool, outcome, bucket))`, append(slices.Clone(bounds), g.Step, firstMonday)...)
-	if err != nil {
-		return Summary{}, explain(err)
+	callers.Wait()
+	if err = errors.Join(explain(err), problem); err != nil {
+		return Summary{}, err
 	}
 	points, tools, codes := map[time.Time]*histogram{}, map[string]*histogram{}, map[string]int64{}
 	var total histogram
@@ -227,8 +233,7 @@ func (r *Reader) Summary(ctx context.Context, g Range) (Summary, error) {
 		s.Errors = append(s.Errors, Count{code, n})
 	}
 	slices.SortFunc(s.Errors, func(a, b Count) int { return cmp.Or(cmp.Compare(b.Calls, a.Calls), strings.Compare(a.Code, b.Code)) })
-	s.Callers, s.Limited, err = r.callers(ctx, bounds)
-	return s, err
+	return s, nil
 }
 
 // callers are the greatest in the parts of a range that bounds are of.

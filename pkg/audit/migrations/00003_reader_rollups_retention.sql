@@ -51,7 +51,10 @@ CREATE TABLE audit.rollups (
   bucket  smallint    NOT NULL,
   calls   bigint      NOT NULL,
   PRIMARY KEY (grain, start, tool, outcome, bucket)
-);
+) PARTITION BY LIST (grain); -- what comes and goes each day leaves no holes in what is read for a year
+CREATE TABLE audit.rollups_5m PARTITION OF audit.rollups FOR VALUES IN ('5m');
+CREATE TABLE audit.rollups_hour PARTITION OF audit.rollups FOR VALUES IN ('hour');
+CREATE TABLE audit.rollups_day PARTITION OF audit.rollups FOR VALUES IN ('day');
 CREATE TABLE audit.rollup_callers (
   grain         text        NOT NULL,
   start         timestamptz NOT NULL,
@@ -60,7 +63,10 @@ CREATE TABLE audit.rollup_callers (
   failed        bigint      NOT NULL,
   limited       bigint      NOT NULL,
   PRIMARY KEY (grain, start, credential_id)
-);
+) PARTITION BY LIST (grain);
+CREATE TABLE audit.rollup_callers_5m PARTITION OF audit.rollup_callers FOR VALUES IN ('5m');
+CREATE TABLE audit.rollup_callers_hour PARTITION OF audit.rollup_callers FOR VALUES IN ('hour');
+CREATE TABLE audit.rollup_callers_day PARTITION OF audit.rollup_callers FOR VALUES IN ('day');
 -- What is kept is the owner's to say, not that of whoever asks for the end.
 CREATE TABLE audit.policy (
   one  boolean NOT NULL PRIMARY KEY DEFAULT true CHECK (one),

@@ -31,6 +31,11 @@ func TestServe(t *testing.T) {
 	}
 	p := hubtest.Launch(t, environ, "serve")
 	p.Ready(t)
+	store := hubtest.Pool(t, db.SuperuserURL)
+	hubtest.Eventually(t, "the audit log is rolled up", func() bool {
+		var done bool
+		return store.QueryRow(t.Context(), `SELECT until > now() - interval '1 hour' FROM audit.watermarks WHERE grain = '5m'`).Scan(&done) == nil && done
+	})
 	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 404, hop.ManifestPath: 401, "/admin/menus": 401, "/admin": 401, "/admin/audit": 401, "/admin/audit/export": 401, "/p/a/b": 401, "/internal/menus/navigation": 405, "/": 404} {
 		if got := p.Get(path); got != want {
 			t.Errorf("GET %s: %d, want %d", path, got, want)

@@ -65,6 +65,7 @@ fuzz: ## Fuzz the parsers, and what the SQL guard accepts on a server, a minute 
 	go test -run '^$$' -fuzz FuzzAValue -fuzztime 1m ./services/gateway
 	go test -run '^$$' -fuzz FuzzRows -fuzztime 1m ./services/review-control/csv
 	go test -run '^$$' -fuzz FuzzRead -fuzztime 1m -fuzzminimizetime 20x ./services/review-control/body
+	go test -run '^$$' -fuzz FuzzOf -fuzztime 1m ./services/admin/console/table
 	go test -run '^$$' -fuzz FuzzClean -fuzztime 1m -fuzzminimizetime 20x ./pkg/markup
 
 tidy: ## Tidy each module by itself, and the workspace

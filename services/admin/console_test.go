@@ -101,7 +101,7 @@ func TestPagesAreForThoseWhoMay(t *testing.T) {
 	h.write("weekly", "Week two")
 	of := url.Values{"group": {"reports"}, "item": {"later"}, "name": {"Later"}, "by": {"up"}, "newest": {"2"}}
 	for page, role := range map[string]string{
-		"GET /p/reports/weekly": "any", "GET /p/reports/weekly/tables/1": "any", "GET /p/reports/none": "any",
+		"GET /p": "signed in", "GET /p/reports/weekly": "any", "GET /p/reports/weekly/tables/1": "any", "GET /p/reports/none": "any",
 		"GET /p/reports/weekly/versions": "admin", "GET /p/reports/weekly/versions/1": "admin", "POST /p/reports/weekly/versions/1/restore": "admin",
 		"GET /admin/menus": "admin", "POST /admin/menus/move": "admin", "POST /admin/menus/order": "admin", "GET /admin/menus/edit?group=reports": "admin",
 		"POST /admin/menus/edit": "admin", "GET /admin/menus/delete?group=reports&item=later": "admin", "POST /admin/menus/delete": "admin",
@@ -112,7 +112,7 @@ func TestPagesAreForThoseWhoMay(t *testing.T) {
 			refused bool
 			status  int
 		}{
-			"nobody": {visitor, true, 401}, "a user without a role": {noRole, true, 403}, "a reviewer": {rev, role == "admin", 403}, "an administrator": {ada, false, 0},
+			"nobody": {visitor, true, 401}, "a user without a role": {noRole, role != "signed in", 403}, "a reviewer": {rev, role == "admin", 403}, "an administrator": {ada, false, 0},
 		} {
 			w := h.visit(c.caller, method, path, of)
 			if refused := w.Code == 401 || w.Code == 403; refused != c.refused || refused && w.Code != c.status {
@@ -150,6 +150,8 @@ func TestPageShowsWhatWasWritten(t *testing.T) {
 		`aria-label="3 values from 1 to 5: first 1, last 3"`, `<polyline points="3.0,25.0 60.0,3.0 117.0,14.0"/>`, `<span class="muted">position</span> <bdi>CEO</bdi>`,
 		`<a href="https://x.example/" rel="noopener noreferrer">`, "!href=\"javascript", `<td class="middle"><bdi>javascript:alert(1)</bdi>`, "Of the week", "There are no rows.",
 		`by <bdi>agent (u1)</bdi>`, "Version 1,", `href="/p/reports/weekly/versions"`, "3 rows")
+	has(t, h.see("/p"), `<a href="/p/reports/weekly" rel="noopener noreferrer"><bdi>Weekly</bdi>`)
+	has(t, h.visit(noRole, "GET", "/p", nil).Body.String(), "no pages for you yet", "!Weekly")
 	order := func(page string) string {
 		var names []string
 		for _, m := range regexp.MustCompile(`<td><bdi>(beta|Alpha|gamma)</bdi>`).FindAllStringSubmatch(page, -1) {

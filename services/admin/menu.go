@@ -3,9 +3,11 @@ package admin
 import (
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
 
+	"hub.internal/pkg/markup"
 	"hub.internal/pkg/schema"
 )
 
@@ -92,6 +94,14 @@ func checkName(v *schema.Violations, name string, most int) {
 	if !strings.ContainsFunc(name, schema.Visible) {
 		v.Add("/name", "visible", "must have a character that can be seen")
 	}
+	checkSeen(v, "/name", name)
+}
+
+// checkSeen refuses characters without a shape, by which one name could pass for another.
+func checkSeen(v *schema.Violations, path, text string) {
+	if _, removed := markup.Text(text); len(removed) > 0 && utf8.ValidString(text) {
+		v.Add(path, "invisible", "must have no characters that nobody sees, but has an %s", removed[0].What)
+	}
 }
 
 // icon judges an icon and returns nil for an empty one.
@@ -108,5 +118,6 @@ func icon(v *schema.Violations, text *string) *string {
 	if !strings.ContainsFunc(*text, schema.Visible) {
 		v.Add("/icon", "visible", "must have a character that can be seen")
 	}
+	checkSeen(v, "/icon", *text)
 	return text
 }

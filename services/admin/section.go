@@ -30,11 +30,13 @@ const (
 	maxCards       = 100
 	maxColumns     = 50
 	maxRows        = 1000
-	maxKey         = 100
-	maxLabel       = 200
-	maxValue       = 200
-	maxUnit        = 50
-	maxHint        = 500
+	// maxCells bounds the tables of a page together: rows take nothing where they are empty, and their cells do.
+	maxCells = 50_000
+	maxKey   = 100
+	maxLabel = 200
+	maxValue = 200
+	maxUnit  = 50
+	maxHint  = 500
 )
 
 // Section is a part of a page. What belongs to another type is absent.
@@ -89,6 +91,7 @@ func CleanText(body string) (string, []markup.Removed) { return textPolicy.Clean
 type cleaner struct {
 	schema.Violations
 	removed []markup.Removed
+	cells   int
 }
 
 // sections judges what the schema does not, and returns what is stored.
@@ -130,6 +133,10 @@ func (c *cleaner) section(at string, in sectionIn) Section {
 		}
 	case Table:
 		out.Columns, out.Caption = c.columns(at+"/columns", in.Columns), c.prose(at+"/caption", in.Caption)
+		if c.cells += len(in.Rows) * len(in.Columns); c.cells > maxCells {
+			c.Add(at+"/rows", "maxCells", "makes more than %d cells of the page's tables together; leave out rows or columns, or make another page",
+				maxCells)
+		}
 		out.Rows = make([]json.RawMessage, len(in.Rows))
 		for n, row := range in.Rows {
 			out.Rows[n] = c.values(row)

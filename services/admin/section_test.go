@@ -72,6 +72,12 @@ func TestSections(t *testing.T) {
 		}
 		return list
 	}
+	columns := func(n int) (list []any) {
+		for i := range n {
+			list = append(list, object{"key": fmt.Sprint("k", i), "label": "K"})
+		}
+		return list
+	}
 	text := object{"type": "text", "body": "x"}
 	for name, c := range map[string]struct {
 		in         object
@@ -94,6 +100,7 @@ func TestSections(t *testing.T) {
 		"another align":             {page(object{"type": "table", "columns": []any{object{"key": "a", "label": "A", "align": "top"}}, "rows": []any{}}), "/sections/0/columns/0/align", "enum"},
 		"a row that is none":        {page(object{"type": "table", "columns": []any{column}, "rows": []any{object{}, 1}}), "/sections/0/rows/1", "type"},
 		"too many rows":             {page(object{"type": "table", "columns": []any{column}, "rows": rows(1001)}), "/sections/0/rows", "maxItems"},
+		"too many cells":            {page(many(6, object{"type": "table", "columns": columns(10), "rows": rows(1000)})...), "/sections/5/rows", "maxCells"},
 		"too many sections":         {page(many(51, text)...), "/sections", "maxItems"},
 		"a title that nobody sees":  {object{"groupSlug": "reports", "itemSlug": "weekly", "title": "\u200b", "sections": []any{}}, "/title", "visible"},
 		"a title that turns around": {object{"groupSlug": "reports", "itemSlug": "weekly", "title": "a\u202eb", "sections": []any{}}, "/title", "controlCharacters"},

@@ -188,15 +188,15 @@ func upsertPageTool(s *Service) tool.Tool {
 		),
 		Output: schema.Of[PageStored](),
 		Errors: []tool.ErrorDoc{
-			{Code: fault.Validation, Reason: "The input breaks its schema, a section lacks what its type needs or has what belongs to another, a text " +
-				"has control characters, or the body is larger than 1 MiB; details.violations lists every violation, up to" +
-				" 50."},
+			{Code: fault.Validation,
+				Reason: "The input breaks its schema, a section lacks what its type needs or has what belongs to another, a text has " +
+					"control characters, or the body is larger than 1 MiB; details.violations lists every violation, up to 50."},
 			{Code: fault.NotFound, Reason: "There is no group or item of that slug: create_menu_item comes first."},
 			{Code: fault.Conflict, Reason: "The item leads elsewhere by an href of its own, or the group is built in."},
 			{Code: fault.DB, Reason: storeAway},
 		},
 		Limits: map[string]int64{"max_sections": maxSections, "max_rows": maxRows, "max_columns": maxColumns, "max_cards": maxCards,
-			"max_body_bytes": maxPage},
+			"max_cells": maxCells, "max_body_bytes": maxPage},
 		Examples: examples(upsertPage),
 	}, s.UpsertDynamicPage)
 }

@@ -45,6 +45,7 @@ func (c *Console) Routes() []tool.Route { return Routes() }
 // Mount serves the pages and their assets.
 func (c *Console) Mount(mux *http.ServeMux) {
 	c.site.Mount(mux)
+	c.site.Handle(mux, "GET /p", web.SignedIn, c.index)
 	c.site.Handle(mux, "GET /p/{group}/{item}", web.AnyRole, c.page)
 	c.site.Handle(mux, "GET /p/{group}/{item}/tables/{section}", web.AnyRole, c.csv)
 	c.site.Handle(mux, "GET /p/{group}/{item}/versions", web.Role(administrator), c.versions)

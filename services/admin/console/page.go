@@ -47,6 +47,30 @@ type cardView struct {
 	Up int
 }
 
+// index lists what the menus lead to, for whoever has a role.
+func (c *Console) index(w http.ResponseWriter, r *http.Request) error {
+	var shown []menuRow
+	if u, _ := web.UserOf(r.Context()); len(u.Roles) > 0 {
+		_, groups, err := c.service.Menus(r.Context())
+		if err != nil {
+			return err
+		}
+		for _, g := range groups {
+			row := menuRow{Group: g.Slug, Name: g.Name, Icon: text(g.Icon)}
+			for _, i := range g.Items {
+				if !i.Hidden {
+					row.Items = append(row.Items, menuRow{Name: i.Name, Icon: text(i.Icon), Detail: i.Address(g.Slug)})
+				}
+			}
+			if !g.Hidden && len(row.Items) > 0 {
+				shown = append(shown, row)
+			}
+		}
+	}
+	return c.site.Render(w, r, "index", web.Page{Title: "Pages", Data: shown,
+		Lead: "What agents have written for you, by the tabs of the console."})
+}
+
 // page is what agents have written at an address.
 func (c *Console) page(w http.ResponseWriter, r *http.Request) error {
 	p, err := c.service.Place(r.Context(), r.PathValue("group"), r.PathValue("item"), 0)

@@ -85,7 +85,8 @@ func (c *Console) version(w http.ResponseWriter, r *http.Request) error {
 		p.Newest = max(p.Newest, other.Newest)
 		p.Changes, p.More = changes.Between(other.Page, to)
 	}
-	return c.site.Render(w, r, "version", web.Page{Title: fmt.Sprintf("Version %d", number), Lead: this.Page.Title, Wide: wide(this.Page.Sections),
+	return c.site.Render(w, r, "version", web.Page{Title: fmt.Sprintf("Version %d", number), Lead: this.Page.Title,
+		Wide:   wide(this.Page.Sections),
 		Crumbs: []web.Link{{Text: titleOf(this), Href: p.Path}, {Text: "Versions", Href: p.Path + "/versions"}}, Data: p})
 }
 

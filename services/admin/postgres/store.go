@@ -35,8 +35,8 @@ var _ admin.Store = (*Store)(nil)
 
 // New returns the store behind a pool of role hub_admin. It touches no database.
 func New(pool *postgres.Pool) *Store {
-	return &Store{Readiness: postgres.NewReadiness(pool, service, `SELECT FROM admin.menu_groups, admin.menu_items, admin.page_versions LIMIT 0`),
-		pool: pool, keys: write.New(pool, write.Options{Service: service})}
+	const tables = `SELECT FROM admin.menu_groups, admin.menu_items, admin.page_versions LIMIT 0`
+	return &Store{Readiness: postgres.NewReadiness(pool, service, tables), pool: pool, keys: write.New(pool, write.Options{Service: service})}
 }
 
 // Keys are those of admin's writes.

@@ -1,11 +1,13 @@
 // Package audit is the append-only log of calls: who called what, with which
 // outcome. A row joins the transaction of its effect (Append), is awaited before an
-// answer leaves (Log.Write), is queued (Log.Queue), or is counted with others (Tally). It
-// refuses to read, change or delete rows: no service's role may do that, and triggers hold
-// the owner to it.
+// answer leaves (Log.Write), is queued (Log.Queue), or is counted with others (Tally). Reader
+// searches it, for whoever holds the role that may. The package refuses to change or delete rows: no
+// service's role may do that, and triggers hold the owner to it; whole months go when the owner's
+// policy says so.
 package audit
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"embed"
@@ -15,6 +17,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
@@ -48,8 +52,25 @@ type Entry struct {
 	Count     int
 	Took      time.Duration
 	InputHash []byte
+	// TraceID is the hexadecimal id of the trace that the call belongs to. Append and Write take it from
+	// their context where it is empty; what is queued has none but this.
+	TraceID string
 	// Detail is marshalled as JSON; nil stores NULL.
 	Detail any
+}
+
+// TraceID is what Entry.TraceID holds; empty without a trace.
+func TraceID(ctx context.Context) string {
+	if s := trace.SpanContextFromContext(ctx); s.HasTraceID() {
+		return s.TraceID().String()
+	}
+	return ""
+}
+
+// in is the entry with the trace of ctx.
+func (e Entry) in(ctx context.Context) Entry {
+	e.TraceID = cmp.Or(e.TraceID, TraceID(ctx))
+	return e
 }
 
 // Outcome is OK for nil, else the error's code.
@@ -73,12 +94,13 @@ type row struct {
 	count, tookMS                                               int32
 	inputHash                                                   []byte
 	detail                                                      *string
+	traceID                                                     string
 }
 
 func (e Entry) row() (row, error) {
 	r := row{at: e.At, requestID: clean(e.Caller.RequestID), service: clean(e.Caller.Service), externalUser: clean(e.Caller.ExternalUserID),
 		credential: clean(e.Caller.CredentialID), tool: clean(e.Tool), outcome: e.Outcome, count: clamp(int64(e.Count)),
-		tookMS: clamp(e.Took.Milliseconds()), inputHash: e.InputHash}
+		tookMS: clamp(e.Took.Milliseconds()), inputHash: e.InputHash, traceID: clean(e.TraceID)}
 	if e.Detail != nil {
 		b, err := json.Marshal(e.Detail)
 		if err != nil {
@@ -128,20 +150,20 @@ func clamp(n int64) int32 { return int32(min(max(n, 0), math.MaxInt32)) }
 // not in the future and not further in the past than the store takes (five minutes, of which one is for the way): a process
 // whose clock is wrong, and a row that waited for a store that was away, are recorded all the same.
 const insert = `INSERT INTO audit.calls
-	(at, request_id, service, external_user_id, credential_id, tool, outcome, count, took_ms, input_hash, detail)
+	(at, request_id, service, external_user_id, credential_id, tool, outcome, count, took_ms, input_hash, detail, trace_id)
 	SELECT greatest(least(at, clock_timestamp()), clock_timestamp() - interval '4 minutes'),
-		request_id, service, external_user_id, credential_id, tool, outcome, count, took_ms, input_hash, detail FROM `
+		request_id, service, external_user_id, credential_id, tool, outcome, count, took_ms, input_hash, detail, trace_id FROM `
 
 // as names what insert selects.
-const as = ` AS r (at, request_id, service, external_user_id, credential_id, tool, outcome, count, took_ms, input_hash, detail)`
+const as = ` AS r (at, request_id, service, external_user_id, credential_id, tool, outcome, count, took_ms, input_hash, detail, trace_id)`
 
 // Append adds a row in the transaction of the effect that it records.
 func Append(ctx context.Context, tx postgres.Querier, e Entry) error {
-	r, err := e.row()
+	r, err := e.in(ctx).row()
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, insert+`(VALUES ($1::timestamptz, $2, $3, $4, $5, $6, $7, $8::int, $9::int, $10::bytea, $11::jsonb))`+as,
-		r.at, r.requestID, r.service, r.externalUser, r.credential, r.tool, r.outcome, r.count, r.tookMS, r.inputHash, r.detail)
+	_, err = tx.Exec(ctx, insert+`(VALUES ($1::timestamptz, $2, $3, $4, $5, $6, $7, $8::int, $9::int, $10::bytea, $11::jsonb, $12))`+as,
+		r.at, r.requestID, r.service, r.externalUser, r.credential, r.tool, r.outcome, r.count, r.tookMS, r.inputHash, r.detail, r.traceID)
 	return err
 }

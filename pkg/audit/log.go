@@ -65,7 +65,7 @@ func NewLog(pool *pgxpool.Pool, logger *slog.Logger) *Log {
 // Write returns when the row is committed, or E_DB when it could not be: the caller
 // must then keep its answer back.
 func (l *Log) Write(ctx context.Context, e Entry) error {
-	r, err := e.row()
+	r, err := e.in(ctx).row()
 	if err != nil {
 		return err
 	}
@@ -234,16 +234,17 @@ func (l *Log) insert(ctx context.Context, g []pending) error {
 		count, took = make([]int32, n), make([]int32, n)
 		hash        = make([][]byte, n)
 		detail      = make([]*string, n)
+		traces      = make([]string, n)
 	)
 	for i, p := range g {
 		r := p.row
 		at[i], request[i], service[i], user[i], credential[i], tool[i], outcome[i] = r.at, r.requestID, r.service, r.externalUser, r.credential,
 			r.tool, r.outcome
-		count[i], took[i], hash[i], detail[i] = r.count, r.tookMS, r.inputHash, r.detail
+		count[i], took[i], hash[i], detail[i], traces[i] = r.count, r.tookMS, r.inputHash, r.detail, r.traceID
 	}
 	_, err := l.pool.Exec(ctx, insert+`unnest($1::timestamptz[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
-		$8::int[], $9::int[], $10::bytea[], $11::jsonb[])`+as,
-		at, request, service, user, credential, tool, outcome, count, took, hash, detail)
+		$8::int[], $9::int[], $10::bytea[], $11::jsonb[], $12::text[])`+as,
+		at, request, service, user, credential, tool, outcome, count, took, hash, detail, traces)
 	return postgres.Fault(err)
 }
 

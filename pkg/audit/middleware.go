@@ -24,7 +24,8 @@ func (l *Log) Calls(t tool.Tool) endpoint.Middleware {
 			if t.Spec.Write && err == nil {
 				return response, nil
 			}
-			e := Entry{At: start, Caller: caller.From(ctx), Tool: t.Spec.Name, Outcome: Outcome(err), Took: time.Since(start)}
+			e := Entry{At: start, Caller: caller.From(ctx), Tool: t.Spec.Name, Outcome: Outcome(err), Took: time.Since(start),
+				TraceID: TraceID(ctx)}
 			if call, ok := request.(*tool.Call); ok {
 				e.InputHash = HashInput(call.Input)
 			}

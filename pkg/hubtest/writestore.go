@@ -32,6 +32,9 @@ func (w WriteStoreDB) URL(service string) string {
 	return patientURL(w.server, role, w.database)
 }
 
+// AuditURL is the connection URL of the audit log's reader.
+func (w WriteStoreDB) AuditURL() string { return patientURL(w.server, pgstore.AuditReader, w.database) }
+
 // patientURL is a connection URL for a busy machine, where a log-in may take its time.
 func patientURL(server *servers.Postgres, role, database string) string {
 	return server.URL(role, testPassword(role), database) + "&connect_timeout=60"
@@ -58,10 +61,12 @@ func WriteStoreOn(t testing.TB, server *servers.Postgres) WriteStoreDB {
 	bootstrap.Lock()
 	defer bootstrap.Unlock()
 	passwords := map[string]string{}
-	if !bootstrap.roles[server] { // hashing nine passwords takes longer than the database
-		passwords[pgstore.Owner] = testPassword(pgstore.Owner)
+	if !bootstrap.roles[server] { // hashing ten passwords takes longer than the database
+		roles := []string{pgstore.Owner, pgstore.AuditReader}
 		for _, s := range services {
-			role := pgstore.ServiceRole(s)
+			roles = append(roles, pgstore.ServiceRole(s))
+		}
+		for _, role := range roles {
 			passwords[role] = testPassword(role)
 		}
 	}

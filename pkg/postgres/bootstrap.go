@@ -18,6 +18,9 @@ const (
 	// Group is what each service's role is a member of; it may append to the audit
 	// log and no more.
 	Group = "hub_service"
+	// AuditReader reads the audit log, rolls it up and lets what is too old go. It is no member of the
+	// group, and a log-in only where it has a password.
+	AuditReader = "hub_audit"
 )
 
 // ServiceRole is the log-in role of a service: hub_auth, hub_review_control.
@@ -30,7 +33,7 @@ func Schema(service string) string { return strings.ReplaceAll(service, "-", "_"
 var bootstrapSQL string
 
 // Bootstrap creates what no service may create for itself: the owner role, the
-// group role, one log-in role per service and the database, in which no role but the
+// group role, the audit log's reader, one log-in role per service and the database, in which no role but the
 // owner may make anything, not even temporarily. It needs a superuser, is safe to
 // repeat, and sets the passwords given (role name → password), so that repeating it
 // also rotates them.
@@ -99,7 +102,7 @@ func login(ctx context.Context, conn *pgx.Conn, role, password string) error {
 	if _, err := conn.Exec(ctx, ddl); err != nil {
 		return err
 	}
-	if role == Owner {
+	if role == Owner || role == AuditReader {
 		return nil
 	}
 	_, err := conn.Exec(ctx, "GRANT "+Group+" TO "+pgx.Identifier{role}.Sanitize())

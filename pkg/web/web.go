@@ -37,6 +37,8 @@ const maxForm = 1 << 20
 type Options struct {
 	// Service is the discovery name: it says where the assets are.
 	Service string
+	// Folder is where the assets are of a service's second site, below those of its first; empty for that one.
+	Folder string
 	// Files holds what a service embeds; may be nil. pages/*.html: each is a page, named by its base
 	// name without .html, that defines "main", and perhaps "head"; those that begin with "_" are parts
 	// that every page may use. assets/: files of its own beside those of the layout; a page that needs
@@ -61,7 +63,7 @@ type Site struct {
 func New(o Options) (*Site, error) {
 	s := &Site{o: o, pages: map[string]*template.Template{}}
 	var err error
-	if s.assets, err = loadAssets(o.Service, o.Files); err != nil {
+	if s.assets, err = loadAssets(path.Join(o.Service, o.Folder), o.Files); err != nil {
 		return nil, err
 	}
 	base := template.New("").Funcs(functions).Funcs(template.FuncMap{"asset": s.assets.url}).Funcs(o.Funcs)

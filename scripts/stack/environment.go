@@ -8,6 +8,7 @@ import (
 
 	"hub.internal/pkg/hubtest/inventory"
 	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/postgres"
 )
 
 // Names of the two databases.
@@ -47,6 +48,9 @@ func (e environment) settings(s service) map[string]string {
 	}
 	if s.Has(inventory.Source) {
 		env["HUB_SOURCE_DSN"] = e.sourceDSN()
+	}
+	if s.Has(inventory.Audit) {
+		env["HUB_AUDIT_URL"] = e.storeURL(postgres.AuditReader)
 	}
 	if s.Has(inventory.Pepper) {
 		env["HUB_KEY_PEPPER"] = e.state.secret("pepper")
@@ -104,7 +108,7 @@ func (e environment) overrides(s service) map[string]string {
 
 // isOwn names variables that differ from service to service, or speak to this program.
 func isOwn(name string) bool {
-	return slices.Contains([]string{"HUB_WRITE_STORE_URL", "HUB_MIGRATE_URL", "HUB_ADVERTISE", "HUB_CONSUL", "HUB_SIGNING_KEY",
+	return slices.Contains([]string{"HUB_WRITE_STORE_URL", "HUB_AUDIT_URL", "HUB_MIGRATE_URL", "HUB_ADVERTISE", "HUB_CONSUL", "HUB_SIGNING_KEY",
 		"HUB_TRUSTED_KEYS"}, name)
 }
 

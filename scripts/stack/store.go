@@ -9,9 +9,9 @@ import (
 	"hub.internal/pkg/postgres"
 )
 
-// bootstrapStore makes the write store's database and roles: the owner and one per service.
+// bootstrapStore makes the write store's database and roles: the owner, the audit log's reader and one per service.
 func bootstrapStore(ctx context.Context, e environment, superuserURL string) error {
-	passwords := map[string]string{postgres.Owner: e.state.secret(postgres.Owner)}
+	passwords := map[string]string{postgres.Owner: e.state.secret(postgres.Owner), postgres.AuditReader: e.state.secret(postgres.AuditReader)}
 	for _, s := range e.services {
 		passwords[s.Role()] = e.state.secret(s.Role())
 	}

@@ -50,7 +50,7 @@ type ResolveResponse struct {
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
-// NamesPath is where review-control asks what keys are called.
+// NamesPath is where review-control and admin ask what keys are called.
 const NamesPath = "/internal/apikeys/names"
 
 // NamesRequest asks for the names of at most 100 keys.
@@ -70,7 +70,7 @@ func Operations(s *Service, p *People) []hop.Operation {
 	return []hop.Operation{
 		hop.New(hop.Declaration{Path: VerifyPath, Takes: gateway}, s.verify),
 		hop.New(hop.Declaration{Path: ResolvePath, Takes: gateway}, p.resolve),
-		hop.New(hop.Declaration{Path: NamesPath, Takes: caller.Neighbour("review-control")}, s.names),
+		hop.New(hop.Declaration{Path: NamesPath, Takes: caller.Rule{"review-control": {caller.Service}, "admin": {caller.Service}}}, s.names),
 	}
 }
 

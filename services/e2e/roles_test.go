@@ -110,12 +110,42 @@ func TestRolesHoldTheirOwn(t *testing.T) {
 		abroad = append(abroad, list(`SELECT c.oid::regclass || ' DELETE' FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p', 'v')
 			AND n.nspname NOT IN ('pg_catalog', 'information_schema', $2) AND n.nspname NOT LIKE 'pg\_%' AND has_table_privilege($1, c.oid, 'DELETE')`, role, schema)...)
 		var appends []string
-		for _, column := range []string{"at", "count", "credential_id", "detail", "external_user_id", "input_hash", "outcome", "request_id", "service", "took_ms", "tool"} {
+		for _, column := range []string{"at", "count", "credential_id", "detail", "external_user_id", "input_hash", "outcome", "request_id", "service", "took_ms", "tool", "trace_id"} {
 			appends = append(appends, fmt.Sprintf("audit.calls.%s INSERT", column))
 		}
 		slices.Sort(abroad)
 		if !slices.Equal(abroad, appends) {
 			t.Errorf("outside of %s, %s may: %v", schema, role, abroad)
+		}
+	}
+}
+
+// TestTheAuditLogsReader asks the server what the reader's role may do in the whole write store: read the audit schema, ask for
+// what is due there, and nothing else.
+func TestTheAuditLogsReader(t *testing.T) {
+	t.Parallel()
+	conn := migrated(t)
+	for what, sql := range map[string]string{
+		"is more than a log-in, or a member": `SELECT rolname::text FROM pg_roles WHERE rolname = $1 AND (rolsuper OR rolcreatedb OR rolcreaterole OR rolreplication OR rolbypassrls)
+			UNION ALL SELECT rolname::text FROM pg_roles WHERE pg_has_role($1, oid, 'MEMBER') AND rolname <> $1`,
+		"may make things": `SELECT nspname::text FROM pg_namespace WHERE has_schema_privilege($1, oid, 'CREATE') UNION ALL SELECT datname::text FROM pg_database
+			WHERE datname = current_database() AND (has_database_privilege($1, oid, 'TEMPORARY') OR has_database_privilege($1, oid, 'CREATE'))`,
+		"may change, or read elsewhere": `SELECT c.oid::regclass || '.' || a.attname || ' ' || p FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+			JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped, unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'REFERENCES']) p
+			WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\_%'
+			AND has_column_privilege($1, c.oid, a.attnum, p) AND NOT (n.nspname = 'audit' AND p = 'SELECT')`,
+		"may delete": `SELECT c.oid::regclass::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
+			AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\_%' AND has_table_privilege($1, c.oid, 'DELETE, TRUNCATE, TRIGGER')`,
+		"may call": `SELECT p.oid::regprocedure::text FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname NOT IN ('pg_catalog', 'information_schema')
+			AND has_function_privilege($1, p.oid, 'EXECUTE') AND p.oid NOT IN ('audit.roll_up()'::regprocedure, 'audit.expire()'::regprocedure)`,
+	} {
+		rows, err := conn.Query(t.Context(), sql, postgres.AuditReader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil || len(found) > 0 {
+			t.Errorf("the reader %s: %v, %v", what, found, err)
 		}
 	}
 }

@@ -181,6 +181,7 @@ func start(t testing.TB, o options) *suite {
 		"HUB_PUBLIC_URL=" + s.url,
 		"HUB_SMTP_ADDR=" + s.smtp.Addr(), "HUB_SMTP_TLS=none", "HUB_MAIL_FROM=" + mailFrom, "HUB_SEND_PER_MINUTE=60000", "HUB_SEND_DELAY=0s", "HUB_SEND_RETRY=1s", "HUB_SEND_TIMEOUT=20s",
 		"HUB_REDIS_URL=" + s.redis.URL(0), "HUB_KEY_PEPPER=" + pepper, "HUB_SECRETS_KEYSET=" + keyset, "HUB_MIGRATE_URL=" + s.store.OwnerURL,
+		"HUB_AUDIT_URL=" + s.store.AuditURL(),
 		"HUB_SOURCE_DSN=" + readonly, "HUB_CATALOG=" + filepath.Join(hubtest.Root(t), "deploy/catalog.json"), "PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), atOnce,
 	}, o.env...)
 	for name := range s.addr {

@@ -251,9 +251,17 @@ func (k *Console) session(ctx context.Context, v *visit) (Session, error) {
 	return s, nil
 }
 
-// home leads to the first page that the user may see.
+// home leads to the first page of a role of the user's, and where there is none to the first that the user may see.
 func (k *Console) home(g *Gateway, v *visit) error {
-	for _, t := range k.tabs(g, v) {
+	tabs := k.tabs(g, v)
+	for _, t := range tabs {
+		for _, item := range t.Items {
+			if route := g.Catalog.consoleRoute(item.Href); route != nil && route.Role != "" {
+				return web.Go(v.w, v.r, item.Href)
+			}
+		}
+	}
+	for _, t := range tabs {
 		return web.Go(v.w, v.r, t.Href())
 	}
 	return fault.New(fault.NotFound, "There is no page for you yet. Ask an administrator for a role.")

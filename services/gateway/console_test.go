@@ -273,7 +273,7 @@ func TestConsoleAccess(t *testing.T) {
 		"dots at their end":      {"POST", "/drafts/%2e%2e", session(reviewerSession), 404, "", "E_NOT_FOUND"},
 		"start, nobody":          {"GET", "/", asPerson, 303, "/login", ""},
 		"start, reviewer":        {"GET", "/", with(session(reviewerSession), asPerson), 303, "/drafts", ""},
-		"start, admin":           {"GET", "/", with(session(adminSession), asPerson), 303, "/account/x", ""},
+		"start, admin":           {"GET", "/", with(session(adminSession), asPerson), 303, "/admin", ""},
 		"start, program":         {"GET", "/", nil, 404, "", "E_NOT_FOUND"},
 		"start, signed-in one":   {"GET", "/", session(reviewerSession), 303, "/drafts", ""},
 		"owner away":             {"GET", "/admin", session(adminSession), 503, "", "E_DB"},

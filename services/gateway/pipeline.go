@@ -107,7 +107,8 @@ func (g *Gateway) record(next endpoint.Endpoint) endpoint.Endpoint {
 	return func(ctx context.Context, request any) (any, error) {
 		response, err := next(ctx, request)
 		if c := request.(*Call); err != nil && (c.Input == nil || remote.Unanswered(err)) {
-			e := audit.Entry{At: c.Started, Caller: c.Caller, Tool: c.Name, Outcome: audit.Outcome(err), Took: time.Since(c.Started)}
+			e := audit.Entry{At: c.Started, Caller: c.Caller, Tool: c.Name, Outcome: audit.Outcome(err), Took: time.Since(c.Started),
+				TraceID: audit.TraceID(ctx)}
 			e.Caller.RequestID = c.RequestID
 			from := c.Caller.CredentialID
 			if from == "" {

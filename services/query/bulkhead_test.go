@@ -284,3 +284,53 @@ func TestBulkheadRace(t *testing.T) {
 		t.Errorf("%d running, %d waiting", b.total, len(b.queue))
 	}
 }
+
+// TestLoad is what admin is told of the statements.
+func TestLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBulkhead(2, 1, time.Minute)
+		wants := func(want HealthResponse) {
+			t.Helper()
+			if got := b.load(); got != want {
+				t.Errorf("%+v, want %+v", got, want)
+			}
+		}
+		wants(HealthResponse{Slots: 2})
+		a, err := b.enter(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			if second, err := b.enter(t.Context(), "a"); err == nil {
+				second.End()
+			}
+		}()
+		synctest.Wait()
+		wants(HealthResponse{Running: 1, Slots: 2, Waiting: 1})
+		a.Overdue()
+		wants(HealthResponse{Running: 1, Slots: 2, Runaway: 1})
+		a.End()
+		wants(HealthResponse{Slots: 2})
+	})
+}
+
+// TestHealth tells a source that answers from one that does not, or not in time.
+func TestHealth(t *testing.T) {
+	for name, c := range map[string]struct {
+		ping func(context.Context) error
+		want bool
+	}{
+		"answers": {func(context.Context) error { return nil }, true}, "refuses": {func(context.Context) error { return errors.New("no") }, false},
+		"is silent": {func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				h, err := New(Config{Ping: c.ping}).health(t.Context(), HealthRequest{})
+				if err != nil || h.Reachable != c.want || h.Slots != defaultConcurrent || time.Since(start) > pingTakes {
+					t.Errorf("%+v, %v after %s", h, err, time.Since(start))
+				}
+			})
+		})
+	}
+}

@@ -73,9 +73,11 @@ type Recipients struct{ source RecipientSource }
 func NewRecipients(source RecipientSource) *Recipients { return &Recipients{source} }
 
 // Operations declares what query does for its neighbours.
-func Operations(r *Recipients) []hop.Operation {
-	return []hop.Operation{hop.New(hop.Declaration{Path: RecipientsPath, Takes: caller.Neighbour("authoring"), MaxBody: recipientsMaxBody},
-		r.Check)}
+func Operations(s *Service, r *Recipients) []hop.Operation {
+	return []hop.Operation{
+		hop.New(hop.Declaration{Path: RecipientsPath, Takes: caller.Neighbour("authoring"), MaxBody: recipientsMaxBody}, r.Check),
+		healthOperation(s),
+	}
 }
 
 // Check names the targets that may not be written to. Addresses are compared without

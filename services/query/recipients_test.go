@@ -40,7 +40,7 @@ func TestRecipients(t *testing.T) {
 	t.Parallel()
 	x := people(t)
 	mux := http.NewServeMux()
-	service.Operations(hop.Server{Mux: mux, Keys: callertest.Keys(t, "query", "authoring"), Logger: slog.New(slog.DiscardHandler)}, query.Operations(query.NewRecipients(x.source))...)
+	service.Operations(hop.Server{Mux: mux, Keys: callertest.Keys(t, "query", "authoring"), Logger: slog.New(slog.DiscardHandler)}, query.Operations(query.New(query.Config{}), query.NewRecipients(x.source))...)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	client := remote.New(remote.Options{Service: "query", Instancer: sd.FixedInstancer{strings.TrimPrefix(server.URL, "http://")}, Keys: callertest.Keys(t, "authoring"), Logger: slog.New(slog.DiscardHandler), Patience: hubtest.Patience})

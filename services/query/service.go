@@ -51,6 +51,8 @@ type Config struct {
 	Reader StatementReader
 	// Guard judges them first; nil means one that admits no stored function.
 	Guard *sqlguard.Guard
+	// Ping tells whether the source answers.
+	Ping func(context.Context) error
 	// Audit keeps the record of each of them.
 	Audit SQLAudit
 	// SQL bounds execute_read_sql.

@@ -24,7 +24,8 @@ const (
 
 // Manifest is what query owns, with the default limits.
 func Manifest() tool.Manifest {
-	return hop.Manifest("query", Tools(New(Config{})), Operations(NewRecipients(nil)))
+	s := New(Config{})
+	return hop.Manifest("query", Tools(s), Operations(s, NewRecipients(nil)))
 }
 
 // Tools are the service's tools in the order of the specification.

@@ -120,6 +120,7 @@ func TestCompose(t *testing.T) {
 	settings := map[string][]string{
 		inventory.Redis: {"HUB_REDIS_URL"}, inventory.Source: {"HUB_SOURCE_DSN"}, inventory.Pepper: {"HUB_KEY_PEPPER"},
 		inventory.Mail: {"HUB_SMTP_ADDR", "HUB_MAIL_FROM"}, inventory.Links: {"HUB_PUBLIC_URL"}, inventory.Keyset: {"HUB_SECRETS_KEYSET"}, inventory.Store: {"HUB_WRITE_STORE_URL"},
+		inventory.Audit: {"HUB_AUDIT_URL"},
 	}
 	for _, s := range list {
 		service, migrate := c.Services[s.Name], c.Services["migrate-"+s.Name]
@@ -158,7 +159,7 @@ func TestCompose(t *testing.T) {
 	if m := regexp.MustCompile(`(?m)^for role in (.*); do$`).FindStringSubmatch(read(t, "deploy", "compose", "postgres.sh")); m != nil {
 		roles = m[1]
 	}
-	wantRoles := []string{postgres.Owner}
+	wantRoles := []string{postgres.Owner, postgres.AuditReader}
 	for _, s := range list {
 		wantRoles = append(wantRoles, s.Role())
 	}

@@ -27,12 +27,13 @@ const (
 	Source  = "source"  // the marketplace's own database
 	Pepper  = "pepper"  // of API keys
 	Catalog = "catalog" // the file to boot from
+	Audit   = "audit"   // the role that reads the audit log
 	Mail    = "mail"    // an SMTP server and Hub's mailbox
 	Links   = "links"   // where people reach the console
 	Keyset  = "keyset"  // that seals what the store keeps and has to be read again
 )
 
-var needs = []string{Store, Redis, Source, Pepper, Catalog, Mail, Links, Keyset}
+var needs = []string{Store, Redis, Source, Pepper, Catalog, Audit, Mail, Links, Keyset}
 
 // Service is one of Hub's services. Its folder below services/, its program, its image and its
 // discovery name are the same word.

@@ -7,6 +7,7 @@ import (
 	"embed"
 
 	"hub.internal/pkg/audit"
+	"hub.internal/pkg/jobs"
 	"hub.internal/pkg/postgres"
 	"hub.internal/pkg/write"
 	"hub.internal/services/admin"
@@ -20,7 +21,7 @@ const service = "admin"
 
 // Migrate brings the audit schema and admin's own up to date, as the owner.
 func Migrate(ctx context.Context, ownerURL string) error {
-	return postgres.MigrateAll(ctx, ownerURL, service, audit.Tables, postgres.Files(migrations), write.Migrate)
+	return postgres.MigrateAll(ctx, ownerURL, service, audit.Tables, postgres.Files(migrations), write.Migrate, jobs.Migrate)
 }
 
 // Store is admin's part of the write store.

@@ -136,6 +136,11 @@ func (s *Source) Prove(ctx context.Context) error {
 	return err
 }
 
+// Ping asks the server whether it answers statements.
+func (s *Source) Ping(ctx context.Context) error {
+	return s.query(ctx, `SELECT 1`, nil, func(*sql.Rows) error { return nil })
+}
+
 // Close closes the pool.
 func (s *Source) Close() error { return s.db.Close() }
 

@@ -2,25 +2,38 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"time"
 
+	"hub.internal/pkg/audit"
+	"hub.internal/pkg/config"
 	"hub.internal/pkg/service"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/admin"
+	"hub.internal/services/admin/auth"
 	"hub.internal/services/admin/console"
+	"hub.internal/services/admin/jobs"
+	"hub.internal/services/admin/overview"
 	"hub.internal/services/admin/postgres"
+	"hub.internal/services/admin/query"
+	"hub.internal/services/admin/reviewcontrol"
 )
 
 type settings struct {
 	service.Settings
 	CatalogFile string `env:"HUB_CATALOG" envDefault:"deploy/catalog.json"`
+	// AuditURL names the role that reads the audit log, and no other does.
+	AuditURL config.Secret `env:"HUB_AUDIT_URL,required,notEmpty"`
 }
 
 var program = service.Program[settings]{Name: "admin", Short: "The service that keeps menus and the pages that agents write",
-	Migrate: postgres.Migrate, Manifest: manifest, Build: build}
+	Migrate: migrate, Manifest: manifest, Build: build}
 
-func manifest() tool.Manifest { return admin.Manifest(console.Routes()...) }
+func manifest() tool.Manifest {
+	return admin.Manifest(append(console.Routes(), overview.Routes()...)...)
+}
 
 func main() { os.Exit(program.Main()) }
 
@@ -40,5 +53,36 @@ func build(h *service.Host, s settings) error {
 	h.Tools(admin.Tools(svc)...)
 	h.Operations(admin.Operations(svc)...)
 	h.Pages(pages)
+	return watch(h, s)
+}
+
+// watch hands over what is about the audit log: its pages, its roll-ups and its end.
+func watch(h *service.Host, s settings) error {
+	log, err := audit.OpenReader(s.AuditURL.Reveal(), time.Now)
+	if err != nil {
+		return fmt.Errorf("configuration: %w", err)
+	}
+	h.OnStop("audit reader", func(context.Context) error { log.Close(); return nil })
+	pages, err := overview.New(overview.Config{Log: log, Records: h.Audit(), Backlog: reviewcontrol.New(h.Neighbour("review-control")).Backlog,
+		Source: query.New(h.Neighbour("query")).Health, Names: auth.New(h.Neighbour("auth")).Names}, h.Site)
+	if err != nil {
+		return err
+	}
+	h.Pages(pages)
+	h.Work(jobs.Runner(log, h.Logger()))
 	return nil
+}
+
+// migrate also tells the store how long the audit log is kept: only its owner may.
+func migrate(ctx context.Context, ownerURL string) error {
+	s, err := config.Load[struct {
+		Retention config.Days `env:"HUB_AUDIT_RETENTION" envDefault:"400d"`
+	}](os.Environ())
+	if err != nil {
+		return err
+	}
+	if err := postgres.Migrate(ctx, ownerURL); err != nil {
+		return err
+	}
+	return audit.Retain(int(s.Retention))(ctx, ownerURL, "admin")
 }

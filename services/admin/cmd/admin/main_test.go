@@ -23,7 +23,7 @@ func TestServe(t *testing.T) {
 	t.Parallel()
 	db, keys := hubtest.WriteStore(t), callertest.Environ("admin", caller.Gateway)
 	catalog := "HUB_CATALOG=" + filepath.Join(hubtest.Root(t), "deploy", "catalog.json")
-	environ := slices.Concat(keys, []string{"HUB_WRITE_STORE_URL=" + db.URL("admin"), catalog})
+	environ := slices.Concat(keys, []string{"HUB_WRITE_STORE_URL=" + db.URL("admin"), "HUB_AUDIT_URL=" + db.AuditURL(), catalog})
 	early := hubtest.Launch(t, environ, "serve")
 	hubtest.Eventually(t, "it says that it is not ready", func() bool { return early.Get("/readyz") == 503 })
 	if p := hubtest.Launch(t, []string{"HUB_MIGRATE_URL=" + db.OwnerURL}, "migrate"); p.Wait(t) != 0 {
@@ -31,17 +31,47 @@ func TestServe(t *testing.T) {
 	}
 	p := hubtest.Launch(t, environ, "serve")
 	p.Ready(t)
-	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 404, hop.ManifestPath: 401, "/admin/menus": 401, "/p/a/b": 401, "/internal/menus/navigation": 405, "/": 404} {
+	store := hubtest.Pool(t, db.SuperuserURL)
+	hubtest.Eventually(t, "the audit log is rolled up", func() bool {
+		var done bool
+		return store.QueryRow(t.Context(), `SELECT until > now() - interval '1 hour' FROM audit.watermarks WHERE grain = '5m'`).Scan(&done) == nil && done
+	})
+	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 404, hop.ManifestPath: 401, "/admin/menus": 401, "/admin": 401, "/admin/audit": 401, "/admin/audit/export": 401, "/p/a/b": 401, "/internal/menus/navigation": 405, "/": 404} {
 		if got := p.Get(path); got != want {
 			t.Errorf("GET %s: %d, want %d", path, got, want)
 		}
 	}
 	for name, c := range map[string]struct{ setting, says string }{
+		"no audit log": {"HUB_AUDIT_URL=", "HUB_AUDIT_URL"}, "a broken address of it": {"HUB_AUDIT_URL=x y:z", "HUB_AUDIT_URL"},
 		"no such file": {"HUB_CATALOG=/nowhere/catalog.json", "HUB_CATALOG"}, "no catalog": {"HUB_CATALOG=" + broken(t), "HUB_CATALOG"},
 	} {
 		p := hubtest.Launch(t, append(slices.Clone(environ), c.setting), "serve")
 		if code := p.Wait(t); code != 1 || !strings.Contains(p.Log.String(), c.says) {
 			t.Errorf("%s: exit %d, %s", name, code, p.Log)
+		}
+	}
+}
+
+// TestRetention: migrate tells the store for how long the audit log is kept, and what it is told again holds.
+func TestRetention(t *testing.T) {
+	t.Parallel()
+	db := hubtest.WriteStore(t)
+	days := func() (n int) {
+		if err := hubtest.Pool(t, db.SuperuserURL).QueryRow(t.Context(), `SELECT days FROM audit.policy`).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for _, c := range []struct {
+		setting    string
+		code, days int
+	}{{"", 0, 400}, {"HUB_AUDIT_RETENTION=62d", 0, 62}, {"HUB_AUDIT_RETENTION=61d", 1, 62}, {"HUB_AUDIT_RETENTION=9600h", 1, 62}, {"HUB_AUDIT_RETENTION=800d", 0, 800}} {
+		p := hubtest.Launch(t, []string{"HUB_MIGRATE_URL=" + db.OwnerURL, c.setting}, "migrate")
+		if code := p.Wait(t); code != c.code || code != 0 && (!strings.Contains(p.Log.String(), "HUB_AUDIT_RETENTION") || strings.Contains(p.Log.String(), "hub-test")) {
+			t.Errorf("%s: exit %d, %s", c.setting, code, p.Log)
+		}
+		if n := days(); n != c.days {
+			t.Errorf("%s: kept for %d days, want %d", c.setting, n, c.days)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	reviewcontrol "hub.internal/services/review-control"
 	"hub.internal/services/review-control/auth"
 	"hub.internal/services/review-control/authoring"
+	"hub.internal/services/review-control/backlog"
 	"hub.internal/services/review-control/console"
 	"hub.internal/services/review-control/jobs"
 	"hub.internal/services/review-control/postgres"
@@ -25,7 +26,7 @@ var program = service.Program[settings]{Name: "review-control", Short: "The serv
 	Connections: func(s settings) int { return 10 + s.Workers }}
 
 func manifest() tool.Manifest {
-	return hop.Manifest("review-control", reviewcontrol.Tools(reviewcontrol.New(reviewcontrol.Config{})), nil, console.Routes()...)
+	return hop.Manifest("review-control", reviewcontrol.Tools(reviewcontrol.New(reviewcontrol.Config{})), backlog.Operations(nil), console.Routes()...)
 }
 
 func main() { os.Exit(program.Main()) }
@@ -51,6 +52,7 @@ func build(h *service.Host, s settings) error {
 	h.Ready("write store", store.Ready)
 	h.Reap(store.Keys())
 	h.Tools(reviewcontrol.Tools(svc)...)
+	h.Operations(backlog.Operations(store)...)
 	h.Pages(pages)
 	h.Work(jobs.Runner(svc, store, s.Workers))
 	return nil

@@ -1,0 +1,242 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"hub.internal/pkg/postgres"
+)
+
+// Failed is a Filter's Outcome that takes every error code.
+const Failed = "failed"
+
+// Filter says which rows are looked for; what is empty takes all.
+type Filter struct {
+	// From and To bound the time: To is the first moment that is too late.
+	From, To time.Time
+	// Tool, RequestID, Caller (the credential's id) and Person (the external user's id, or the address of a console's
+	// user) are whole names.
+	Tool, RequestID, Caller, Person string
+	// Draft is a draft's id.
+	Draft string
+	// Outcome is OK, an error code, or Failed.
+	Outcome string
+	// SQL is a part of a statement of execute_read_sql, whatever its case.
+	SQL string
+}
+
+// Page is a part of the log, newest first.
+type Page struct {
+	Calls []Call
+	// Next is where the next page begins; its At is zero at the end of the log.
+	Next Position
+	// Unfinished tells that Next is as far as there was time to look, though the page is not full.
+	Unfinished bool
+}
+
+const (
+	// firstWindow is how much of the log is looked at first; further back it is a part of how far that is.
+	firstWindow     = time.Hour
+	firstWindowPart = 16
+	// longest is more than any log goes back.
+	longest = 100 * 365 * 24 * time.Hour
+	// quickly is what a look takes that may reach much further the next time.
+	quickly = 10 * time.Millisecond
+)
+
+// Search returns at most limit rows before a position; the zero one is now. It goes back in time in windows that grow,
+// until the page is full or its time is used up.
+func (r *Reader) Search(ctx context.Context, f Filter, before Position, limit int) (Page, error) {
+	s, err := r.search(ctx, f, before)
+	if err != nil {
+		return Page{}, err
+	}
+	start := r.now()
+	var page Page
+	for !s.done() {
+		look := r.now()
+		found, err := s.next(ctx, limit+1-len(page.Calls))
+		if err != nil {
+			return Page{}, err
+		}
+		page.Calls = append(page.Calls, found...)
+		if len(page.Calls) > limit {
+			page.Calls = page.Calls[:limit]
+			page.Next = page.Calls[limit-1].Position()
+			return page, nil
+		}
+		took, left := r.now().Sub(look), r.budget-r.now().Sub(start)
+		s.grow(took, left)
+		if left <= 2*took && !s.done() {
+			page.Next, page.Unfinished = Position{At: s.to}, true
+			return page, nil
+		}
+	}
+	return page, nil
+}
+
+// exportPage is how many rows an export holds at once.
+const exportPage = 1000
+
+// Export calls row with each row, newest first, until there are none, it has had limit, row fails, or ctx ends. It
+// holds a page of them and no transaction: nothing waits for a slow reader, and rows do not change. more tells that there are others, from next on.
+func (r *Reader) Export(ctx context.Context, f Filter, limit int, row func(Call) error) (next Position, more bool, err error) {
+	s, err := r.search(ctx, f, Position{})
+	if err != nil {
+		return Position{}, false, err
+	}
+	for !s.done() {
+		look := r.now()
+		found, err := s.next(ctx, exportPage)
+		if err != nil {
+			return Position{}, false, err
+		}
+		for _, c := range found {
+			if limit--; limit < 0 {
+				return next, true, nil
+			}
+			if err := row(c); err != nil {
+				return Position{}, false, err
+			}
+			next = c.Position()
+		}
+		if len(found) == exportPage {
+			s.after(next)
+		} else {
+			s.grow(r.now().Sub(look), time.Hour)
+		}
+	}
+	return Position{}, false, nil
+}
+
+// search is a look back through the log, window by window.
+type search struct {
+	r *Reader
+	// where is the filter's conditions, but for the time, and args what they name.
+	where string
+	args  []any
+	// from is where the log, or the filter, begins; to is what has been looked at already.
+	from, to time.Time
+	// last is a row of the moment to, which comes before what is left; empty when none is.
+	last   string
+	window time.Duration
+}
+
+func (r *Reader) search(ctx context.Context, f Filter, before Position) (*search, error) {
+	s := &search{r: r, to: r.now().Add(time.Minute)}
+	s.where, s.args = f.conditions()
+	if !f.To.IsZero() && f.To.Before(s.to) {
+		s.to = f.To
+	}
+	if !before.At.IsZero() && !before.At.After(s.to) {
+		s.after(before)
+	}
+	s.window = max(firstWindow, r.now().Sub(s.to)/firstWindowPart)
+	if f.indexed() {
+		s.window = longest
+	}
+	var oldest *time.Time
+	if err := r.pool.QueryRow(ctx, `SELECT min(at) FROM audit.calls`).Scan(&oldest); err != nil {
+		return nil, explain(err)
+	}
+	switch s.from = f.From; {
+	case oldest == nil:
+		s.from = s.to
+	case oldest.After(s.from):
+		s.from = *oldest
+	}
+	return s, nil
+}
+
+// after makes p what has been looked at last.
+func (s *search) after(p Position) { s.to, s.last = p.At, p.ID }
+
+func (s *search) done() bool { return !s.from.Before(s.to) && (s.last == "" || s.from.After(s.to)) }
+
+// next looks at the next window.
+func (s *search) next(ctx context.Context, limit int) ([]Call, error) {
+	from := s.to.Add(-s.window)
+	if from.Before(s.from) {
+		from = s.from
+	}
+	args := append(slices.Clone(s.args), from, s.to, limit)
+	n := len(s.args)
+	where := fmt.Sprintf(" WHERE at >= $%d AND at < $%d", n+1, n+2)
+	if s.last != "" {
+		args = append(args, s.last)
+		where = fmt.Sprintf(" WHERE at >= $%d AND at <= $%d AND (at, id) < ($%d, $%d::uuid)", n+1, n+2, n+2, n+4)
+	}
+	// Planned for these values each time: what is rare is found by another index than what is frequent.
+	args = append([]any{pgx.QueryExecModeCacheDescribe}, args...)
+	found, err := postgres.All(ctx, s.r.pool, pgx.RowToStructByName[Call], `SELECT `+callColumns+` FROM audit.calls`+where+s.where+
+		fmt.Sprintf(" ORDER BY calls.at DESC, calls.id DESC LIMIT $%d", n+3), args...)
+	if err != nil {
+		return nil, explain(err)
+	}
+	if len(found) < limit {
+		s.after(Position{At: from})
+	}
+	return found, nil
+}
+
+// grow chooses the next window by what the last look took and what is left of the time.
+func (s *search) grow(took, left time.Duration) {
+	switch {
+	case took < quickly:
+		s.window *= 4
+	case left > 4*took:
+		s.window *= 2
+	}
+}
+
+// indexed tells that one index has what is looked for, in the order of time: then the whole log is one window.
+func (f Filter) indexed() bool {
+	if f.SQL != "" || f.Outcome == Failed {
+		return false
+	}
+	if f.RequestID != "" || f.Draft != "" {
+		return true
+	}
+	n := 0
+	for _, value := range []string{f.Tool, f.Caller, f.Person, f.Outcome} {
+		if value != "" {
+			n++
+		}
+	}
+	return n == 1 && f.Outcome != OK
+}
+
+// conditions are the filter's as SQL, with the values that it names $1, $2, …
+func (f Filter) conditions() (string, []any) {
+	var b strings.Builder
+	var args []any
+	add := func(condition string, value any) {
+		args = append(args, value)
+		fmt.Fprintf(&b, " AND "+condition, len(args))
+	}
+	for _, c := range []struct{ condition, value string }{
+		{"request_id = $%d", f.RequestID}, {"detail ->> 'draft_id' = $%d", f.Draft}, {"credential_id = $%d", f.Caller},
+		// The second names the condition of the index.
+		{"external_user_id = $%d AND external_user_id <> ''", f.Person}, {"tool = $%d", f.Tool},
+		{"tool = 'execute_read_sql' AND strpos(lower(detail ->> 'sql'), lower($%d)) > 0", f.SQL},
+	} {
+		if c.value != "" {
+			add(c.condition, clean(c.value))
+		}
+	}
+	switch f.Outcome {
+	case "":
+	case OK:
+		b.WriteString(" AND outcome = 'ok'")
+	case Failed:
+		b.WriteString(" AND outcome <> 'ok'")
+	default:
+		add("outcome = $%d AND outcome <> 'ok'", clean(f.Outcome))
+	}
+	return b.String(), args
+}

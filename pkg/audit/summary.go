@@ -1,0 +1,333 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"hub.internal/pkg/postgres"
+)
+
+// Range is how far back a summary goes, in the steps of its plots.
+type Range struct {
+	// Name is short: 24h. Text is for people.
+	Name, Text string
+	// Steps is how many whole ones there are beside the one that runs.
+	Steps int
+	Step  time.Duration
+	grain grain
+}
+
+// grain is that of a roll-up.
+type grain string
+
+// The grains of roll-ups, the finest first.
+const (
+	grain5m   grain = "5m"
+	grainHour grain = "hour"
+	grainDay  grain = "day"
+)
+
+// Ranges are those that there are.
+func Ranges() []Range {
+	const day = 24 * time.Hour
+	return []Range{
+		{"1h", "1 hour", 12, 5 * time.Minute, grain5m},
+		{"24h", "24 hours", 24, time.Hour, grainHour},
+		{"7d", "7 days", 28, 6 * time.Hour, grainHour},
+		{"30d", "30 days", 30, day, grainDay},
+		{"365d", "1 year", 52, 7 * day, grainDay},
+	}
+}
+
+// firstMonday is what steps of any length are whole multiples away from; the roll-ups have it too.
+var firstMonday = time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// At is the range that ends with a moment: from the begin of its first step.
+func (r Range) At(now time.Time) (from time.Time) {
+	steps := now.Sub(firstMonday) / r.Step
+	if now.Before(firstMonday) {
+		steps--
+	}
+	return firstMonday.Add((steps - time.Duration(r.Steps)) * r.Step)
+}
+
+// Summary is what the log says about the calls of tools in a range. What people did in the console is not in it.
+type Summary struct {
+	From, To time.Time
+	Total    Figures
+	// Points are the steps of the range, each there.
+	Points []Point
+	// Tools are the ten most called, Errors all codes by their number. Callers are those who called most and
+	// those who were limited most, ten each.
+	Tools   []Tool
+	Errors  []Count
+	Callers []Caller
+	Limited []Caller
+	// MissingFrom and MissingTo bound what is not rolled up yet; both are zero when all is.
+	MissingFrom, MissingTo time.Time
+}
+
+// Figures are about some calls.
+type Figures struct {
+	Calls, Failed int64
+	// P50 and P95 are the times in milliseconds that half, and 95 of 100, of the calls kept, within the bounds of a bucket; of
+	// calls that a service worked on, not of those that were refused. Measured is how many these are.
+	P50, P95 float64
+	Measured int64
+}
+
+// Point is a step of a range.
+type Point struct {
+	At time.Time
+	Figures
+}
+
+// Tool is a tool's part. Name is empty for all that are too many to be told apart.
+type Tool struct {
+	Name string
+	Figures
+}
+
+// Count is how many calls ended with an error code.
+type Count struct {
+	Code  string
+	Calls int64
+}
+
+// Caller is a credential's part; an empty CredentialID is whoever had none, and all that are too many to be told apart.
+type Caller struct {
+	CredentialID           string
+	Calls, Failed, Limited int64
+}
+
+// top is how many tools and callers a summary names.
+const top = 10
+
+// rawAtMost bounds what of the log itself a summary reads: what is younger than the roll-ups is minutes, unless these
+// do not run.
+const rawAtMost = time.Hour
+
+// part is what of a range is read from where: a grain of the roll-ups, or the log itself.
+type part struct{ from, to time.Time }
+
+// parts are the parts of a range.
+type parts struct {
+	day, hour, fine, log         part
+	missingFrom, missingTo, from time.Time
+}
+
+func (r *Reader) parts(ctx context.Context, g Range, now time.Time) (p parts, err error) {
+	marks := map[grain]time.Time{}
+	type mark struct {
+		Grain string
+		Until time.Time
+	}
+	rows, err := postgres.All(ctx, r.pool, pgx.RowToStructByName[mark],
+		`SELECT grain, greatest(until, '1970-01-01 00:00+00') AS until FROM audit.watermarks`)
+	if err != nil {
+		return p, explain(err)
+	}
+	for _, m := range rows {
+		marks[grain(m.Grain)] = m.Until
+	}
+	p.from = g.At(now)
+	at := p.from
+	// take reads from a grain what it has, where nothing coarser did.
+	take := func(of grain) part {
+		is := part{at, marks[of]}
+		if is.to.Before(at) {
+			is.to = at
+		}
+		at = is.to
+		return is
+	}
+	if g.grain == grainDay {
+		p.day = take(grainDay)
+	}
+	if g.grain != grain5m {
+		p.hour = take(grainHour)
+	}
+	p.fine = take(grain5m)
+	if first := now.Add(-rawAtMost); at.Before(first) {
+		var missing bool
+		if err := r.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM audit.calls WHERE at >= $1 AND at < $2)`, at, first).Scan(&missing); err != nil {
+			return p, explain(err)
+		}
+		if missing {
+			p.missingFrom, p.missingTo = at, first
+		}
+		at = first
+	}
+	p.log = part{at, now.Add(time.Second)}
+	return p, nil
+}
+
+// ofTools is which rows are calls of tools: what people do has a dot in its name.
+const ofTools = `(strpos(tool, '.') = 0 OR tool = 'calls.refused')`
+
+// Summary sums up a range that ends now.
+func (r *Reader) Summary(ctx context.Context, g Range) (Summary, error) {
+	now := r.now()
+	p, err := r.parts(ctx, g, now)
+	if err != nil {
+		return Summary{}, err
+	}
+	s := Summary{From: p.from, To: now, MissingFrom: p.missingFrom, MissingTo: p.missingTo}
+	type measure struct {
+		At            *time.Time
+		Tool, Outcome *string
+		Bucket        int
+		Calls         int64
+	}
+	bounds := []any{pgx.QueryExecModeCacheDescribe, p.day.from, p.day.to, p.hour.from, p.hour.to, p.fine.from, p.fine.to, p.log.from, p.log.to}
+	var callers sync.WaitGroup
+	var problem error
+	callers.Go(func() { s.Callers, s.Limited, problem = r.callers(ctx, bounds) })
+	measures, err := postgres.All(ctx, r.pool, pgx.RowToStructByName[measure], `SELECT point AS at, tool, outcome, bucket, sum(calls)::bigint AS calls
+		FROM (SELECT date_bin($9::interval, start, $10) AS point, tool, outcome, bucket, calls FROM (
+			SELECT start, tool, outcome, bucket, calls FROM audit.rollups WHERE grain = 'day' AND start >= $1 AND start < $2
+			UNION ALL SELECT start, tool, outcome, bucket, calls FROM audit.rollups WHERE grain = 'hour' AND start >= $3 AND start < $4
+			UNION ALL SELECT start, tool, outcome, bucket, calls FROM audit.rollups WHERE grain = '5m' AND start >= $5 AND start < $6
+			UNION ALL SELECT at, tool, outcome, bucket, calls FROM audit.measured WHERE at >= $7 AND at < $8) all_of WHERE `+ofTools+`) x
+		GROUP BY GROUPING SETS ((point, outcome, bucket), (tool, outcome, bucket))`, append(slices.Clone(bounds), g.Step, firstMonday)...)
+	callers.Wait()
+	if err = errors.Join(explain(err), problem); err != nil {
+		return Summary{}, err
+	}
+	points, tools, codes := map[time.Time]*histogram{}, map[string]*histogram{}, map[string]int64{}
+	var total histogram
+	for _, m := range measures {
+		outcome := ""
+		if m.Outcome != nil {
+			outcome = *m.Outcome
+		}
+		if m.At == nil {
+			if name := deref(m.Tool); name != "calls.refused" {
+				of(tools, name).add(outcome, m.Bucket, m.Calls)
+			}
+			continue
+		}
+		of(points, m.At.UTC()).add(outcome, m.Bucket, m.Calls)
+		total.add(outcome, m.Bucket, m.Calls)
+		if outcome != OK {
+			codes[outcome] += m.Calls
+		}
+	}
+	s.Total = total.figures()
+	for at := s.From; !at.After(now); at = at.Add(g.Step) {
+		s.Points = append(s.Points, Point{at, of(points, at).figures()})
+	}
+	for name, h := range tools {
+		s.Tools = append(s.Tools, Tool{name, h.figures()})
+	}
+	slices.SortFunc(s.Tools, func(a, b Tool) int { return cmp.Or(cmp.Compare(b.Calls, a.Calls), strings.Compare(a.Name, b.Name)) })
+	s.Tools = s.Tools[:min(len(s.Tools), top)]
+	for code, n := range codes {
+		s.Errors = append(s.Errors, Count{code, n})
+	}
+	slices.SortFunc(s.Errors, func(a, b Count) int { return cmp.Or(cmp.Compare(b.Calls, a.Calls), strings.Compare(a.Code, b.Code)) })
+	return s, nil
+}
+
+// callers are the greatest in the parts of a range that bounds are of.
+func (r *Reader) callers(ctx context.Context, bounds []any) (most, limited []Caller, err error) {
+	type place struct {
+		Caller
+		ByCalls, ByLimited int
+	}
+	rows, err := postgres.All(ctx, r.pool, pgx.RowToStructByName[place], `SELECT * FROM (
+		SELECT credential_id, calls::bigint AS calls, failed::bigint AS failed, limited::bigint AS limited,
+			row_number() OVER (ORDER BY calls DESC, credential_id) AS by_calls, row_number() OVER (ORDER BY limited DESC, credential_id) AS by_limited
+		FROM (SELECT credential_id, sum(calls) AS calls, sum(failed) AS failed, sum(limited) AS limited FROM (
+			SELECT credential_id, calls, failed, limited FROM audit.rollup_callers WHERE grain = 'day' AND start >= $1 AND start < $2
+			UNION ALL SELECT credential_id, calls, failed, limited FROM audit.rollup_callers WHERE grain = 'hour' AND start >= $3 AND start < $4
+			UNION ALL SELECT credential_id, calls, failed, limited FROM audit.rollup_callers WHERE grain = '5m' AND start >= $5 AND start < $6
+			UNION ALL SELECT credential_id, calls, CASE WHEN outcome <> 'ok' THEN calls ELSE 0 END, CASE WHEN outcome = 'E_RATE_LIMIT' THEN calls ELSE 0 END
+				FROM audit.measured WHERE at >= $7 AND at < $8 AND `+ofTools+`) all_of
+		GROUP BY credential_id) sums) places WHERE by_calls <= 10 OR by_limited <= 10 AND limited > 0`, bounds...)
+	if err != nil {
+		return nil, nil, explain(err)
+	}
+	slices.SortFunc(rows, func(a, b place) int { return cmp.Compare(a.ByCalls, b.ByCalls) })
+	for _, p := range rows {
+		if p.ByCalls <= top {
+			most = append(most, p.Caller)
+		}
+	}
+	slices.SortFunc(rows, func(a, b place) int { return cmp.Compare(a.ByLimited, b.ByLimited) })
+	for _, p := range rows {
+		if p.ByLimited <= top && p.Limited > 0 {
+			limited = append(limited, p.Caller)
+		}
+	}
+	return most, limited, nil
+}
+
+// bucketBounds are where buckets of times begin, in milliseconds: the first is bucket 1. The view audit.measured has the same.
+var bucketBounds = []float64{0, 1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000, 1500, 2000, 3000, 5000, 7000,
+	10_000, 15_000, 20_000, 30_000, 60_000}
+
+// histogram is of calls; bucket 0 holds those that were not measured.
+type histogram struct {
+	calls, failed int64
+	buckets       []int64
+}
+
+func of[K comparable](all map[K]*histogram, key K) *histogram {
+	if all[key] == nil {
+		all[key] = &histogram{}
+	}
+	return all[key]
+}
+
+func (h *histogram) add(outcome string, bucket int, calls int64) {
+	h.calls += calls
+	if outcome != OK {
+		h.failed += calls
+	}
+	if bucket > 0 && bucket <= len(bucketBounds) {
+		if h.buckets == nil {
+			h.buckets = make([]int64, len(bucketBounds)+1)
+		}
+		h.buckets[bucket] += calls
+		h.buckets[0] += calls
+	}
+}
+
+func (h *histogram) figures() Figures {
+	f := Figures{Calls: h.calls, Failed: h.failed}
+	if h.buckets != nil {
+		f.Measured, f.P50, f.P95 = h.buckets[0], h.quantile(.5), h.quantile(.95)
+	}
+	return f
+}
+
+// quantile is the time that a share of the measured calls kept, as if those of a bucket lay evenly in it.
+func (h *histogram) quantile(share float64) float64 {
+	left := share * float64(h.buckets[0])
+	for i, n := range h.buckets[1:] {
+		if left > float64(n) || n == 0 {
+			left -= float64(n)
+			continue
+		}
+		if i == len(bucketBounds)-1 {
+			break
+		}
+		return bucketBounds[i] + (bucketBounds[i+1]-bucketBounds[i])*left/float64(n)
+	}
+	return bucketBounds[len(bucketBounds)-1]
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}

@@ -1,0 +1,235 @@
+package overview
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"hub.internal/pkg/audit"
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/web"
+	"hub.internal/services/admin"
+)
+
+// homePage is the overview.
+type homePage struct {
+	Ranges  []choice
+	Range   audit.Range
+	Summary audit.Summary
+	// Now is the moment of the page.
+	Now      time.Time
+	Calls    plot
+	Latency  plot
+	Tools    []toolRow
+	Errors   []errorRow
+	Callers  []callerRow
+	Limited  []callerRow
+	Backlog  *admin.Backlog
+	Source   *admin.SourceHealth
+	Log      string // the address of the log in the range
+	Failures string // that of what failed there
+}
+
+// choice is a link of which one is where the reader is.
+type choice struct {
+	web.Link
+	Active bool
+}
+
+// plot is a table with a drawing of it. Its series are the columns behind the time.
+type plot struct {
+	ID, Title, Caption string
+	// Kind is bars or lines; Unit is "" or "ms".
+	Kind, Unit string
+	Step       int // seconds
+	Series     []series
+	Rows       []plotRow
+}
+
+// series is a column; Color is a custom property of the kit.
+type series struct{ Label, Color string }
+
+type plotRow struct {
+	At     time.Time
+	Values []value
+}
+
+// value is a cell: a number as scripts read it, empty for none, and as people do.
+type value struct{ Raw, Text string }
+
+type toolRow struct {
+	audit.Tool
+	Href string
+	Bar  web.Bar
+}
+
+type errorRow struct {
+	audit.Count
+	Href, Share string
+}
+
+type callerRow struct {
+	audit.Caller
+	named
+	Href string
+}
+
+const home = "/admin"
+
+func (o *Overview) home(w http.ResponseWriter, r *http.Request) error {
+	now := o.c.Now()
+	g := rangeOf(r.URL.Query().Get("range"))
+	p := homePage{Range: g, Now: now, Log: logOf(g, url.Values{}), Failures: logOf(g, url.Values{"outcome": {audit.Failed}})}
+	for _, one := range audit.Ranges() {
+		p.Ranges = append(p.Ranges, choice{web.Link{Text: one.Text, Href: home + "?range=" + one.Name}, one.Name == g.Name})
+	}
+	asked := make(chan struct{})
+	go func() {
+		defer close(asked)
+		p.Backlog, p.Source = o.neighbours(r.Context(), g.At(now))
+	}()
+	summary, err := o.c.Log.Summary(r.Context(), g)
+	<-asked
+	if err != nil {
+		return err
+	}
+	p.Summary = summary
+	p.plots(g)
+	p.lists(g)
+	o.name(r, &p)
+	return o.site.Render(w, r, "home", web.Page{Title: "Overview", Wide: true, Data: p})
+}
+
+// rangeOf is the range of a name; a day for anything else.
+func rangeOf(name string) audit.Range {
+	all := audit.Ranges()
+	for _, g := range all {
+		if g.Name == name {
+			return g
+		}
+	}
+	return all[1]
+}
+
+// logOf is the address of the log's rows in a range.
+func logOf(g audit.Range, v url.Values) string {
+	v.Set("within", g.Name)
+	return logPath + "?" + v.Encode()
+}
+
+func (p *homePage) plots(g audit.Range) {
+	step := int(g.Step.Seconds())
+	p.Calls = plot{ID: "calls", Title: "Calls", Kind: "bars", Step: step, Caption: "Calls by " + each(g.Step),
+		Series: []series{{"Calls", "--accent"}, {"Failed", "--bad-fill"}}}
+	p.Latency = plot{ID: "latency", Title: "Latency", Kind: "lines", Unit: "ms", Step: step, Caption: "Time that calls took by " + each(g.Step),
+		Series: []series{{"Median", "--accent"}, {"95th percentile", "--warn-fill"}}}
+	for _, x := range p.Summary.Points {
+		p.Calls.Rows = append(p.Calls.Rows, plotRow{x.At, []value{whole(x.Calls), whole(x.Failed)}})
+		took := []value{{"", "–"}, {"", "–"}}
+		if x.Measured > 0 {
+			took = []value{duration(x.P50), duration(x.P95)}
+		}
+		p.Latency.Rows = append(p.Latency.Rows, plotRow{x.At, took})
+	}
+}
+
+func (p *homePage) lists(g audit.Range) {
+	all := p.Summary.Total
+	for _, t := range p.Summary.Tools {
+		p.Tools = append(p.Tools, toolRow{t, logOf(g, url.Values{"tool": {t.Name}}), web.Bar{
+			Label: fmt.Sprintf("%s, %s failed", web.Plural(int(t.Calls), "call", "calls"), web.Number(t.Failed)), Total: int(p.Summary.Tools[0].Calls),
+			Parts: []web.Part{{Kind: "info", Count: int(t.Calls - t.Failed)}, {Kind: "bad", Count: int(t.Failed)}}}})
+	}
+	for _, e := range p.Summary.Errors {
+		if e.Calls > 0 {
+			p.Errors = append(p.Errors, errorRow{e, logOf(g, url.Values{"outcome": {e.Code}}), percent(e.Calls, all.Calls)})
+		}
+	}
+	rows := func(list []audit.Caller, outcome string) (out []callerRow) {
+		for _, c := range list {
+			v := url.Values{"caller": {c.CredentialID}}
+			if outcome != "" {
+				v.Set("outcome", outcome)
+			}
+			out = append(out, callerRow{c, named{ID: c.CredentialID}, logOf(g, v)})
+		}
+		return out
+	}
+	p.Callers, p.Limited = rows(p.Summary.Callers, ""), rows(p.Summary.Limited, string(fault.RateLimit))
+}
+
+// name asks for the names of those who called.
+func (o *Overview) name(r *http.Request, p *homePage) {
+	ids := map[string]bool{}
+	for _, c := range append(append([]callerRow{}, p.Callers...), p.Limited...) {
+		ids[c.ID] = true
+	}
+	names := o.names(r.Context(), ids)
+	for _, list := range [][]callerRow{p.Callers, p.Limited} {
+		for i := range list {
+			list[i].Name = names[list[i].ID]
+		}
+	}
+}
+
+// Failed is the share of calls that failed.
+func (p homePage) Failed() string { return percent(p.Summary.Total.Failed, p.Summary.Total.Calls) }
+
+// LimitedCalls is how many calls were refused because they were too many.
+func (p homePage) LimitedCalls() (n int64) {
+	for _, e := range p.Summary.Errors {
+		if e.Code == string(fault.RateLimit) {
+			n = e.Calls
+		}
+	}
+	return n
+}
+
+func each(step time.Duration) string {
+	switch step {
+	case time.Hour:
+		return "hour"
+	case 24 * time.Hour:
+		return "day"
+	case 7 * 24 * time.Hour:
+		return "week"
+	}
+	if step < time.Hour {
+		return fmt.Sprintf("%d minutes", int(step.Minutes()))
+	}
+	return fmt.Sprintf("%d hours", int(step.Hours()))
+}
+
+func whole(n int64) value { return value{strconv.FormatInt(n, 10), web.Number(n)} }
+
+func duration(ms float64) value { return value{strconv.FormatFloat(ms, 'f', 1, 64), milliseconds(ms)} }
+
+// milliseconds is a time as people read it.
+func milliseconds(ms float64) string {
+	switch {
+	case ms < 1:
+		return "<1 ms"
+	case ms < 10:
+		return strconv.FormatFloat(ms, 'f', 1, 64) + " ms"
+	case ms < 1000:
+		return strconv.Itoa(int(math.Round(ms))) + " ms"
+	}
+	return strconv.FormatFloat(ms/1000, 'f', 1, 64) + " s"
+}
+
+// percent is a share as people read it: what is there is never 0 %.
+func percent(n, of int64) string {
+	switch share := 100 * float64(n) / float64(max(of, 1)); {
+	case n == 0:
+		return "0 %"
+	case share < .1:
+		return "<0.1 %"
+	case share < 10:
+		return strconv.FormatFloat(share, 'f', 1, 64) + " %"
+	default:
+		return strconv.Itoa(int(math.Round(share))) + " %"
+	}
+}

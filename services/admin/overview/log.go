@@ -1,0 +1,150 @@
+package overview
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"hub.internal/pkg/audit"
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/web"
+)
+
+const rowsOnPage = 50
+
+// logPage is the log, or what of it was looked for.
+type logPage struct {
+	Filter filter
+	Rows   []row
+	Pager  web.Pager
+	// Back is how far there was time to look, and Further goes on from there.
+	Back    audit.Position
+	Further string
+	Export  string
+	Limit   int
+	Days    int
+	Status  int
+}
+
+// row is a call as the log's page lists it.
+type row struct {
+	audit.Call
+	Name, Href string
+}
+
+func (o *Overview) search(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	f := filterOf(q, o.c.Now())
+	// A form sends its empty fields too; the address without them is the one to keep.
+	for name := range q {
+		if q.Get(name) == "" {
+			return web.Go(w, r, f.address(logPath, q.Get("after")))
+		}
+	}
+	after, ok := audit.ParsePosition(q.Get("after"))
+	p := logPage{Filter: f, Export: f.address(exportPath, ""), Limit: exportLimit, Pager: web.Pager{Label: "More of the log", Key: "n"}}
+	if ok {
+		p.Pager.Back = web.Link{Text: "Newest", Href: f.address(logPath, "")}
+	}
+	status := 0
+	if f.Wrong {
+		status = http.StatusUnprocessableEntity
+	} else if err := o.fill(r, &p, after); err != nil {
+		return err
+	}
+	return o.site.Render(w, r, "log", web.Page{Title: "Audit log", Wide: true, Status: status, Data: p,
+		Lead: "Every call of a tool and every act in the console, newest first.",
+		Keys: []web.Key{{Press: "j", Does: "Next row"}, {Press: "k", Does: "Row before"}, {Press: "o", Does: "Open the row"}, {Press: "n", Does: "Next page"}}})
+}
+
+// fill looks for the rows of a page.
+func (o *Overview) fill(r *http.Request, p *logPage, after audit.Position) (err error) {
+	ctx := r.Context()
+	if p.Days, err = o.c.Log.Retention(ctx); err != nil {
+		return err
+	}
+	page, err := o.c.Log.Search(ctx, p.Filter.Filter, after, rowsOnPage)
+	if err != nil {
+		return err
+	}
+	if p.Filter.Searches() {
+		o.c.Records.Queue(o.entry(ctx, "audit.search", len(page.Calls), p.Filter.detail()))
+	}
+	next := p.Filter.address(logPath, page.Next.String())
+	switch {
+	case page.Unfinished:
+		p.Back, p.Further = page.Next, next
+	case !page.Next.At.IsZero():
+		p.Pager.Next = web.Link{Text: "Older", Href: next}
+	}
+	ids := map[string]bool{}
+	for _, c := range page.Calls {
+		ids[keyID(c)] = true
+	}
+	names := o.names(ctx, ids)
+	for _, c := range page.Calls {
+		p.Rows = append(p.Rows, row{c, names[keyID(c)], logPath + "/" + c.Position().String()})
+	}
+	return nil
+}
+
+// keyID is the id of the API key that made a call; empty for a session and for nobody.
+func keyID(c audit.Call) string {
+	if strings.HasPrefix(c.CredentialID, "ak_") {
+		return c.CredentialID
+	}
+	return ""
+}
+
+// callPage is one row of the log.
+type callPage struct {
+	audit.Call
+	Name, Hash string
+	// SQL is the statement of execute_read_sql, JSON the detail, indented.
+	SQL, JSON string
+	// Draft is the id of the draft that it was about.
+	Draft string
+	// Same is the address of all rows of the request.
+	Same string
+}
+
+// Exact is the moment as the log has it.
+func (p callPage) Exact() string { return p.At.UTC().Format("2006-01-02T15:04:05.000000Z") }
+
+func (o *Overview) call(w http.ResponseWriter, r *http.Request) error {
+	at, ok := audit.ParsePosition(r.PathValue("call"))
+	if !ok || at.ID == "" {
+		return fault.New(fault.NotFound, "There is nothing at this address. Search the audit log for the call.")
+	}
+	c, err := o.c.Log.Call(r.Context(), at)
+	if err != nil {
+		return err
+	}
+	o.c.Records.Queue(o.entry(r.Context(), "audit.show", 1, map[string]string{"id": c.ID, "at": c.At.UTC().Format("2006-01-02T15:04:05.999999Z")}))
+	p := callPage{Call: c, Hash: hex.EncodeToString(c.InputHash), Same: logPath + "?request=" + c.RequestID}
+	if id := keyID(c); id != "" {
+		p.Name = o.names(r.Context(), map[string]bool{id: true})[id]
+	}
+	p.read()
+	return o.site.Render(w, r, "call", web.Page{Title: c.Tool, Data: p, Crumbs: []web.Link{{Text: "Audit log", Href: logPath}}})
+}
+
+// read takes from the detail what the page shows by itself. Other writers of the log may have put anything there.
+func (p *callPage) read() {
+	if p.Detail == "" {
+		return
+	}
+	var known struct {
+		SQL   string `json:"sql"`
+		Draft string `json:"draft_id"`
+	}
+	if json.Unmarshal([]byte(p.Detail), &known) == nil {
+		p.SQL, p.Draft = known.SQL, known.Draft
+	}
+	var b bytes.Buffer
+	if json.Indent(&b, []byte(p.Detail), "", "  ") == nil {
+		p.JSON = b.String()
+	}
+}

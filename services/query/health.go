@@ -1,0 +1,59 @@
+package query
+
+import (
+	"context"
+	"time"
+
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/hop"
+)
+
+// HealthPath is where admin asks how the source database is.
+const HealthPath = "/internal/source/health"
+
+// pingTakes is how long the source may take to answer a health check: whoever asks waits for a page.
+const pingTakes = 700 * time.Millisecond
+
+// HealthRequest asks for it.
+type HealthRequest struct{}
+
+// HealthResponse tells how the source is to this replica of query, and what of execute_read_sql runs there.
+type HealthResponse struct {
+	Reachable bool `json:"reachable"`
+	// TookMS is how long the source took to answer, in milliseconds.
+	TookMS float64 `json:"took_ms"`
+	// Running statements have a slot, of Slots; Waiting ones have none yet; Runaway ones have outlived their kill.
+	Running int `json:"running"`
+	Slots   int `json:"slots"`
+	Waiting int `json:"waiting"`
+	Runaway int `json:"runaway"`
+}
+
+// healthOperation is asked by admin for itself.
+func healthOperation(s *Service) hop.Operation {
+	return hop.New(hop.Declaration{Path: HealthPath, Takes: caller.Neighbour("admin")}, s.health)
+}
+
+func (s *Service) health(ctx context.Context, _ HealthRequest) (HealthResponse, error) {
+	h := s.statements.turns.load()
+	if s.Ping == nil {
+		return h, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, pingTakes)
+	defer cancel()
+	start := time.Now()
+	h.Reachable = s.Ping(ctx) == nil
+	h.TookMS = float64(time.Since(start).Microseconds()) / 1000
+	return h, nil
+}
+
+// load tells how much there is to do.
+func (b *bulkhead) load() HealthResponse {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	h := HealthResponse{Running: b.total, Slots: b.limit, Waiting: len(b.queue)}
+	for _, n := range b.overdue {
+		h.Runaway += n
+	}
+	return h
+}

@@ -1,0 +1,45 @@
+// Package backlog tells a neighbour what waits for people and for the mail server, in numbers. It refuses to tell what
+// the mails say and to whom they go.
+package backlog
+
+import (
+	"context"
+	"time"
+
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/hop"
+	reviewcontrol "hub.internal/services/review-control"
+)
+
+// Path is where admin asks what waits.
+const Path = "/internal/reviews/backlog"
+
+// Request asks for it; Since is from when on failures count.
+type Request struct {
+	Since time.Time `json:"since"`
+}
+
+// Response has the numbers of reviewcontrol.Backlog. Oldest is null when nothing waits.
+type Response struct {
+	Drafts  int        `json:"drafts"`
+	Mails   int        `json:"mails"`
+	Oldest  *time.Time `json:"oldest"`
+	ToSend  int        `json:"to_send"`
+	Sending int        `json:"sending"`
+	Failed  int        `json:"failed"`
+	Unknown int        `json:"unknown"`
+}
+
+// Store counts.
+type Store interface {
+	Backlog(ctx context.Context, since time.Time) (reviewcontrol.Backlog, error)
+}
+
+// Operations declares what review-control does for its neighbours.
+func Operations(s Store) []hop.Operation {
+	return []hop.Operation{hop.New(hop.Declaration{Path: Path, Takes: caller.Neighbour("admin")},
+		func(ctx context.Context, in Request) (Response, error) {
+			b, err := s.Backlog(ctx, in.Since)
+			return Response(b), err
+		})}
+}

@@ -62,8 +62,8 @@ type Call struct {
 	Writer string `db:"writer"`
 }
 
-const callColumns = `id::text AS id, at, request_id, trace_id, service, external_user_id, credential_id, tool, outcome, count, took_ms, input_hash,
-	coalesce(detail::text, '') AS detail, writer`
+const callColumns = `id::text AS id, at, request_id, trace_id, service, external_user_id, credential_id, tool, outcome, count, took_ms,
+	input_hash, coalesce(detail::text, '') AS detail, writer`
 
 // Call returns a row by its id and time; E_NOT_FOUND when there is none, or none any more.
 func (r *Reader) Call(ctx context.Context, p Position) (Call, error) {

@@ -154,7 +154,7 @@ func tell(all []fact, g audit.Range, now time.Time) string {
 		if outcome == "E_RATE_LIMIT" {
 			limited = n
 		}
-		at := from.Add(f.At.Sub(from) / g.Step * g.Step).Format(time.DateTime)
+		at := from.Add(f.At.Sub(from).Truncate(g.Step)).Format(time.DateTime)
 		points[at] = [2]int{points[at][0] + n, points[at][1] + failed}
 		if f.Tool != "calls.refused" {
 			tools[f.Tool] = [2]int{tools[f.Tool][0] + n, tools[f.Tool][1] + failed}

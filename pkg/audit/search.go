@@ -84,7 +84,8 @@ func (r *Reader) Search(ctx context.Context, f Filter, before Position, limit in
 const exportPage = 1000
 
 // Export calls row with each row, newest first, until there are none, it has had limit, row fails, or ctx ends. It
-// holds a page of them and no transaction: nothing waits for a slow reader, and rows do not change. more tells that there are others, from next on.
+// holds a page of them and no transaction: nothing waits for a slow reader, and rows do not change. more tells that there
+// are others, older than next.
 func (r *Reader) Export(ctx context.Context, f Filter, limit int, row func(Call) error) (next Position, more bool, err error) {
 	s, err := r.search(ctx, f, Position{})
 	if err != nil {

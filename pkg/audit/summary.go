@@ -51,11 +51,11 @@ var firstMonday = time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // At is the range that ends with a moment: from the begin of its first step.
 func (r Range) At(now time.Time) (from time.Time) {
-	steps := now.Sub(firstMonday) / r.Step
+	steps := int64(now.Sub(firstMonday) / r.Step)
 	if now.Before(firstMonday) {
 		steps--
 	}
-	return firstMonday.Add((steps - time.Duration(r.Steps)) * r.Step)
+	return firstMonday.Add(time.Duration(steps-int64(r.Steps)) * r.Step)
 }
 
 // Summary is what the log says about the calls of tools in a range. What people did in the console is not in it.
@@ -157,7 +157,8 @@ func (r *Reader) parts(ctx context.Context, g Range, now time.Time) (p parts, er
 	p.fine = take(grain5m)
 	if first := now.Add(-rawAtMost); at.Before(first) {
 		var missing bool
-		if err := r.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM audit.calls WHERE at >= $1 AND at < $2)`, at, first).Scan(&missing); err != nil {
+		const older = `SELECT EXISTS (SELECT FROM audit.calls WHERE at >= $1 AND at < $2)`
+		if err := r.pool.QueryRow(ctx, older, at, first).Scan(&missing); err != nil {
 			return p, explain(err)
 		}
 		if missing {
@@ -190,7 +191,8 @@ func (r *Reader) Summary(ctx context.Context, g Range) (Summary, error) {
 	var callers sync.WaitGroup
 	var problem error
 	callers.Go(func() { s.Callers, s.Limited, problem = r.callers(ctx, bounds) })
-	measures, err := postgres.All(ctx, r.pool, pgx.RowToStructByName[measure], `SELECT point AS at, tool, outcome, bucket, sum(calls)::bigint AS calls
+	measures, err := postgres.All(ctx, r.pool, pgx.RowToStructByName[measure], `
+		SELECT point AS at, tool, outcome, bucket, sum(calls)::bigint AS calls
 		FROM (SELECT date_bin($9::interval, start, $10) AS point, tool, outcome, bucket, calls FROM (
 			SELECT start, tool, outcome, bucket, calls FROM audit.rollups WHERE grain = 'day' AND start >= $1 AND start < $2
 			UNION ALL SELECT start, tool, outcome, bucket, calls FROM audit.rollups WHERE grain = 'hour' AND start >= $3 AND start < $4
@@ -244,12 +246,14 @@ func (r *Reader) callers(ctx context.Context, bounds []any) (most, limited []Cal
 	}
 	rows, err := postgres.All(ctx, r.pool, pgx.RowToStructByName[place], `SELECT * FROM (
 		SELECT credential_id, calls::bigint AS calls, failed::bigint AS failed, limited::bigint AS limited,
-			row_number() OVER (ORDER BY calls DESC, credential_id) AS by_calls, row_number() OVER (ORDER BY limited DESC, credential_id) AS by_limited
+			row_number() OVER (ORDER BY calls DESC, credential_id) AS by_calls,
+			row_number() OVER (ORDER BY limited DESC, credential_id) AS by_limited
 		FROM (SELECT credential_id, sum(calls) AS calls, sum(failed) AS failed, sum(limited) AS limited FROM (
 			SELECT credential_id, calls, failed, limited FROM audit.rollup_callers WHERE grain = 'day' AND start >= $1 AND start < $2
 			UNION ALL SELECT credential_id, calls, failed, limited FROM audit.rollup_callers WHERE grain = 'hour' AND start >= $3 AND start < $4
 			UNION ALL SELECT credential_id, calls, failed, limited FROM audit.rollup_callers WHERE grain = '5m' AND start >= $5 AND start < $6
-			UNION ALL SELECT credential_id, calls, CASE WHEN outcome <> 'ok' THEN calls ELSE 0 END, CASE WHEN outcome = 'E_RATE_LIMIT' THEN calls ELSE 0 END
+			UNION ALL SELECT credential_id, calls, CASE WHEN outcome <> 'ok' THEN calls ELSE 0 END,
+				CASE WHEN outcome = 'E_RATE_LIMIT' THEN calls ELSE 0 END
 				FROM audit.measured WHERE at >= $7 AND at < $8 AND `+ofTools+`) all_of
 		GROUP BY credential_id) sums) places WHERE by_calls <= 10 OR by_limited <= 10 AND limited > 0`, bounds...)
 	if err != nil {

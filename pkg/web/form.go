@@ -39,6 +39,8 @@ type Field struct {
 	Rows      int
 	MaxLength int
 	Required  bool
+	// Quiet leaves out the remark that the field may be left empty: in a search all may.
+	Quiet     bool
 	Autofocus bool
 }
 

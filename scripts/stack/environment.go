@@ -108,8 +108,8 @@ func (e environment) overrides(s service) map[string]string {
 
 // isOwn names variables that differ from service to service, or speak to this program.
 func isOwn(name string) bool {
-	return slices.Contains([]string{"HUB_WRITE_STORE_URL", "HUB_AUDIT_URL", "HUB_MIGRATE_URL", "HUB_ADVERTISE", "HUB_CONSUL", "HUB_SIGNING_KEY",
-		"HUB_TRUSTED_KEYS"}, name)
+	return slices.Contains([]string{"HUB_WRITE_STORE_URL", "HUB_AUDIT_URL", "HUB_MIGRATE_URL", "HUB_ADVERTISE", "HUB_CONSUL",
+		"HUB_SIGNING_KEY", "HUB_TRUSTED_KEYS"}, name)
 }
 
 // trusted lists the public keys of all services.

@@ -22,8 +22,8 @@ const (
 	flushEvery = 1000
 )
 
-var exportColumns = []string{"at", "id", "request_id", "trace_id", "tool", "outcome", "count", "took_ms", "service", "caller", "person", "writer",
-	"input_hash", "detail"}
+var exportColumns = []string{"at", "id", "request_id", "trace_id", "tool", "outcome", "count", "took_ms", "service", "caller",
+	"person", "writer", "input_hash", "detail"}
 
 // export streams what was looked for as CSV. Who has asked for what is in the log before the first byte.
 func (o *Overview) export(w http.ResponseWriter, r *http.Request) error {
@@ -80,8 +80,8 @@ func (o *Overview) rows(r *http.Request, f filter, out *csv.Writer, n *int, flus
 }
 
 func record(c audit.Call) []string {
-	cells := []string{c.At.UTC().Format("2006-01-02T15:04:05.000000Z"), c.ID, c.RequestID, c.TraceID, c.Tool, c.Outcome, strconv.Itoa(c.Count), strconv.Itoa(c.TookMS),
-		c.Service, c.CredentialID, c.ExternalUserID, c.Writer, hex.EncodeToString(c.InputHash), c.Detail}
+	cells := []string{c.At.UTC().Format(exactly), c.ID, c.RequestID, c.TraceID, c.Tool, c.Outcome, strconv.Itoa(c.Count),
+		strconv.Itoa(c.TookMS), c.Service, c.CredentialID, c.ExternalUserID, c.Writer, hex.EncodeToString(c.InputHash), c.Detail}
 	for i := range cells {
 		cells[i] = cell(cells[i])
 	}

@@ -1,7 +1,6 @@
 package overview
 
 import (
-	"cmp"
 	"net/url"
 	"slices"
 	"strings"
@@ -47,7 +46,7 @@ func filterOf(v url.Values, now time.Time) filter {
 	}
 	field := func(x web.Field, into *string) {
 		*into = text(x.Name)
-		x.Value, x.MaxLength, x.Autocomplete = *into, cmp.Or(x.MaxLength, maxText), "off"
+		x.Value, x.MaxLength, x.Autocomplete, x.Quiet = *into, maxText, "off", true
 		f.Fields = append(f.Fields, x)
 	}
 	when := func(x web.Field, into *time.Time) {

@@ -124,8 +124,8 @@ func (p *homePage) plots(g audit.Range) {
 	step := int(g.Step.Seconds())
 	p.Calls = plot{ID: "calls", Title: "Calls", Kind: "bars", Step: step, Caption: "Calls by " + each(g.Step),
 		Series: []series{{"Calls", "--accent"}, {"Failed", "--bad-fill"}}}
-	p.Latency = plot{ID: "latency", Title: "Latency", Kind: "lines", Unit: "ms", Step: step, Caption: "Time that calls took by " + each(g.Step),
-		Series: []series{{"Median", "--accent"}, {"95th percentile", "--warn-fill"}}}
+	p.Latency = plot{ID: "latency", Title: "Latency", Kind: "lines", Unit: "ms", Step: step,
+		Caption: "Time that calls took by " + each(g.Step), Series: []series{{"Median", "--accent"}, {"95th percentile", "--warn-fill"}}}
 	for _, x := range p.Summary.Points {
 		p.Calls.Rows = append(p.Calls.Rows, plotRow{x.At, []value{whole(x.Calls), whole(x.Failed)}})
 		took := []value{{"", "–"}, {"", "–"}}
@@ -140,7 +140,8 @@ func (p *homePage) lists(g audit.Range) {
 	all := p.Summary.Total
 	for _, t := range p.Summary.Tools {
 		p.Tools = append(p.Tools, toolRow{t, logOf(g, url.Values{"tool": {t.Name}}), web.Bar{
-			Label: fmt.Sprintf("%s, %s failed", web.Plural(int(t.Calls), "call", "calls"), web.Number(t.Failed)), Total: int(p.Summary.Tools[0].Calls),
+			Label: fmt.Sprintf("%s, %s failed", web.Plural(int(t.Calls), "call", "calls"), web.Number(t.Failed)),
+			Total: int(p.Summary.Tools[0].Calls),
 			Parts: []web.Part{{Kind: "info", Count: int(t.Calls - t.Failed)}, {Kind: "bad", Count: int(t.Failed)}}}})
 	}
 	for _, e := range p.Summary.Errors {

@@ -12,7 +12,11 @@ import (
 	"hub.internal/pkg/web"
 )
 
-const rowsOnPage = 50
+const (
+	rowsOnPage = 50
+	// exactly is a moment as the log has it, in UTC.
+	exactly = "2006-01-02T15:04:05.000000Z"
+)
 
 // logPage is the log, or what of it was looked for.
 type logPage struct {
@@ -56,7 +60,8 @@ func (o *Overview) search(w http.ResponseWriter, r *http.Request) error {
 	}
 	return o.site.Render(w, r, "log", web.Page{Title: "Audit log", Wide: true, Status: status, Data: p,
 		Lead: "Every call of a tool and every act in the console, newest first.",
-		Keys: []web.Key{{Press: "j", Does: "Next row"}, {Press: "k", Does: "Row before"}, {Press: "o", Does: "Open the row"}, {Press: "n", Does: "Next page"}}})
+		Keys: []web.Key{{Press: "j", Does: "Next row"}, {Press: "k", Does: "Row before"}, {Press: "o", Does: "Open the row"},
+			{Press: "n", Does: "Next page"}}})
 }
 
 // fill looks for the rows of a page.
@@ -111,7 +116,7 @@ type callPage struct {
 }
 
 // Exact is the moment as the log has it.
-func (p callPage) Exact() string { return p.At.UTC().Format("2006-01-02T15:04:05.000000Z") }
+func (p callPage) Exact() string { return p.At.UTC().Format(exactly) }
 
 func (o *Overview) call(w http.ResponseWriter, r *http.Request) error {
 	at, ok := audit.ParsePosition(r.PathValue("call"))
@@ -122,7 +127,7 @@ func (o *Overview) call(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	o.c.Records.Queue(o.entry(r.Context(), "audit.show", 1, map[string]string{"id": c.ID, "at": c.At.UTC().Format("2006-01-02T15:04:05.999999Z")}))
+	o.c.Records.Queue(o.entry(r.Context(), "audit.show", 1, map[string]string{"id": c.ID, "at": c.At.UTC().Format(exactly)}))
 	p := callPage{Call: c, Hash: hex.EncodeToString(c.InputHash), Same: logPath + "?request=" + c.RequestID}
 	if id := keyID(c); id != "" {
 		p.Name = o.names(r.Context(), map[string]bool{id: true})[id]

@@ -92,7 +92,8 @@ func (o *Overview) Mount(mux *http.ServeMux) {
 
 // entry is the audit row of what a person has read here.
 func (o *Overview) entry(ctx context.Context, name string, count int, detail any) audit.Entry {
-	return audit.Entry{At: o.c.Now(), Caller: caller.From(ctx), Tool: name, Outcome: audit.OK, Count: count, Detail: detail, TraceID: audit.TraceID(ctx)}
+	return audit.Entry{At: o.c.Now(), Caller: caller.From(ctx), Tool: name, Outcome: audit.OK, Count: count, Detail: detail,
+		TraceID: audit.TraceID(ctx)}
 }
 
 // named is a credential with its name, where it has one.

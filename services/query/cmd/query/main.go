@@ -37,7 +37,8 @@ func build(h *service.Host, s settings) error {
 		TmpBytes: s.SQLTmpBytes, Logger: h.Logger()})
 	h.OnStop("source", func(context.Context) error { return source.Close() })
 	h.OnStop("reader", func(context.Context) error { return reader.Close() })
-	svc := query.New(query.Config{Source: source, Ping: source.Ping, Reader: reader, Guard: guard, Audit: query.AuditTo(h.Audit()), MaxRowLimit: s.MaxRowLimit,
+	svc := query.New(query.Config{Source: source, Ping: source.Ping, Reader: reader, Guard: guard, Audit: query.AuditTo(h.Audit()),
+		MaxRowLimit:  s.MaxRowLimit,
 		QueryTimeout: s.timeout(),
 		SQL: query.SQLLimits{ResultBytes: s.MaxResultBytes, Concurrent: s.SQLConcurrent, PerKey: s.SQLPerKey, Wait: s.SQLWait,
 			TmpBytes: s.SQLTmpBytes}})

@@ -26,7 +26,8 @@ var program = service.Program[settings]{Name: "review-control", Short: "The serv
 	Connections: func(s settings) int { return 10 + s.Workers }}
 
 func manifest() tool.Manifest {
-	return hop.Manifest("review-control", reviewcontrol.Tools(reviewcontrol.New(reviewcontrol.Config{})), backlog.Operations(nil), console.Routes()...)
+	return hop.Manifest("review-control", reviewcontrol.Tools(reviewcontrol.New(reviewcontrol.Config{})),
+		backlog.Operations(nil), console.Routes()...)
 }
 
 func main() { os.Exit(program.Main()) }

@@ -25,6 +25,7 @@ func (p *page) shownOnce(label string) string {
 
 // TestAdministration walks through keys, users and apps as an administrator does, and judges each page.
 func TestAdministration(t *testing.T) {
+	t.Parallel()
 	installAxe(t)
 	s := start(t, options{})
 	ada := s.person("Ada Lovelace", "admin")
@@ -243,6 +244,7 @@ func TestAdministration(t *testing.T) {
 // a reviewer, as a user without a role, as nobody and with a key of all scopes; and then shows that the
 // requests were good ones.
 func TestOnlyAdministratorsAdminister(t *testing.T) {
+	t.Parallel()
 	s := start(t, options{env: []string{"HUB_FAILED_AUTH_PER_MINUTE=6000000", "HUB_FAILED_AUTH_BURST=1000000"}})
 	ada, bob, nobody := s.person("Ada Lovelace", "admin", "reviewer"), s.person("Bob", "reviewer"), s.person("Nobody")
 	key := s.issue("--scopes", "query")

@@ -67,6 +67,7 @@ func (s *suite) series(t *testing.T) int {
 // TestAnonymousCallersFillNothing makes thousands of requests of every kind that needs no credential, and looks at what is left
 // of them: rows, series and lines of the logs.
 func TestAnonymousCallersFillNothing(t *testing.T) {
+	t.Parallel()
 	s := start(t, options{})
 	ada := s.person("Ada Lovelace", "reviewer")
 	random := func(n int) string {

@@ -12,6 +12,7 @@ import (
 // TestEveryBoundOfEveryTool tries, through the gateway, what the manifests say: each bound,
 // one below and one above it, wrong types, missing and unknown properties.
 func TestEveryBoundOfEveryTool(t *testing.T) {
+	t.Parallel()
 	s := start(t, options{})
 	for _, m := range manifests(t) {
 		for _, spec := range m.Tools {

@@ -35,6 +35,7 @@ func (s *suite) past(t *testing.T) {
 
 // TestOverview is the administrator's home and the log behind it, in a browser, by the keyboard, without scripts, and with neighbours away.
 func TestOverview(t *testing.T) {
+	t.Parallel()
 	installAxe(t)
 	s := start(t, options{})
 	s.past(t)

@@ -104,6 +104,7 @@ func (l *load) run(ctx context.Context, session credential, segment string, to c
 // the new keys are trusted, then used, then the old ones are dropped, with a restart of one
 // replica after the other each time. No call is refused.
 func TestEveryKeyRotatesUnderLoad(t *testing.T) {
+	t.Parallel()
 	s := start(t, options{gateways: 2, replicas: 2})
 	session := s.session(t, s.person("Ada Lovelace", "reviewer"))
 	to := s.contacts(t, 1)[0]

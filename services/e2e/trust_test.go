@@ -143,6 +143,7 @@ func (f *forger) forge(issuer, audience string, who caller.Caller) []callertest.
 // send to pass for somebody, and then each process in its own name and with a token that it was
 // shown: what gets in is what the operation names, and nothing else.
 func TestEachOperationTakesWhomItNames(t *testing.T) {
+	t.Parallel()
 	s := start(t, options{})
 	all := operations(t)
 	before := s.state(t, "auth")
@@ -218,6 +219,7 @@ type tap struct {
 // TestWhatABrokenServiceCatches lets people and agents work while somebody listens at authoring,
 // and then uses all that was caught: at auth, query and review-control it is good for nothing.
 func TestWhatABrokenServiceCatches(t *testing.T) {
+	t.Parallel()
 	s := start(t, options{})
 	caught := &tap{tokens: map[string]bool{}, shown: map[string]bool{}}
 	target := &url.URL{Scheme: "http", Host: s.addr["authoring"]}

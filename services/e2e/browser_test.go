@@ -198,7 +198,7 @@ var pageFrames = cdppage.GetFrameTree
 func newPage(t testing.TB, origin string) *page {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(chromium.start(t), chromedp.WithNewBrowserContext())
-	p := &page{t: t, ctx: ctx, close: cancel, origin: origin, requests: map[network.RequestID]request{}, loading: map[cdp.FrameID]bool{}, statuses: map[string]int64{}}
+	p := &page{t: t, ctx: ctx, close: cancel, origin: origin, left: len(chromium.Left()), requests: map[network.RequestID]request{}, loading: map[cdp.FrameID]bool{}, statuses: map[string]int64{}}
 	t.Cleanup(func() {
 		p.behaved()
 		if t.Failed() && ctx.Err() == nil {

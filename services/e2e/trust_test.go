@@ -35,10 +35,12 @@ var neighbours = map[string]struct {
 	takes caller.Rule
 }{
 	"/internal/apikeys/verify":    {"auth", caller.Neighbour(caller.Gateway)},
-	"/internal/apikeys/names":     {"auth", caller.Neighbour("review-control")},
+	"/internal/apikeys/names":     {"auth", caller.Rule{"review-control": {caller.Service}, "admin": {caller.Service}}},
 	"/internal/sessions/resolve":  {"auth", caller.Neighbour(caller.Gateway)},
 	"/internal/menus/navigation":  {"admin", caller.Neighbour(caller.Gateway)},
 	"/internal/recipients/check":  {"query", caller.Neighbour("authoring")},
+	"/internal/source/health":     {"query", caller.Neighbour("admin")},
+	"/internal/reviews/backlog":   {"review-control", caller.Neighbour("admin")},
 	"/internal/drafts/get":        {"authoring", caller.Neighbour("review-control")},
 	"/internal/drafts/list":       {"authoring", caller.Neighbour("review-control")},
 	"/internal/drafts/targets":    {"authoring", caller.Neighbour("review-control")},

@@ -73,8 +73,8 @@ const administrator = "admin"
 // Routes are the parts of the console that these pages are. Their assets are below the service's own.
 func Routes() []tool.Route {
 	return []tool.Route{
-		{Prefix: "/admin", Role: administrator, Tab: "Admin", Title: "Overview", Position: 10},
-		{Prefix: "/admin/audit", Role: administrator, Tab: "Admin", Title: "Audit log", Position: 20},
+		{Prefix: "/admin", Role: administrator, Tab: "Admin", Title: "Overview", Position: 1},
+		{Prefix: "/admin/audit", Role: administrator, Tab: "Admin", Title: "Audit log", Position: 5},
 	}
 }
 

@@ -54,8 +54,9 @@ check: $(LINT) ## gofmt, vet, lint, each module's build alone, import rules, the
 	go test -count=1 ./pkg/hubtest/inventory ./pkg/hubtest/contract
 	go run ./scripts/catalog -check
 
-bench: servers ## Run the benchmarks: Hub beside the in-process limit and, with Node, its peers; the console's pages
+bench: servers ## Run the benchmarks: Hub beside the in-process limit and, with Node, its peers; the console's pages; the audit log at five million rows
 	go run ./scripts/bench
+	go run ./scripts/bench --only audit
 
 fuzz: ## Fuzz the parsers, and what the SQL guard accepts on a server, a minute each
 	go test -run '^$$' -fuzz FuzzParse -fuzztime 1m ./services/query/sqlguard

@@ -30,6 +30,8 @@ func TestAdministration(t *testing.T) {
 	s := start(t, options{})
 	ada := s.person("Ada Lovelace", "admin")
 	p := s.signedIn(t, ada, "/admin/keys")
+	const password = "correct horse battery staple"
+	secrets := map[string]string{"the password that was set": password}
 
 	t.Run("keys", func(t *testing.T) {
 		p.in(t)
@@ -48,6 +50,7 @@ func TestAdministration(t *testing.T) {
 		p.Inspect("key")
 		p.Button("Rotate the key").Click()
 		next := p.shownOnce("API key")
+		secrets["a key"], secrets["the key after it"] = key, next
 		p.Sees("The old key stops at")
 		if !s.call("search_brands", `{}`, "Authorization", "Bearer "+key).OK || !s.call("search_brands", `{}`, "Authorization", "Bearer "+next).OK {
 			t.Error("the keys do not overlap")
@@ -87,10 +90,11 @@ func TestAdministration(t *testing.T) {
 		if !strings.HasPrefix(link, s.url+"/login/invitation?t=") {
 			t.Fatalf("the link is %s", link)
 		}
+		_, secrets["the invitation"], _ = strings.Cut(link, "?t=")
 		theirs := newPage(t, s.url)
 		theirs.Open(strings.TrimPrefix(link, s.url))
 		theirs.Inspect("invitation")
-		theirs.Field("New password").Fill("correct horse battery staple")
+		theirs.Field("New password").Fill(password)
 		theirs.Button("Set the password and sign in").Click()
 		theirs.Sees("Grace Hopper")
 		if theirs.Path() != "/drafts" {
@@ -148,9 +152,11 @@ func TestAdministration(t *testing.T) {
 		first := p.shownOnce("Shared secret")
 		p.Link("To the app").Click()
 		p.Button("Rotate the secret").Click()
-		if p.shownOnce("Shared secret") == first {
+		second := p.shownOnce("Shared secret")
+		if second == first {
 			t.Error("the secret was not rotated")
 		}
+		secrets["a secret of an app"], secrets["the secret after it"] = first, second
 		p.Link("To the app").Click()
 		p.Sees("Two secrets are good")
 		p.Inspect("app")
@@ -184,6 +190,7 @@ func TestAdministration(t *testing.T) {
 	})
 
 	session := s.session(t, ada)
+	t.Run("no secret is kept", func(t *testing.T) { s.keepsNone(t, session, secrets) })
 	t.Run("a revoked key stops", func(t *testing.T) {
 		quickest := time.Hour
 		for range 5 {
@@ -237,6 +244,55 @@ func TestAdministration(t *testing.T) {
 		p.Sees("First page")
 		p.Inspect("users-many")
 	})
+}
+
+// keepsNone looks for secrets that were shown once in what an administrator can open, in what tools answer, in what the
+// services log, and in each row of the store, as they are and in hexadecimal.
+func (s *suite) keepsNone(t *testing.T, session credential, secrets map[string]string) {
+	t.Helper()
+	places := map[string]string{"the logs": s.logs.String()}
+	for _, tool := range []string{"list_connected_apps", "list_segments", "list_drafts"} {
+		places[tool] = s.call(tool, `{}`).raw
+	}
+	next := []string{"/admin", "/admin/audit", "/admin/audit?last=24h", "/admin/keys?show=all", "/admin/users", "/admin/apps"}
+	for len(next) > 0 && len(places) < 150 {
+		path := next[0]
+		next = next[1:]
+		r := (attempt{method: "GET", path: path}).send(t, s.url, session)
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		places[path] = string(body)
+		for _, link := range regexp.MustCompile(`href="(/admin/[^"#]+)"`).FindAllStringSubmatch(string(body), -1) {
+			to := strings.ReplaceAll(link[1], "&amp;", "&")
+			if _, seen := places[to]; !seen && !slices.Contains(next, to) {
+				next = append(next, to)
+			}
+		}
+	}
+	if len(places) < 20 {
+		t.Errorf("only %d places were looked at", len(places))
+	}
+	tables := query[string](t, s, `SELECT quote_ident(schemaname) || '.' || quote_ident(tablename) FROM pg_tables
+		WHERE schemaname NOT IN ('pg_catalog', 'information_schema')`)
+	for what, secret := range secrets {
+		if len(secret) < 16 {
+			t.Fatalf("%s is %q", what, secret)
+		}
+		for place, text := range places {
+			if strings.Contains(text, secret) {
+				t.Errorf("%s has %s", place, what)
+			}
+		}
+		for _, table := range tables {
+			n := query[int](t, s, `SELECT count(*) FROM `+table+` x WHERE strpos(x::text, $1) > 0 OR strpos(x::text, encode($1::text::bytea, 'hex')) > 0`, secret)
+			if n[0] > 0 {
+				t.Errorf("%s has %s", table, what)
+			}
+		}
+	}
+	t.Logf("%d secrets, %d places, %d tables", len(secrets), len(places), len(tables))
 }
 
 // TestOnlyAdministratorsAdminister tries each page and action below the prefixes that the manifests give to

@@ -95,6 +95,7 @@ func TestConflictsAndWhatIsNotThere(t *testing.T) {
 		{"create_menu_group", object{"name": "N", "slug": "reports"}, fault.Conflict, "taken"},
 		{"create_menu_group", object{"name": "N", "slug": "system"}, fault.Conflict, "built-in group System"},
 		{"create_menu_group", object{"name": "N", "slug": "admin"}, fault.Conflict, "built-in group Admin"},
+		{"create_menu_group", object{"name": " ADMIN ", "slug": "n"}, fault.Conflict, "name \"Admin\" is that of a built-in group"},
 		{"create_menu_item", item("reports", "weekly"), fault.Conflict, "taken"},
 		{"create_menu_item", item("system", "x"), fault.Conflict, "create_menu_group"},
 		{"create_menu_item", item("admin", "x"), fault.Conflict, "create_menu_group"},

@@ -158,6 +158,12 @@ func (s *Service) CreateMenuGroup(ctx context.Context, in createMenuGroupIn) (to
 		return tool.Result{}, fault.New(fault.Conflict, "The slug %q is that of the built-in group %s. Choose another slug.", g.Slug, built.Name).
 			With(map[string]string{"slug": g.Slug})
 	}
+	for _, built := range s.c.Fixed { // a tab that looks like Hub's own is for people to make
+		if strings.EqualFold(strings.TrimSpace(g.Name), built.Name) {
+			return tool.Result{}, fault.New(fault.Conflict, "The name %q is that of a built-in group. Choose another name.", built.Name).
+				With(map[string]string{"name": built.Name})
+		}
+	}
 	return s.c.Store.AddGroup(ctx, w.Key, g, func(g Group) (tool.Result, audit.Entry, error) {
 		answer, err := write.Answer(GroupCreated{g.info(), schema.Moment(g.CreatedAt)}, 1)
 		return answer, w.Entry(1, map[string]any{"group": g.Slug, "name": g.Name, "position": g.Position}), err

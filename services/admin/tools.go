@@ -81,7 +81,7 @@ func createMenuGroupTool(s *Service) tool.Tool {
 		Errors: []tool.ErrorDoc{
 			{Code: fault.Validation, Reason: "The input breaks its schema, or the name or icon has control characters; details.violations " +
 				"lists every violation."},
-			{Code: fault.Conflict, Reason: "The slug is taken, also by a built-in group, or there are 20 groups."},
+			{Code: fault.Conflict, Reason: "The slug is taken, the slug or the name is a built-in group's, or there are 20 groups."},
 			{Code: fault.DB, Reason: storeAway},
 		},
 		Limits:   map[string]int64{"max_groups": MaxGroups},

@@ -298,7 +298,7 @@ func TestHostileDraft(t *testing.T) {
 		}
 	}
 	got := o.get(page + "/targets/0")
-	has(t, got, html.EscapeString(`<img src=x onerror=alert(2)>`), "Look closely", "approve me", "evil.example", "names another host", "remote picture", `sandbox=""`, "taken out of this mail", "style display", "&lt;meta", `class="bool">true`, `class="null">null`, `class="number">1.5`, "empty text",
+	has(t, got, html.EscapeString(`<img src=x onerror=alert(2)>`), "approve me", "evil.example", "names another host", "remote picture", `sandbox=""`, "taken out of this mail", "style display", "&lt;meta", `class="bool">true`, `class="null">null`, `class="number">1.5`, "empty text",
 		"&lt;b&gt;x&lt;/b&gt;", "&lt;i&gt;y&lt;/i&gt;", `title="Preview of the mail to `)
 	preview := o.get(page + "/targets/0/preview")
 	if found := regexp.MustCompile(`(?i)<script|onerror=|onclick=|javascript:|<form|<input|<iframe|<base [^t]|<meta http-equiv`).FindString(preview); found != "" {

@@ -261,7 +261,7 @@ func TestKeysHaveNames(t *testing.T) {
 		}
 		return map[string]any{"names": found}, nil
 	}
-	declared := hop.Declaration{Path: "/internal/apikeys/names", Takes: caller.Neighbour("review-control")}
+	declared := hop.Declaration{Path: "/internal/apikeys/names", Takes: caller.Rule{"admin": {caller.Service}, "review-control": {caller.Service}}}
 	url := contract.Serve(t, "auth", contract.Fake(t, "auth", declared, names))
 	h := newHouse(t)
 	o := &office{h, http.NewServeMux()}

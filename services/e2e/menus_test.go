@@ -43,9 +43,7 @@ func (p *page) list(selector string) (texts []string) {
 
 func (p *page) lists(selector string, want ...string) {
 	p.t.Helper()
-	if got := p.list(selector); !slices.Equal(got, want) {
-		p.t.Errorf("%s: %q, want %q", selector, got, want)
-	}
+	p.eventually(fmt.Sprintf("%s is %q", selector, want), func() bool { return slices.Equal(p.list(selector), want) })
 }
 
 // weekly is a page as an agent writes it, of rows that the search tools answer.
@@ -176,11 +174,10 @@ func TestMenus(t *testing.T) {
 		p.eventually("the order is told", func() bool { return p.Notice() == "The order is changed." })
 		// The tab follows at once, and the keyboard stays where it can go on.
 		p.lists(".tabs a", "System", "Admin", "📊 Reports", "Plans")
-		var focused string
-		p.Evaluate("document.activeElement.getAttribute('aria-label')", &focused)
-		if focused != "Move Reports down" {
-			t.Errorf("the keyboard is at %q", focused)
-		}
+		p.eventually("the keyboard is at Move Reports down", func() (there bool) {
+			p.Evaluate("document.activeElement.getAttribute('aria-label') === 'Move Reports down'", &there)
+			return there
+		})
 		p.Open("/admin/menus") // without what was told
 		p.drag("Elsewhere", "Weekly brands")
 		p.eventually("the order is told again", func() bool { return p.Notice() == "The order is changed." })

@@ -24,12 +24,12 @@ func CSV(s admin.Section) ([]byte, error) {
 		return nil, err
 	}
 	for _, raw := range s.Rows {
-		var row map[string]json.RawMessage
+		var row record
 		if err := json.Unmarshal(raw, &row); err != nil {
 			return nil, err
 		}
 		for n, column := range s.Columns {
-			line[n] = field(find(row, column.Key))
+			line[n] = field(row.find(column.Key))
 		}
 		if err := w.Write(line); err != nil {
 			return nil, err

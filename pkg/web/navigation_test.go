@@ -37,3 +37,38 @@ func TestNavigationFits(t *testing.T) {
 		t.Error("no tabs are something")
 	}
 }
+
+// TestMenusLeaveTheConsolesOwn: no menu, however long its links and wherever they lead, hides the sidebar of a page that is the
+// console's own, or passes for it.
+func TestMenusLeaveTheConsolesOwn(t *testing.T) {
+	d := newDesk(t)
+	own := web.Tab{Slug: "admin", Name: "Admin", Items: []web.Item{{Name: "Overview", Href: "/page"}, {Name: "Users", Href: "/page/users"}, {Name: "Menus", Href: "/page/menus"}}}
+	tabs := []web.Tab{own}
+	for n := range 20 {
+		href := fmt.Sprintf("/x?%d=", n) + strings.Repeat("x", 1990)
+		if n == 3 {
+			href = "/short"
+		}
+		tabs = append(tabs, web.Tab{Slug: fmt.Sprint("menu-", n), Name: "M", Menu: true, Items: []web.Item{{Name: "M", Href: href}, {Name: "Evil", Href: "/page/"}, {Name: "Evil", Href: "/page/users/"}}})
+	}
+	for _, path := range []string{"/page", "/page/users", "/page/users/5"} {
+		nav := web.EncodeNavigation(tabs, path)
+		if len(nav) > 16<<10 {
+			t.Errorf("%s: %d bytes", path, len(nav))
+		}
+		page := d.do(t, user, "GET", "/page", "", web.NavigationHeader, nav).Body.String()
+		for _, want := range []string{`<bdi>Overview</bdi>`, `<bdi>Users</bdi>`, `<bdi>Menus</bdi>`, `<a href="/short">`} {
+			if !strings.Contains(page, want) {
+				t.Errorf("%s: the page lacks %s", path, want)
+			}
+		}
+		if strings.Contains(page, "Evil") {
+			t.Errorf("%s: a menu has the page's sidebar", path)
+		}
+	}
+	// Without cuts, too.
+	nav := web.EncodeNavigation([]web.Tab{own, {Slug: "menu-x", Name: "M", Menu: true, Items: []web.Item{{Name: "Evil", Href: "/page/"}, {Name: "Evil", Href: "/page"}}}}, "/page")
+	if page := d.do(t, user, "GET", "/page", "", web.NavigationHeader, nav).Body.String(); strings.Contains(page, "Evil") || !strings.Contains(page, `<a href="/page" aria-current="page"><bdi>Overview</bdi>`) {
+		t.Error("a menu has the page's sidebar")
+	}
+}

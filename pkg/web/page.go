@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -112,6 +113,8 @@ type Tab struct {
 	Name  string `json:"n"`
 	Icon  string `json:"i,omitempty"`
 	Items []Item `json:"m"`
+	// Menu tells that the tab is none of the console's own, which go before it wherever both would do.
+	Menu bool `json:"d,omitempty"`
 	// Active is set for the page that is rendered.
 	Active bool `json:"-"`
 }
@@ -152,7 +155,7 @@ const maxNavigation = 16 << 10
 
 // EncodeNavigation is the value of NavigationHeader for the page at path; empty when there is nothing to
 // say. Of tabs beyond what fits, those that the page is not in keep where they lead; then items go from the end of its
-// own, and at last tabs.
+// own, if that is made of menus, then tabs of menus, the largest first. What is the console's own goes last.
 func EncodeNavigation(tabs []Tab, path string) string {
 	text := encodeTabs(tabs)
 	if len(text) <= maxNavigation {
@@ -165,9 +168,27 @@ func EncodeNavigation(tabs []Tab, path string) string {
 			short[n].Items = []Item{{Href: t.Href()}}
 		}
 	}
+	fewer := func(items []Item) []Item { return items[:len(items)-1-len(items)/8] }
+	for active >= 0 && short[active].Menu && len(short[active].Items) > 1 && len(encodeTabs(short)) > maxNavigation {
+		short[active].Items = fewer(short[active].Items)
+	}
+	for len(encodeTabs(short)) > maxNavigation {
+		largest := -1
+		for n, t := range short {
+			if t.Menu && n != active && (largest < 0 || len(encodeTabs(short[n:n+1])) > len(encodeTabs(short[largest:largest+1]))) {
+				largest = n
+			}
+		}
+		if largest < 0 {
+			break
+		}
+		short = slices.Delete(short, largest, largest+1)
+		if largest < active {
+			active--
+		}
+	}
 	for active >= 0 && len(short[active].Items) > 1 && len(encodeTabs(short)) > maxNavigation {
-		items := short[active].Items
-		short[active].Items = items[:len(items)-1-len(items)/8]
+		short[active].Items = fewer(short[active].Items)
 	}
 	for len(encodeTabs(short)) > maxNavigation {
 		short = short[:len(short)-1]
@@ -208,10 +229,14 @@ func navigationOf(r *http.Request, p Page) []Tab {
 	return tabs
 }
 
-// whereIs finds the longest address that the path lies below; -1 for none.
+// whereIs finds the longest address that the path lies below; -1 for none. A page that the console's own tabs have is in
+// no other, whatever menus lead to.
 func whereIs(tabs []Tab, path string) (tab, item int) {
 	tab, item, longest := -1, -1, 0
 	for i, t := range tabs {
+		if t.Menu && tab >= 0 && !tabs[tab].Menu {
+			continue
+		}
 		for j, it := range t.Items {
 			if Below(path, it.Href) && len(it.Href) > longest {
 				tab, item, longest = i, j, len(it.Href)

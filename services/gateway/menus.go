@@ -114,7 +114,7 @@ func AskAdminForMenus(admin *remote.Client) func(context.Context) ([]web.Tab, er
 		}
 		var tabs []web.Tab
 		for _, g := range a.Groups {
-			t := web.Tab{Slug: "menu-" + g.Slug, Name: g.Name, Icon: g.Icon}
+			t := web.Tab{Slug: "menu-" + g.Slug, Name: g.Name, Icon: g.Icon, Menu: true}
 			for _, i := range g.Items {
 				if link(i.Href) {
 					t.Items = append(t.Items, web.Item{Name: i.Name, Icon: i.Icon, Href: i.Href})

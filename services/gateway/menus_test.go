@@ -127,7 +127,7 @@ func TestMenusThatLie(t *testing.T) {
 		Keys: callertest.Keys(t, caller.Gateway), Logger: slog.New(slog.DiscardHandler), Patience: hubtest.Patience})
 	defer client.Close()
 	tabs, err := gateway.AskAdminForMenus(client)(t.Context())
-	if err != nil || fmt.Sprint(tabs) != fmt.Sprint([]web.Tab{{Slug: "menu-s", Name: "N", Items: []web.Item{{Name: "x", Href: "/p/a/b"}, {Name: "x", Href: "https://ok.example/x"}}}}) {
+	if err != nil || fmt.Sprint(tabs) != fmt.Sprint([]web.Tab{{Slug: "menu-s", Name: "N", Menu: true, Items: []web.Item{{Name: "x", Href: "/p/a/b"}, {Name: "x", Href: "https://ok.example/x"}}}}) {
 		t.Errorf("%v, %v", tabs, err)
 	}
 }

@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -70,5 +71,26 @@ func TestMenusLeaveTheConsolesOwn(t *testing.T) {
 	nav := web.EncodeNavigation([]web.Tab{own, {Slug: "menu-x", Name: "M", Menu: true, Items: []web.Item{{Name: "Evil", Href: "/page/"}, {Name: "Evil", Href: "/page"}}}}, "/page")
 	if page := d.do(t, user, "GET", "/page", "", web.NavigationHeader, nav).Body.String(); strings.Contains(page, "Evil") || !strings.Contains(page, `<a href="/page" aria-current="page"><bdi>Overview</bdi>`) {
 		t.Error("a menu has the page's sidebar")
+	}
+}
+
+// TestNavigationIsCheap: each page of everybody pays for it, so menus as long as they may be must not cost more than short ones.
+func TestNavigationIsCheap(t *testing.T) {
+	tabs := []web.Tab{{Slug: "system", Name: "System", Items: []web.Item{{Name: "Drafts", Href: "/drafts"}}}}
+	for g := range 20 {
+		tab := web.Tab{Slug: fmt.Sprint("menu-", g), Name: "M", Menu: true}
+		for i := range 50 {
+			tab.Items = append(tab.Items, web.Item{Name: "M", Href: fmt.Sprint("/p/", g, "/", i, "?", strings.Repeat("&", 1900))})
+		}
+		tabs = append(tabs, tab)
+	}
+	for _, path := range []string{"/drafts", "/p/7/7", "/nowhere"} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		web.EncodeNavigation(tabs, path)
+		runtime.ReadMemStats(&after)
+		if used := after.TotalAlloc - before.TotalAlloc; used > 8<<20 {
+			t.Errorf("%s takes %d bytes", path, used)
+		}
 	}
 }

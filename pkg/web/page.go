@@ -157,9 +157,8 @@ const maxNavigation = 16 << 10
 // say. Of tabs beyond what fits, those that the page is not in keep where they lead; then items go from the end of its
 // own, if that is made of menus, then tabs of menus, the largest first. What is the console's own goes last.
 func EncodeNavigation(tabs []Tab, path string) string {
-	text := encodeTabs(tabs)
-	if len(text) <= maxNavigation {
-		return text
+	if fits(tabs) {
+		return encodeTabs(tabs)
 	}
 	active, _ := whereIs(tabs, path)
 	short := make([]Tab, len(tabs))
@@ -168,14 +167,18 @@ func EncodeNavigation(tabs []Tab, path string) string {
 			short[n].Items = []Item{{Href: t.Href()}}
 		}
 	}
-	fewer := func(items []Item) []Item { return items[:len(items)-1-len(items)/8] }
-	for active >= 0 && short[active].Menu && len(short[active].Items) > 1 && len(encodeTabs(short)) > maxNavigation {
-		short[active].Items = fewer(short[active].Items)
+	trim := func() {
+		for t := &short[active]; len(t.Items) > 1 && !fits(short); {
+			t.Items = t.Items[:len(t.Items)-1-len(t.Items)/8]
+		}
 	}
-	for len(encodeTabs(short)) > maxNavigation {
+	if active >= 0 && short[active].Menu {
+		trim()
+	}
+	for !fits(short) {
 		largest := -1
 		for n, t := range short {
-			if t.Menu && n != active && (largest < 0 || len(encodeTabs(short[n:n+1])) > len(encodeTabs(short[largest:largest+1]))) {
+			if t.Menu && n != active && (largest < 0 || length(short[n:n+1]) > length(short[largest:largest+1])) {
 				largest = n
 			}
 		}
@@ -187,13 +190,29 @@ func EncodeNavigation(tabs []Tab, path string) string {
 			active--
 		}
 	}
-	for active >= 0 && len(short[active].Items) > 1 && len(encodeTabs(short)) > maxNavigation {
-		short[active].Items = fewer(short[active].Items)
+	if active >= 0 {
+		trim()
 	}
-	for len(encodeTabs(short)) > maxNavigation {
+	for !fits(short) {
 		short = short[:len(short)-1]
 	}
 	return encodeTabs(short)
+}
+
+// fits tells whether the header has room for tabs. Of too many of them, which every page would pay for, it encodes none.
+func fits(tabs []Tab) bool {
+	return length(tabs) <= maxNavigation && len(encodeTabs(tabs)) <= maxNavigation
+}
+
+// length is that of the texts of tabs, which are longer when they are encoded.
+func length(tabs []Tab) (n int) {
+	for _, t := range tabs {
+		n += len(t.Slug) + len(t.Name) + len(t.Icon)
+		for _, i := range t.Items {
+			n += len(i.Name) + len(i.Icon) + len(i.Href)
+		}
+	}
+	return n
 }
 
 func encodeTabs(tabs []Tab) string {

@@ -276,7 +276,7 @@ func TestPagesOfTheLog(t *testing.T) {
 func TestExport(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	formulas := []string{`=HYPERLINK("https://evil.example")`, "+1", "-1", "@SUM(A1)", "\tx", "\rx", "\nx", "＝1"}
+	formulas := []string{`=HYPERLINK("https://evil.example")`, "+1", "-1", "@SUM(A1)", "\tx", "\rx", "\nx", "＝1", " =1", "\u00a0\u200b=1", "\ufeff＝1"}
 	for _, f := range formulas {
 		o.write(audit.Entry{Caller: caller.Caller{ExternalUserID: f, RequestID: `a,"b`}, Tool: "get_brand", Outcome: audit.OK, Detail: map[string]string{"x": "y\nz"}})
 	}

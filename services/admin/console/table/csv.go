@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
+	"hub.internal/pkg/schema"
 	"hub.internal/services/admin"
 )
 
@@ -58,10 +60,12 @@ func field(raw json.RawMessage) string {
 
 // harmless keeps a spreadsheet from running a text (OWASP: CSV injection).
 func harmless(text string) string {
-	if text == "" || !strings.ContainsRune("=+-@\t\r\n＝＋－＠", []rune(text)[0]) {
+	// Some drop what nobody sees before they look.
+	start := strings.TrimLeftFunc(text, func(r rune) bool { return !schema.Visible(r) && !strings.ContainsRune("\t\r\n", r) })
+	if first, _ := utf8.DecodeRuneInString(start); start == "" || !strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) {
 		return text
 	}
-	if _, err := strconv.ParseFloat(text, 64); err == nil && text[0] == '-' {
+	if _, err := strconv.ParseFloat(start, 64); err == nil && start[0] == '-' {
 		return text
 	}
 	return "'" + text

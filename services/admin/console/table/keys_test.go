@@ -48,3 +48,14 @@ func TestKeysReachIntoMembers(t *testing.T) {
 		}
 	}
 }
+
+func TestFormulasAreTexts(t *testing.T) {
+	for text, want := range map[string]string{
+		"=1": "'=1", " =1": "' =1", "\u00a0=1": "'\u00a0=1", "\u3000＝1": "'\u3000＝1", "\ufeff@x": "'\ufeff@x", " \t": "' \t", "-5": "-5", " -5": " -5", "-5+1": "'-5+1",
+		"": "", " ": " ", "a=1": "a=1", " a": " a", "1-2": "1-2",
+	} {
+		if got := harmless(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}

@@ -2,7 +2,6 @@ package table
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -42,7 +41,7 @@ func TestKeysReachIntoMembers(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			if got := fmt.Sprintf("%s", row.find(c.key)); got != c.want {
+			if got := string(row.find(c.key)); got != c.want {
 				t.Errorf("%s of %s: %q, want %q", c.key, c.row, got, c.want)
 			}
 		}

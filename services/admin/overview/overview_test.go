@@ -3,6 +3,7 @@ package overview_test
 import (
 	"context"
 	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"html"
@@ -240,6 +241,21 @@ func TestOneCall(t *testing.T) {
 	hubtest.Eventually(t, "that it was read is kept", func() bool { return len(o.kept("audit.show")) == 1 })
 	for _, path := range []string{"/admin/audit/x", "/admin/audit/1", "/admin/audit/1-00000000-0000-0000-0000-000000000000", link + "0"} {
 		o.sees(path, 404, "no: SELECT")
+	}
+}
+
+// TestRowsThatWouldFillAPage: who looks at a row that a broken service wrote is answered, and with about as much as it has.
+func TestRowsThatWouldFillAPage(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	deep := strings.Repeat("[", 2000) + strings.Repeat("1,", 10_000) + "1" + strings.Repeat("]", 2000)
+	for _, detail := range []string{deep, "[" + strings.Repeat("1,", 100_000) + "1]"} {
+		o.write(audit.Entry{Caller: agent, Tool: "execute_read_sql", Outcome: audit.OK, Detail: json.RawMessage(detail)})
+		_, link, _ := strings.Cut(o.sees("/admin/audit", 200), `<td><a href="`)
+		link, _, _ = strings.Cut(link, `"`)
+		if body := o.sees(link, 200, "1, 1, 1"); len(body) > 2*len(detail)+10_000 {
+			t.Errorf("a detail of %d bytes makes a page of %d", len(detail), len(body))
+		}
 	}
 }
 

@@ -179,3 +179,33 @@ func TestRolesOfServices(t *testing.T) {
 		}
 	}
 }
+
+// TestNoServiceWritesRowsThatNobodyCanRead: a page of the log holds its rows in memory, and they are there for good.
+func TestNoServiceWritesRowsThatNobodyCanRead(t *testing.T) {
+	t.Parallel()
+	s := newStore(t, hubtest.WriteStore(t))
+	conn := connect(t, s.URL("query"))
+	const row = `INSERT INTO audit.calls (at, request_id, tool, outcome, detail, input_hash, trace_id) VALUES (clock_timestamp(), %s, %s, %s, %s, %s, %s)`
+	fine := []any{"'x'", "'x'", "'x'", `'{"sql":1}'`, "'x'", "'x'"}
+	for at, huge := range []string{"repeat('x', 301)", "repeat('x', 301)", "repeat('x', 101)", `jsonb_build_object('sql', repeat('x', 1048576))`, `repeat('x', 65)::bytea`, "repeat('x', 301)"} {
+		values := append([]any{}, fine...)
+		values[at] = huge
+		if _, err := conn.Exec(t.Context(), fmt.Sprintf(row, values...)); code(err) != "23514" {
+			t.Errorf("column %d may be %s: %v", at, huge, err)
+		}
+	}
+	if _, err := conn.Exec(t.Context(), fmt.Sprintf(row, fine...)); err != nil {
+		t.Error(err)
+	}
+	// What the package writes is within it, whoever has made the names, in the months to come too.
+	e := entry(strings.Repeat("가", 500))
+	e.Tool, e.Caller.CredentialID, e.Detail = strings.Repeat("\x00", 500), strings.Repeat("\xff", 500), map[string]string{"sql": strings.Repeat("x", 1_000_000)}
+	if err := newLog(t, s.service, quiet).Write(t.Context(), e); err != nil {
+		t.Error(err)
+	}
+	var without int
+	if err := s.super.QueryRow(t.Context(), `SELECT count(*) FROM pg_inherits i WHERE inhparent = 'audit.calls'::regclass
+		AND NOT EXISTS (SELECT FROM pg_constraint c WHERE c.conrelid = i.inhrelid AND c.conname = 'calls_bounded')`).Scan(&without); err != nil || without != 0 {
+		t.Errorf("%d partitions have no bounds: %v", without, err)
+	}
+}

@@ -257,6 +257,32 @@ func TestNamesThatAgentsMakeUp(t *testing.T) {
 	}
 }
 
+// TestCodesThatAServiceMakesUp: one row of a broken service makes no thousands of the roll-ups, and no page of thousands.
+func TestCodesThatAServiceMakesUp(t *testing.T) {
+	t.Parallel()
+	s := newStore(t, hubtest.WriteStore(t))
+	now := time.Date(2031, 3, 15, 12, 0, 0, 0, time.UTC)
+	var codes []string
+	for i := range 5000 {
+		codes = append(codes, fmt.Sprintf(`"E_%c%c%c":1`, 'A'+i/26/26, 'A'+i/26%26, 'A'+i%26))
+	}
+	detail := `{"outcomes":{` + strings.Join(codes, ",") + `}}`
+	facts := []fact{{At: now.Add(-time.Hour), Tool: "calls.refused", Outcome: "E_RATE_LIMIT", Detail: detail}, {At: now.Add(-time.Minute), Tool: "calls.refused", Outcome: "E_RATE_LIMIT", Detail: detail}}
+	for i := range 300 {
+		facts = append(facts, fact{At: now.Add(-time.Minute), Tool: "search_brands", Outcome: fmt.Sprint("E_", i)})
+	}
+	s.put(t, facts...)
+	s.rollUp(t, now)
+	var rows int
+	if err := s.super.QueryRow(t.Context(), `SELECT count(*) FROM audit.rollups WHERE grain = '5m'`).Scan(&rows); err != nil || rows > 100 {
+		t.Errorf("%d rows, %v", rows, err)
+	}
+	got, err := reader(t, s, fixed(now)).Summary(t.Context(), audit.Ranges()[1])
+	if err != nil || len(got.Errors) != 100 {
+		t.Errorf("%d codes, %v", len(got.Errors), err)
+	}
+}
+
 // TestRollUpsMeet: replicas roll up at once, and some are cut off; each call counts once.
 func TestRollUpsMeet(t *testing.T) {
 	t.Parallel()

@@ -64,7 +64,7 @@ type Summary struct {
 	Total    Figures
 	// Points are the steps of the range, each there.
 	Points []Point
-	// Tools are the ten most called, Errors all codes by their number. Callers are those who called most and
+	// Tools are the ten most called, Errors all codes by their number, up to a hundred. Callers are those who called most and
 	// those who were limited most, ten each.
 	Tools   []Tool
 	Errors  []Count
@@ -107,8 +107,9 @@ type Caller struct {
 	Calls, Failed, Limited int64
 }
 
-// top is how many tools and callers a summary names.
-const top = 10
+// top is how many tools and callers a summary names, mostCodes how many codes: more than there are, unless somebody makes
+// them up.
+const top, mostCodes = 10, 100
 
 // rawAtMost bounds what of the log itself a summary reads: what is younger than the roll-ups is minutes, unless these
 // do not run.
@@ -235,6 +236,7 @@ func (r *Reader) Summary(ctx context.Context, g Range) (Summary, error) {
 		s.Errors = append(s.Errors, Count{code, n})
 	}
 	slices.SortFunc(s.Errors, func(a, b Count) int { return cmp.Or(cmp.Compare(b.Calls, a.Calls), strings.Compare(a.Code, b.Code)) })
+	s.Errors = s.Errors[:min(len(s.Errors), mostCodes)]
 	return s, nil
 }
 

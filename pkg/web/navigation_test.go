@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -35,5 +36,61 @@ func TestNavigationFits(t *testing.T) {
 	}
 	if web.EncodeNavigation(nil, "/") != "" {
 		t.Error("no tabs are something")
+	}
+}
+
+// TestMenusLeaveTheConsolesOwn: no menu, however long its links and wherever they lead, hides the sidebar of a page that is the
+// console's own, or passes for it.
+func TestMenusLeaveTheConsolesOwn(t *testing.T) {
+	d := newDesk(t)
+	own := web.Tab{Slug: "admin", Name: "Admin", Items: []web.Item{{Name: "Overview", Href: "/page"}, {Name: "Users", Href: "/page/users"}, {Name: "Menus", Href: "/page/menus"}}}
+	tabs := []web.Tab{own}
+	for n := range 20 {
+		href := fmt.Sprintf("/x?%d=", n) + strings.Repeat("x", 1990)
+		if n == 3 {
+			href = "/short"
+		}
+		tabs = append(tabs, web.Tab{Slug: fmt.Sprint("menu-", n), Name: "M", Menu: true, Items: []web.Item{{Name: "M", Href: href}, {Name: "Evil", Href: "/page/"}, {Name: "Evil", Href: "/page/users/"}}})
+	}
+	for _, path := range []string{"/page", "/page/users", "/page/users/5"} {
+		nav := web.EncodeNavigation(tabs, path)
+		if len(nav) > 16<<10 {
+			t.Errorf("%s: %d bytes", path, len(nav))
+		}
+		page := d.do(t, user, "GET", "/page", "", web.NavigationHeader, nav).Body.String()
+		for _, want := range []string{`<bdi>Overview</bdi>`, `<bdi>Users</bdi>`, `<bdi>Menus</bdi>`, `<a href="/short">`} {
+			if !strings.Contains(page, want) {
+				t.Errorf("%s: the page lacks %s", path, want)
+			}
+		}
+		if strings.Contains(page, "Evil") {
+			t.Errorf("%s: a menu has the page's sidebar", path)
+		}
+	}
+	// Without cuts, too.
+	nav := web.EncodeNavigation([]web.Tab{own, {Slug: "menu-x", Name: "M", Menu: true, Items: []web.Item{{Name: "Evil", Href: "/page/"}, {Name: "Evil", Href: "/page"}}}}, "/page")
+	if page := d.do(t, user, "GET", "/page", "", web.NavigationHeader, nav).Body.String(); strings.Contains(page, "Evil") || !strings.Contains(page, `<a href="/page" aria-current="page"><bdi>Overview</bdi>`) {
+		t.Error("a menu has the page's sidebar")
+	}
+}
+
+// TestNavigationIsCheap: each page of everybody pays for it, so menus as long as they may be must not cost more than short ones.
+func TestNavigationIsCheap(t *testing.T) {
+	tabs := []web.Tab{{Slug: "system", Name: "System", Items: []web.Item{{Name: "Drafts", Href: "/drafts"}}}}
+	for g := range 20 {
+		tab := web.Tab{Slug: fmt.Sprint("menu-", g), Name: "M", Menu: true}
+		for i := range 50 {
+			tab.Items = append(tab.Items, web.Item{Name: "M", Href: fmt.Sprint("/p/", g, "/", i, "?", strings.Repeat("&", 1900))})
+		}
+		tabs = append(tabs, tab)
+	}
+	for _, path := range []string{"/drafts", "/p/7/7", "/nowhere"} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		web.EncodeNavigation(tabs, path)
+		runtime.ReadMemStats(&after)
+		if used := after.TotalAlloc - before.TotalAlloc; used > 8<<20 {
+			t.Errorf("%s takes %d bytes", path, used)
+		}
 	}
 }

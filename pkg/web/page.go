@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -112,6 +113,8 @@ type Tab struct {
 	Name  string `json:"n"`
 	Icon  string `json:"i,omitempty"`
 	Items []Item `json:"m"`
+	// Menu tells that the tab is none of the console's own, which go before it wherever both would do.
+	Menu bool `json:"d,omitempty"`
 	// Active is set for the page that is rendered.
 	Active bool `json:"-"`
 }
@@ -152,11 +155,10 @@ const maxNavigation = 16 << 10
 
 // EncodeNavigation is the value of NavigationHeader for the page at path; empty when there is nothing to
 // say. Of tabs beyond what fits, those that the page is not in keep where they lead; then items go from the end of its
-// own, and at last tabs.
+// own, if that is made of menus, then tabs of menus, the largest first. What is the console's own goes last.
 func EncodeNavigation(tabs []Tab, path string) string {
-	text := encodeTabs(tabs)
-	if len(text) <= maxNavigation {
-		return text
+	if fits(tabs) {
+		return encodeTabs(tabs)
 	}
 	active, _ := whereIs(tabs, path)
 	short := make([]Tab, len(tabs))
@@ -165,14 +167,52 @@ func EncodeNavigation(tabs []Tab, path string) string {
 			short[n].Items = []Item{{Href: t.Href()}}
 		}
 	}
-	for active >= 0 && len(short[active].Items) > 1 && len(encodeTabs(short)) > maxNavigation {
-		items := short[active].Items
-		short[active].Items = items[:len(items)-1-len(items)/8]
+	trim := func() {
+		for t := &short[active]; len(t.Items) > 1 && !fits(short); {
+			t.Items = t.Items[:len(t.Items)-1-len(t.Items)/8]
+		}
 	}
-	for len(encodeTabs(short)) > maxNavigation {
+	if active >= 0 && short[active].Menu {
+		trim()
+	}
+	for !fits(short) {
+		largest := -1
+		for n, t := range short {
+			if t.Menu && n != active && (largest < 0 || length(short[n:n+1]) > length(short[largest:largest+1])) {
+				largest = n
+			}
+		}
+		if largest < 0 {
+			break
+		}
+		short = slices.Delete(short, largest, largest+1)
+		if largest < active {
+			active--
+		}
+	}
+	if active >= 0 {
+		trim()
+	}
+	for !fits(short) {
 		short = short[:len(short)-1]
 	}
 	return encodeTabs(short)
+}
+
+// fits tells whether the header has room for tabs. Of too many of them, which every page would pay for, it encodes none.
+func fits(tabs []Tab) bool {
+	return length(tabs) <= maxNavigation && len(encodeTabs(tabs)) <= maxNavigation
+}
+
+// length is that of the texts of tabs, which are longer when they are encoded.
+func length(tabs []Tab) (n int) {
+	for _, t := range tabs {
+		n += len(t.Slug) + len(t.Name) + len(t.Icon)
+		for _, i := range t.Items {
+			n += len(i.Name) + len(i.Icon) + len(i.Href)
+		}
+	}
+	return n
 }
 
 func encodeTabs(tabs []Tab) string {
@@ -208,10 +248,14 @@ func navigationOf(r *http.Request, p Page) []Tab {
 	return tabs
 }
 
-// whereIs finds the longest address that the path lies below; -1 for none.
+// whereIs finds the longest address that the path lies below; -1 for none. A page that the console's own tabs have is in
+// no other, whatever menus lead to.
 func whereIs(tabs []Tab, path string) (tab, item int) {
 	tab, item, longest := -1, -1, 0
 	for i, t := range tabs {
+		if t.Menu && tab >= 0 && !tabs[tab].Menu {
+			continue
+		}
 		for j, it := range t.Items {
 			if Below(path, it.Href) && len(it.Href) > longest {
 				tab, item, longest = i, j, len(it.Href)

@@ -3,9 +3,11 @@ package admin
 import (
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
+	"golang.org/x/text/unicode/norm"
 
 	"hub.internal/pkg/markup"
 	"hub.internal/pkg/schema"
@@ -102,6 +104,16 @@ func checkSeen(v *schema.Violations, path, text string) {
 	if _, removed := markup.Text(text); len(removed) > 0 && utf8.ValidString(text) {
 		v.Add(path, "invisible", "must have no characters that nobody sees, but has an %s", removed[0].What)
 	}
+}
+
+// likeness is what a name is read as at a glance: its letters and digits, whichever of their forms they have.
+func likeness(name string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, norm.NFKD.String(name))
 }
 
 // icon judges an icon and returns nil for an empty one.

@@ -159,7 +159,8 @@ func (s *Service) CreateMenuGroup(ctx context.Context, in createMenuGroupIn) (to
 			With(map[string]string{"slug": g.Slug})
 	}
 	for _, built := range s.c.Fixed { // a tab that looks like Hub's own is for people to make
-		if strings.EqualFold(strings.TrimSpace(g.Name), built.Name) {
+		own := likeness(built.Name)
+		if likeness(g.Name) == own || likeness(text(g.Icon)) == own || likeness(text(g.Icon)+g.Name) == own {
 			return tool.Result{}, fault.New(fault.Conflict, "The name %q is that of a built-in group. Choose another name.", built.Name).
 				With(map[string]string{"name": built.Name})
 		}

@@ -16,6 +16,8 @@ const (
 	menusEvery = 2 * time.Second
 	// menusPatience bounds what somebody waits who needs them at once.
 	menusPatience = 250 * time.Millisecond
+	// maxMenus and maxMenuItems are as many groups, and items in each, as admin has: each page of everybody pays for them.
+	maxMenus, maxMenuItems = 20, 50
 )
 
 // Menus are the groups of the menu beside System and Admin, as admin keeps them: asked for from time to time,
@@ -113,9 +115,9 @@ func AskAdminForMenus(admin *remote.Client) func(context.Context) ([]web.Tab, er
 			return nil, err
 		}
 		var tabs []web.Tab
-		for _, g := range a.Groups {
-			t := web.Tab{Slug: "menu-" + g.Slug, Name: g.Name, Icon: g.Icon}
-			for _, i := range g.Items {
+		for _, g := range a.Groups[:min(len(a.Groups), maxMenus)] {
+			t := web.Tab{Slug: "menu-" + g.Slug, Name: g.Name, Icon: g.Icon, Menu: true}
+			for _, i := range g.Items[:min(len(g.Items), maxMenuItems)] {
 				if link(i.Href) {
 					t.Items = append(t.Items, web.Item{Name: i.Name, Icon: i.Icon, Href: i.Href})
 				}

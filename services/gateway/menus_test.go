@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -121,13 +122,21 @@ func TestMenusThatLie(t *testing.T) {
 			for _, href := range hrefs {
 				g.Items = append(g.Items, menuItem{Name: "x", Href: href})
 			}
-			return menuGroups{[]menuGroup{g, {Slug: "bad", Name: "Bad", Items: []menuItem{{Name: "x", Href: "javascript:x"}}}}}, nil
+			many := menuGroup{Slug: "many", Name: "Many"}
+			for range 2000 {
+				many.Items = append(many.Items, menuItem{Name: "x", Href: "/p/a/b"})
+			}
+			return menuGroups{append([]menuGroup{g, {Slug: "bad", Name: "Bad", Items: []menuItem{{Name: "x", Href: "javascript:x"}}}}, slices.Repeat([]menuGroup{many}, 100)...)}, nil
 		})
 	client := remote.New(remote.Options{Service: "admin", Instancer: sd.FixedInstancer{contract.Serve(t, "admin", lie)},
 		Keys: callertest.Keys(t, caller.Gateway), Logger: slog.New(slog.DiscardHandler), Patience: hubtest.Patience})
 	defer client.Close()
 	tabs, err := gateway.AskAdminForMenus(client)(t.Context())
-	if err != nil || fmt.Sprint(tabs) != fmt.Sprint([]web.Tab{{Slug: "menu-s", Name: "N", Items: []web.Item{{Name: "x", Href: "/p/a/b"}, {Name: "x", Href: "https://ok.example/x"}}}}) {
+	if len(tabs) != 19 || len(tabs[18].Items) != 50 {
+		t.Fatalf("%d groups, %v", len(tabs), err)
+	}
+	tabs = tabs[:1]
+	if err != nil || fmt.Sprint(tabs) != fmt.Sprint([]web.Tab{{Slug: "menu-s", Name: "N", Menu: true, Items: []web.Item{{Name: "x", Href: "/p/a/b"}, {Name: "x", Href: "https://ok.example/x"}}}}) {
 		t.Errorf("%v, %v", tabs, err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/schema"
 )
 
 const (
@@ -90,7 +91,9 @@ func record(c audit.Call) []string {
 
 // cell keeps a spreadsheet from taking text that others wrote for a formula.
 func cell(text string) string {
-	if first, _ := utf8.DecodeRuneInString(text); strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) && text != "" {
+	// Some drop what nobody sees before they look.
+	start := strings.TrimLeftFunc(text, func(r rune) bool { return !schema.Visible(r) && !strings.ContainsRune("\t\r\n", r) })
+	if first, _ := utf8.DecodeRuneInString(start); strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) && start != "" {
 		return "'" + text
 	}
 	return text

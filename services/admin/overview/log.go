@@ -148,8 +148,28 @@ func (p *callPage) read() {
 	if json.Unmarshal([]byte(p.Detail), &known) == nil {
 		p.SQL, p.Draft = known.SQL, known.Draft
 	}
+	p.JSON = p.Detail
 	var b bytes.Buffer
-	if json.Indent(&b, []byte(p.Detail), "", "  ") == nil {
+	if len(p.Detail) <= maxIndented && depth(p.Detail) <= maxDepth && json.Indent(&b, []byte(p.Detail), "", "  ") == nil {
 		p.JSON = b.String()
 	}
+}
+
+// maxIndented and maxDepth bound what is laid out, in bytes and brackets: each line of what lies deep begins with as many
+// spaces, and so one row could take gigabytes. What is beyond them is shown as it is.
+const maxIndented, maxDepth = 64 << 10, 20
+
+// depth is that of the brackets in a text, those in strings too.
+func depth(text string) (deepest int) {
+	open := 0
+	for _, c := range []byte(text) {
+		switch c {
+		case '{', '[':
+			open++
+			deepest = max(deepest, open)
+		case '}', ']':
+			open--
+		}
+	}
+	return deepest
 }

@@ -3,6 +3,7 @@ package overview_test
 import (
 	"context"
 	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"html"
@@ -243,6 +244,21 @@ func TestOneCall(t *testing.T) {
 	}
 }
 
+// TestRowsThatWouldFillAPage: who looks at a row that a broken service wrote is answered, and with about as much as it has.
+func TestRowsThatWouldFillAPage(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	deep := strings.Repeat("[", 2000) + strings.Repeat("1,", 10_000) + "1" + strings.Repeat("]", 2000)
+	for _, detail := range []string{deep, "[" + strings.Repeat("1,", 100_000) + "1]"} {
+		o.write(audit.Entry{Caller: agent, Tool: "execute_read_sql", Outcome: audit.OK, Detail: json.RawMessage(detail)})
+		_, link, _ := strings.Cut(o.sees("/admin/audit", 200), `<td><a href="`)
+		link, _, _ = strings.Cut(link, `"`)
+		if body := o.sees(link, 200, "1, 1, 1"); len(body) > 2*len(detail)+10_000 {
+			t.Errorf("a detail of %d bytes makes a page of %d", len(detail), len(body))
+		}
+	}
+}
+
 // older is the link to the next page.
 var older = regexp.MustCompile(`href="([^"]*)" rel="next"`)
 
@@ -276,7 +292,7 @@ func TestPagesOfTheLog(t *testing.T) {
 func TestExport(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	formulas := []string{`=HYPERLINK("https://evil.example")`, "+1", "-1", "@SUM(A1)", "\tx", "\rx", "\nx", "＝1"}
+	formulas := []string{`=HYPERLINK("https://evil.example")`, "+1", "-1", "@SUM(A1)", "\tx", "\rx", "\nx", "＝1", " =1", "\u00a0\u200b=1", "\ufeff＝1"}
 	for _, f := range formulas {
 		o.write(audit.Entry{Caller: caller.Caller{ExternalUserID: f, RequestID: `a,"b`}, Tool: "get_brand", Outcome: audit.OK, Detail: map[string]string{"x": "y\nz"}})
 	}

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
+	"hub.internal/pkg/schema"
 	"hub.internal/services/admin"
 )
 
@@ -24,12 +26,12 @@ func CSV(s admin.Section) ([]byte, error) {
 		return nil, err
 	}
 	for _, raw := range s.Rows {
-		var row map[string]json.RawMessage
+		var row record
 		if err := json.Unmarshal(raw, &row); err != nil {
 			return nil, err
 		}
 		for n, column := range s.Columns {
-			line[n] = field(find(row, column.Key))
+			line[n] = field(row.find(column.Key))
 		}
 		if err := w.Write(line); err != nil {
 			return nil, err
@@ -58,10 +60,12 @@ func field(raw json.RawMessage) string {
 
 // harmless keeps a spreadsheet from running a text (OWASP: CSV injection).
 func harmless(text string) string {
-	if text == "" || !strings.ContainsRune("=+-@\t\r\n＝＋－＠", []rune(text)[0]) {
+	// Some drop what nobody sees before they look.
+	start := strings.TrimLeftFunc(text, func(r rune) bool { return !schema.Visible(r) && !strings.ContainsRune("\t\r\n", r) })
+	if first, _ := utf8.DecodeRuneInString(start); start == "" || !strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) {
 		return text
 	}
-	if _, err := strconv.ParseFloat(text, 64); err == nil && text[0] == '-' {
+	if _, err := strconv.ParseFloat(start, 64); err == nil && start[0] == '-' {
 		return text
 	}
 	return "'" + text

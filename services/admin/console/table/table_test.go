@@ -24,7 +24,7 @@ func TestNumber(t *testing.T) {
 func TestCells(t *testing.T) {
 	for raw, want := range map[string]string{
 		`null`: "", ``: "", `""`: "", `"  "`: "", `[]`: "", `{}`: "", `true`: "yes", `false`: "no", `12345`: "12,345", `"12345"`: "12345", `"12345.60"`: "12,345.60", `"00123"`: "00123", `"+82 10"`: "+82 10",
-		`"2026-01-31"`: "2026-01-31", `"2026-01-31T09:00:00"`: "2026-01-31 09:00:00", `"https://x.example/a"`: "https://x.example/a → https://x.example/a", `"javascript:alert(1)"`: "javascript:alert(1)",
+		`"2026-01-31"`: "2026-01-31", `"0001-01-01T00:00:00Z"`: "0001-01-01T00:00:00Z", `"2026-01-31T09:00:00"`: "2026-01-31 09:00:00", `"https://x.example/a"`: "https://x.example/a → https://x.example/a", `"javascript:alert(1)"`: "javascript:alert(1)",
 		`"//evil.example"`: "//evil.example", `"a@x.example"`: "a@x.example → mailto:a@x.example", `"tel:+123456"`: "tel:+123456", `["a","b",1000]`: "[a|b|1,000]", `{"name":"x","brand_id":1200,"none":null,"in":{"a":[1]}}`: `[name x|brand id 1200|in {"a":[1]}]`,
 		`[1]`: "[1]", `[1,"2"]`: "[1|2]", `[1,2]`: "~2 values from 1 to 2: first 1, last 2", `[1,null]`: "[1|]", `[1e999,2]`: "[1e999|2]",
 		`{"a":1,"b":2,"c":3,"d":4,"e":5,"f":6,"g":7,"h":8,"i":9}`: "[a 1|b 2|c 3|d 4|e 5|f 6|g 7|h 8] +1",
@@ -60,9 +60,9 @@ func shown(c Cell) string {
 }
 
 func TestKeysReachInto(t *testing.T) {
-	row := map[string]json.RawMessage{"a": json.RawMessage(`{"b":{"c":1},"b.c":2,"x":null}`), "a.x": json.RawMessage(`3`), "n": json.RawMessage(`1`)}
+	row := record{members: map[string]json.RawMessage{"a": json.RawMessage(`{"b":{"c":1},"b.c":2,"x":null}`), "a.x": json.RawMessage(`3`), "n": json.RawMessage(`1`)}}
 	for key, want := range map[string]string{"a.b.c": "2", "a.x": "3", "a.x.y": "", "n.x": "", "a.": "", ".": "", "": "", "b": "", "a.b": `{"c":1}`} {
-		if got := string(find(row, key)); got != want {
+		if got := string(row.find(key)); got != want {
 			t.Errorf("%q: %q, want %q", key, got, want)
 		}
 	}

@@ -225,23 +225,6 @@ func shorten(text string, most int) string {
 	return strings.TrimSpace(string([]rune(text)[:most-1])) + "…"
 }
 
-// find is the member that a key names: itself, or by its dots one of a member.
-func find(row map[string]json.RawMessage, key string) json.RawMessage {
-	if v, there := row[key]; there {
-		return v
-	}
-	for n := range len(key) {
-		if key[n] != '.' {
-			continue
-		}
-		var inner map[string]json.RawMessage
-		if v, there := row[key[:n]]; there && json.Unmarshal(v, &inner) == nil {
-			return find(inner, key[n+1:])
-		}
-	}
-	return nil
-}
-
 // numeric tells that all cells with something in them are numbers.
 func numeric(cells []Cell) bool {
 	return slices.ContainsFunc(cells, func(c Cell) bool { return c.number }) &&

@@ -29,7 +29,7 @@ func CSV(s admin.Section) ([]byte, error) {
 			return nil, err
 		}
 		for n, column := range s.Columns {
-			line[n] = field(find(row, column.Key))
+			line[n] = field(admin.Member(row, column.Key))
 		}
 		if err := w.Write(line); err != nil {
 			return nil, err

@@ -37,7 +37,7 @@ func Of(s admin.Section) Table {
 		}
 		t.Rows[r] = make([]Cell, len(s.Columns))
 		for c, column := range s.Columns {
-			t.Rows[r][c] = cellOf(find(row, column.Key), identity.MatchString(column.Key))
+			t.Rows[r][c] = cellOf(admin.Member(row, column.Key), identity.MatchString(column.Key))
 		}
 	}
 	for c, column := range s.Columns {

@@ -18,7 +18,8 @@ import (
 
 // itemOf finds an item by its slugs. Who writes its page holds its row, so that versions come one after the other.
 const (
-	itemOf = `SELECT i.id, i.href, i.hidden OR g.hidden AS hidden FROM admin.menu_items i JOIN admin.menu_groups g ON g.id = i.group_id WHERE g.slug = $1 AND i.slug = $2`
+	itemOf = `SELECT i.id, i.href, i.hidden OR g.hidden AS hidden FROM admin.menu_items i JOIN admin.menu_groups g ON g.id = i.group_id
+		WHERE g.slug = $1 AND i.slug = $2`
 	holdOf = itemOf + ` FOR NO KEY UPDATE OF i`
 )
 
@@ -30,8 +31,8 @@ func hold(ctx context.Context, tx pgx.Tx, group, item string) (id admin.ID, hidd
 	case errors.Is(err, pgx.ErrNoRows):
 		return 0, false, missing(ctx, tx, group, item)
 	case err == nil && href != nil:
-		return 0, false, fault.New(fault.Conflict, "The item %q leads to %s and has no page of its own. Make another item without href for a page.",
-			item, *href).With(map[string]string{"groupSlug": group, "itemSlug": item, "href": *href})
+		return 0, false, fault.New(fault.Conflict, "The item %q leads to %s and has no page of its own. "+
+			"Make another item without href for a page.", item, *href).With(map[string]string{"groupSlug": group, "itemSlug": item, "href": *href})
 	}
 	return id, hidden, err
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -27,6 +28,7 @@ type node struct {
 	properties           map[string]*member
 	required             []string // at most 64: object keeps them in a bit set
 	closed               bool
+	instead              string // names the properties, for whoever sends another
 	items                *node
 	minItems, maxItems   int
 	minLength, maxLength int
@@ -94,6 +96,9 @@ func compile(s *Schema, path string) (*node, error) {
 			}
 			n.properties[name] = &member{node: child, required: slices.Index(s.Required, name)}
 		}
+	}
+	if len(s.Properties) > 0 {
+		n.instead = "; here it has " + strings.Join(slices.Sorted(maps.Keys(s.Properties)), ", ")
 	}
 	if s.Items != nil {
 		items, err := compile(s.Items, path+"/*")
@@ -276,7 +281,7 @@ func (p *pass) object(n *node) error {
 				return err
 			}
 			if n.closed {
-				p.report("additionalProperties", "is not a property of this input")
+				p.report("additionalProperties", "is not a property of this input%s", n.instead)
 			}
 			continue
 		}

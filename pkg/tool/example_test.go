@@ -47,6 +47,6 @@ func ExampleNew() {
 	// Output:
 	// {"city":"Busan","days":["sunny","sunny"]}
 	// /days must be at most 7
-	// /town is not a property of this input
+	// /town is not a property of this input; here it has city, days
 	// /city is required
 }

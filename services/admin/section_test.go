@@ -117,6 +117,11 @@ func TestSections(t *testing.T) {
 	if f, _ := h.refused("upsert_dynamic_page", page(object{"type": "chart"}), fault.Validation); !strings.Contains(f.Message, "text, stats, table") {
 		t.Errorf("an unknown type is answered %q", f.Message)
 	}
+	for _, in := range []object{{"group_slug": "reports", "itemSlug": "weekly"}, page(object{"type": "text", "content": "x"})} {
+		if f, _ := h.refused("upsert_dynamic_page", in, fault.Validation); !strings.Contains(f.Message, "here it has ") || !strings.Contains(f.Message, "groupSlug") && !strings.Contains(f.Message, "body") {
+			t.Errorf("a misspelt member is answered %q", f.Message)
+		}
+	}
 	if f, _ := h.refused("upsert_dynamic_page", page(object{"type": "text", "body": strings.Repeat("x", 1<<20)}), fault.Validation); !strings.Contains(fmt.Sprintf("%s", f.Details), `"limit_bytes":1048576`) {
 		t.Errorf("%s", f.Details)
 	}
@@ -130,4 +135,61 @@ func TestSections(t *testing.T) {
 	if removed := fmt.Sprint(stored["removed"]); strings.Count(removed, "invisible character") != 2 {
 		t.Errorf("%s", removed)
 	}
+}
+
+// TestWarnings: what is stored as it came and that nobody sees as it was meant is told.
+func TestWarnings(t *testing.T) {
+	h := newHouse(t)
+	h.reports()
+	table := func(key string, rows ...any) object {
+		return object{"type": "table", "columns": []any{object{"key": key, "label": "K"}}, "rows": append([]any{}, rows...)}
+	}
+	brand := object{"brand_id": 1, "brand_name": "x", "contact": nil}
+	told := func(sections ...any) string {
+		return fmt.Sprint(h.ok("upsert_dynamic_page", object{"groupSlug": "reports", "itemSlug": "weekly", "title": "T", "sections": append([]any{}, sections...)})["warnings"])
+	}
+	for name, c := range map[string]struct {
+		sections []any
+		want     []string
+	}{
+		"what is meant": {[]any{object{"type": "text", "body": "<p>a</p>\n<p>b</p>"}, object{"type": "text", "body": "One line."}, object{"type": "stats", "cards": []any{object{"label": "x", "value": 0}}},
+			table("brand_name", brand, object{"brand_id": 2}), table("brand_id", brand), table("contact.email", brand, object{"contact": object{"email": "a@b.example"}}), table("flag", object{"flag": false})}, nil},
+		"a misspelt key":       {[]any{object{"type": "text", "body": "x"}, table("brandName", brand, brand)}, []string{"/sections/1/columns/0/key", `"brandName" is empty in each of the 2 rows; rows have brand_id, brand_name, contact`}},
+		"a member of nothing":  {[]any{table("contact.email", brand)}, []string{"/sections/0/columns/0/key", `"contact.email" is empty`}},
+		"a table of no rows":   {[]any{table("brand_id")}, []string{"/sections/0/rows", "is empty"}},
+		"stats of no cards":    {[]any{object{"type": "stats", "cards": []any{}}}, []string{"/sections/0/cards", "is empty"}},
+		"Markdown":             {[]any{object{"type": "text", "body": "# A\n\n- b\n"}}, []string{"/sections/0/body", "write <p>"}},
+		"a text of which goes": {[]any{object{"type": "text", "body": "<script>x</script>"}}, []string{"/sections/0/body", "no text"}},
+		"no section":           {nil, []string{"/sections", "is empty"}},
+	} {
+		got := told(c.sections...)
+		if c.want == nil && got != "[]" {
+			t.Errorf("%s: %s", name, got)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: %s, want %s", name, got, want)
+			}
+		}
+	}
+	for _, where := range []map[string][]string{{"group": {"reports"}, "item": {"weekly"}, "name": {"Weekly"}}, {"group": {"reports"}, "name": {"Reports"}}} {
+		where["hidden"] = []string{"yes"}
+		h.post("/admin/menus/edit", where)
+		if got := told(object{"type": "text", "body": "x"}); !strings.Contains(got, "/itemSlug") || !strings.Contains(got, "/admin/menus") {
+			t.Errorf("out of sight: %s", got)
+		}
+		delete(where, "hidden")
+		h.post("/admin/menus/edit", where)
+	}
+	if got := told(object{"type": "text", "body": "x"}); got != "[]" {
+		t.Errorf("in sight again: %s", got)
+	}
+}
+
+// TestOwnAddress: an item whose href is the address of its own page has that page.
+func TestOwnAddress(t *testing.T) {
+	h := newHouse(t)
+	h.reports()
+	h.ok("create_menu_item", object{"groupSlug": "reports", "name": "Own", "slug": "own", "href": "/p/reports/own"})
+	h.ok("upsert_dynamic_page", object{"groupSlug": "reports", "itemSlug": "own", "title": "T", "sections": []any{object{"type": "text", "body": "x"}}})
 }

@@ -29,7 +29,7 @@ type Store interface {
 	// AddItem does the same for an item of a group.
 	AddItem(ctx context.Context, key write.Key, group string, i Item, record Record[Item]) (tool.Result, error)
 	// AddPage stores the next version of an item's page once for the key. E_CONFLICT for an item that leads elsewhere.
-	AddPage(ctx context.Context, key write.Key, group, item string, p Page, record Record[Page]) (tool.Result, error)
+	AddPage(ctx context.Context, key write.Key, group, item string, p Page, record Record[Written]) (tool.Result, error)
 	// Place returns an item with a version of its page, 0 being the newest; without any its Newest is 0.
 	Place(ctx context.Context, group, item string, version int) (Place, error)
 	// Versions returns the newest versions below one, without their sections; 0 begins.
@@ -47,6 +47,12 @@ type Store interface {
 
 // Record makes the stored answer and the audit row of what was stored.
 type Record[T any] func(T) (tool.Result, audit.Entry, error)
+
+// Written is a version that was just stored; Hidden tells that its item is out of the navigation.
+type Written struct {
+	Page   Page
+	Hidden bool
+}
 
 // Config is what a Service is made of.
 type Config struct {
@@ -184,6 +190,9 @@ func (s *Service) CreateMenuItem(ctx context.Context, in createMenuItemIn) (tool
 	if err != nil {
 		return tool.Result{}, err
 	}
+	if in.Href != nil && *in.Href == PagePath(in.GroupSlug, in.Slug) {
+		in.Href = nil // its own page: list_menu_groups answers that address, so agents send it
+	}
 	var v schema.Violations
 	i := Item{Slug: in.Slug, Name: in.Name, Icon: icon(&v, in.Icon), Href: href(&v, in.Href), Position: place(in.Position),
 		Origin: origin(w.Caller), CreatedAt: w.At}
@@ -215,6 +224,8 @@ type PageStored struct {
 	Replaced    bool      `json:"replaced" jsonschema:"Whether there was a page before; it is kept as a version"`
 	// Removed is never null.
 	Removed []markup.Removed `json:"removed" jsonschema:"What readers will not get of the texts, because it could run, hide or lead astray; empty when all stays"`
+	// Warnings is never null.
+	Warnings []Warning `json:"warnings" jsonschema:"What was stored and is likely not meant, such as a column that is empty in all rows; write the page again when so"`
 }
 
 // UpsertDynamicPage stores the next version of a page once for the call's Idempotency-Key.
@@ -236,10 +247,12 @@ func (s *Service) UpsertDynamicPage(ctx context.Context, in upsertPageIn) (tool.
 	if err := s.dynamic(in.GroupSlug); err != nil {
 		return tool.Result{}, err
 	}
-	return s.c.Store.AddPage(ctx, w.Key, in.GroupSlug, in.ItemSlug, p, func(p Page) (tool.Result, audit.Entry, error) {
+	return s.c.Store.AddPage(ctx, w.Key, in.GroupSlug, in.ItemSlug, p, func(done Written) (tool.Result, audit.Entry, error) {
+		p := done.Page
 		answer, err := write.Answer(PageStored{GroupSlug: in.GroupSlug, ItemSlug: in.ItemSlug, Title: p.Title, Description: p.Description,
 			Sections: p.Sections, CreatedBy: p.CreatedBy, CreatedAt: schema.Moment(p.CreatedAt), Version: p.Version,
-			URL: PagePath(in.GroupSlug, in.ItemSlug), Replaced: p.Version > 1, Removed: append([]markup.Removed{}, c.removed...)}, 1)
+			URL: PagePath(in.GroupSlug, in.ItemSlug), Replaced: p.Version > 1, Removed: append([]markup.Removed{}, c.removed...),
+			Warnings: warnings(done)}, 1)
 		return answer, w.Entry(1, map[string]any{"group": in.GroupSlug, "item": in.ItemSlug, "title": p.Title, "version": p.Version,
 			"sections": len(p.Sections)}), err
 	})

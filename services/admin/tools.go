@@ -159,8 +159,8 @@ func upsertPageTool(s *Service) tool.Tool {
 			"console; styles, scripts, forms and pictures from elsewhere are taken out and answered as removed); stats are cards of" +
 			" a label and a value; a table shows of each row the members that its columns name, so rows may be what a search tool " +
 			"answered, and key may reach into them (contact.email). Numbers are aligned and grouped, dates and web addresses are " +
-			"recognised, a list of numbers in a cell is drawn as a line. The page before stays as a version, which an administrator" +
-			" can restore.",
+			"recognised, a list of numbers in a cell is drawn as a line. warnings tell what readers will likely not see as it is" +
+			" meant, such as a column that is empty in all rows. The page before stays as a version, which an administrator can restore.",
 		Input: schema.Object(
 			schema.Required("groupSlug", schema.String("Group of the item; list_menu_groups lists both.")),
 			schema.Required("itemSlug", schema.String("Item of create_menu_item that has no href of its own.")),

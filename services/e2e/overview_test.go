@@ -91,6 +91,10 @@ func TestOverview(t *testing.T) {
 		p.in(t)
 		p.Open("/admin/audit?from=yesterday")
 		p.Sees("This is no time")
+		var field string
+		if p.Evaluate(`document.activeElement.name`, &field); field != "from" {
+			t.Errorf("the focus is on %q, not on the field that is wrong", field)
+		}
 		p.Inspect("audit-wrong")
 		p.Open("/admin/audit?tool=nobody_called_this")
 		p.Sees("Nothing matches")

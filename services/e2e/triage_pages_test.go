@@ -380,6 +380,13 @@ func TestTriage(t *testing.T) {
 				p.Button("Approve shown").Click()
 				p.Sees("That ends the review. 3 mails are on their way.")
 				p.Sees("The first mail leaves at ")
+				var over bool
+				if p.Evaluate(`(() => {
+					const [undo, tallies] = [".undo > :not([type=hidden])", "#progress .tally"].map((what) => [...document.querySelectorAll(what)].map((e) => e.getBoundingClientRect()));
+					return tallies.length < 2 || undo.some((a) => tallies.some((b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom));
+				})()`, &over); over {
+					t.Error("what can be undone lies over the progress, or one of them is missing")
+				}
 			})
 
 			t.Run("back button", func(t *testing.T) {

@@ -151,6 +151,10 @@ func TestVariants(t *testing.T) {
 		p.WithoutJavaScript()
 		p.Open("/drafts/" + id + "/variants/1")
 		p.signIn(ada.Email, ada.Password)
+		var under bool
+		if p.Evaluate(`document.querySelector("#together").getBoundingClientRect().top < innerHeight`, &under); under {
+			t.Error("the button is in view before the rows are")
+		}
 		p.Button("Approve 99").Click()
 		p.Sees("99 targets are approved.")
 		if n := approved(t, id); n != 99 {

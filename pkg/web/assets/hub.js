@@ -135,6 +135,9 @@
   });
   document.addEventListener("focusin", (e) => { if (e.target.matches?.("[data-select]")) e.target.select(); });
 
+  // What came back because of a field begins there.
+  document.querySelector("[aria-invalid=true]")?.focus();
+
   // A form must not be sent twice.
   document.addEventListener("submit", (e) => {
     const form = e.target;

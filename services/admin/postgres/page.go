@@ -18,22 +18,23 @@ import (
 
 // itemOf finds an item by its slugs. Who writes its page holds its row, so that versions come one after the other.
 const (
-	itemOf = `SELECT i.id, i.href FROM admin.menu_items i JOIN admin.menu_groups g ON g.id = i.group_id WHERE g.slug = $1 AND i.slug = $2`
+	itemOf = `SELECT i.id, i.href, i.hidden OR g.hidden AS hidden FROM admin.menu_items i JOIN admin.menu_groups g ON g.id = i.group_id
+		WHERE g.slug = $1 AND i.slug = $2`
 	holdOf = itemOf + ` FOR NO KEY UPDATE OF i`
 )
 
-// hold locks an item that has a page of its own.
-func hold(ctx context.Context, tx pgx.Tx, group, item string) (id admin.ID, err error) {
+// hold locks an item that has a page of its own, and tells whether it is out of the navigation.
+func hold(ctx context.Context, tx pgx.Tx, group, item string) (id admin.ID, hidden bool, err error) {
 	var href *string
-	err = tx.QueryRow(ctx, holdOf, group, item).Scan(&id, &href)
+	err = tx.QueryRow(ctx, holdOf, group, item).Scan(&id, &href, &hidden)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
-		return 0, missing(ctx, tx, group, item)
+		return 0, false, missing(ctx, tx, group, item)
 	case err == nil && href != nil:
-		return 0, fault.New(fault.Conflict, "The item %q leads to %s and has no page of its own. Make another item without href for a page.",
-			item, *href).With(map[string]string{"groupSlug": group, "itemSlug": item, "href": *href})
+		return 0, false, fault.New(fault.Conflict, "The item %q leads to %s and has no page of its own. "+
+			"Make another item without href for a page.", item, *href).With(map[string]string{"groupSlug": group, "itemSlug": item, "href": *href})
 	}
-	return id, err
+	return id, hidden, err
 }
 
 // missing tells which of the two slugs names nothing.
@@ -56,14 +57,14 @@ const insertPage = `INSERT INTO admin.page_versions (item_id, version, title, de
 
 // AddPage stores the next version of an item's page once for the key.
 func (s *Store) AddPage(ctx context.Context, key write.Key, group, item string, p admin.Page,
-	record admin.Record[admin.Page]) (tool.Result, error) {
+	record admin.Record[admin.Written]) (tool.Result, error) {
 	sections, err := p.Sections.JSON()
 	if err != nil {
 		return tool.Result{}, err
 	}
 	p.Bytes = len(sections)
 	return s.keys.Once(ctx, key, func(ctx context.Context, tx pgx.Tx) (tool.Result, audit.Entry, error) {
-		id, err := hold(ctx, tx, group, item)
+		id, hidden, err := hold(ctx, tx, group, item)
 		if err == nil {
 			err = tx.QueryRow(ctx, insertPage, id, p.Title, p.Description, string(sections), p.Bytes, p.CreatedBy, p.CreatedAt, p.Origin.Service,
 				p.Origin.ExternalUserID, p.Origin.CredentialID, p.Origin.HubUser).Scan(&p.Version)
@@ -71,7 +72,7 @@ func (s *Store) AddPage(ctx context.Context, key write.Key, group, item string, 
 		if err != nil {
 			return tool.Result{}, audit.Entry{}, err
 		}
-		return record(p)
+		return record(admin.Written{Page: p, Hidden: hidden})
 	})
 }
 
@@ -168,7 +169,7 @@ const restorePage = `INSERT INTO admin.page_versions (item_id, version, title, d
 func (s *Store) Restore(ctx context.Context, group, item string, version, newest int, by admin.Origin, at time.Time,
 	entry audit.Entry) (p admin.Page, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		id, err := hold(ctx, tx, group, item)
+		id, _, err := hold(ctx, tx, group, item)
 		if err != nil {
 			return err
 		}

@@ -225,58 +225,6 @@ func shorten(text string, most int) string {
 	return strings.TrimSpace(string([]rune(text)[:most-1])) + "…"
 }
 
-// deepest is how many members a key reaches through. Each level of a row is read for it.
-const deepest = 8
-
-// record is the members of an object. Those that keys reach into are read once, however many keys do.
-type record struct {
-	members map[string]json.RawMessage
-	inner   map[string]*record
-}
-
-func (r *record) UnmarshalJSON(raw []byte) error { return json.Unmarshal(raw, &r.members) }
-
-// find is the member that a key names: itself, or by its dots one of a member.
-func (r *record) find(key string) json.RawMessage {
-	for range deepest {
-		if v, there := r.members[key]; there {
-			return v
-		}
-		var into *record
-		for n := 0; n < len(key) && into == nil; n++ {
-			if key[n] == '.' {
-				if into = r.into(key[:n]); into != nil {
-					r, key = into, key[n+1:]
-				}
-			}
-		}
-		if into == nil {
-			return nil
-		}
-	}
-	return r.members[key]
-}
-
-// into is the record that a member is; nil for any other.
-func (r *record) into(name string) *record {
-	if known, there := r.inner[name]; there {
-		return known
-	}
-	v, there := r.members[name]
-	if !there {
-		return nil
-	}
-	var inner *record
-	if json.Unmarshal(v, &inner) != nil {
-		inner = nil
-	}
-	if r.inner == nil {
-		r.inner = map[string]*record{}
-	}
-	r.inner[name] = inner
-	return inner
-}
-
 // numeric tells that all cells with something in them are numbers.
 func numeric(cells []Cell) bool {
 	return slices.ContainsFunc(cells, func(c Cell) bool { return c.number }) &&

@@ -26,12 +26,12 @@ func CSV(s admin.Section) ([]byte, error) {
 		return nil, err
 	}
 	for _, raw := range s.Rows {
-		var row record
+		var row admin.Row
 		if err := json.Unmarshal(raw, &row); err != nil {
 			return nil, err
 		}
 		for n, column := range s.Columns {
-			line[n] = field(row.find(column.Key))
+			line[n] = field(row.Member(column.Key))
 		}
 		if err := w.Write(line); err != nil {
 			return nil, err

@@ -30,18 +30,19 @@ func TestKeysThatReachDeep(t *testing.T) {
 }
 
 func TestKeysReachIntoMembers(t *testing.T) {
+	const deepest = 8 // members that a key reaches through
 	nested := func(levels int) string { return strings.Repeat(`{"a":`, levels) + "1" + strings.Repeat("}", levels) }
 	for _, c := range []struct{ row, key, want string }{
 		{`{"a":{"b":1}}`, "a.b", "1"}, {`{"a.b":2,"a":{"b":1}}`, "a.b", "2"}, {`{"a.b":{"c":3},"a":{"d":1}}`, "a.b.c", ""},
 		{`{"a":1,"a.b":{"c":3}}`, "a.b.c", "3"}, {`{"a":[1]}`, "a.0", ""}, {`{"":{"":4}}`, ".", "4"},
 		{nested(deepest + 1), strings.Repeat("a.", deepest) + "a", "1"}, {nested(deepest + 2), strings.Repeat("a.", deepest+1) + "a", ""},
 	} {
-		var row record
+		var row admin.Row
 		if err := json.Unmarshal([]byte(c.row), &row); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {
-			if got := string(row.find(c.key)); got != c.want {
+			if got := string(row.Member(c.key)); got != c.want {
 				t.Errorf("%s of %s: %q, want %q", c.key, c.row, got, c.want)
 			}
 		}

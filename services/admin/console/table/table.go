@@ -31,11 +31,11 @@ type Column struct {
 func Of(s admin.Section) Table {
 	t := Table{Columns: make([]Column, len(s.Columns)), Rows: make([][]Cell, len(s.Rows)), Sorted: -1}
 	for r, raw := range s.Rows {
-		var row record
+		var row admin.Row
 		_ = json.Unmarshal(raw, &row) // what is no record has no members
 		t.Rows[r] = make([]Cell, len(s.Columns))
 		for c, column := range s.Columns {
-			t.Rows[r][c] = cellOf(row.find(column.Key), identity.MatchString(column.Key))
+			t.Rows[r][c] = cellOf(row.Member(column.Key), identity.MatchString(column.Key))
 		}
 	}
 	for c, column := range s.Columns {

@@ -38,11 +38,11 @@ browser: ## Install the servers, and the browser that test needs
 	@$(STACK) install --browser
 
 # The suite runs last and anew each time: go's test cache cannot see that the programs which it
-# builds and starts have changed.
+# builds and starts have changed. Its tests wait for processes and pages half of their time: three at once keep two cores busy.
 test: browser ## Run every test, with the race detector
 	@status=0; \
 	go test $(TESTFLAGS) $(patsubst %,./%/...,$(filter-out services/e2e,$(MODULES))) || status=1; \
-	go test $(TESTFLAGS) -count=1 ./services/e2e/... || status=1; \
+	go test $(TESTFLAGS) -count=1 -parallel 3 ./services/e2e/... || status=1; \
 	exit $$status
 
 check: $(LINT) ## gofmt, vet, lint, each module's build alone, import rules, the list of services, derived files

@@ -6,9 +6,9 @@ TOOLS    := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/hub/bin
 LINT     := $(TOOLS)/golangci-lint-2.15.0
 CONSUL   := $(TOOLS)/consul-1.14.11
 STACK    := go run ./scripts/stack
-# One test binary a core: each starts servers of its own.
+# Three test binaries at once: each starts servers of its own, and waits for them.
 # The time-out only ends a hang.
-TESTFLAGS ?= -race -timeout 30m -p 2
+TESTFLAGS ?= -race -timeout 30m -p 3
 
 .DEFAULT_GOAL := help
 .PHONY: help up down reset status logs servers browser test check lint bench fuzz tidy catalog image consul

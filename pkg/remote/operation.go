@@ -1,10 +1,12 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 
 	"hub.internal/pkg/schema"
 )
@@ -13,6 +15,8 @@ import (
 // own. A test holds it to what the neighbour declares.
 type Operation[In, Out any] struct {
 	Path string
+	// Most bounds the answer, in bytes; 0 is 4 MiB. A neighbour that answers more is not believed.
+	Most int64
 	// Repeatable tells that doing it twice is harmless.
 	Repeatable bool
 	// ForCaller shows the neighbour the token of the caller of ctx, if it came with one: the operation
@@ -20,7 +24,10 @@ type Operation[In, Out any] struct {
 	ForCaller bool
 }
 
-// Call sends in and decodes the answer. It returns what Do returns.
+// most is what an answer may take where its operation does not say.
+const most = 4 << 20
+
+// Call sends in and decodes the answer. It returns what Do returns, and E_DB for an answer that is none or too long.
 func (o Operation[In, Out]) Call(ctx context.Context, c *Client, in In) (Out, error) {
 	var out Out
 	body, err := json.Marshal(in)
@@ -32,9 +39,13 @@ func (o Operation[In, Out]) Call(ctx context.Context, c *Client, in In) (Out, er
 		return out, err
 	}
 	defer response.Data.Close()
-	if err := json.NewDecoder(response.Data).Decode(&out); err != nil {
+	answer := io.LimitedReader{R: response.Data, N: cmp.Or(o.Most, most) + 1}
+	if err := json.NewDecoder(&answer).Decode(&out); err != nil {
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return out, context.Canceled
+		}
+		if answer.N == 0 {
+			err = fmt.Errorf("%s answers more than %d bytes", o.Path, cmp.Or(o.Most, most))
 		}
 		return out, c.unavailable(err)
 	}

@@ -1,6 +1,7 @@
 package remote_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -695,6 +696,21 @@ func TestCall(t *testing.T) {
 	i.handle.Store(&h)
 	if _, err := (remote.Operation[any, out]{Path: "/x", Repeatable: true}).Call(t.Context(), client, nil); !fault.Is(err, fault.DB) {
 		t.Errorf("half an answer: %v", err)
+	}
+	sent := make(chan int, 1)
+	endless := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n, err := io.WriteString(w, `{"said":"`)
+		for more := 0; err == nil; n += more {
+			more, err = w.Write(bytes.Repeat([]byte("a"), 64<<10))
+		}
+		sent <- n
+	})
+	i.handle.Store(&endless)
+	if _, err := (remote.Operation[any, out]{Path: "/x", Most: 1 << 20}).Call(t.Context(), client, nil); !fault.Is(err, fault.DB) {
+		t.Errorf("an endless answer: %v", err)
+	}
+	if n := <-sent; n > 32<<20 {
+		t.Errorf("%d bytes were taken of an endless answer", n)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	h2 := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

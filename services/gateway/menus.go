@@ -105,7 +105,8 @@ type menusAnswer struct {
 	} `json:"groups"`
 }
 
-var readMenus = remote.Operation[menusQuestion, menusAnswer]{Path: "/internal/menus/navigation", Repeatable: true}
+// Twenty groups of fifty links, each of 2,000 characters that JSON escapes, are 12 MB.
+var readMenus = remote.Operation[menusQuestion, menusAnswer]{Path: "/internal/menus/navigation", Most: 16 << 20, Repeatable: true}
 
 // AskAdminForMenus returns the question that Menus put to the admin service. Of its answer only what is a link stays.
 func AskAdminForMenus(admin *remote.Client) func(context.Context) ([]web.Tab, error) {

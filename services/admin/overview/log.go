@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"hub.internal/pkg/audit"
@@ -128,7 +129,7 @@ func (o *Overview) call(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	o.c.Records.Queue(o.entry(r.Context(), "audit.show", 1, map[string]string{"id": c.ID, "at": c.At.UTC().Format(exactly)}))
-	p := callPage{Call: c, Hash: hex.EncodeToString(c.InputHash), Same: logPath + "?request=" + c.RequestID}
+	p := callPage{Call: c, Hash: hex.EncodeToString(c.InputHash), Same: logPath + "?request=" + url.QueryEscape(c.RequestID)}
 	if id := keyID(c); id != "" {
 		p.Name = o.names(r.Context(), map[string]bool{id: true})[id]
 	}

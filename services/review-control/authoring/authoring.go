@@ -22,16 +22,21 @@ var _ reviewcontrol.Drafts = Drafts{}
 // New returns the drafts behind a client of the authoring service.
 func New(client *remote.Client) Drafts { return Drafts{client} }
 
+// mostContent is what an agent can put into one call, 32 MiB, where JSON escapes each byte of it as six.
+const mostContent = 6*32<<20 + 1<<20
+
 // What authoring does, as this client calls it. Each may be repeated: the first four read, a transition
 // is done once for its operation, and progress is no news when it is old. A transition is shown who has
 // asked for it.
 var (
-	getDraft    = remote.Operation[draftRequest, draftResponse]{Path: "/internal/drafts/get", Repeatable: true}
+	getDraft    = remote.Operation[draftRequest, draftResponse]{Path: "/internal/drafts/get", Most: mostContent, Repeatable: true}
 	listDrafts  = remote.Operation[draftListRequest, draftListResponse]{Path: "/internal/drafts/list", Repeatable: true}
-	listTargets = remote.Operation[draftTargetsRequest, draftTargetsResponse]{Path: "/internal/drafts/targets", Repeatable: true}
-	recipients  = remote.Operation[recipientsRequest, recipientsResponse]{Path: "/internal/drafts/recipients", Repeatable: true}
-	transition  = remote.Operation[transitionRequest, nothing]{Path: "/internal/drafts/transition", Repeatable: true, ForCaller: true}
-	progress    = remote.Operation[progressRequest, nothing]{Path: "/internal/drafts/progress", Repeatable: true}
+	listTargets = remote.Operation[draftTargetsRequest, draftTargetsResponse]{
+		Path: "/internal/drafts/targets", Most: mostContent, Repeatable: true,
+	}
+	recipients = remote.Operation[recipientsRequest, recipientsResponse]{Path: "/internal/drafts/recipients", Most: mostContent, Repeatable: true}
+	transition = remote.Operation[transitionRequest, nothing]{Path: "/internal/drafts/transition", Repeatable: true, ForCaller: true}
+	progress   = remote.Operation[progressRequest, nothing]{Path: "/internal/drafts/progress", Repeatable: true}
 )
 
 // Contracts are what this client takes for granted of authoring.

@@ -1,0 +1,113 @@
+// Package payments takes money for Connected Apps: orders, deposits, refunds, and what is told of them. It keeps what Hub
+// knows and what the provider says apart, and moves an order only to what the provider has said when asked. It refuses
+// to believe a webhook, to try again blindly what may have happened, and to call a provider within a transaction.
+package payments
+
+import (
+	"time"
+
+	"hub.internal/pkg/schema"
+)
+
+// ID is the identity of a row.
+type ID = schema.ID
+
+// Status is the state of an order's record.
+type Status string
+
+// The states of an order. Refunds are possible in Paid alone, so a partly refunded order stays there.
+const (
+	Ready           Status = "READY"
+	AwaitingDeposit Status = "AWAITING_DEPOSIT"
+	Paid            Status = "PAID"
+	Refunded        Status = "REFUNDED"
+	Canceled        Status = "CANCELED"
+	Expired         Status = "EXPIRED"
+	Failed          Status = "FAILED"
+)
+
+// VBankIssued is what the browser and the first notification of a virtual account are told; no record has it.
+const VBankIssued = "VBANK_ISSUED"
+
+// Attention is why an operator has to look at an order; empty for most.
+type Attention string
+
+// What an operator has to look at.
+const (
+	AmountMismatch      Attention = "AMOUNT_MISMATCH"
+	LateDeposit         Attention = "LATE_DEPOSIT"
+	DuplicateDeposit    Attention = "DUPLICATE_DEPOSIT"
+	ReversedAfterRefund Attention = "REVERSED_AFTER_REFUND"
+	BalanceDrift        Attention = "BALANCE_DRIFT"
+)
+
+// Buyer is who pays, as far as the app says.
+type Buyer struct {
+	Name  string `json:"name,omitempty"`
+	Email string `json:"email,omitempty"`
+	Tel   string `json:"tel,omitempty"`
+}
+
+// VBankAccount is a virtual account that waits for a deposit.
+type VBankAccount struct {
+	BankCode  string
+	BankName  string
+	Number    string
+	Holder    string
+	ExpiresAt time.Time
+}
+
+// RefundAccount is where a refund goes. It is stored sealed, and answered masked.
+type RefundAccount struct {
+	BankCode      string `json:"bankCode"`
+	AccountNumber string `json:"accountNumber"`
+	Holder        string `json:"holder"`
+}
+
+// Order is the record of an order.
+type Order struct {
+	ID   ID
+	Code string
+	// ServiceCode is the app, ExternalUserID its user, HubUser the account linked to that one.
+	ServiceCode, ExternalUserID, HubUser string
+
+	Env          Env
+	Provider     string
+	CredentialID ID
+	// TID is the provider's id of the payment.
+	TID string
+
+	Status Status
+	// Version counts the transitions; it is the seq of their events and messages.
+	Version int64
+	Amounts
+	// PaidAmount was deposited, RefundedAmount paid back, PendingRefund is reserved for refunds under way.
+	PaidAmount, RefundedAmount, PendingRefund int64
+
+	PayMethod     PayMethod
+	ClientOrderID string
+	Name          string
+	NotifyURL     string
+	ReturnURL     string
+	ValidHours    int
+	Holder        string
+	Buyer         Buyer
+	Metadata      map[string]string
+	CheckoutURL   string
+	Account       *VBankAccount
+	Attention     Attention
+	// Failure is the provider's code and text of a refusal.
+	Failure *Failure
+
+	CreatedAt                  time.Time
+	IssuedAt, PaidAt, ClosedAt *time.Time
+}
+
+// Failure is why an order or a refund failed, in the provider's words.
+type Failure struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// Refundable is what can be paid back still, in won.
+func (o Order) Refundable() int64 { return o.PaidAmount - o.RefundedAmount - o.PendingRefund }

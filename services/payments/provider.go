@@ -1,0 +1,209 @@
+package payments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// PayMethod is how an order is paid.
+type PayMethod string
+
+// The pay methods that Hub takes.
+const (
+	Card  PayMethod = "card"
+	VBank PayMethod = "vbank"
+)
+
+// Env says whether money moves.
+type Env string
+
+// The environments of a provider.
+const (
+	Sandbox    Env = "sandbox"
+	Production Env = "production"
+)
+
+// Cred is a credential in clear, for as long as a call takes. It shows itself to nobody who does not call Reveal.
+type Cred struct {
+	// ID names the row, and Env is the one that it is for.
+	ID  ID
+	Env Env
+
+	clientID, secret string
+}
+
+// NewCred returns a credential in clear.
+func NewCred(id ID, env Env, clientID, secret string) Cred { return Cred{id, env, clientID, secret} }
+
+// Reveal returns what the provider knows Hub by.
+func (c Cred) Reveal() (clientID, secret string) { return c.clientID, c.secret }
+
+// String masks the credential.
+func (c Cred) String() string { return fmt.Sprintf("credential %s (%s)", c.ID, c.Env) }
+
+// GoString masks the credential for %#v.
+func (c Cred) GoString() string { return c.String() }
+
+// Caps are what a provider can do with a pay method.
+type Caps struct {
+	// DirectIssue tells that Issue answers the account or the payment itself, without a page.
+	DirectIssue bool
+	// PartialRefund tells that less than all can be paid back.
+	PartialRefund bool
+	// NeedsRefundAccount tells that a refund has to name an account.
+	NeedsRefundAccount bool
+	// MaxValidHours bounds how long a virtual account can wait for its deposit.
+	MaxValidHours int
+}
+
+// IssueRequest asks for an order to be paid. Code is the order's, and what makes the request repeatable.
+type IssueRequest struct {
+	Code      string
+	CreatedAt time.Time
+	Amount    int64
+	// TaxFree tells that the price was stated to hold no tax.
+	TaxFree   bool
+	PayMethod PayMethod
+	// Name is what is sold, as the payer reads it.
+	Name string
+	// ReturnURL is where the provider's page sends the browser.
+	ReturnURL  string
+	ValidHours int
+	Holder     string
+	Buyer      Buyer
+}
+
+// Ref names a payment at the provider: by its own id, or by the order's code and the moment of its creation.
+type Ref struct {
+	TID       string
+	Code      string
+	CreatedAt time.Time
+}
+
+// CancelRequest asks for money to be paid back, or for an unpaid order to be given up.
+type CancelRequest struct {
+	Ref Ref
+	// RefundCode is the refund's, unique at the provider, and found again in the reason; for an order that is not
+	// paid it is the order's code with "-cancel".
+	RefundCode string
+	Reason     string
+	// Amount is nil for all.
+	Amount *int64
+	// Account is where the money goes, where the provider needs to be told.
+	Account *RefundAccount
+}
+
+// PaymentStatus is what a provider says of a payment.
+type PaymentStatus string
+
+// What a payment can be. Issued waits for the payer; a Paid one may have been paid back in part.
+const (
+	PaymentIssued   PaymentStatus = "issued"
+	PaymentPaid     PaymentStatus = "paid"
+	PaymentCanceled PaymentStatus = "canceled"
+	PaymentFailed   PaymentStatus = "failed"
+	PaymentExpired  PaymentStatus = "expired"
+)
+
+// Snapshot is a payment as its provider tells it at one moment.
+type Snapshot struct {
+	// TID is the provider's id of the payment; empty as long as the payer has not begun on the provider's page.
+	TID    string
+	Code   string
+	Status PaymentStatus
+	Amount int64
+	// Balance is what of Amount was not paid back.
+	Balance int64
+	PaidAt  time.Time
+	// CheckoutURL is the page on which the payer goes on; set by Issue.
+	CheckoutURL string
+	Account     *VBankAccount
+	Cancels     []ProviderCancel
+	// Raw is what the provider has answered, without anything secret: for the operator.
+	Raw []byte
+}
+
+// ProviderCancel is money that a provider has paid back, or a payment that it has given up.
+type ProviderCancel struct {
+	TID string
+	// RefundCode is Hub's, when it is found in the reason; empty for one that Hub did not ask for.
+	RefundCode string
+	Amount     int64
+	Reason     string
+	At         time.Time
+}
+
+// EventKind says what a webhook is about. It is a hint: what holds is asked for.
+type EventKind string
+
+// The kinds of webhook.
+const (
+	// EventPayment is about a payment.
+	EventPayment EventKind = "payment"
+	// EventTest is a provider's trial of the address: it is acknowledged, and nothing is stored.
+	EventTest EventKind = "test"
+)
+
+// Event is a verified webhook.
+type Event struct {
+	// Key is the same for a repetition of the event, and another one for another event.
+	Key  string
+	TID  string
+	Code string
+	Kind EventKind
+	// Cred is the one that has verified it.
+	Cred Cred
+	// Status is what it claims, for the operator alone.
+	Status string
+}
+
+// Provider speaks with a payment provider. Each call takes one credential, that of the order.
+type Provider interface {
+	Name() string
+	Caps(PayMethod) Caps
+	// Issue begins a payment. The same Code again answers the one that was begun.
+	Issue(context.Context, Cred, IssueRequest) (Snapshot, error)
+	// Get asks for a payment as it is. ErrNotFound when the provider knows none.
+	Get(context.Context, Cred, Ref) (Snapshot, error)
+	// Cancel pays back, or gives up what is not paid. It answers the payment as it is then.
+	Cancel(context.Context, Cred, CancelRequest) (Snapshot, error)
+	// Expire closes the provider's page of an order that nobody has begun to pay.
+	Expire(context.Context, Cred, Ref) error
+	// NetCancel undoes an approval whose outcome stayed unknown, within an hour.
+	NetCancel(ctx context.Context, c Cred, code string) error
+	// VerifyWebhook reads a webhook: ErrUnverified when no credential verifies it.
+	VerifyWebhook(contentType string, raw []byte, creds []Cred) (Event, error)
+	// Ack is what the provider wants to hear.
+	Ack(ok bool) (status int, contentType, body string)
+}
+
+// The errors of a provider. Anything else that a call returns is an unknown outcome, too.
+var (
+	// ErrNotSent: the provider has not heard of it. To send it again does no harm.
+	ErrNotSent = errors.New("the request did not leave")
+	// ErrUnknown: the provider may have done it.
+	ErrUnknown = errors.New("the outcome is unknown")
+	// ErrNotFound: the provider knows no such payment.
+	ErrNotFound = errors.New("the provider knows no such payment")
+	// ErrAlreadyPaid: what was to be given up is paid.
+	ErrAlreadyPaid = errors.New("the payment is paid")
+	// ErrAlreadyCanceled: what was to be paid back is paid back already, or more than is left.
+	ErrAlreadyCanceled = errors.New("the payment was paid back already")
+	// ErrUnverified: nobody who knows a secret has sent it.
+	ErrUnverified = errors.New("the webhook is not signed with any credential")
+)
+
+// DeclinedError is a definite refusal: nothing has happened at the provider.
+type DeclinedError struct {
+	// Code and Message are the provider's; Drift tells that the provider's balance is not what Hub takes it for.
+	Code, Message string
+	Drift         bool
+}
+
+// Error implements error.
+func (e *DeclinedError) Error() string {
+	return fmt.Sprintf("the provider declines: %s %s", e.Code, e.Message)
+}
+

@@ -117,6 +117,9 @@ type Snapshot struct {
 	// Balance is what of Amount was not paid back.
 	Balance int64
 	PaidAt  time.Time
+	// ReversedAt is when the deposit was taken back after it had been told as paid, so that the account waits again;
+	// zero when it was not. A mere Issued after Paid is no reversal: it may be old news.
+	ReversedAt time.Time
 	// CheckoutURL is the page on which the payer goes on; set by Issue.
 	CheckoutURL string
 	Account     *VBankAccount

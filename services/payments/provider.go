@@ -136,6 +136,8 @@ type ProviderCancel struct {
 	Amount     int64
 	Reason     string
 	At         time.Time
+	// Returned tells that the payout came back later: the money is with the merchant again.
+	Returned bool
 }
 
 // EventKind says what a webhook is about. It is a hint: what holds is asked for.

@@ -16,6 +16,8 @@ import (
 type Call struct {
 	Key    Key
 	Caller caller.Caller
+	// Operation is the tool or the route, as the audit log names it.
+	Operation string
 	// At is the moment that is stored, in whole milliseconds UTC: what is answered is what can be
 	// read back.
 	At time.Time
@@ -28,25 +30,46 @@ type Call struct {
 // NewCall returns the call that ctx belongs to, with now as its moment. Its key is the credential's,
 // apart from its keys for other operations.
 func NewCall(ctx context.Context, operation string, now time.Time) (Call, error) {
+	call := newCall(ctx, operation, now)
+	call.Key.Operation = operation
+	var err error
+	call.Key.Fingerprint, err = Fingerprint(tool.IdempotencyFrom(ctx).Input)
+	return call, err
+}
+
+// NewRouteCall returns the call of a route below /v1 that ctx belongs to (payments.md 2.6): its key is one for all routes of
+// the caller, and stands for the method, the path as declared, the caller's external user and in, the decoded input with its
+// defaults, which is compared as its JSON: what that leaves out makes no difference. The key may be empty.
+func NewRouteCall(ctx context.Context, operation, method, path string, in any, now time.Time) (Call, error) {
+	call := newCall(ctx, operation, now)
+	whole, err := json.Marshal([]any{method, path, call.Caller.ExternalUserID, in})
+	if err != nil {
+		return call, fmt.Errorf("encode input: %w", err)
+	}
+	call.Key.Fingerprint, err = Fingerprint(whole)
+	return call, err
+}
+
+func newCall(ctx context.Context, operation string, now time.Time) Call {
 	sent, c := tool.IdempotencyFrom(ctx), caller.From(ctx)
-	fingerprint, err := Fingerprint(sent.Input)
-	return Call{
-		Key:    Key{Principal: c.CredentialID, Operation: operation, Key: sent.Key, Fingerprint: fingerprint},
-		Caller: c, At: now.UTC().Truncate(time.Millisecond), InputHash: audit.HashInput(sent.Input), started: time.Now(),
-	}, err
+	return Call{Key: Key{Principal: c.CredentialID, Key: sent.Key}, Caller: c, Operation: operation,
+		At: now.UTC().Truncate(time.Millisecond), InputHash: audit.HashInput(sent.Input), started: time.Now()}
 }
 
 // Entry is the audit row of the call's success.
 func (c Call) Entry(count int, detail any) audit.Entry {
-	return audit.Entry{At: c.At, Caller: c.Caller, Tool: c.Key.Operation, Outcome: audit.OK, Count: count,
+	return audit.Entry{At: c.At, Caller: c.Caller, Tool: c.Operation, Outcome: audit.OK, Count: count,
 		Took: time.Since(c.started), InputHash: c.InputHash, Detail: detail}
 }
 
 // Answer makes the stored answer of data, which counts count rows.
-func Answer(data any, count int) (tool.Result, error) {
+func Answer(data any, count int) (tool.Result, error) { return AnswerAs(http.StatusOK, data, count) }
+
+// AnswerAs is Answer with a status, such as 201.
+func AnswerAs(status int, data any, count int) (tool.Result, error) {
 	b, err := json.Marshal(data)
 	if err != nil {
 		return tool.Result{}, fmt.Errorf("encode answer: %w", err)
 	}
-	return tool.Result{Head: tool.Head{Status: http.StatusOK, Count: count}, Data: b}, nil
+	return tool.Result{Head: tool.Head{Status: status, Count: count}, Data: b}, nil
 }

@@ -27,9 +27,20 @@ CREATE INDEX IF NOT EXISTS idempotency_keys_created_at ON %[1]s.idempotency_keys
 GRANT USAGE ON SCHEMA %[1]s TO %[2]s;
 GRANT SELECT, INSERT, UPDATE, DELETE ON %[1]s.idempotency_keys TO %[2]s`
 
+// claims is the second step: what a claim holds beside. A row of before, and one of a process that
+// does not know of claims, is done.
+const claims = `
+ALTER TABLE %[1]s.idempotency_keys
+  ADD COLUMN IF NOT EXISTS state       text NOT NULL DEFAULT 'done' CHECK (state IN ('running', 'done')),
+  ADD COLUMN IF NOT EXISTS resource    text NOT NULL DEFAULT '',
+  ADD COLUMN IF NOT EXISTS lease       uuid,
+  ADD COLUMN IF NOT EXISTS lease_until timestamptz;
+CREATE INDEX IF NOT EXISTS idempotency_keys_left ON %[1]s.idempotency_keys (lease_until) WHERE state = 'running'`
+
 // Migrate is the step of the table of keys, after the service's own migrations.
 func Migrate(ctx context.Context, ownerURL, service string) error {
 	schema := postgres.Schema(service)
+	quoted := pgx.Identifier{schema}.Sanitize()
 	return postgres.MigratePart(ctx, ownerURL, schema, "write",
-		fmt.Sprintf(table, pgx.Identifier{schema}.Sanitize(), pgx.Identifier{postgres.ServiceRole(service)}.Sanitize()))
+		fmt.Sprintf(table, quoted, pgx.Identifier{postgres.ServiceRole(service)}.Sanitize()), fmt.Sprintf(claims, quoted))
 }

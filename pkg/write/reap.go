@@ -18,11 +18,12 @@ const (
 )
 
 // Reap deletes the keys that are older than Options.Kept, batch by batch, and returns how many they
-// were. Replicas that reap at once share the work.
+// were. A claim that is not finished stays however old it is: what it stands for may have happened
+// at the second system. Replicas that reap at once share the work.
 func (k *Keys) Reap(ctx context.Context) (deleted int64, err error) {
 	for {
 		tag, err := k.pool.Exec(ctx, `DELETE FROM `+k.table+` WHERE ctid = ANY (ARRAY(SELECT ctid FROM `+k.table+`
-			WHERE created_at < now() - make_interval(secs => $1) ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED))`,
+			WHERE created_at < now() - make_interval(secs => $1) AND state = 'done' ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED))`,
 			k.options.Kept.Seconds(), reapBatch)
 		if err != nil {
 			return deleted, fmt.Errorf("reap keys: %w", postgres.Explain(err, k.options.Service))

@@ -1,8 +1,10 @@
 // Package write does a keyed write once: the row of its Idempotency-Key, the effect, the audit
 // row and the stored answer commit in one transaction of the owner's PostgreSQL, so that no
 // crash loses or doubles a write (contract 1.7; draft-ietf-httpapi-idempotency-key-header).
-// It owns the table of keys in each service's schema. It refuses leases and second systems,
-// and to store a refusal: that frees the key.
+// A write that calls a second system in the middle takes two transactions: Begin claims the key for
+// a while and persists what the write is about, Finish stores the answer (payments.md 2.6). The
+// package owns the table of keys in each service's schema. It refuses to call a second system
+// itself, and to store a refusal: that frees the key.
 package write
 
 import (
@@ -54,6 +56,12 @@ func (k Key) Same(other Key) bool {
 // Reused is the refusal of a tool's key that was used before for another input.
 func Reused() error {
 	return fault.New(fault.Idempotency, "This Idempotency-Key was used before with another input. Send a new key for a new call.")
+}
+
+// Conflict is the refusal of a key below /v1 that was used before for another call, for Options.Reused (payments.md 2.6).
+func Conflict() error {
+	return fault.New(fault.Conflict, "This Idempotency-Key was used before for another call. Send a new key for a new call.").
+		With(map[string]string{"code": "IDEMPOTENCY_KEY_CONFLICT"})
 }
 
 // Options say how a service keeps its keys.
@@ -137,35 +145,57 @@ func wait(ctx context.Context) time.Duration {
 
 // Stored returns the answer of an earlier call with the key, if one was stored: a look
 // before the checks that a replay must not fail on, such as asking a neighbour. The
-// decision stays with Once. It returns E_IDEMPOTENCY as Once does.
+// decision stays with Once or Begin: a claim that is not finished has no answer. It
+// returns E_IDEMPOTENCY as Once does.
 func (k *Keys) Stored(ctx context.Context, key Key) (answer tool.Result, found bool, err error) {
 	return k.StoredIn(ctx, k.pool, key)
 }
 
 // StoredIn is Stored within a transaction.
 func (k *Keys) StoredIn(ctx context.Context, q postgres.Querier, key Key) (answer tool.Result, found bool, err error) {
-	answer, err = k.replay(ctx, q, key)
-	if errors.Is(err, pgx.ErrNoRows) {
+	r, err := k.read(ctx, q, key)
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && r.running {
 		return tool.Result{}, false, nil
 	}
-	return answer, err == nil, postgres.Explain(err, k.options.Service)
+	return r.answer, err == nil, postgres.Explain(err, k.options.Service)
 }
 
 func (k *Keys) replay(ctx context.Context, q postgres.Querier, key Key) (tool.Result, error) {
-	answer := tool.Result{Head: tool.Head{Replayed: true}}
-	var fingerprint []byte
-	err := q.QueryRow(ctx, `SELECT fingerprint, data, count, status FROM `+k.table+` WHERE credential_id = $1 AND tool = $2 AND key = $3`,
-		key.Principal, key.Operation, key.Key).Scan(&fingerprint, &answer.Data, &answer.Count, &answer.Status)
+	r, err := k.read(ctx, q, key)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		// The first call was refused, or the row was reaped, between our two statements.
 		return tool.Result{}, inProgress(err)
 	case err != nil:
 		return tool.Result{}, err
-	case string(fingerprint) != string(key.Fingerprint[:]):
-		return tool.Result{}, k.options.Reused()
+	case r.running:
+		return tool.Result{}, inProgress(nil)
 	}
-	return answer, nil
+	return r.answer, nil
+}
+
+// row is what is stored of a key: an answer, or a claim that is running, whose lease may be over.
+type row struct {
+	answer        tool.Result
+	resource      string
+	running, over bool
+}
+
+// read reads the row of a key. It returns pgx.ErrNoRows without one, and what Options.Reused makes for another input's.
+func (k *Keys) read(ctx context.Context, q postgres.Querier, key Key) (row, error) {
+	r := row{answer: tool.Result{Head: tool.Head{Replayed: true}}}
+	var fingerprint []byte
+	err := q.QueryRow(ctx, `SELECT fingerprint, data, count, status, resource, state = 'running',
+			coalesce(lease_until < clock_timestamp(), false) FROM `+k.table+` WHERE credential_id = $1 AND tool = $2 AND key = $3`,
+		key.Principal, key.Operation, key.Key).
+		Scan(&fingerprint, &r.answer.Data, &r.answer.Count, &r.answer.Status, &r.resource, &r.running, &r.over)
+	switch {
+	case err != nil:
+		return row{}, err
+	case string(fingerprint) != string(key.Fingerprint[:]):
+		return row{}, k.options.Reused()
+	}
+	return r, nil
 }
 
 func claimError(err error) error {

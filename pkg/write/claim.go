@@ -1,0 +1,212 @@
+package write
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"hub.internal/pkg/postgres"
+	"hub.internal/pkg/tool"
+)
+
+// ErrTakenOver tells that a claim is no longer its holder's: the lease was over, and somebody else goes on, has finished
+// or has freed the key. What the holder knows is old: it reads again.
+var ErrTakenOver = errors.New("the claim of this Idempotency-Key was taken over")
+
+// Claim is a key whose work goes on after the transaction that claimed it: a second system is called in the middle. Who
+// claims persists in that transaction what the work is about, so that whoever takes it over can ask the second system
+// for it.
+type Claim struct {
+	Key Key
+	// Resource is what persist has named, such as the code of an order.
+	Resource string
+	// Resumed tells that somebody else began, and did not finish before the lease was over: the second system may
+	// have been called.
+	Resumed bool
+	// Done tells that there is nothing left to do but to answer Answer.
+	Done   bool
+	Answer tool.Result
+
+	lease string
+}
+
+// Persist stores what a claim is about, within the transaction that claims the key, and names it.
+type Persist func(context.Context, pgx.Tx) (resource string, err error)
+
+// Begin claims a key for as long as lease, and persists what the work is about in the same transaction. What it returns
+// is the caller's to do, to Finish or to Release, unless it is Done: then an earlier call has done it, and Answer is the
+// stored one, marked as replayed. A claim whose lease is over is taken over, by one caller alone, without persist. While
+// it is another's, Begin waits for its answer, at most Wait and not until its own deadline. An error of persist rolls
+// back and frees the key.
+//
+// Without a key there is nothing to be found again: persist runs in a transaction, and Finish and Release do nothing.
+//
+// Besides persist's own errors it returns what Options.Reused makes when the key was used for another input, E_CONFLICT
+// with details.code REQUEST_IN_PROGRESS when another still works, and E_DB when the store cannot be reached.
+func (k *Keys) Begin(ctx context.Context, key Key, lease time.Duration, persist Persist) (Claim, error) {
+	until, pause := time.Now().Add(wait(ctx)), shortestPause
+	for {
+		claim, found, err := k.begin(ctx, key, lease, until, persist)
+		for err == nil && found == elsewhere {
+			if time.Until(until) < pause {
+				return Claim{}, inProgress(nil)
+			}
+			select {
+			case <-ctx.Done():
+				return Claim{}, ctx.Err()
+			case <-time.After(pause):
+			}
+			pause = min(2*pause, longestPause)
+			claim, found, err = k.look(ctx, k.pool, key)
+		}
+		switch {
+		case err != nil:
+			return Claim{}, postgres.Explain(err, k.options.Service)
+		case found == held:
+			return claim, nil
+		case time.Now().After(until): // others were faster, again and again
+			return Claim{}, inProgress(nil)
+		}
+	}
+}
+
+// How often who waits for another looks whether that one is done.
+const (
+	shortestPause = 10 * time.Millisecond
+	longestPause  = 200 * time.Millisecond
+)
+
+// standing is how a key stands for who wants it.
+type standing int
+
+const (
+	// held: there is a claim, of one's own or done.
+	held standing = iota
+	// elsewhere: another works on it, and the lease runs.
+	elsewhere
+	// free: there is no row, or its lease is over.
+	free
+)
+
+// begin is one try: what is free after it was so for a moment only.
+func (k *Keys) begin(ctx context.Context, key Key, lease time.Duration, until time.Time, persist Persist) (
+	claim Claim, found standing, err error,
+) {
+	patience := max(time.Until(until), time.Millisecond) // 0 would wait for ever
+	begin := pgx.TxOptions{BeginQuery: fmt.Sprintf("BEGIN; SET LOCAL lock_timeout = %d", patience.Milliseconds())}
+	err = pgx.BeginTxFunc(ctx, k.pool, begin, func(tx pgx.Tx) error {
+		claim = Claim{Key: key}
+		if key.Key == "" {
+			claim.Resource, err = persist(ctx, tx)
+			return err
+		}
+		err := tx.QueryRow(ctx, `INSERT INTO `+k.table+` (credential_id, tool, key, fingerprint, state, lease, lease_until)
+			VALUES ($1, $2, $3, $4, 'running', gen_random_uuid(), clock_timestamp() + $5) ON CONFLICT DO NOTHING RETURNING lease::text`,
+			key.Principal, key.Operation, key.Key, key.Fingerprint[:], lease).Scan(&claim.lease)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
+			claim, found, err = k.takeOrLook(ctx, tx, key, lease)
+			return err
+		case err != nil:
+			return claimError(err)
+		}
+		if claim.Resource, err = persist(ctx, tx); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `UPDATE `+k.table+` SET resource = $4 WHERE credential_id = $1 AND tool = $2 AND key = $3`,
+			key.Principal, key.Operation, key.Key, claim.Resource)
+		return err
+	})
+	return claim, found, err
+}
+
+func (k *Keys) takeOrLook(ctx context.Context, tx pgx.Tx, key Key, lease time.Duration) (claim Claim, found standing, err error) {
+	if claim, found, err = k.look(ctx, tx, key); err != nil || found != free {
+		return claim, found, err
+	}
+	if claim, err = k.take(ctx, tx, key, lease); errors.Is(err, pgx.ErrNoRows) {
+		return Claim{}, free, nil
+	}
+	return claim, held, err
+}
+
+// look reads the row of a key that somebody has.
+func (k *Keys) look(ctx context.Context, q postgres.Querier, key Key) (Claim, standing, error) {
+	r, err := k.read(ctx, q, key)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows) || err == nil && r.running && r.over:
+		return Claim{}, free, nil
+	case err == nil && r.running:
+		return Claim{}, elsewhere, nil
+	}
+	return Claim{Key: key, Resource: r.resource, Done: true, Answer: r.answer}, held, err
+}
+
+// take takes a claim over whose lease is over; pgx.ErrNoRows when there is none, or somebody else was faster.
+func (k *Keys) take(ctx context.Context, q postgres.Querier, key Key, lease time.Duration) (Claim, error) {
+	claim := Claim{Key: key, Resumed: true}
+	err := q.QueryRow(ctx, `UPDATE `+k.table+` SET lease = gen_random_uuid(), lease_until = clock_timestamp() + $5
+		WHERE credential_id = $1 AND tool = $2 AND key = $3 AND fingerprint = $4 AND state = 'running' AND lease_until < clock_timestamp()
+		RETURNING resource, lease::text`, key.Principal, key.Operation, key.Key, key.Fingerprint[:], lease).Scan(&claim.Resource, &claim.lease)
+	return claim, claimError(err)
+}
+
+// Take takes over a claim that Left has returned, for as long as lease; ok is false when it is no longer left.
+func (k *Keys) Take(ctx context.Context, left Claim, lease time.Duration) (claim Claim, ok bool, err error) {
+	claim, err = k.take(ctx, k.pool, left.Key, lease)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Claim{}, false, nil
+	}
+	return claim, err == nil, postgres.Explain(err, k.options.Service)
+}
+
+// Finish stores the answer of a claim in the caller's transaction, beside what the work has changed: from its commit on the
+// key is answered with it. It returns ErrTakenOver when the claim is no longer the caller's; the transaction is to be
+// rolled back then.
+func (k *Keys) Finish(ctx context.Context, tx pgx.Tx, claim Claim, answer tool.Result) error {
+	return k.end(ctx, tx, claim, `UPDATE `+k.table+` SET state = 'done', lease = NULL, lease_until = NULL, data = $5, count = $6, status = $7
+		WHERE credential_id = $1 AND tool = $2 AND key = $3 AND state = 'running' AND lease = $4`,
+		answer.Data, answer.Count, max(answer.Status, http.StatusOK))
+}
+
+// Release frees the key of a claim, in the caller's transaction or by itself: the work was refused, and the same key may try
+// again. It returns ErrTakenOver when the claim is no longer the caller's.
+func (k *Keys) Release(ctx context.Context, q postgres.Querier, claim Claim) error {
+	return k.end(ctx, q, claim, `DELETE FROM `+k.table+`
+		WHERE credential_id = $1 AND tool = $2 AND key = $3 AND state = 'running' AND lease = $4`)
+}
+
+func (k *Keys) end(ctx context.Context, q postgres.Querier, claim Claim, sql string, more ...any) error {
+	if claim.Key.Key == "" {
+		return nil
+	}
+	if claim.lease == "" { // Done, or as Left returned it
+		return ErrTakenOver
+	}
+	args := append([]any{claim.Key.Principal, claim.Key.Operation, claim.Key.Key, claim.lease}, more...)
+	tag, err := q.Exec(ctx, sql, args...)
+	if err != nil {
+		return postgres.Explain(err, k.options.Service)
+	}
+	if tag.RowsAffected() == 0 {
+		return ErrTakenOver
+	}
+	return nil
+}
+
+// Left returns at most limit claims whose lease is over, the oldest first: for a job that completes what nobody sends again. Each
+// is to be had by Take.
+func (k *Keys) Left(ctx context.Context, limit int) ([]Claim, error) {
+	left, err := postgres.All(ctx, k.pool, func(row pgx.CollectableRow) (Claim, error) {
+		c, fingerprint := Claim{Resumed: true}, []byte(nil)
+		err := row.Scan(&c.Key.Principal, &c.Key.Operation, &c.Key.Key, &fingerprint, &c.Resource)
+		copy(c.Key.Fingerprint[:], fingerprint)
+		return c, err
+	}, `SELECT credential_id, tool, key, fingerprint, resource FROM `+k.table+`
+		WHERE state = 'running' AND lease_until < clock_timestamp() ORDER BY lease_until LIMIT $1`, limit)
+	return left, postgres.Explain(err, k.options.Service)
+}

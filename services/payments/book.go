@@ -62,6 +62,13 @@ func OpenBook(o Order) (*Book, error) {
 	return b, b.step(Create, Ready, "")
 }
 
+// Copy is the book as it is, for a comparison with what becomes of it.
+func (b *Book) Copy() *Book {
+	c := *b
+	c.Refunds, c.Deposits = slices.Clone(b.Refunds), slices.Clone(b.Deposits)
+	return &c
+}
+
 // step moves the order along a row of the table, or keeps an event beside it.
 func (b *Book) step(trigger Trigger, to Status, about string) error {
 	o := &b.Order

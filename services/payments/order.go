@@ -111,6 +111,11 @@ type Failure struct {
 	Message string `json:"message"`
 }
 
+// Same tells whether nothing was done to the order since other.
+func (o Order) Same(other Order) bool {
+	return o.Version == other.Version && o.TID == other.TID && o.CheckoutURL == other.CheckoutURL && o.Attention == other.Attention
+}
+
 // Refundable is what can be paid back still, in won.
 func (o Order) Refundable() int64 { return o.PaidAmount - o.RefundedAmount - o.PendingRefund }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"hub.internal/pkg/audit"
@@ -34,6 +35,14 @@ type WantedVBank struct {
 	Holder     string
 }
 
+// What a claim's resource begins with that is about an order which was there before, or to be given up. A refund's is its
+// code, and any other one is the code of a new order.
+const (
+	Known    = "known "
+	toCancel = "cancel "
+	refunds  = "rf_"
+)
+
 // defaultValidHours is how long an account waits whose app does not say.
 const defaultValidHours = 168
 
@@ -52,7 +61,7 @@ func (s *Service) Create(ctx context.Context, in Wanted) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
-	call, err := write.NewRouteCall(ctx, "pay.orders.create", s.c.Now())
+	call, err := write.NewRouteCall(ctx, "pay.orders.create", http.MethodPost, "/v1/pay/orders", in, s.c.Now())
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -74,8 +83,8 @@ func (s *Service) Create(ctx context.Context, in Wanted) (tool.Result, error) {
 	}
 	ctx, cancel := steady(ctx)
 	defer cancel()
-	if claim.Resource != o.Code && !claim.Resumed {
-		return s.again(ctx, call, claim, o)
+	if code, known := strings.CutPrefix(claim.Resource, Known); known {
+		return s.again(ctx, call, claim, code, o)
 	}
 	return s.issue(ctx, call, claim)
 }
@@ -131,8 +140,8 @@ func (s *Service) checkURLs(in Wanted, app App) error {
 }
 
 // again answers the order that has the clientOrderId already.
-func (s *Service) again(ctx context.Context, call write.Call, claim write.Claim, wanted Order) (tool.Result, error) {
-	b, err := s.c.Store.Book(ctx, claim.Resource)
+func (s *Service) again(ctx context.Context, call write.Call, claim write.Claim, code string, wanted Order) (tool.Result, error) {
+	b, err := s.c.Store.Book(ctx, code)
 	switch {
 	case err != nil:
 	case ownedBy(call.Caller, b.Order) != nil:
@@ -200,7 +209,7 @@ func (s *Service) finish(ctx context.Context, call write.Call, claim write.Claim
 	var answer tool.Result
 	_, err := s.apply(ctx, code, s.itself(call), snapshot, &Ending{claim, func(b *Book) (tool.Result, audit.Entry, error) {
 		var err error
-		answer, err = write.Answer(OrderAnswer{b.View()}, 1, status)
+		answer, err = write.AnswerAs(status, OrderAnswer{b.View()}, 1)
 		return answer, call.Entry(1, map[string]any{"order": b.Order.Code, "status": b.Order.Status}), err
 	}})
 	return answer, s.ended(err)
@@ -277,7 +286,7 @@ func (s *Service) History(ctx context.Context, code string) (History, error) {
 // CancelOrder gives an order up that is not paid: E_CONFLICT with ORDER_NOT_CANCELABLE for one that is, or that has ended.
 // E_DB when the provider does not say; to ask again does no harm.
 func (s *Service) CancelOrder(ctx context.Context, code string) (tool.Result, error) {
-	call, err := write.NewRouteCall(ctx, "pay.orders.cancel", s.c.Now())
+	call, err := write.NewRouteCall(ctx, "pay.orders.cancel", http.MethodPost, "/v1/pay/orders/{code}/cancel", code, s.c.Now())
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -285,13 +294,18 @@ func (s *Service) CancelOrder(ctx context.Context, code string) (tool.Result, er
 		if err := ownedBy(call.Caller, b.Order); err != nil {
 			return "", err
 		}
-		return code, cancelable(b.Order)
+		return toCancel + code, cancelable(b.Order)
 	})
 	if err != nil || claim.Done {
 		return claim.Answer, err
 	}
 	ctx, cancel := steady(ctx)
 	defer cancel()
+	return s.cancelClaimed(ctx, call, claim, code)
+}
+
+// cancelClaimed gives an order up, and finishes the call that wants it.
+func (s *Service) cancelClaimed(ctx context.Context, call write.Call, claim write.Claim, code string) (tool.Result, error) {
 	b, err := s.askToCancel(ctx, code, s.itself(call))
 	if err == nil && b.Order.Status != Canceled {
 		err = cancelable(b.Order)

@@ -1,6 +1,7 @@
 package payments
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"time"
@@ -252,15 +253,23 @@ func (b *Book) message(s Step) ([]byte, error) {
 		Refund         *RefundView `json:"refund"`
 	}
 	d := data{Code: b.Order.Code, Status: string(s.To), Seq: s.Seq, ExternalUserID: b.Order.ExternalUserID, Order: b.View()}
+	d.Order.Refunds = d.Order.Refunds[max(0, len(d.Order.Refunds)-toldRefunds):]
 	if s.Tells == TellIssued {
 		d.Status = VBankIssued
 	}
 	if r := b.refund(s.About); r != nil {
 		d.Refund = new(r.View())
 	}
-	return json.Marshal(struct {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(struct {
 		Type      string `json:"type"`
 		Timestamp string `json:"timestamp"`
 		Data      data   `json:"data"`
 	}{s.Tells, schema.Moment(b.Now), d})
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }
+
+// toldRefunds is how many of an order's refunds a message has, the newest: it stays small, however many there are.
+const toldRefunds = 20

@@ -21,7 +21,7 @@ type Store interface {
 	// Answered returns the answer of an earlier call with the key, if there is one.
 	Answered(ctx context.Context, key write.Key) (tool.Result, bool, error)
 	// Open claims the key and stores a new order. The claim's resource is the order's code; when the app has an order
-	// with that clientOrderId already, it is that one's, and nothing is stored.
+	// with that clientOrderId already, it is "known " and that one's, and nothing is stored.
 	Open(ctx context.Context, key write.Key, b *Book) (write.Claim, error)
 	// Claim claims the key and changes an order by do, which names what the claim is about.
 	Claim(ctx context.Context, key write.Key, code string, by Actor, do func(*Book) (resource string, err error)) (write.Claim, error)
@@ -29,9 +29,14 @@ type Store interface {
 	Change(ctx context.Context, code string, by Actor, do func(*Book) error, end *Ending) (*Book, error)
 	// Release frees a claim without an answer.
 	Release(ctx context.Context, c write.Claim) error
+	// Left returns claims that nobody works on any more, the oldest first; Take takes one of them over.
+	Left(ctx context.Context, limit int) ([]write.Claim, error)
+	Take(ctx context.Context, left write.Claim) (c write.Claim, ok bool, err error)
 
 	// Book returns an order as it is.
 	Book(ctx context.Context, code string) (*Book, error)
+	// OrderOfRefund is the code of the order that a refund is of.
+	OrderOfRefund(ctx context.Context, refund string) (string, error)
 	// Orders returns a page of orders, newest first.
 	Orders(ctx context.Context, f Filter) ([]*Book, error)
 	// History returns the events and the messages of an order, oldest first.
@@ -140,11 +145,21 @@ type Service struct{ c Config }
 func New(c Config) *Service { return &Service{c} }
 
 const (
-	// lease is how long who claimed a key has it for themselves, and providerTakes what a call to the provider may
-	// take with all that follows.
-	lease         = 60 * time.Second
+	// Lease is how long who claimed a key has it for themselves.
+	Lease = 60 * time.Second
+	// KeysKept is how long an Idempotency-Key is kept.
+	KeysKept = 30 * 24 * time.Hour
+	// providerTakes is what a call to the provider may take, with all that follows.
 	providerTakes = 45 * time.Second
 )
+
+// KeyReused is the refusal of a key that was used before for something else.
+func KeyReused() error {
+	return conflict(codeKeyReused, "This Idempotency-Key was used before for something else. Send a new key for a new call.", nil)
+}
+
+// RequestOf is the request id of the call that ctx belongs to.
+func RequestOf(ctx context.Context) string { return caller.From(ctx).RequestID }
 
 // now is the moment that is stored: what is answered is what can be read back.
 func (s *Service) now() time.Time { return s.c.Now().UTC().Truncate(time.Millisecond) }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"hub.internal/pkg/audit"
+	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
@@ -144,7 +146,10 @@ type RefundAnswer struct {
 // unknown outcome leaves the refund PENDING, for a job to find out. It returns E_CONFLICT with ORDER_NOT_REFUNDABLE,
 // AMOUNT_MISMATCH, REFUND_EXCEEDS_BALANCE or PROVIDER_DECLINED, and E_VALIDATION when the provider needs an account.
 func (s *Service) Refund(ctx context.Context, code string, in RefundWanted) (tool.Result, error) {
-	call, err := write.NewRouteCall(ctx, "pay.orders.refund", s.c.Now())
+	call, err := write.NewRouteCall(ctx, "pay.orders.refund", http.MethodPost, "/v1/pay/orders/{code}/refund", struct {
+		Code string
+		RefundWanted
+	}{code, in}, s.c.Now())
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -172,10 +177,7 @@ func (s *Service) Refund(ctx context.Context, code string, in RefundWanted) (too
 	}
 	ctx, cancel := steady(ctx)
 	defer cancel()
-	if err := s.payBack(ctx, code, claim.Resource, claim.Resumed, s.itself(call)); err != nil {
-		return tool.Result{}, err
-	}
-	return s.finishRefund(ctx, call, claim, code)
+	return s.refundClaimed(ctx, call, claim, code)
 }
 
 func (s *Service) refundFits(o Order, r Refund, account *RefundAccount) error {
@@ -203,7 +205,7 @@ func (s *Service) finishRefund(ctx context.Context, call write.Call, claim write
 		&Ending{claim, func(b *Book) (tool.Result, audit.Entry, error) {
 			r := b.refund(claim.Resource)
 			var err error
-			answer, err = write.Answer(RefundAnswer{r.View(), b.View()}, 1, http.StatusOK)
+			answer, err = write.Answer(RefundAnswer{r.View(), b.View()}, 1)
 			return answer, call.Entry(1, map[string]any{"order": code, "refund": r.Code, "amount": r.Amount, "status": r.Status}), err
 		}})
 	return answer, s.ended(err)
@@ -273,4 +275,60 @@ func (s *Service) declineRefund(ctx context.Context, code, refund string, by Act
 		return nil
 	}, nil)
 	return err
+}
+
+// mostLeft is how many calls one run of Complete ends.
+const mostLeft = 100
+
+// Complete ends calls whose process has gone: what they began is brought to its end, and its answer kept for whoever
+// sends the same key again.
+func (s *Service) Complete(ctx context.Context) error {
+	left, err := s.c.Store.Left(ctx, mostLeft)
+	if err != nil {
+		return err
+	}
+	for _, claim := range left {
+		claim, ok, err := s.c.Store.Take(ctx, claim)
+		if err == nil && ok {
+			err = s.complete(ctx, claim)
+		}
+		if err != nil {
+			s.c.Logger.WarnContext(ctx, "a call that was left is not completed yet", "about", claim.Resource, "error", err)
+		}
+	}
+	return ctx.Err()
+}
+
+func (s *Service) complete(ctx context.Context, claim write.Claim) error {
+	// The answer's caller has gone; the audit log names the key's.
+	call := write.Call{Key: claim.Key, Operation: "pay.complete", At: s.now(), Caller: caller.Itself("payments")}
+	app, _ := strings.CutPrefix(claim.Key.Principal, "app:")
+	call.Caller.ExternalUserID, call.Caller.CredentialID = "", claim.Key.Principal
+	call.Caller.Service = app
+	var err error
+	switch resource := claim.Resource; {
+	case strings.HasPrefix(resource, toCancel):
+		_, err = s.cancelClaimed(ctx, call, claim, strings.TrimPrefix(resource, toCancel))
+	case strings.HasPrefix(resource, Known):
+		_, err = s.finish(ctx, call, claim, strings.TrimPrefix(resource, Known), http.StatusOK, nil)
+	case strings.HasPrefix(resource, refunds):
+		var code string
+		if code, err = s.c.Store.OrderOfRefund(ctx, resource); err == nil {
+			_, err = s.refundClaimed(ctx, call, claim, code)
+		}
+	default:
+		_, err = s.issue(ctx, call, claim)
+	}
+	if fault.Is(err, fault.Conflict) {
+		return nil // refused, and free again
+	}
+	return err
+}
+
+// refundClaimed pays a reserved refund back, and finishes its call.
+func (s *Service) refundClaimed(ctx context.Context, call write.Call, claim write.Claim, code string) (tool.Result, error) {
+	if err := s.payBack(ctx, code, claim.Resource, claim.Resumed, s.itself(call)); err != nil {
+		return tool.Result{}, err
+	}
+	return s.finishRefund(ctx, call, claim, code)
 }

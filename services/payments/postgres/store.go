@@ -61,10 +61,14 @@ func (s *Store) Answered(ctx context.Context, key write.Key) (tool.Result, bool,
 }
 
 // Release frees a claim without an answer.
-func (s *Store) Release(ctx context.Context, c write.Claim) error { return s.keys.Release(ctx, s.pool, c) }
+func (s *Store) Release(ctx context.Context, c write.Claim) error {
+	return s.keys.Release(ctx, s.pool, c)
+}
 
 // Left returns claims that nobody works on any more.
-func (s *Store) Left(ctx context.Context, limit int) ([]write.Claim, error) { return s.keys.Left(ctx, limit) }
+func (s *Store) Left(ctx context.Context, limit int) ([]write.Claim, error) {
+	return s.keys.Left(ctx, limit)
+}
 
 // Take takes a claim over that Left has returned.
 func (s *Store) Take(ctx context.Context, left write.Claim) (write.Claim, bool, error) {

@@ -1,0 +1,188 @@
+package api
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"hub.internal/pkg/schema"
+	"hub.internal/services/payments"
+)
+
+type createIn struct {
+	Amount        json.RawMessage `json:"amount"`
+	SupplyAmount  json.RawMessage `json:"supplyAmount"`
+	VAT           json.RawMessage `json:"vat"`
+	PayMethod     string          `json:"payMethod"`
+	NotifyURL     *string         `json:"payment_notify_url"`
+	ClientOrderID *string         `json:"clientOrderId"`
+	OrderName     *string         `json:"orderName"`
+	ReturnURL     *string         `json:"returnUrl"`
+	VBank         *vbankIn        `json:"vbank"`
+	Buyer         *buyerIn        `json:"buyer"`
+	Metadata      json.RawMessage `json:"metadata"`
+}
+
+type vbankIn struct {
+	ValidHours *int64  `json:"validHours"`
+	Holder     *string `json:"holder"`
+}
+
+type buyerIn struct {
+	Name  *string `json:"name"`
+	Email *string `json:"email"`
+	Tel   *string `json:"tel"`
+}
+
+const (
+	maxHolder    = 40
+	maxBuyerName = 30
+	maxPairs     = 20
+	maxPairKey   = 40
+	maxPairValue = 500
+)
+
+// wanted is the input as the service wants it.
+func (in createIn) wanted() (payments.Wanted, error) {
+	var v schema.Violations
+	w := payments.Wanted{Amount: won(&v, "/amount", in.Amount), SupplyAmount: won(&v, "/supplyAmount", in.SupplyAmount), VAT: won(&v, "/vat", in.VAT),
+		PayMethod: payments.PayMethod(in.PayMethod), NotifyURL: text(&v, "/payment_notify_url", in.NotifyURL, 0),
+		ClientOrderID: text(&v, "/clientOrderId", in.ClientOrderID, 0), Name: text(&v, "/orderName", in.OrderName, 0),
+		ReturnURL: text(&v, "/returnUrl", in.ReturnURL, 0), Metadata: pairs(&v, in.Metadata)}
+	if in.VBank != nil {
+		w.VBank = &payments.WantedVBank{Holder: text(&v, "/vbank/holder", in.VBank.Holder, maxHolder)}
+		if in.VBank.ValidHours != nil {
+			w.VBank.ValidHours = int(*in.VBank.ValidHours)
+		}
+	}
+	if in.Buyer != nil {
+		w.Buyer = payments.Buyer{Name: text(&v, "/buyer/name", in.Buyer.Name, maxBuyerName), Email: text(&v, "/buyer/email", in.Buyer.Email, 0),
+			Tel: text(&v, "/buyer/tel", in.Buyer.Tel, 0)}
+		if w.Buyer.Email != "" && !schema.IsEmail(w.Buyer.Email) {
+			v.Add("/buyer/email", "email", "must be an e-mail address")
+		}
+	}
+	return w, v.Err()
+}
+
+var digits = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
+
+// won reads an amount: digits alone, for an amount that is written in any other way may be meant in another way, too.
+func won(v *schema.Violations, at string, raw json.RawMessage) *int64 {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil
+	}
+	n, ok := schema.Int64(raw)
+	if !ok || !digits.Match(raw) {
+		v.Add(at, "integer", "must be a whole number of won, written in digits alone")
+		return nil
+	}
+	return &n
+}
+
+// text reads a line of at most so many bytes; 0 leaves that to the schema.
+func text(v *schema.Violations, at string, s *string, most int) string {
+	if s == nil {
+		return ""
+	}
+	if strings.ContainsFunc(*s, unicode.IsControl) || !utf8.ValidString(*s) {
+		v.Add(at, "line", "must be one line of text")
+	}
+	if most > 0 && len(*s) > most {
+		v.Add(at, "bytes", "must have at most %d bytes in UTF-8", most)
+	}
+	return *s
+}
+
+// pairs reads what is echoed to the app.
+func pairs(v *schema.Violations, raw json.RawMessage) map[string]string {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil
+	}
+	out := map[string]string{}
+	if json.Unmarshal(raw, &out) != nil {
+		v.Add("/metadata", "type", "must hold strings alone")
+		return nil
+	}
+	if len(out) > maxPairs {
+		v.Add("/metadata", "maxProperties", "must have at most %d members", maxPairs)
+	}
+	for key, value := range out {
+		if utf8.RuneCountInString(key) > maxPairKey || utf8.RuneCountInString(value) > maxPairValue || strings.Contains(key+value, "\x00") {
+			v.Add("/metadata", "maxLength", "has a name of more than %d, or a value of more than %d characters, or NUL", maxPairKey, maxPairValue)
+			break
+		}
+	}
+	return out
+}
+
+type refundIn struct {
+	Code          string          `json:"code"`
+	Amount        json.RawMessage `json:"amount"`
+	Reason        *string         `json:"reason"`
+	RefundAccount *accountIn      `json:"refundAccount"`
+	Expected      json.RawMessage `json:"expectedRefundable"`
+}
+
+type accountIn struct {
+	BankCode      string `json:"bankCode"`
+	AccountNumber string `json:"accountNumber"`
+	Holder        string `json:"holder"`
+}
+
+func (in refundIn) wanted() (payments.RefundWanted, error) {
+	var v schema.Violations
+	w := payments.RefundWanted{Amount: won(&v, "/amount", in.Amount), Reason: text(&v, "/reason", in.Reason, 0),
+		Expected: won(&v, "/expectedRefundable", in.Expected)}
+	if w.Amount != nil && (*w.Amount < 1 || *w.Amount > payments.MaxAmount) {
+		v.Add("/amount", "range", "must be between 1 and %d", payments.MaxAmount)
+	}
+	if in.RefundAccount != nil {
+		w.Account = &payments.RefundAccount{BankCode: in.RefundAccount.BankCode, AccountNumber: in.RefundAccount.AccountNumber,
+			Holder: text(&v, "/refundAccount/holder", &in.RefundAccount.Holder, 0)}
+	}
+	return w, v.Err()
+}
+
+type listIn struct {
+	Status        string  `json:"status"`
+	PayMethod     string  `json:"payMethod"`
+	CreatedAfter  *string `json:"createdAfter"`
+	CreatedBefore *string `json:"createdBefore"`
+	Attention     bool    `json:"attention"`
+	Limit         int64   `json:"limit"`
+	Cursor        *string `json:"cursor"`
+}
+
+func (in listIn) filter() (payments.Filter, error) {
+	var v schema.Violations
+	f := payments.Filter{PayMethod: payments.PayMethod(in.PayMethod), Attention: in.Attention, Limit: int(in.Limit),
+		CreatedAfter: moment(&v, "/createdAfter", in.CreatedAfter), CreatedBefore: moment(&v, "/createdBefore", in.CreatedBefore)}
+	if in.Status != "" {
+		f.Status = []payments.Status{payments.Status(in.Status)}
+	}
+	if !f.CreatedAfter.IsZero() && !f.CreatedBefore.IsZero() && !f.CreatedAfter.Before(f.CreatedBefore) {
+		v.Add("/createdAfter", "range", "must be before createdBefore")
+	}
+	if in.Cursor != nil && *in.Cursor != "" {
+		var ok bool
+		if f.Before, ok = readCursor(*in.Cursor); !ok {
+			v.Add("/cursor", "cursor", "must be the cursor of an earlier answer")
+		}
+	}
+	return f, v.Err()
+}
+
+func moment(v *schema.Violations, at string, s *string) time.Time {
+	if s == nil {
+		return time.Time{}
+	}
+	t, err := time.Parse(time.RFC3339, *s)
+	if err != nil {
+		v.Add(at, "time", "must be an RFC 3339 time such as 2026-01-01T03:00:00.000Z")
+	}
+	return t
+}

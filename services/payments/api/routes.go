@@ -1,0 +1,215 @@
+// Package api declares payments' routes below /v1: what they take, and what of the service answers them. It refuses to
+// judge: rules are the service's.
+package api
+
+import (
+	"context"
+	"net/http"
+	"regexp"
+	"time"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/schema"
+	"hub.internal/pkg/tool"
+	"hub.internal/services/payments"
+)
+
+const (
+	category = "payments"
+	read     = "pay:read"
+	write    = "pay:write"
+	refund   = "pay:refund"
+
+	maxBody = 64 << 10
+	// providerTimeout is the deadline of what calls the provider; others have the default.
+	providerTimeout = 50 * time.Second
+)
+
+var orderCode = regexp.MustCompile(`^po_[0-9A-HJKMNP-TV-Z]{26}$`)
+
+// Routes declares what Connected Apps can ask of payments.
+func Routes(s *payments.Service) []tool.APIRoute {
+	return []tool.APIRoute{createRoute(s), listRoute(s), showRoute(s), refundRoute(s), cancelRoute(s), reconcileRoute(s), eventsRoute(s), redeliverRoute(s)}
+}
+
+// codeMember is the {code} of a path.
+func codeMember() schema.Property {
+	return schema.Required("code", schema.String("The code of the order, po_ and 26 characters.", schema.Pattern(orderCode.String())))
+}
+
+type codeIn struct {
+	Code string `json:"code"`
+}
+
+var (
+	invalid  = tool.ErrorDoc{Code: fault.Validation, Reason: "The input breaks its schema; details.violations lists every violation."}
+	missing  = tool.ErrorDoc{Code: fault.NotFound, Reason: "There is no such order of this app and this user."}
+	away     = tool.ErrorDoc{Code: fault.DB, Reason: "The store, auth or the provider cannot be reached right now. Try again in a moment."}
+	keyTwice = "IDEMPOTENCY_KEY_CONFLICT (the key was used for something else), REQUEST_IN_PROGRESS (the first call with the key still runs)"
+)
+
+func createRoute(s *payments.Service) tool.APIRoute {
+	won := func(name, what string) schema.Property {
+		return schema.Optional(name, schema.Integer(what+" In won, digits alone."))
+	}
+	return tool.NewRoute(tool.RouteDeclaration{Method: http.MethodPost, Path: "/v1/pay/orders", Success: []int{http.StatusCreated, http.StatusOK},
+		Idempotency: tool.KeyOptional, Credential: tool.AppCredential, Declaration: tool.Declaration{
+			Name: "pay.orders.create", Category: category, Scope: write, MaxBody: maxBody, Timeout: providerTimeout,
+			Description: "Creates an order, and asks the payment provider for the account or the page to pay it with. Needed is amount or supplyAmount; " +
+				"amount alone holds a tax of 1/11, and a tax that is not stated is never added to supplyAmount. A clientOrderId that was used " +
+				"before answers that order (200). Status READY with neither vbank nor checkoutUrl: the provider's answer is not known yet; the " +
+				"order comes by itself.",
+			Input: schema.Object(
+				won("amount", "The total, 1 to 100,000,000."), won("supplyAmount", "The price without tax."), won("vat", "The tax."),
+				schema.Optional("payMethod", schema.String("How it is paid.", schema.Enum("card", "vbank"), schema.Default("card"))),
+				schema.Optional("payment_notify_url", schema.String("Where notifications go, of an allowed origin of the app.", schema.Length(1, 500))),
+				schema.Optional("clientOrderId", schema.String("The app's own id of the order, unique within the app.", schema.Pattern(`^[A-Za-z0-9._-]{1,64}$`))),
+				schema.Optional("orderName", schema.String("What is sold, as the payer reads it.", schema.Length(1, 100))),
+				schema.Optional("returnUrl", schema.String("Where the browser goes on, one of the app's redirect URLs byte for byte.", schema.Length(1, 500))),
+				schema.Optional("vbank", schema.Object(
+					schema.Optional("validHours", schema.Integer("How long the account waits for its deposit; 168 when absent.", schema.Range(1, 720))),
+					schema.Optional("holder", schema.String("The name of the account, at most 40 bytes.", schema.Length(1, maxHolder))))),
+				schema.Optional("buyer", schema.Object(
+					schema.Optional("name", schema.String("At most 30 bytes.", schema.Length(1, maxBuyerName))),
+					schema.Optional("email", schema.String("An e-mail address.", schema.Length(3, 60))),
+					schema.Optional("tel", schema.String("Digits.", schema.Pattern(`^[0-9]{1,20}$`))))),
+				schema.Optional("metadata", schema.FreeObject("At most 20 pairs of strings, echoed in answers and notifications.")),
+			),
+			Errors: []tool.ErrorDoc{invalid, {Code: fault.BadAmount, Reason: "The price does not hold: details.rule is MISSING, SUM, RANGE or NEGATIVE."},
+				{Code: fault.Conflict, Reason: "details.code: AMOUNT_MISMATCH (the clientOrderId has another amount), PROVIDER_DECLINED, CLIENT_ORDER_ID_TAKEN, " + keyTwice},
+				away},
+		}}, func(ctx context.Context, in createIn) (tool.Result, error) {
+		w, err := in.wanted()
+		if err != nil {
+			return tool.Result{}, err
+		}
+		return s.Create(ctx, w)
+	})
+}
+
+func showRoute(s *payments.Service) tool.APIRoute {
+	return tool.NewRoute(tool.RouteDeclaration{Method: http.MethodGet, Path: "/v1/pay/orders/{code}", Idempotency: tool.KeyIgnored,
+		Credential: tool.AppCredential, Declaration: tool.Declaration{Name: "pay.orders.show", Category: category, Scope: read,
+			Description: "One order of this app and this user, with its refunds.",
+			Input:       schema.Object(codeMember()), Errors: []tool.ErrorDoc{invalid, missing, away}}},
+		func(ctx context.Context, in codeIn) (payments.OrderAnswer, error) { return s.Order(ctx, in.Code) })
+}
+
+func listRoute(s *payments.Service) tool.APIRoute {
+	var states []string
+	for _, status := range payments.Statuses() {
+		states = append(states, string(status))
+	}
+	return tool.NewRoute(tool.RouteDeclaration{Method: http.MethodGet, Path: "/v1/pay/orders", Idempotency: tool.KeyIgnored,
+		Credential: tool.AppCredential, Declaration: tool.Declaration{Name: "pay.orders.list", Category: category, Scope: read,
+			Description: "The orders of this app and this user, newest first.",
+			Input: schema.Object(
+				schema.Optional("status", schema.String("Orders in this state alone.", schema.Enum(states...))),
+				schema.Optional("payMethod", schema.String("Orders paid so alone.", schema.Enum("card", "vbank"))),
+				schema.Optional("createdAfter", schema.String("RFC 3339.", schema.Length(1, 40))),
+				schema.Optional("createdBefore", schema.String("RFC 3339.", schema.Length(1, 40))),
+				schema.Optional("attention", schema.Boolean("Those alone that an operator has to look at.")),
+				schema.Optional("limit", schema.Integer("How many.", schema.Range(1, 100), schema.Default(20))),
+				schema.Optional("cursor", schema.String("next_cursor of the page before.", schema.Length(1, 200))),
+			), Errors: []tool.ErrorDoc{invalid, away}}},
+		func(ctx context.Context, in listIn) (Orders, error) {
+			f, err := in.filter()
+			if err != nil {
+				return Orders{}, err
+			}
+			page, next, err := s.List(ctx, f)
+			out := Orders{Orders: []payments.OrderView{}, Next: cursor(next)}
+			for _, b := range page {
+				out.Orders = append(out.Orders, b.View())
+			}
+			return out, err
+		})
+}
+
+func refundRoute(s *payments.Service) tool.APIRoute {
+	return tool.NewRoute(tool.RouteDeclaration{Method: http.MethodPost, Path: "/v1/pay/orders/{code}/refund", Idempotency: tool.KeyOptional,
+		Credential: tool.AppCredential, Declaration: tool.Declaration{Name: "pay.orders.refund", Category: category, Scope: refund,
+			MaxBody: maxBody, Timeout: providerTimeout,
+			Description: "Pays money of a PAID order back, all of it or a part. Send an Idempotency-Key. Status PENDING: the provider's answer is not known " +
+				"yet; the refund comes to its end by itself.",
+			Input: schema.Object(codeMember(),
+				schema.Optional("amount", schema.Integer("In won, digits alone; all that can be refunded when absent.")),
+				schema.Optional("reason", schema.String("Why, for the provider.", schema.Length(1, 100))),
+				schema.Optional("refundAccount", schema.Object(
+					schema.Required("bankCode", schema.String("Three digits.", schema.Pattern(`^[0-9]{3}$`))),
+					schema.Required("accountNumber", schema.String("At most 16 digits.", schema.Pattern(`^[0-9]{1,16}$`))),
+					schema.Required("holder", schema.String("Whose account it is.", schema.Length(1, 10))))),
+				schema.Optional("expectedRefundable", schema.Integer("What the caller takes the refundable amount for: another one is a conflict.")),
+			),
+			Errors: []tool.ErrorDoc{invalid, missing, {Code: fault.Conflict, Reason: "details.code: ORDER_NOT_REFUNDABLE, AMOUNT_MISMATCH (expectedRefundable), " +
+				"REFUND_EXCEEDS_BALANCE, PROVIDER_DECLINED, " + keyTwice}, away}}},
+		func(ctx context.Context, in refundIn) (tool.Result, error) {
+			w, err := in.wanted()
+			if err != nil {
+				return tool.Result{}, err
+			}
+			return s.Refund(ctx, in.Code, w)
+		})
+}
+
+func cancelRoute(s *payments.Service) tool.APIRoute {
+	return tool.NewRoute(tool.RouteDeclaration{Method: http.MethodPost, Path: "/v1/pay/orders/{code}/cancel", Idempotency: tool.KeyOptional,
+		Credential: tool.AppCredential, Declaration: tool.Declaration{Name: "pay.orders.cancel", Category: category, Scope: write,
+			MaxBody: maxBody, Timeout: providerTimeout, Description: "Gives an order up that is not paid. A paid one is refunded.",
+			Input: schema.Object(codeMember()),
+			Errors: []tool.ErrorDoc{invalid, missing, {Code: fault.Conflict, Reason: "details.code: ORDER_NOT_CANCELABLE (it is paid, or has ended), " + keyTwice},
+				away}}},
+		func(ctx context.Context, in codeIn) (tool.Result, error) { return s.CancelOrder(ctx, in.Code) })
+}
+
+type reconcileIn struct {
+	Code   string `json:"code"`
+	Amount *int64 `json:"amount"`
+}
+
+func reconcileRoute(s *payments.Service) tool.APIRoute {
+	return tool.NewRoute(tool.RouteDeclaration{Method: http.MethodPost, Path: "/v1/pay/orders/{code}/reconcile", Idempotency: tool.KeyIgnored,
+		Credential: tool.AppCredential, Declaration: tool.Declaration{Name: "pay.orders.reconcile", Category: category, Scope: write,
+			RecordsItself: true,
+			MaxBody:       maxBody, Timeout: providerTimeout, Description: "Asks the provider about the order now, and brings it to what the provider says.",
+			Input: schema.Object(codeMember(), schema.Optional("amount", schema.Integer("What the caller takes the order's amount for."))),
+			Errors: []tool.ErrorDoc{invalid, missing, {Code: fault.Conflict, Reason: "details.code AMOUNT_MISMATCH: the caller or the provider has another amount."},
+				away}}},
+		func(ctx context.Context, in reconcileIn) (payments.OrderAnswer, error) {
+			return s.Reconcile(ctx, in.Code, in.Amount)
+		})
+}
+
+func eventsRoute(s *payments.Service) tool.APIRoute {
+	return tool.NewRoute(tool.RouteDeclaration{Method: http.MethodGet, Path: "/v1/pay/orders/{code}/events", Idempotency: tool.KeyIgnored,
+		Credential: tool.AppCredential, Declaration: tool.Declaration{Name: "pay.orders.events", Category: category, Scope: read,
+			Description: "What has happened to an order, by version, and each attempt to notify the app of it.",
+			Input:       schema.Object(codeMember()), Errors: []tool.ErrorDoc{invalid, missing, away}}},
+		func(ctx context.Context, in codeIn) (Events, error) {
+			h, err := s.History(ctx, in.Code)
+			return eventsOf(h), err
+		})
+}
+
+type redeliverIn struct {
+	Code string `json:"code"`
+	ID   string `json:"id"`
+}
+
+// Redelivered is the answer of a redelivery.
+type Redelivered struct {
+	ID    string               `json:"id"`
+	State payments.NoticeState `json:"state"`
+}
+
+func redeliverRoute(s *payments.Service) tool.APIRoute {
+	return tool.NewRoute(tool.RouteDeclaration{Method: http.MethodPost, Path: "/v1/pay/orders/{code}/notifications/{id}/redeliver",
+		Success: []int{http.StatusAccepted}, Idempotency: tool.KeyIgnored, Credential: tool.AppCredential, Declaration: tool.Declaration{
+			Name: "pay.notifications.redeliver", Category: category, Scope: write, MaxBody: maxBody,
+			Description: "Sends a notification again: the same bytes under the same id.",
+			Input:       schema.Object(codeMember(), schema.Required("id", schema.String("The id of the notification.", schema.Length(1, 64)))),
+			Errors:      []tool.ErrorDoc{invalid, missing, {Code: fault.Conflict, Reason: "The order has no payment_notify_url."}, away}}},
+		func(ctx context.Context, in redeliverIn) (Redelivered, error) {
+			return Redelivered{in.ID, payments.NoticePending}, s.Redeliver(ctx, in.Code, in.ID)
+		})
+}

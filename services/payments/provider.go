@@ -117,6 +117,9 @@ type Snapshot struct {
 	// Balance is what of Amount was not paid back.
 	Balance int64
 	PaidAt  time.Time
+	// ReversedAt is when the deposit was taken back after it had been told as paid, so that the account waits again;
+	// zero when it was not. A mere Issued after Paid is no reversal: it may be old news.
+	ReversedAt time.Time
 	// CheckoutURL is the page on which the payer goes on; set by Issue.
 	CheckoutURL string
 	Account     *VBankAccount
@@ -133,6 +136,8 @@ type ProviderCancel struct {
 	Amount     int64
 	Reason     string
 	At         time.Time
+	// Returned tells that the payout came back later: the money is with the merchant again.
+	Returned bool
 }
 
 // EventKind says what a webhook is about. It is a hint: what holds is asked for.
@@ -206,4 +211,3 @@ type DeclinedError struct {
 func (e *DeclinedError) Error() string {
 	return fmt.Sprintf("the provider declines: %s %s", e.Code, e.Message)
 }
-

@@ -1,0 +1,49 @@
+// Package auth asks the auth service about Connected Apps.
+package auth
+
+import (
+	"context"
+	"time"
+
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/remote"
+	"hub.internal/services/payments"
+)
+
+type settingsQuestion struct {
+	ServiceCode string `json:"service_code"`
+}
+
+type settingsAnswer struct {
+	Status         string   `json:"status"`
+	RedirectURLs   []string `json:"redirect_urls"`
+	Origins        []string `json:"origins"`
+	WebhookSecrets []string `json:"webhook_secrets"`
+}
+
+var readSettings = remote.Operation[settingsQuestion, settingsAnswer]{Path: "/internal/apps/settings", Repeatable: true}
+
+// Contracts are what payments takes for granted of auth.
+func Contracts() []remote.Contract { return []remote.Contract{readSettings.Contract()} }
+
+// Apps knows Connected Apps by asking auth.
+type Apps struct{ client *remote.Client }
+
+var _ payments.Apps = Apps{}
+
+// New returns the apps behind a client of auth.
+func New(client *remote.Client) Apps { return Apps{client} }
+
+// patience bounds one question.
+const patience = 3 * time.Second
+
+// App implements payments.Apps.
+func (a Apps) App(ctx context.Context, serviceCode string) (payments.App, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	s, err := readSettings.Call(caller.Alone(ctx, "payments"), a.client, settingsQuestion{serviceCode})
+	if err != nil {
+		return payments.App{}, err
+	}
+	return payments.App{Active: s.Status == "ACTIVE", RedirectURLs: s.RedirectURLs, Origins: s.Origins, Secrets: s.WebhookSecrets}, nil
+}

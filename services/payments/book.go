@@ -1,0 +1,330 @@
+package payments
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// DepositState says what became of money that arrived.
+type DepositState string
+
+// The states of a deposit. Mismatch and Unapplied are open cases.
+const (
+	DepositIsApplied   DepositState = "APPLIED"
+	DepositIsMismatch  DepositState = "MISMATCH"
+	DepositIsUnapplied DepositState = "UNAPPLIED"
+	DepositIsReversed  DepositState = "REVERSED"
+	DepositIsReturned  DepositState = "RETURNED"
+)
+
+// Deposit is money that the provider says has arrived.
+type Deposit struct {
+	// ID is 0 for one that is not stored yet.
+	ID     ID
+	TID    string
+	Amount int64
+	At     time.Time
+	State  DepositState
+}
+
+// Open tells that somebody has to decide about the deposit.
+func (d Deposit) Open() bool { return d.State == DepositIsMismatch || d.State == DepositIsUnapplied }
+
+// Step is an event of an order: what moved it, and what the app is told. Seq is the version that it made.
+type Step struct {
+	Seq      int64
+	From, To Status
+	Trigger  Trigger
+	// About names the refund that the step is about.
+	About string
+	// Tells is the type of the message, and Body what is sent, as it was at this step; empty for none.
+	Tells string
+	Body  []byte
+}
+
+// Book is an order with all that belongs to it, while its row is locked: what is done to it here is stored together.
+type Book struct {
+	Order    Order
+	Refunds  []Refund
+	Deposits []Deposit
+	// Now is the moment at which everything here happens.
+	Now time.Time
+	// Steps are what was done since the book was opened.
+	Steps []Step
+	// GiveUp tells that the provider issued something that must not be paid.
+	GiveUp bool
+}
+
+// OpenBook begins the book of a new order.
+func OpenBook(o Order) (*Book, error) {
+	b := &Book{Order: o, Now: o.CreatedAt}
+	return b, b.step(Create, Ready, "")
+}
+
+// Copy is the book as it is, for a comparison with what becomes of it.
+func (b *Book) Copy() *Book {
+	c := *b
+	c.Refunds, c.Deposits = slices.Clone(b.Refunds), slices.Clone(b.Deposits)
+	return &c
+}
+
+// step moves the order along a row of the table, or keeps an event beside it.
+func (b *Book) step(trigger Trigger, to Status, about string) error {
+	o := &b.Order
+	row, err := transition(o.Status, trigger, to)
+	if err != nil {
+		return fmt.Errorf("order %s: %w", o.Code, err)
+	}
+	o.Status = to
+	o.Version++
+	if row.From != to {
+		o.ClosedAt = nil
+		if to == Refunded || to == Canceled || to == Expired || to == Failed {
+			o.ClosedAt = new(b.Now)
+		}
+	}
+	s := Step{Seq: o.Version, From: row.From, To: to, Trigger: trigger, About: about, Tells: row.Tells}
+	if row.Tells != tellNothing {
+		if s.Body, err = b.message(s); err != nil {
+			return err
+		}
+	}
+	b.Steps = append(b.Steps, s)
+	return nil
+}
+
+// attend keeps why an operator has to look.
+func (b *Book) attend(why Attention, trigger Trigger, about string) error {
+	b.Order.Attention = why
+	return b.step(trigger, b.Order.Status, about)
+}
+
+// Apply brings the order to what its provider has answered when asked (payments.md 2.4). What is old news, or known
+// already, changes nothing. An answer about another order is an error.
+func (b *Book) Apply(s Snapshot) error {
+	o := &b.Order
+	if s.Code != o.Code {
+		return fmt.Errorf("the provider answers about %q, asked about %s", s.Code, o.Code)
+	}
+	if s.CheckoutURL != "" && o.CheckoutURL == "" && o.Status == Ready {
+		o.CheckoutURL = s.CheckoutURL
+		if err := b.step(Checkout, Ready, ""); err != nil {
+			return err
+		}
+	}
+	switch s.Status {
+	case PaymentIssued:
+		return b.issued(s)
+	case PaymentPaid:
+		if err := b.deposited(s); err != nil {
+			return err
+		}
+		return b.cancels(s)
+	case PaymentCanceled:
+		return b.canceled(s)
+	case PaymentFailed:
+		if o.Status == Ready {
+			o.Failure = &Failure{"FAILED", "the provider says that the payment failed"}
+			return b.step(Decline, Failed, "")
+		}
+	case PaymentExpired:
+		if o.Status == Ready || o.Status == AwaitingDeposit && b.pastDue() {
+			return b.step(Lapse, Expired, "")
+		}
+	}
+	return nil
+}
+
+func (b *Book) issued(s Snapshot) error {
+	o := &b.Order
+	switch {
+	case !s.ReversedAt.IsZero() && (o.Status == Paid || o.Status == Refunded):
+		return b.reversed(s)
+	case o.Status != Ready || s.Account == nil:
+		return nil
+	case s.Amount != o.Amount:
+		b.GiveUp = true
+		if o.Attention == AmountMismatch {
+			return nil
+		}
+		return b.attend(AmountMismatch, Mismatch, s.TID)
+	}
+	return b.issue(s)
+}
+
+func (b *Book) issue(s Snapshot) error {
+	o := &b.Order
+	o.TID, o.Account, o.IssuedAt = s.TID, s.Account, new(b.Now)
+	return b.step(Issue, AwaitingDeposit, "")
+}
+
+// deposited judges money that has arrived.
+func (b *Book) deposited(s Snapshot) error {
+	o := &b.Order
+	if slices.ContainsFunc(b.Deposits, func(d Deposit) bool {
+		return d.TID == s.TID && d.Amount == s.Amount && d.At.Equal(s.PaidAt)
+	}) {
+		return nil
+	}
+	d := Deposit{TID: s.TID, Amount: s.Amount, At: s.PaidAt, State: DepositIsUnapplied}
+	if o.Status == Ready && s.Account != nil && s.Amount == o.Amount {
+		if err := b.issue(s); err != nil { // the news of the account comes with that of the deposit
+			return err
+		}
+	}
+	fits := s.Amount == o.Amount && (o.TID == "" || o.TID == s.TID)
+	switch o.Status {
+	case Ready, AwaitingDeposit:
+		if !fits {
+			d.State = DepositIsMismatch
+			b.Deposits = append(b.Deposits, d)
+			return b.attend(AmountMismatch, Mismatch, s.TID)
+		}
+		return b.pay(d, Pay)
+	case Expired:
+		if fits && o.Account != nil && !s.PaidAt.After(o.Account.ExpiresAt) {
+			return b.pay(d, PayLate)
+		}
+		fallthrough
+	case Canceled, Failed:
+		b.Deposits = append(b.Deposits, d)
+		return b.attend(LateDeposit, DepositUnused, s.TID)
+	case Paid, Refunded:
+		b.Deposits = append(b.Deposits, d)
+		return b.attend(DuplicateDeposit, DepositTwice, s.TID)
+	}
+	return nil
+}
+
+// pay applies a deposit of the whole amount.
+func (b *Book) pay(d Deposit, trigger Trigger) error {
+	o := &b.Order
+	d.State = DepositIsApplied
+	o.TID, o.PaidAmount, o.PaidAt = d.TID, d.Amount, new(d.At)
+	if i := slices.IndexFunc(b.Deposits, func(known Deposit) bool { return known.ID == d.ID && d.ID != 0 }); i >= 0 {
+		b.Deposits[i] = d
+	} else {
+		b.Deposits = append(b.Deposits, d)
+	}
+	return b.step(trigger, Paid, "")
+}
+
+// reversed takes a deposit back that the provider has taken back.
+func (b *Book) reversed(s Snapshot) error {
+	o := &b.Order
+	i := slices.IndexFunc(b.Deposits, func(d Deposit) bool { return d.State == DepositIsApplied })
+	if i < 0 || b.Deposits[i].TID != s.TID || b.Deposits[i].At.After(s.ReversedAt) {
+		return nil
+	}
+	if o.Status != Paid || o.RefundedAmount+o.PendingRefund > 0 {
+		if o.Attention == ReversedAfterRefund || o.Status != Paid {
+			return nil
+		}
+		return b.attend(ReversedAfterRefund, ReverseTooLate, s.TID)
+	}
+	b.Deposits[i].State = DepositIsReversed
+	o.PaidAmount, o.PaidAt = 0, nil
+	to := AwaitingDeposit
+	if o.Account == nil || b.Now.After(o.Account.ExpiresAt) {
+		to = Expired
+	}
+	return b.step(Reverse, to, "")
+}
+
+// canceled gives an unpaid order up, or settles the refunds of a paid one.
+func (b *Book) canceled(s Snapshot) error {
+	switch b.Order.Status {
+	case Ready, AwaitingDeposit:
+		if !s.PaidAt.IsZero() { // paid and paid back while nobody looked
+			if err := b.deposited(s); err != nil {
+				return err
+			}
+			return b.cancels(s)
+		}
+		return b.step(Cancel, Canceled, "")
+	case Paid, Refunded:
+		return b.cancels(s)
+	}
+	return nil
+}
+
+// cancels settles the refunds that the provider tells of.
+func (b *Book) cancels(s Snapshot) error {
+	if o := &b.Order; o.TID != s.TID || o.Status != Paid && o.Status != Refunded {
+		return nil
+	}
+	for _, c := range s.Cancels {
+		if err := b.cancel(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *Book) cancel(c ProviderCancel) error {
+	o := &b.Order
+	r := b.refund(c.RefundCode)
+	if i := slices.IndexFunc(b.Refunds, func(r Refund) bool { return r.TID == c.TID && c.TID != "" }); i >= 0 {
+		r = &b.Refunds[i]
+	}
+	switch {
+	case c.Returned:
+		if r != nil && r.Status == RefundSucceeded {
+			return b.returned(r)
+		}
+		return nil
+	case r != nil && r.Status == RefundSucceeded:
+		return nil
+	case r != nil && r.Amount == c.Amount && (r.Status == RefundPending || c.Amount <= o.Refundable()) && o.Status == Paid:
+		return b.succeed(r, c.TID)
+	case r == nil && c.Amount <= o.Refundable() && o.Status == Paid && c.Amount > 0:
+		b.Refunds = append(b.Refunds, Refund{Code: consoleRefund(c.TID), Amount: c.Amount, Status: RefundFailed, Source: SourceProvider,
+			Reason: c.Reason, CreatedAt: b.Now})
+		return b.succeed(&b.Refunds[len(b.Refunds)-1], c.TID)
+	case o.Attention == BalanceDrift:
+		return nil
+	}
+	return b.attend(BalanceDrift, Drift, c.TID)
+}
+
+// Audit compares the provider's balance with what Hub takes for refundable: unequal ones are for an operator.
+func (b *Book) Audit(s Snapshot) error {
+	o := &b.Order
+	if (o.Status != Paid && o.Status != Refunded) || o.PendingRefund > 0 || s.TID != o.TID || s.Balance == o.Refundable() ||
+		o.Attention == BalanceDrift || s.Status == PaymentIssued {
+		return nil
+	}
+	return b.attend(BalanceDrift, Drift, s.TID)
+}
+
+// pastDue tells that an account has waited for ten minutes longer than it should.
+func (b *Book) pastDue() bool {
+	return b.Order.Account != nil && b.Now.After(b.Order.Account.ExpiresAt.Add(lateGrace))
+}
+
+// Lapse ends an order that nobody pays any more. The provider, asked just now, has said that nothing was paid. It tells
+// whether the time has come.
+func (b *Book) Lapse() (bool, error) {
+	o := &b.Order
+	if o.Status == Ready && !b.Now.Before(o.CreatedAt.Add(readyFor)) || o.Status == AwaitingDeposit && b.pastDue() {
+		return true, b.step(Lapse, Expired, "")
+	}
+	return false, nil
+}
+
+// Decline ends an order that the provider definitely refuses.
+func (b *Book) Decline(why Failure) error {
+	if b.Order.Status != Ready {
+		return nil
+	}
+	b.Order.Failure = &why
+	return b.step(Decline, Failed, "")
+}
+
+const (
+	// lateGrace is how long after its end an account is given up.
+	lateGrace = 10 * time.Minute
+	// readyFor is how long an order waits for its payer.
+	readyFor = 24 * time.Hour
+)

@@ -1,0 +1,146 @@
+package payments
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"time"
+
+	"hub.internal/pkg/fault"
+)
+
+// Outcome says what became of a webhook.
+type Outcome string
+
+// The outcomes of a webhook. Unmatched is for an order that is not there, or not yet.
+const (
+	Received    Outcome = ""
+	Applied     Outcome = "APPLIED"
+	Ignored     Outcome = "IGNORED"
+	Unmatched   Outcome = "UNMATCHED"
+	Abandoned   Outcome = "ABANDONED"
+	maxWebhook          = 64 << 10
+	returnTakes         = 5 * time.Second
+	// lookAgain is how long after a look a browser's return starts no other.
+	lookAgain = 2 * time.Second
+)
+
+// Webhook is a row of the inbox.
+type Webhook struct {
+	Provider   string
+	Env        Env
+	Key        string
+	TID, Code  string
+	Claims     string
+	Raw        []byte
+	ReceivedAt time.Time
+	Outcome    Outcome
+	Attempts   int
+}
+
+// Inbox keeps webhooks until they have been looked into.
+type Inbox interface {
+	// Receive stores a webhook with the job that looks into it; one that is there already changes nothing.
+	Receive(ctx context.Context, w Webhook) error
+	// Webhook returns a webhook; E_NOT_FOUND without one.
+	Webhook(ctx context.Context, provider string, env Env, key string) (Webhook, error)
+	// Settle keeps what became of a webhook, and counts the attempt.
+	Settle(ctx context.Context, w Webhook, o Outcome) error
+}
+
+// rematch are the waits for an order that a webhook names and that is not there.
+var rematch = []time.Duration{10 * time.Second, time.Minute, 10 * time.Minute, time.Hour, 24 * time.Hour}
+
+// Receive takes a webhook of a provider: what is signed is stored and looked into later, for a signature does not cover
+// what the webhook claims. E_NOT_FOUND for a provider that Hub does not have, E_AUTH_INVALID for what no credential
+// verifies, of which nothing is stored, E_DB when it could not be stored: the provider sends it again.
+func (s *Service) Receive(ctx context.Context, provider, contentType string, raw []byte) error {
+	if provider != s.c.Provider.Name() {
+		return fault.New(fault.NotFound, "There is no provider of that name.")
+	}
+	if len(raw) > maxWebhook {
+		return fault.New(fault.Validation, "A webhook has at most %d bytes.", maxWebhook)
+	}
+	creds, err := s.c.Credentials.Verifying(ctx, provider)
+	if err != nil {
+		return err
+	}
+	e, err := s.c.Provider.VerifyWebhook(contentType, raw, creds)
+	switch {
+	case err != nil:
+		return fault.New(fault.AuthInvalid, "The webhook is not signed with a credential of this service.").Because(err)
+	case e.Kind == EventTest:
+		return nil
+	}
+	return s.c.Store.Receive(ctx, Webhook{Provider: provider, Env: e.Cred.Env, Key: e.Key, TID: e.TID, Code: e.Code, Claims: e.Status, Raw: raw,
+		ReceivedAt: s.now()})
+}
+
+// LookInto asks the provider about what a webhook has hinted at. again is the wait after which to do so once more; 0 for
+// one that is settled.
+func (s *Service) LookInto(ctx context.Context, provider string, env Env, key string) (again time.Duration, err error) {
+	w, err := s.c.Store.Webhook(ctx, provider, env, key)
+	if err != nil || w.Outcome != Received && w.Outcome != Unmatched {
+		return 0, err
+	}
+	before, err := s.c.Store.Book(ctx, w.Code)
+	if fault.Is(err, fault.NotFound) || err == nil && before.Order.Env != w.Env {
+		if w.Attempts >= len(rematch) {
+			s.c.Logger.ErrorContext(ctx, "a webhook names an order that is not there", "provider", provider, "order", w.Code, "tid", w.TID)
+			return 0, s.c.Store.Settle(ctx, w, Abandoned)
+		}
+		return rematch[w.Attempts], s.c.Store.Settle(ctx, w, Unmatched)
+	}
+	if err != nil {
+		return 0, err
+	}
+	after, _, err := s.pull(ctx, Ref{TID: w.TID, Code: w.Code}, Actor{Name: "provider", Now: s.now()})
+	if err != nil {
+		return 0, err
+	}
+	outcome := Ignored
+	if after.Order.Version != before.Order.Version {
+		outcome = Applied
+	}
+	return 0, s.c.Store.Settle(ctx, w, outcome)
+}
+
+// Return is where a browser goes on that comes back from the provider's page: to the app, with the order's code and
+// status, after one question to the provider. An order without a returnUrl has none. E_NOT_FOUND for a code that is none.
+func (s *Service) Return(ctx context.Context, code string) (location string, status string, err error) {
+	b, err := s.c.Store.Book(ctx, code)
+	if err != nil {
+		return "", "", err
+	}
+	if o := b.Order; o.Status == Ready || o.Status == AwaitingDeposit {
+		fresh, err := s.c.Store.LookedAt(ctx, code, s.now().Add(-lookAgain), s.now())
+		if err != nil {
+			return "", "", err
+		}
+		if !fresh {
+			asking, cancel := context.WithTimeout(ctx, returnTakes)
+			defer cancel()
+			if pulled, _, err := s.pull(asking, Ref{Code: code}, Actor{Name: "provider", Now: s.now()}); err == nil {
+				b = pulled
+			} else if errors.Is(err, context.Canceled) {
+				return "", "", err
+			}
+		}
+	}
+	status = string(b.Order.Status)
+	if b.Order.Status == AwaitingDeposit {
+		status = VBankIssued
+	}
+	if b.Order.ReturnURL == "" {
+		return "", status, nil
+	}
+	back, err := url.Parse(b.Order.ReturnURL)
+	if err != nil {
+		return "", "", err
+	}
+	q := back.Query()
+	q.Set("code", b.Order.Code)
+	q.Set("status", status)
+	back.RawQuery = q.Encode()
+	return back.String(), status, nil
+}

@@ -1,0 +1,61 @@
+// Package jobs runs what payments' transactions leave behind. Each job does what is right when it runs, so that any of
+// them may run late, twice, or twice at once.
+package jobs
+
+import (
+	"context"
+	"time"
+
+	"hub.internal/pkg/jobs"
+	"hub.internal/services/payments"
+	"hub.internal/services/payments/postgres"
+)
+
+const (
+	// missingEvery is how often missing jobs are looked for, completeEvery calls whose process has gone, and
+	// sweepEvery whether the nightly sweep is due.
+	missingEvery  = time.Minute
+	completeEvery = 30 * time.Second
+	sweepEvery    = time.Hour
+	// fetchPause is the pause between two looks for webhooks and messages.
+	fetchPause = 20 * time.Millisecond
+	// notifyTakes and resolveTakes bound one run, sweepTakes a sweep at a stretch.
+	notifyTakes  = 20 * time.Second
+	resolveTakes = 2 * time.Minute
+	sweepTakes   = time.Hour
+
+	webhookWorkers = 16
+	notifyWorkers  = 16
+)
+
+// Runner runs the jobs of payments.
+func Runner(service *payments.Service, store *postgres.Store, now func() time.Time) jobs.Runner {
+	var r jobs.Runner
+	r.Kinds = []jobs.Kind{
+		jobs.On(func(ctx context.Context, j postgres.Resolve) error { return later(service.Resolve(ctx, j.Code)) }, jobs.Within[postgres.Resolve](resolveTakes)),
+		jobs.On(func(ctx context.Context, j postgres.LookInto) error {
+			return later(service.LookInto(ctx, j.Provider, j.Env, j.Key))
+		}),
+		jobs.On(func(ctx context.Context, j postgres.Notify) error { return later(service.Notify(ctx, j.ID)) }, jobs.Within[postgres.Notify](notifyTakes)),
+		jobs.On(func(ctx context.Context, _ postgres.Complete) error { return service.Complete(ctx) }, jobs.Within[postgres.Complete](resolveTakes)),
+		jobs.On(func(ctx context.Context, _ postgres.AddMissing) error { return store.AddMissing(ctx, now()) }),
+		jobs.On(func(ctx context.Context, _ postgres.Sweep) error { return service.Sweep(ctx) }, jobs.Within[postgres.Sweep](sweepTakes)),
+	}
+	r.Queues = []jobs.Queue{
+		{Name: postgres.WebhookQueue, Workers: webhookWorkers, Pause: fetchPause},
+		{Name: postgres.NotifyQueue, Workers: notifyWorkers, Pause: fetchPause},
+		{Name: postgres.SweepQueue, Workers: 1},
+	}
+	r.Periodic = []jobs.Periodic{{Every: missingEvery, Job: postgres.AddMissing{}}, {Every: completeEvery, Job: postgres.Complete{}},
+		{Every: sweepEvery, Job: postgres.Sweep{}}}
+	r.Timeout = resolveTakes
+	return r
+}
+
+// later lets a job run again after a wait, if there is one.
+func later(wait time.Duration, err error) error {
+	if err == nil && wait > 0 {
+		return jobs.Later(wait)
+	}
+	return err
+}

@@ -1,0 +1,275 @@
+package payments
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"time"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/schema"
+)
+
+// NoticeState says how far a message to an app has come.
+type NoticeState string
+
+// The states of a message. Skipped ones have nowhere to go; a Stopped one's address has told to stop.
+const (
+	NoticePending   NoticeState = "PENDING"
+	NoticeDelivered NoticeState = "DELIVERED"
+	NoticeDead      NoticeState = "DEAD"
+	NoticeSkipped   NoticeState = "SKIPPED"
+	NoticeStopped   NoticeState = "STOPPED"
+)
+
+// Notice is a message to an app: stored once as bytes, in the transaction of its step.
+type Notice struct {
+	ID    string
+	Order string
+	// ServiceCode is the app.
+	ServiceCode string
+	Seq         int64
+	Type        string
+	URL         string
+	Body        []byte
+	State       NoticeState
+	// Failed counts the failed attempts since it was first sent, or asked to be sent again.
+	Failed    int
+	NextAt    *time.Time
+	CreatedAt time.Time
+}
+
+// Outgoing is a message on its way.
+type Outgoing struct {
+	ID, URL string
+	Body    []byte
+	Secrets []string
+}
+
+// Attempt is what became of one attempt to deliver a message.
+type Attempt struct {
+	At time.Time
+	// Status is the answer's, 0 without one.
+	Status    int
+	Delivered bool
+	// Gone tells that the address wants no more of them.
+	Gone       bool
+	RetryAfter time.Duration
+	// Error says in a few words why not; Answer is the beginning of what was answered.
+	Error  string
+	Answer string
+	Took   time.Duration
+}
+
+// Outbox keeps messages until they are delivered, or given up.
+type Outbox interface {
+	// Notice returns a message; E_NOT_FOUND without one.
+	Notice(ctx context.Context, id string) (Notice, error)
+	// Attempted keeps an attempt and what it makes of the message. With Gone the order's other messages stop, too.
+	Attempted(ctx context.Context, n Notice, a Attempt) error
+	// Redeliver lets a message be sent again, the same bytes under the same id. E_NOT_FOUND unless it is the order's,
+	// E_CONFLICT for one that has nowhere to go.
+	Redeliver(ctx context.Context, order, id string, by Actor) error
+}
+
+// Happened is an event of an order, as it is read back.
+type Happened struct {
+	Seq       int64
+	From, To  Status
+	Trigger   Trigger
+	About     string
+	Actor     string
+	RequestID string
+	At        time.Time
+}
+
+// Told is a message with its attempts.
+type Told struct {
+	Notice
+	Attempts []Attempt
+}
+
+// History is what has happened to an order, and what its app was told.
+type History struct {
+	Events  []Happened
+	Notices []Told
+}
+
+// Notify makes one attempt to deliver a message. again is the wait after which to make the next; 0 for one that is
+// delivered or given up.
+func (s *Service) Notify(ctx context.Context, id string) (again time.Duration, err error) {
+	n, err := s.c.Store.Notice(ctx, id)
+	if err != nil || n.State != NoticePending {
+		return 0, err
+	}
+	if n.NextAt != nil && s.now().Before(*n.NextAt) {
+		return n.NextAt.Sub(s.now()), nil
+	}
+	app, err := s.c.Apps.App(ctx, n.ServiceCode)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return 0, err // without the app's secrets nothing was tried
+	}
+	a := Attempt{At: s.now(), Error: "the app has no secret to sign with"}
+	if len(app.Secrets) > 0 {
+		a = s.c.Notifier.Send(ctx, Outgoing{ID: n.ID, URL: n.URL, Body: n.Body, Secrets: app.Secrets})
+		a.At = s.now()
+	}
+	return s.attempted(ctx, n, a)
+}
+
+func (s *Service) attempted(ctx context.Context, n Notice, a Attempt) (again time.Duration, err error) {
+	switch {
+	case a.Delivered:
+		n.State, n.NextAt = NoticeDelivered, nil
+	case a.Gone:
+		n.State, n.NextAt = NoticeStopped, nil
+	default:
+		n.Failed++
+		wait, ok := s.c.Notifier.Next(n.Failed)
+		if !ok {
+			n.State, n.NextAt = NoticeDead, nil
+			s.c.Logger.ErrorContext(ctx, "a message to an app is given up", "message", n.ID, "order", n.Order, "app", n.ServiceCode, "error", a.Error)
+			break
+		}
+		again = max(wait, a.RetryAfter, time.Second)
+		n.NextAt = new(s.now().Add(again))
+	}
+	return again, s.c.Store.Attempted(ctx, n, a)
+}
+
+// Redeliver lets a message of the caller's order be sent again: the same bytes under the same id.
+func (s *Service) Redeliver(ctx context.Context, code, id string) error {
+	if _, err := s.own(ctx, code); err != nil {
+		return err
+	}
+	return s.c.Store.Redeliver(ctx, code, id, s.by(ctx))
+}
+
+// OrderView is an order as its app sees it, in answers and in messages.
+type OrderView struct {
+	Code                string            `json:"code"`
+	Status              Status            `json:"status"`
+	Amount              int64             `json:"amount"`
+	SupplyAmount        int64             `json:"supplyAmount"`
+	VAT                 int64             `json:"vat"`
+	Currency            string            `json:"currency"`
+	PayMethod           PayMethod         `json:"payMethod"`
+	Env                 Env               `json:"env"`
+	Version             int64             `json:"version"`
+	PaidAmount          int64             `json:"paidAmount"`
+	RefundedAmount      int64             `json:"refundedAmount"`
+	PendingRefundAmount int64             `json:"pendingRefundAmount"`
+	RefundableAmount    int64             `json:"refundableAmount"`
+	ClientOrderID       *string           `json:"clientOrderId"`
+	OrderName           *string           `json:"orderName"`
+	CheckoutURL         *string           `json:"checkoutUrl"`
+	VBank               *VBankView        `json:"vbank"`
+	Attention           *Attention        `json:"attention"`
+	Failure             *Failure          `json:"failure"`
+	Refunds             []RefundView      `json:"refunds"`
+	NotifyURL           *string           `json:"payment_notify_url"`
+	ReturnURL           *string           `json:"returnUrl"`
+	Metadata            map[string]string `json:"metadata"`
+	CreatedAt           string            `json:"createdAt"`
+	IssuedAt            *string           `json:"issuedAt"`
+	PaidAt              *string           `json:"paidAt"`
+	ClosedAt            *string           `json:"closedAt"`
+}
+
+// VBankView is the account that a payer pays into.
+type VBankView struct {
+	BankCode      string `json:"bankCode"`
+	BankName      string `json:"bankName"`
+	AccountNumber string `json:"accountNumber"`
+	Holder        string `json:"holder"`
+	ExpiresAt     string `json:"expiresAt"`
+}
+
+// RefundView is a refund as the order's app sees it. The account is masked.
+type RefundView struct {
+	Code          string         `json:"code"`
+	Amount        int64          `json:"amount"`
+	Status        RefundStatus   `json:"status"`
+	Source        string         `json:"source"`
+	Reason        string         `json:"reason"`
+	RefundAccount *RefundAccount `json:"refundAccount"`
+	Failure       *Failure       `json:"failure"`
+	CreatedAt     string         `json:"createdAt"`
+	SettledAt     *string        `json:"settledAt"`
+}
+
+// View is the order as its app sees it.
+func (b *Book) View() OrderView {
+	o := b.Order
+	v := OrderView{Code: o.Code, Status: o.Status, Amount: o.Amount, SupplyAmount: o.Supply, VAT: o.VAT, Currency: "KRW",
+		PayMethod: o.PayMethod, Env: o.Env, Version: o.Version, PaidAmount: o.PaidAmount, RefundedAmount: o.RefundedAmount,
+		PendingRefundAmount: o.PendingRefund, RefundableAmount: o.Refundable(), ClientOrderID: said(o.ClientOrderID), OrderName: said(o.Name),
+		CheckoutURL: said(o.CheckoutURL), Attention: said(o.Attention), Failure: o.Failure, Refunds: []RefundView{},
+		NotifyURL: said(o.NotifyURL), ReturnURL: said(o.ReturnURL), Metadata: o.Metadata, CreatedAt: schema.Moment(o.CreatedAt),
+		IssuedAt: moment(o.IssuedAt), PaidAt: moment(o.PaidAt), ClosedAt: moment(o.ClosedAt)}
+	if v.Metadata == nil {
+		v.Metadata = map[string]string{}
+	}
+	if o.Status != Ready && o.Status != AwaitingDeposit {
+		v.CheckoutURL = nil
+	}
+	if a := o.Account; a != nil {
+		v.VBank = &VBankView{a.BankCode, a.BankName, a.Number, a.Holder, schema.Moment(a.ExpiresAt)}
+	}
+	for _, r := range b.Refunds {
+		v.Refunds = append(v.Refunds, r.View())
+	}
+	return v
+}
+
+// View is the refund as the order's app sees it.
+func (r Refund) View() RefundView {
+	return RefundView{Code: r.Code, Amount: r.Amount, Status: r.Status, Source: r.Source, Reason: r.Reason, RefundAccount: r.Masked,
+		Failure: r.Failure, CreatedAt: schema.Moment(r.CreatedAt), SettledAt: moment(r.SettledAt)}
+}
+
+func said[T ~string](s T) *T {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func moment(t *time.Time) *string {
+	if t == nil {
+		return nil
+	}
+	return new(schema.Moment(*t))
+}
+
+// message is what an app is told of a step, as the order is at it (payments.md 2.8).
+func (b *Book) message(s Step) ([]byte, error) {
+	type data struct {
+		Code           string      `json:"code"`
+		Status         string      `json:"status"`
+		Seq            int64       `json:"seq"`
+		ExternalUserID string      `json:"externalUserId"`
+		Order          OrderView   `json:"order"`
+		Refund         *RefundView `json:"refund"`
+	}
+	d := data{Code: b.Order.Code, Status: string(s.To), Seq: s.Seq, ExternalUserID: b.Order.ExternalUserID, Order: b.View()}
+	d.Order.Refunds = d.Order.Refunds[max(0, len(d.Order.Refunds)-toldRefunds):]
+	if s.Tells == TellIssued {
+		d.Status = VBankIssued
+	}
+	if r := b.refund(s.About); r != nil {
+		d.Refund = new(r.View())
+	}
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(struct {
+		Type      string `json:"type"`
+		Timestamp string `json:"timestamp"`
+		Data      data   `json:"data"`
+	}{s.Tells, schema.Moment(b.Now), d})
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
+}
+
+// toldRefunds is how many of an order's refunds a message has, the newest: it stays small, however many there are.
+const toldRefunds = 20

@@ -1,0 +1,118 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"hub.internal/pkg/postgres"
+	"hub.internal/services/payments"
+)
+
+const orderColumns = `id, code, service_code, external_user_id, hub_user, env, provider, credential_id, coalesce(tid, ''), status, version,
+	amount, supply_amount, vat, tax_free, paid_amount, refunded_amount, pending_refund, pay_method, coalesce(client_order_id, ''), name, notify_url,
+	return_url, valid_hours, holder, buyer, metadata, checkout_url, bank_code, bank_name, account_number, account_holder, expires_at, attention,
+	failure, created_at, issued_at, paid_at, closed_at`
+
+func scanOrder(row pgx.CollectableRow) (*payments.Book, error) {
+	var o payments.Order
+	var account payments.VBankAccount
+	var expires *time.Time
+	var buyer, metadata, failure []byte
+	err := row.Scan(&o.ID, &o.Code, &o.ServiceCode, &o.ExternalUserID, &o.HubUser, &o.Env, &o.Provider, &o.CredentialID, &o.TID, &o.Status,
+		&o.Version, &o.Amounts.Amount, &o.Supply, &o.VAT, &o.TaxFree, &o.PaidAmount, &o.RefundedAmount, &o.PendingRefund, &o.PayMethod,
+		&o.ClientOrderID, &o.Name, &o.NotifyURL, &o.ReturnURL, &o.ValidHours, &o.Holder, &buyer, &metadata, &o.CheckoutURL, &account.BankCode,
+		&account.BankName, &account.Number, &account.Holder, &expires, &o.Attention, &failure, &o.CreatedAt, &o.IssuedAt, &o.PaidAt, &o.ClosedAt)
+	if err != nil {
+		return nil, err
+	}
+	if account.Number != "" && expires != nil {
+		account.ExpiresAt = *expires
+		o.Account = &account
+	}
+	err = errors.Join(json.Unmarshal(buyer, &o.Buyer), json.Unmarshal(metadata, &o.Metadata), optional(failure, &o.Failure))
+	return &payments.Book{Order: o}, err
+}
+
+func optional(text []byte, into any) error {
+	if text == nil {
+		return nil
+	}
+	return json.Unmarshal(text, into)
+}
+
+// Book returns an order as it is.
+func (s *Store) Book(ctx context.Context, code string) (b *payments.Book, err error) {
+	// One snapshot: an order and its refunds have to fit.
+	err = explain(pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		b, err = readBook(ctx, tx, code, ``)
+		return err
+	}))
+	return b, err
+}
+
+func readBook(ctx context.Context, tx pgx.Tx, code, lock string) (*payments.Book, error) {
+	b, err := postgres.One(ctx, tx, scanOrder, `SELECT `+orderColumns+` FROM payments.orders WHERE code = $1 `+lock, code)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, payments.NoSuchOrder(code)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return b, readRest(ctx, tx, b)
+}
+
+// readRest reads the refunds and deposits of orders.
+func readRest(ctx context.Context, q postgres.Querier, books ...*payments.Book) error {
+	ids, byID := make([]int64, len(books)), map[payments.ID]*payments.Book{}
+	for i, b := range books {
+		ids[i], byID[b.Order.ID] = int64(b.Order.ID), b
+	}
+	_, err := postgres.All(ctx, q, func(row pgx.CollectableRow) (id payments.ID, err error) {
+		var r payments.Refund
+		var masked, failure []byte
+		if err := row.Scan(&id, &r.Code, &r.Amount, &r.Status, &r.Source, &r.TID, &r.Reason, &r.Account, &masked, &failure, &r.CreatedAt,
+			&r.SettledAt); err != nil {
+			return id, err
+		}
+		err = errors.Join(optional(masked, &r.Masked), optional(failure, &r.Failure))
+		byID[id].Refunds = append(byID[id].Refunds, r)
+		return id, err
+	}, `SELECT order_id, code, amount, status, source, coalesce(tid, ''), reason, account, masked, failure, created_at, settled_at
+		FROM payments.refunds WHERE order_id = ANY ($1) ORDER BY order_id, created_at, code`, ids)
+	if err != nil {
+		return err
+	}
+	_, err = postgres.All(ctx, q, func(row pgx.CollectableRow) (id payments.ID, err error) {
+		var d payments.Deposit
+		if err := row.Scan(&id, &d.ID, &d.TID, &d.Amount, &d.At, &d.State); err != nil {
+			return id, err
+		}
+		byID[id].Deposits = append(byID[id].Deposits, d)
+		return id, nil
+	}, `SELECT order_id, id, tid, amount, deposited_at, state FROM payments.deposits WHERE order_id = ANY ($1) ORDER BY id`, ids)
+	return err
+}
+
+// insertOrder stores an order; pgx.ErrNoRows when its app has one with that clientOrderId.
+func insertOrder(ctx context.Context, tx pgx.Tx, o payments.Order) (id payments.ID, err error) {
+	buyer, err := json.Marshal(o.Buyer)
+	if err != nil {
+		return 0, err
+	}
+	metadata, err := json.Marshal(o.Metadata)
+	if err != nil {
+		return 0, err
+	}
+	err = tx.QueryRow(ctx, `INSERT INTO payments.orders (code, service_code, external_user_id, hub_user, env, provider, credential_id, status, version,
+			amount, supply_amount, vat, tax_free, pay_method, client_order_id, name, notify_url, return_url, valid_hours, holder, buyer, metadata, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, nullif($15, ''), $16, $17, $18, $19, $20, $21, $22, $23)
+		ON CONFLICT (service_code, client_order_id) DO NOTHING RETURNING id`,
+		o.Code, o.ServiceCode, o.ExternalUserID, o.HubUser, o.Env, o.Provider, int64(o.CredentialID), o.Status, o.Version, o.Amounts.Amount, o.Supply, o.VAT,
+		o.TaxFree, o.PayMethod, o.ClientOrderID, o.Name, o.NotifyURL, o.ReturnURL, o.ValidHours, o.Holder, string(buyer), string(metadata),
+		o.CreatedAt).Scan(&id)
+	return id, err
+}

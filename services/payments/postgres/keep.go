@@ -1,0 +1,135 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/oklog/ulid/v2"
+
+	"hub.internal/pkg/jobs"
+	"hub.internal/services/payments"
+)
+
+// keep stores what was done to an order since before, with its events, its messages and the jobs that follow.
+func (s *Store) keep(ctx context.Context, tx pgx.Tx, before, b *payments.Book, by payments.Actor) error {
+	batch := &pgx.Batch{}
+	orderID := int64(b.Order.ID)
+	keepOrder(batch, before, b)
+	for _, r := range b.Refunds {
+		if err := keepRefund(batch, orderID, before.Refunds, r); err != nil {
+			return err
+		}
+	}
+	for _, d := range b.Deposits {
+		keepDeposit(batch, orderID, before.Deposits, d)
+	}
+	var follow []jobs.Job
+	for _, step := range b.Steps {
+		batch.Queue(`INSERT INTO payments.order_events (order_id, seq, from_status, to_status, trigger, about, actor, request_id, at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+			orderID, step.Seq, step.From, step.To, step.Trigger, step.About, by.Name, by.RequestID, by.Now)
+		if step.Tells == "" {
+			continue
+		}
+		id := "msg_" + ulid.Make().String()
+		batch.Queue(`INSERT INTO payments.notices (id, order_id, seq, type, body, state, created_at)
+			SELECT $1, $2, $3, $4, $5, CASE WHEN notify_url = '' THEN 'SKIPPED' WHEN notify_stopped THEN 'STOPPED' ELSE 'PENDING' END, $6
+			FROM payments.orders WHERE id = $2`, id, orderID, step.Seq, step.Tells, step.Body, by.Now)
+		follow = append(follow, Notify{id})
+	}
+	if batch.Len() > 0 {
+		if err := tx.SendBatch(ctx, batch).Close(); err != nil {
+			return err
+		}
+	}
+	if err := s.jobs.Add(ctx, tx, follow...); err != nil {
+		return err
+	}
+	return s.watch(ctx, tx, b, by.Now)
+}
+
+// watch lets somebody look at an order that has moved, when it waits for something.
+func (s *Store) watch(ctx context.Context, tx pgx.Tx, b *payments.Book, now time.Time) error {
+	if len(b.Steps) == 0 {
+		return nil
+	}
+	b.Now = now
+	at, ok := b.NextLook(0)
+	if !ok {
+		_, err := tx.Exec(ctx, `UPDATE payments.orders SET looks = 0, look_at = NULL WHERE id = $1 AND look_at IS NOT NULL`, int64(b.Order.ID))
+		return err
+	}
+	if _, err := tx.Exec(ctx, `UPDATE payments.orders SET looks = 0, look_at = $2 WHERE id = $1`, int64(b.Order.ID), at); err != nil {
+		return err
+	}
+	return s.jobs.AddAt(ctx, tx, at, Resolve{b.Order.Code})
+}
+
+func keepOrder(batch *pgx.Batch, before, b *payments.Book) {
+	o := b.Order
+	if o.Same(before.Order) {
+		return
+	}
+	var account payments.VBankAccount
+	var expires *time.Time
+	if o.Account != nil {
+		account, expires = *o.Account, &o.Account.ExpiresAt
+	}
+	var failure []byte
+	if o.Failure != nil {
+		failure, _ = json.Marshal(o.Failure) // two strings
+	}
+	batch.Queue(`UPDATE payments.orders SET tid = nullif($2, ''), status = $3, version = $4, paid_amount = $5, refunded_amount = $6,
+			pending_refund = $7, checkout_url = $8, bank_code = $9, bank_name = $10, account_number = $11, account_holder = $12, expires_at = $13,
+			attention = $14, failure = $15, issued_at = $16, paid_at = $17, closed_at = $18 WHERE id = $1`,
+		int64(o.ID), o.TID, o.Status, o.Version, o.PaidAmount, o.RefundedAmount, o.PendingRefund, o.CheckoutURL, account.BankCode, account.BankName,
+		account.Number, account.Holder, expires, o.Attention, text(failure), o.IssuedAt, o.PaidAt, o.ClosedAt)
+}
+
+func keepRefund(batch *pgx.Batch, orderID int64, before []payments.Refund, r payments.Refund) error {
+	var masked, failure []byte
+	var err error
+	if r.Masked != nil {
+		if masked, err = json.Marshal(r.Masked); err != nil {
+			return err
+		}
+	}
+	if r.Failure != nil {
+		if failure, err = json.Marshal(r.Failure); err != nil {
+			return err
+		}
+	}
+	i := slices.IndexFunc(before, func(known payments.Refund) bool { return known.Code == r.Code })
+	switch {
+	case i < 0:
+		batch.Queue(`INSERT INTO payments.refunds (code, order_id, amount, status, source, tid, reason, account, masked, failure, created_at, settled_at)
+			VALUES ($1, $2, $3, $4, $5, nullif($6, ''), $7, $8, $9, $10, $11, $12)`,
+			r.Code, orderID, r.Amount, r.Status, r.Source, r.TID, r.Reason, r.Account, text(masked), text(failure), r.CreatedAt, r.SettledAt)
+	case before[i].Status != r.Status || before[i].TID != r.TID:
+		batch.Queue(`UPDATE payments.refunds SET status = $2, tid = nullif($3, ''), failure = $4, settled_at = $5 WHERE code = $1`,
+			r.Code, r.Status, r.TID, text(failure), r.SettledAt)
+	}
+	return nil
+}
+
+func keepDeposit(batch *pgx.Batch, orderID int64, before []payments.Deposit, d payments.Deposit) {
+	i := slices.IndexFunc(before, func(known payments.Deposit) bool { return known.ID == d.ID })
+	switch {
+	case d.ID == 0:
+		batch.Queue(`INSERT INTO payments.deposits (order_id, tid, amount, deposited_at, state) VALUES ($1, $2, $3, $4, $5)`,
+			orderID, d.TID, d.Amount, d.At, d.State)
+	case i >= 0 && before[i].State != d.State:
+		batch.Queue(`UPDATE payments.deposits SET state = $2 WHERE id = $1`, int64(d.ID), d.State)
+	}
+}
+
+// text is JSON for the driver; nil stays null.
+func text(b []byte) *string {
+	if b == nil {
+		return nil
+	}
+	return new(string(b))
+}

@@ -1,0 +1,107 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"hub.internal/pkg/postgres"
+	"hub.internal/services/payments"
+)
+
+// Orders returns a page of orders, newest first.
+func (s *Store) Orders(ctx context.Context, f payments.Filter) (books []*payments.Book, err error) {
+	where, args := conditions(f)
+	args = append(args, f.Limit)
+	sql := fmt.Sprintf(`SELECT %s FROM payments.orders WHERE %s ORDER BY created_at DESC, code DESC LIMIT $%d`, orderColumns, where, len(args))
+	err = explain(pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		if books, err = postgres.All(ctx, tx, scanOrder, sql, args...); err != nil {
+			return err
+		}
+		return readRest(ctx, tx, books...)
+	}))
+	return books, err
+}
+
+// conditions are those of a filter; placeholders count from 1.
+func conditions(f payments.Filter) (where string, args []any) {
+	parts := []string{"true"}
+	add := func(condition string, values ...any) {
+		numbers := make([]any, len(values))
+		for i := range values {
+			numbers[i] = len(args) + i + 1
+		}
+		args = append(args, values...)
+		parts = append(parts, fmt.Sprintf(condition, numbers...))
+	}
+	if f.ServiceCode != "" {
+		add(`service_code = $%d`, f.ServiceCode)
+	}
+	if f.ExternalUserID != "" {
+		add(`external_user_id = $%d`, f.ExternalUserID)
+	}
+	if len(f.Status) > 0 {
+		add(`status = ANY ($%d)`, f.Status)
+	}
+	if f.PayMethod != "" {
+		add(`pay_method = $%d`, string(f.PayMethod))
+	}
+	if !f.CreatedAfter.IsZero() {
+		add(`created_at > $%d`, f.CreatedAfter)
+	}
+	if !f.CreatedBefore.IsZero() {
+		add(`created_at < $%d`, f.CreatedBefore)
+	}
+	if f.Attention {
+		add(`attention <> ''`)
+	}
+	if f.Search != "" {
+		add(`(code = $%[1]d OR client_order_id = $%[1]d OR tid = $%[1]d OR account_number = $%[1]d)`, f.Search)
+	}
+	if f.Before.Code != "" {
+		add(`(created_at, code) < ($%d, $%d)`, f.Before.At, f.Before.Code)
+	}
+	return strings.Join(parts, " AND "), args
+}
+
+// History returns the events and the messages of an order.
+func (s *Store) History(ctx context.Context, code string) (h payments.History, err error) {
+	h.Events, err = postgres.All(ctx, s.pool, pgx.RowToStructByPos[payments.Happened], `SELECT e.seq, e.from_status, e.to_status, e.trigger, e.about,
+			e.actor, e.request_id, e.at
+		FROM payments.order_events e JOIN payments.orders o ON o.id = e.order_id WHERE o.code = $1 ORDER BY e.seq`, code)
+	if err != nil {
+		return h, explain(err)
+	}
+	byID := map[string]int{}
+	h.Notices, err = postgres.All(ctx, s.pool, func(row pgx.CollectableRow) (payments.Told, error) {
+		n, err := scanNotice(row)
+		return payments.Told{Notice: n}, err
+	}, `SELECT `+noticeColumns+` FROM payments.notices n JOIN payments.orders o ON o.id = n.order_id WHERE o.code = $1 ORDER BY n.seq`, code)
+	if err != nil {
+		return h, explain(err)
+	}
+	ids := make([]string, len(h.Notices))
+	for i, n := range h.Notices {
+		ids[i], byID[n.ID] = n.ID, i
+	}
+	_, err = postgres.All(ctx, s.pool, func(row pgx.CollectableRow) (id string, err error) {
+		var a payments.Attempt
+		var took int64
+		if err := row.Scan(&id, &a.At, &a.Status, &a.Delivered, &a.Error, &a.Answer, &took); err != nil {
+			return id, err
+		}
+		a.Took = time.Duration(took) * time.Millisecond
+		h.Notices[byID[id]].Attempts = append(h.Notices[byID[id]].Attempts, a)
+		return id, nil
+	}, `SELECT notice_id, at, status, delivered, error, answer, took_ms FROM payments.notice_attempts WHERE notice_id = ANY ($1) ORDER BY notice_id, id`, ids)
+	return h, explain(err)
+}
+
+// OrderOfRefund is the code of the order that a refund is of.
+func (s *Store) OrderOfRefund(ctx context.Context, refund string) (code string, err error) {
+	err = s.pool.QueryRow(ctx, `SELECT o.code FROM payments.refunds r JOIN payments.orders o ON o.id = r.order_id WHERE r.code = $1`, refund).Scan(&code)
+	return code, explain(err)
+}

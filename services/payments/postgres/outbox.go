@@ -1,0 +1,146 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"hub.internal/pkg/audit"
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/postgres"
+	"hub.internal/services/payments"
+)
+
+const noticeColumns = `n.id, o.code, o.service_code, n.seq, n.type, o.notify_url, n.body, n.state, n.failed, n.next_at, n.created_at`
+
+func scanNotice(row pgx.CollectableRow) (n payments.Notice, err error) {
+	err = row.Scan(&n.ID, &n.Order, &n.ServiceCode, &n.Seq, &n.Type, &n.URL, &n.Body, &n.State, &n.Failed, &n.NextAt, &n.CreatedAt)
+	return n, err
+}
+
+// Notice returns a message.
+func (s *Store) Notice(ctx context.Context, id string) (payments.Notice, error) {
+	n, err := postgres.One(ctx, s.pool, scanNotice, `SELECT `+noticeColumns+`
+		FROM payments.notices n JOIN payments.orders o ON o.id = n.order_id WHERE n.id = $1`, id)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return n, noSuchNotice(id)
+	}
+	return n, explain(err)
+}
+
+func noSuchNotice(id string) error {
+	return fault.New(fault.NotFound, "The order has no notification %q.", id)
+}
+
+// Attempted keeps an attempt and what it makes of the message.
+func (s *Store) Attempted(ctx context.Context, n payments.Notice, a payments.Attempt) error {
+	batch := &pgx.Batch{}
+	batch.Queue(`INSERT INTO payments.notice_attempts (notice_id, at, status, delivered, error, answer, took_ms) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		n.ID, a.At, a.Status, a.Delivered, a.Error, a.Answer, a.Took.Milliseconds())
+	batch.Queue(`UPDATE payments.notices SET state = $2, failed = $3, next_at = $4 WHERE id = $1 AND state = 'PENDING'`, n.ID, n.State, n.Failed, n.NextAt)
+	if a.Gone {
+		batch.Queue(`UPDATE payments.orders SET notify_stopped = true WHERE code = $1`, n.Order)
+		batch.Queue(`UPDATE payments.notices SET state = 'STOPPED', next_at = NULL
+			WHERE order_id = (SELECT id FROM payments.orders WHERE code = $1) AND state = 'PENDING'`, n.Order)
+	}
+	return s.atomically(ctx, func(tx pgx.Tx) error { return tx.SendBatch(ctx, batch).Close() })
+}
+
+// Redeliver lets a message be sent again.
+func (s *Store) Redeliver(ctx context.Context, order, id string, by payments.Actor) error {
+	return s.atomically(ctx, func(tx pgx.Tx) error {
+		n, err := postgres.One(ctx, tx, scanNotice, `SELECT `+noticeColumns+`
+			FROM payments.notices n JOIN payments.orders o ON o.id = n.order_id WHERE n.id = $1 AND o.code = $2 FOR UPDATE OF n`, id, order)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
+			return noSuchNotice(id)
+		case err != nil:
+			return err
+		case n.URL == "":
+			return fault.New(fault.Conflict, "The order %s has no payment_notify_url, so there is nowhere to send it.", order)
+		}
+		if _, err := tx.Exec(ctx, `UPDATE payments.notices SET state = 'PENDING', failed = 0, next_at = NULL WHERE id = $1`, id); err != nil {
+			return err
+		}
+		entry := audit.Entry{At: by.Now, Caller: caller.From(ctx), Tool: "pay.notifications.redeliver", Outcome: audit.OK, Count: 1,
+			Detail: map[string]any{"order": order, "notification": id}}
+		if err := audit.Append(ctx, tx, entry); err != nil {
+			return err
+		}
+		return s.jobs.Add(ctx, tx, Notify{id})
+	})
+}
+
+// Receive stores a webhook with the job that looks into it.
+func (s *Store) Receive(ctx context.Context, w payments.Webhook) error {
+	return s.atomically(ctx, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, `INSERT INTO payments.webhooks (provider, env, event_key, tid, code, claims, raw, received_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`, w.Provider, w.Env, w.Key, w.TID, w.Code, w.Claims, w.Raw, w.ReceivedAt)
+		if err != nil || tag.RowsAffected() == 0 {
+			return err
+		}
+		return s.jobs.Add(ctx, tx, LookInto{w.Provider, w.Env, w.Key})
+	})
+}
+
+// Webhook returns a webhook.
+func (s *Store) Webhook(ctx context.Context, provider string, env payments.Env, key string) (payments.Webhook, error) {
+	w, err := postgres.One(ctx, s.pool, pgx.RowToStructByPos[payments.Webhook], `SELECT provider, env, event_key, tid, code, claims, raw, received_at,
+		outcome, attempts FROM payments.webhooks WHERE provider = $1 AND env = $2 AND event_key = $3`, provider, env, key)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return w, fault.New(fault.NotFound, "There is no such webhook.")
+	}
+	return w, explain(err)
+}
+
+// Settle keeps what became of a webhook, and counts the attempt.
+func (s *Store) Settle(ctx context.Context, w payments.Webhook, o payments.Outcome) error {
+	_, err := s.pool.Exec(ctx, `UPDATE payments.webhooks SET outcome = $4, attempts = attempts + 1, settled_at = CASE WHEN $4 = 'UNMATCHED' THEN NULL ELSE now() END
+		WHERE provider = $1 AND env = $2 AND event_key = $3`, w.Provider, w.Env, w.Key, string(o))
+	return explain(err)
+}
+
+// LookedAt tells whether somebody has looked at an order since a moment; if not, now is kept as the last look.
+func (s *Store) LookedAt(ctx context.Context, code string, since, now time.Time) (bool, error) {
+	tag, err := s.pool.Exec(ctx, `UPDATE payments.orders SET looked_at = $3 WHERE code = $1 AND (looked_at IS NULL OR looked_at < $2)`, code, since, now)
+	return err == nil && tag.RowsAffected() == 0, explain(err)
+}
+
+// Looks is how often an order has been looked at since it moved.
+func (s *Store) Looks(ctx context.Context, code string) (looks int, err error) {
+	err = s.pool.QueryRow(ctx, `SELECT looks FROM payments.orders WHERE code = $1`, code).Scan(&looks)
+	return looks, explain(err)
+}
+
+// Postpone keeps when an order is looked at next, unless it has moved.
+func (s *Store) Postpone(ctx context.Context, code string, version int64, looks int, at time.Time) error {
+	_, err := s.pool.Exec(ctx, `UPDATE payments.orders SET looks = $3, look_at = $4 WHERE code = $1 AND version = $2`, code, version, looks, at)
+	return explain(err)
+}
+
+// Unsettled returns orders after a code that wait for a deposit, or were paid since a moment.
+func (s *Store) Unsettled(ctx context.Context, after string, since time.Time, limit int) ([]string, error) {
+	codes, err := postgres.All(ctx, s.pool, pgx.RowTo[string], `(SELECT code FROM payments.orders WHERE status = 'AWAITING_DEPOSIT' AND code > $1
+			ORDER BY code LIMIT $3)
+		UNION (SELECT code FROM payments.orders WHERE paid_at > $2 AND code > $1 ORDER BY code LIMIT $3) ORDER BY code LIMIT $3`, after, since, limit)
+	return codes, explain(err)
+}
+
+// LastSweep is when the last sweep ended that did.
+func (s *Store) LastSweep(ctx context.Context) (at time.Time, err error) {
+	var ended *time.Time
+	if err = s.pool.QueryRow(ctx, `SELECT max(ended_at) FROM payments.sweeps`).Scan(&ended); err == nil && ended != nil {
+		at = *ended
+	}
+	return at, explain(err)
+}
+
+// AddSweep keeps the report of a sweep.
+func (s *Store) AddSweep(ctx context.Context, r payments.SweepReport) error {
+	_, err := s.pool.Exec(ctx, `INSERT INTO payments.sweeps (started_at, ended_at, checked, moved, drifted, failed) VALUES ($1, $2, $3, $4, $5, $6)`,
+		r.StartedAt, r.EndedAt, r.Checked, r.Moved, r.Drifted, r.Failed)
+	return explain(err)
+}

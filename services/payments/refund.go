@@ -1,0 +1,155 @@
+package payments
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"time"
+
+	"hub.internal/pkg/fault"
+)
+
+// RefundStatus is the state of a refund.
+type RefundStatus string
+
+// The states of a refund. A succeeded one fails when its payout comes back.
+const (
+	RefundPending   RefundStatus = "PENDING"
+	RefundSucceeded RefundStatus = "SUCCEEDED"
+	RefundFailed    RefundStatus = "FAILED"
+)
+
+// Who asked for a refund.
+const (
+	SourceAPI      = "api"
+	SourceProvider = "provider"
+)
+
+// Refund is money that is paid back.
+type Refund struct {
+	Code   string
+	Amount int64
+	Status RefundStatus
+	// Source is api, or provider for one that was made in the provider's own console.
+	Source string
+	// TID is the provider's id of the cancellation.
+	TID    string
+	Reason string
+	// Account is where the money goes, sealed; Masked is what is shown of it.
+	Account []byte
+	Masked  *RefundAccount
+	Failure *Failure
+
+	CreatedAt time.Time
+	SettledAt *time.Time
+}
+
+// The details.code of conflicts about money.
+const (
+	codeNotRefundable  = "ORDER_NOT_REFUNDABLE"
+	codeExceedsBalance = "REFUND_EXCEEDS_BALANCE"
+	codeMismatch       = "AMOUNT_MISMATCH"
+	codeNotCancelable  = "ORDER_NOT_CANCELABLE"
+	codeDeclined       = "PROVIDER_DECLINED"
+	codeKeyReused      = "IDEMPOTENCY_KEY_CONFLICT"
+)
+
+func conflict(code, message string, details map[string]any) error {
+	all := map[string]any{"code": code}
+	for name, value := range details {
+		all[name] = value
+	}
+	return fault.New(fault.Conflict, "%s", message).With(all)
+}
+
+// RefundAsked is the wish for a refund. A nil Amount is all that can be paid back.
+type RefundAsked struct {
+	Code    string
+	Amount  *int64
+	Reason  string
+	Account []byte
+	Masked  *RefundAccount
+	// Expected is what the caller takes the refundable amount for, if it says so.
+	Expected *int64
+}
+
+// AskRefund reserves the amount of a refund that is then asked of the provider. In this order it returns E_CONFLICT with
+// ORDER_NOT_REFUNDABLE, AMOUNT_MISMATCH or REFUND_EXCEEDS_BALANCE.
+func (b *Book) AskRefund(in RefundAsked) (Refund, error) {
+	o := &b.Order
+	left := o.Refundable()
+	if o.Status != Paid {
+		return Refund{}, conflict(codeNotRefundable, "The order "+o.Code+" is "+string(o.Status)+"; only a PAID one can be refunded.",
+			map[string]any{"status": o.Status})
+	}
+	if in.Expected != nil && *in.Expected != left {
+		return Refund{}, conflict(codeMismatch, "What can be refunded is not what expectedRefundable says. Look at the order again.",
+			map[string]any{"expected": *in.Expected, "refundable": left})
+	}
+	amount := left
+	if in.Amount != nil {
+		amount = *in.Amount
+	}
+	if amount > left || left == 0 || amount < 1 {
+		return Refund{}, conflict(codeExceedsBalance, "The refund is more than what can be refunded of the order.",
+			map[string]any{"requested": amount, "refundable": left})
+	}
+	r := Refund{Code: in.Code, Amount: amount, Status: RefundPending, Source: SourceAPI, Reason: in.Reason, Account: in.Account,
+		Masked: in.Masked, CreatedAt: b.Now}
+	o.PendingRefund += amount
+	b.Refunds = append(b.Refunds, r)
+	return r, b.step(RefundAsk, Paid, r.Code)
+}
+
+// refund finds a refund by its code; nil when the order has none.
+func (b *Book) refund(code string) *Refund {
+	i := slices.IndexFunc(b.Refunds, func(r Refund) bool { return r.Code == code })
+	if i < 0 || code == "" {
+		return nil
+	}
+	return &b.Refunds[i]
+}
+
+// succeed settles a refund that the provider confirms. It frees the reserve of a pending one.
+func (b *Book) succeed(r *Refund, tid string) error {
+	o := &b.Order
+	if r.Status == RefundPending {
+		o.PendingRefund -= r.Amount
+	}
+	o.RefundedAmount += r.Amount
+	r.Status, r.TID, r.Failure, r.SettledAt = RefundSucceeded, tid, nil, new(b.Now)
+	if o.RefundedAmount == o.PaidAmount {
+		return b.step(RefundAll, Refunded, r.Code)
+	}
+	return b.step(RefundPart, Paid, r.Code)
+}
+
+// DeclineRefund ends a pending refund that the provider definitely refuses; any other stays as it is.
+func (b *Book) DeclineRefund(code string, why Failure) error {
+	r := b.refund(code)
+	if r == nil || r.Status != RefundPending {
+		return nil
+	}
+	b.Order.PendingRefund -= r.Amount
+	r.Status, r.Failure, r.SettledAt = RefundFailed, &why, new(b.Now)
+	return b.step(RefundDeclined, Paid, r.Code)
+}
+
+// returned undoes a refund whose payout came back.
+func (b *Book) returned(r *Refund) error {
+	b.Order.RefundedAmount -= r.Amount
+	r.Status, r.Failure, r.SettledAt = RefundFailed, &Failure{"RETURNED", "the payout came back"}, new(b.Now)
+	return b.step(RefundReturned, Paid, r.Code)
+}
+
+// PendingRefunds are those whose outcome is not known yet.
+func (b *Book) PendingRefunds() []Refund {
+	return slices.DeleteFunc(slices.Clone(b.Refunds), func(r Refund) bool { return r.Status != RefundPending })
+}
+
+// consoleRefund names a refund that was made at the provider: the same one each time it is told of.
+func consoleRefund(tid string) string {
+	sum := sha256.Sum256([]byte(tid))
+	return "rf_" + strings.ToUpper(hex.EncodeToString(sum[:13]))
+}

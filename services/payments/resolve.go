@@ -1,0 +1,256 @@
+package payments
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"hub.internal/pkg/fault"
+)
+
+// Schedule keeps when orders are looked at next, and what a sweep has found.
+type Schedule interface {
+	// LookedAt tells whether somebody has looked at an order since a moment; if not, now is kept as the last look.
+	LookedAt(ctx context.Context, code string, since, now time.Time) (bool, error)
+	// Postpone keeps when an order is looked at next, unless it has moved since version.
+	Postpone(ctx context.Context, code string, version int64, looks int, at time.Time) error
+	// Looks is how often an order has been looked at since it moved.
+	Looks(ctx context.Context, code string) (int, error)
+	// Unsettled returns orders after a code that wait for a deposit, or were paid since a moment.
+	Unsettled(ctx context.Context, after string, since time.Time, limit int) ([]string, error)
+	// LastSweep is when the last sweep ended that did; zero without one.
+	LastSweep(ctx context.Context) (time.Time, error)
+	// AddSweep keeps the report of a sweep.
+	AddSweep(ctx context.Context, r SweepReport) error
+}
+
+// NextLook is when somebody has to look at the order again that was looked at so often since it last moved; ok is false
+// for one that waits for nothing.
+func (b *Book) NextLook(looks int) (at time.Time, ok bool) {
+	o := b.Order
+	waits := []time.Duration{2 * time.Minute, 5 * time.Minute, time.Hour, 24 * time.Hour}
+	wait := waits[min(looks, len(waits)-1)]
+	switch {
+	case o.PendingRefund > 0:
+		return b.Now.Add(wait), true
+	case o.Status == Ready:
+		// Its day ends at a moment of its own.
+		at := b.Now.Add(wait)
+		if end := o.CreatedAt.Add(readyFor); b.Now.Before(end) && at.After(end) {
+			at = end
+		}
+		return at, true
+	case o.Status == AwaitingDeposit && o.Account != nil:
+		if end := o.Account.ExpiresAt.Add(lateGrace + time.Second); b.Now.Before(end) {
+			return end, true
+		}
+		return b.Now.Add(waits[min(looks+1, len(waits)-1)]), true
+	}
+	return time.Time{}, false
+}
+
+// Resolve finds out what became of an order whose outcome is not known, and of its refunds: it asks the provider by
+// Hub's own codes first, asks for what the provider has not heard of, and ends what nobody pays any more. again is the
+// wait after which to look once more; 0 when there is nothing to wait for.
+func (s *Service) Resolve(ctx context.Context, code string) (again time.Duration, err error) {
+	by := Actor{Name: "hub", Now: s.now()}
+	b, err := s.resolve(ctx, code, by)
+	if err != nil && !fault.Is(err, fault.DB) {
+		return 0, err
+	}
+	if err != nil { // the provider does not answer: that is a look, too
+		s.c.Logger.WarnContext(ctx, "an order is not resolved yet", "order", code, "error", err)
+	}
+	if b, err = s.c.Store.Book(ctx, code); err != nil {
+		return 0, err
+	}
+	looks, err := s.c.Store.Looks(ctx, code)
+	if err != nil {
+		return 0, err
+	}
+	b.Now = s.now()
+	at, ok := b.NextLook(looks)
+	if !ok {
+		return 0, nil
+	}
+	return max(at.Sub(b.Now), time.Second), s.c.Store.Postpone(ctx, code, b.Order.Version, looks+1, at)
+}
+
+func (s *Service) resolve(ctx context.Context, code string, by Actor) (*Book, error) {
+	b, snapshot, err := s.pull(ctx, Ref{Code: code}, by)
+	if err != nil {
+		return b, err
+	}
+	if snapshot == nil && b.Order.Status == Ready && b.Order.CheckoutURL == "" {
+		if b, err = s.issueAgain(ctx, code, by); err != nil {
+			return b, err
+		}
+	}
+	for _, r := range b.PendingRefunds() {
+		if err := s.payBack(ctx, code, r.Code, false, by); err != nil { // pull has just looked for it
+			return b, err
+		}
+	}
+	return s.lapse(ctx, b, by)
+}
+
+// issueAgain asks for an order that the provider does not know, unless its day is over.
+func (s *Service) issueAgain(ctx context.Context, code string, by Actor) (*Book, error) {
+	b, err := s.c.Store.Book(ctx, code)
+	if err != nil || !by.Now.Before(b.Order.CreatedAt.Add(readyFor)) {
+		return b, err
+	}
+	snapshot, declined, err := s.askToIssue(ctx, code)
+	if err != nil {
+		return b, err
+	}
+	if declined != nil {
+		return s.c.Store.Change(ctx, code, by, func(b *Book) error { return b.Decline(*declined) }, nil)
+	}
+	return s.apply(ctx, code, by, snapshot, nil)
+}
+
+// lapse ends an order whose time is over, after the provider has closed its page.
+func (s *Service) lapse(ctx context.Context, b *Book, by Actor) (*Book, error) {
+	seen := b.Order
+	trial := Book{Order: seen, Now: by.Now}
+	if over, err := trial.Lapse(); err != nil || !over {
+		return b, err
+	}
+	cred, err := s.c.Credentials.ByID(ctx, seen.CredentialID)
+	if err != nil {
+		return b, err
+	}
+	if seen.Status == Ready {
+		err := s.c.Provider.Expire(ctx, cred, Ref{TID: seen.TID, Code: seen.Code, CreatedAt: seen.CreatedAt})
+		if errors.Is(err, ErrAlreadyPaid) {
+			b, _, err := s.pull(ctx, Ref{Code: seen.Code}, by)
+			return b, err
+		}
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return b, s.undecided().Because(err)
+		}
+	}
+	after, err := s.c.Store.Change(ctx, seen.Code, by, func(b *Book) error {
+		if b.Order.Version != seen.Version {
+			return errStale
+		}
+		_, err := b.Lapse()
+		return err
+	}, nil)
+	if errors.Is(err, errStale) {
+		return b, nil // whoever moved it knows better
+	}
+	return after, err
+}
+
+// SweepReport is what a nightly sweep has found.
+type SweepReport struct {
+	StartedAt, EndedAt time.Time
+	// Checked orders were compared with the provider, Moved ones were brought to what it says, Drifted ones have another
+	// balance there, and Failed ones could not be compared.
+	Checked, Moved, Drifted, Failed int
+}
+
+const (
+	sweepPage = 200
+	sweptBack = 7 * 24 * time.Hour
+	// sweepEvery is the least time from one sweep to the next.
+	sweepEvery = 20 * time.Hour
+)
+
+// Sweep compares the orders that wait for a deposit, and those paid within seven days, with what the provider says,
+// unless that was done within 20 hours.
+func (s *Service) Sweep(ctx context.Context) error {
+	last, err := s.c.Store.LastSweep(ctx)
+	if err != nil || s.now().Before(last.Add(sweepEvery)) {
+		return err
+	}
+	r, err := s.sweep(ctx)
+	if err != nil {
+		return err
+	}
+	return s.c.Store.AddSweep(ctx, r)
+}
+
+func (s *Service) sweep(ctx context.Context) (SweepReport, error) {
+	r := SweepReport{StartedAt: s.now()}
+	for after := ""; ; {
+		codes, err := s.c.Store.Unsettled(ctx, after, r.StartedAt.Add(-sweptBack), sweepPage)
+		if err != nil {
+			return r, err
+		}
+		for _, code := range codes {
+			if ctx.Err() != nil {
+				return r, ctx.Err()
+			}
+			s.compare(ctx, code, &r)
+			after = code
+		}
+		if len(codes) < sweepPage {
+			r.EndedAt = s.now()
+			return r, nil
+		}
+	}
+}
+
+func (s *Service) compare(ctx context.Context, code string, r *SweepReport) {
+	r.Checked++
+	before, err := s.c.Store.Book(ctx, code)
+	var b *Book
+	var snapshot *Snapshot
+	by := Actor{Name: "hub", Now: s.now()}
+	if err == nil {
+		b, snapshot, err = s.pull(ctx, Ref{Code: code}, by)
+	}
+	if err == nil && snapshot != nil {
+		b, err = s.c.Store.Change(ctx, code, by, func(now *Book) error {
+			if now.Order.Version != b.Order.Version {
+				return nil
+			}
+			return now.Audit(*snapshot)
+		}, nil)
+	}
+	switch {
+	case err != nil:
+		r.Failed++
+		s.c.Logger.WarnContext(ctx, "an order is not compared with the provider", "order", code, "error", err)
+	case b.Order.Attention == BalanceDrift && before.Order.Attention != BalanceDrift:
+		r.Drifted++
+	case b.Order.Version != before.Order.Version:
+		r.Moved++
+	}
+}
+
+// sealAccount seals the account of a refund, and masks it for people.
+func (s *Service) sealAccount(refund string, a RefundAccount) ([]byte, *RefundAccount, error) {
+	text, err := json.Marshal(a)
+	if err != nil {
+		return nil, nil, err
+	}
+	sealed, err := s.c.Sealer.Seal(string(text), accountName(refund))
+	masked := RefundAccount{BankCode: a.BankCode, AccountNumber: "****" + a.AccountNumber[max(len(a.AccountNumber)-4, (len(a.AccountNumber)+1)/2):],
+		Holder: mask(a.Holder)}
+	return sealed, &masked, err
+}
+
+func (s *Service) openAccount(refund string, sealed []byte) (*RefundAccount, error) {
+	text, err := s.c.Sealer.Open(sealed, accountName(refund))
+	if err != nil {
+		return nil, err
+	}
+	var a RefundAccount
+	return &a, json.Unmarshal([]byte(text), &a)
+}
+
+// accountName binds a sealed account to its row.
+func accountName(refund string) string { return "payments.refunds|account|" + refund }
+
+// mask leaves the first character.
+func mask(name string) string {
+	for _, first := range name {
+		return string(first) + "**"
+	}
+	return ""
+}

@@ -1,0 +1,210 @@
+package payments
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"hub.internal/pkg/audit"
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/tool"
+	"hub.internal/pkg/write"
+)
+
+// Store keeps orders. Its errors are faults; E_NOT_FOUND for an order that it does not have, and E_DB when it cannot
+// be reached. Whatever changes an order does so with the row locked.
+type Store interface {
+	// Answered returns the answer of an earlier call with the key, if there is one.
+	Answered(ctx context.Context, key write.Key) (tool.Result, bool, error)
+	// Open claims the key and stores a new order. The claim's resource is the order's code; when the app has an order
+	// with that clientOrderId already, it is "known " and that one's, and nothing is stored.
+	Open(ctx context.Context, key write.Key, b *Book) (write.Claim, error)
+	// Claim claims the key and changes an order by do, which names what the claim is about.
+	Claim(ctx context.Context, key write.Key, code string, by Actor, do func(*Book) (resource string, err error)) (write.Claim, error)
+	// Change changes an order by do. With an ending a claim is finished in the same transaction.
+	Change(ctx context.Context, code string, by Actor, do func(*Book) error, end *Ending) (*Book, error)
+	// Release frees a claim without an answer.
+	Release(ctx context.Context, c write.Claim) error
+	// Left returns claims that nobody works on any more, the oldest first; Take takes one of them over.
+	Left(ctx context.Context, limit int) ([]write.Claim, error)
+	Take(ctx context.Context, left write.Claim) (c write.Claim, ok bool, err error)
+
+	// Book returns an order as it is.
+	Book(ctx context.Context, code string) (*Book, error)
+	// OrderOfRefund is the code of the order that a refund is of.
+	OrderOfRefund(ctx context.Context, refund string) (string, error)
+	// Orders returns a page of orders, newest first.
+	Orders(ctx context.Context, f Filter) ([]*Book, error)
+	// History returns the events and the messages of an order, oldest first.
+	History(ctx context.Context, code string) (History, error)
+
+	Inbox
+	Outbox
+	Schedule
+}
+
+// Ending finishes a claim: Answer makes what is stored with the key, and the row of the audit log.
+type Ending struct {
+	Claim  write.Claim
+	Answer func(*Book) (tool.Result, audit.Entry, error)
+}
+
+// Actor is who does something to an order.
+type Actor struct {
+	// Name is app:CODE, operator:ADDRESS, provider or hub.
+	Name      string
+	RequestID string
+	Now       time.Time
+}
+
+// Filter says which orders a list has.
+type Filter struct {
+	// ServiceCode and ExternalUserID are empty for an operator, who sees all.
+	ServiceCode, ExternalUserID string
+	Status                      []Status
+	PayMethod                   PayMethod
+	CreatedAfter, CreatedBefore time.Time
+	// Attention has those that an operator has to look at.
+	Attention bool
+	// Search is a code, a clientOrderId, a provider's id, or an account number.
+	Search string
+	// Before is the position below which the list goes on.
+	Before Position
+	Limit  int
+}
+
+// Position is an order's place in a list.
+type Position struct {
+	At   time.Time
+	Code string
+}
+
+// App is what payments has to know of a Connected App.
+type App struct {
+	Active       bool
+	RedirectURLs []string
+	Origins      []string
+	// Secrets sign its notifications: the current one, and one that is being replaced.
+	Secrets []string
+}
+
+// Apps knows Connected Apps. E_NOT_FOUND for a code that none has.
+type Apps interface {
+	App(ctx context.Context, serviceCode string) (App, error)
+}
+
+// Credentials knows the credentials of providers in clear.
+type Credentials interface {
+	// Active is the one for new orders; E_DB when there is none.
+	Active(ctx context.Context, provider string, env Env) (Cred, error)
+	// ByID is the one that an order was made with.
+	ByID(ctx context.Context, id ID) (Cred, error)
+	// Verifying are those that may have signed a webhook.
+	Verifying(ctx context.Context, provider string) ([]Cred, error)
+}
+
+// Sealer keeps what must not be read in the store.
+type Sealer interface {
+	Seal(text, name string) ([]byte, error)
+	Open(sealed []byte, name string) (string, error)
+}
+
+// Notifier makes one attempt at telling an app.
+type Notifier interface {
+	Send(ctx context.Context, m Outgoing) Attempt
+	// Next is the wait after so many failed attempts; ok is false when it was the last.
+	Next(attempts int) (wait time.Duration, ok bool)
+	// Check judges a URL for an app with these origins.
+	Check(url string, origins []string) error
+}
+
+// Config is what a Service is made of.
+type Config struct {
+	Store       Store
+	Apps        Apps
+	Credentials Credentials
+	Provider    Provider
+	Notifier    Notifier
+	Sealer      Sealer
+	// Env is that of new orders.
+	Env Env
+	// PublicURL is where browsers and providers reach the gateway.
+	PublicURL string
+	Now       func() time.Time
+	Logger    *slog.Logger
+}
+
+// Service takes money. Who calls is the caller of the context.
+type Service struct{ c Config }
+
+// New returns a Service.
+func New(c Config) *Service { return &Service{c} }
+
+const (
+	// Lease is how long who claimed a key has it for themselves.
+	Lease = 60 * time.Second
+	// KeysKept is how long an Idempotency-Key is kept.
+	KeysKept = 30 * 24 * time.Hour
+	// providerTakes is what a call to the provider may take, with all that follows.
+	providerTakes = 45 * time.Second
+)
+
+// KeyReused is the refusal of a key that was used before for something else.
+func KeyReused() error {
+	return conflict(codeKeyReused, "This Idempotency-Key was used before for something else. Send a new key for a new call.", nil)
+}
+
+// RequestOf is the request id of the call that ctx belongs to.
+func RequestOf(ctx context.Context) string { return caller.From(ctx).RequestID }
+
+// now is the moment that is stored: what is answered is what can be read back.
+func (s *Service) now() time.Time { return s.c.Now().UTC().Truncate(time.Millisecond) }
+
+func (s *Service) newCode(prefix string) string {
+	return prefix + ulid.MustNew(ulid.Timestamp(s.c.Now()), rand.Reader).String()
+}
+
+// by is the caller of ctx as an actor.
+func (s *Service) by(ctx context.Context) Actor {
+	c := caller.From(ctx)
+	a := Actor{RequestID: c.RequestID, Now: s.now()}
+	switch c.Kind {
+	case caller.App:
+		a.Name = "app:" + c.Service
+	case caller.User:
+		a.Name = "operator:" + c.Email
+	default:
+		a.Name = "hub"
+	}
+	return a
+}
+
+// steady lets what follows a call to the provider be kept, also when the caller has gone.
+func steady(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), providerTakes)
+}
+
+// own returns an order of the caller's app and user. One of somebody else's is not there.
+func (s *Service) own(ctx context.Context, code string) (*Book, error) {
+	b, err := s.c.Store.Book(ctx, code)
+	if err != nil {
+		return nil, err
+	}
+	return b, ownedBy(caller.From(ctx), b.Order)
+}
+
+func ownedBy(c caller.Caller, o Order) error {
+	if c.Kind == caller.App && (o.ServiceCode != c.Service || o.ExternalUserID != c.ExternalUserID) {
+		return NoSuchOrder(o.Code)
+	}
+	return nil
+}
+
+// NoSuchOrder is the refusal for an order that is not there, or not the caller's.
+func NoSuchOrder(code string) error {
+	return fault.New(fault.NotFound, "There is no order %q. GET /v1/pay/orders lists yours.", code)
+}

@@ -1,0 +1,334 @@
+package payments
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"hub.internal/pkg/audit"
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/schema"
+	"hub.internal/pkg/tool"
+	"hub.internal/pkg/write"
+)
+
+// errStale tells that an order has moved since the provider was asked: what it said may be old.
+var errStale = errors.New("the order has moved since the provider was asked")
+
+// tries is how often the provider is asked while the order moves on.
+const tries = 5
+
+// pull asks the provider for an order, and brings it to what the provider says, unless it has moved meanwhile: then it
+// asks again. ref may name a payment of the order's that is not known yet. No snapshot tells that the provider knows
+// nothing. E_DB when the provider does not say.
+func (s *Service) pull(ctx context.Context, ref Ref, by Actor) (*Book, *Snapshot, error) {
+	for range tries {
+		seen, snapshot, err := s.look(ctx, ref)
+		if err != nil || snapshot == nil {
+			return seen, nil, err
+		}
+		by.Now = s.now()
+		b, err := s.c.Store.Change(ctx, ref.Code, by, func(b *Book) error {
+			if b.Order.Version != seen.Order.Version {
+				return errStale
+			}
+			return b.Apply(*snapshot)
+		}, nil)
+		if errors.Is(err, errStale) {
+			continue
+		}
+		if err == nil && b.GiveUp {
+			s.giveUp(ctx, b.Order)
+		}
+		return b, snapshot, err
+	}
+	return nil, nil, fault.New(fault.Conflict, "The order is changing right now. Try again in a second.").After(time.Second).Because(errStale)
+}
+
+// look asks the provider about an order, and returns it as it was before.
+func (s *Service) look(ctx context.Context, ref Ref) (*Book, *Snapshot, error) {
+	b, err := s.c.Store.Book(ctx, ref.Code)
+	if err != nil {
+		return nil, nil, err
+	}
+	cred, err := s.c.Credentials.ByID(ctx, b.Order.CredentialID)
+	if err != nil {
+		return b, nil, err
+	}
+	if ref.TID == "" {
+		ref.TID = b.Order.TID
+	}
+	ref.CreatedAt = b.Order.CreatedAt
+	snapshot, err := s.c.Provider.Get(ctx, cred, ref)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return b, nil, nil
+	case err != nil:
+		return b, nil, s.undecided().Because(err)
+	case snapshot.Code != ref.Code:
+		return b, nil, s.undecided().Because(errors.New("the provider answers about another order"))
+	}
+	return b, &snapshot, nil
+}
+
+func (s *Service) undecided() *fault.Error {
+	return fault.New(fault.DB, "The payment provider does not answer right now. Try again in a moment.").After(2 * time.Second)
+}
+
+// giveUp cancels at the provider what must not be paid, best effort: who looks at the order later tries again.
+func (s *Service) giveUp(ctx context.Context, o Order) {
+	cred, err := s.c.Credentials.ByID(ctx, o.CredentialID)
+	if err == nil {
+		_, err = s.c.Provider.Cancel(ctx, cred, CancelRequest{Ref: Ref{TID: o.TID, Code: o.Code, CreatedAt: o.CreatedAt},
+			RefundCode: o.Code + "-cancel", Reason: "another amount than ordered"})
+	}
+	if err != nil {
+		s.c.Logger.WarnContext(ctx, "a payment that must not be made is not given up yet", "order", o.Code, "error", err)
+	}
+}
+
+// askToCancel gives an order up at the provider. What was paid meanwhile comes back as such.
+func (s *Service) askToCancel(ctx context.Context, code string, by Actor) (*Book, error) {
+	b, _, err := s.pull(ctx, Ref{Code: code}, by)
+	if err != nil || b.Order.Status != Ready && b.Order.Status != AwaitingDeposit {
+		return b, err
+	}
+	o := b.Order
+	cred, err := s.c.Credentials.ByID(ctx, o.CredentialID)
+	if err != nil {
+		return nil, err
+	}
+	ref := Ref{TID: o.TID, Code: o.Code, CreatedAt: o.CreatedAt}
+	if o.TID == "" {
+		err = s.c.Provider.Expire(ctx, cred, ref)
+	} else {
+		_, err = s.c.Provider.Cancel(ctx, cred, CancelRequest{Ref: ref, RefundCode: o.Code + "-cancel", Reason: "canceled"})
+	}
+	switch {
+	case err == nil && o.TID == "" || errors.Is(err, ErrNotFound):
+		// Nobody can begin to pay any more: the order ends, unless it has moved.
+		by.Now = s.now()
+		b, err = s.c.Store.Change(ctx, code, by, func(b *Book) error {
+			if b.Order.Version != o.Version {
+				return errStale
+			}
+			return b.step(Cancel, Canceled, "")
+		}, nil)
+		if !errors.Is(err, errStale) {
+			return b, err
+		}
+	case err != nil && !errors.Is(err, ErrAlreadyPaid) && !errors.Is(err, ErrAlreadyCanceled):
+		return nil, s.undecided().Because(err)
+	}
+	b, _, err = s.pull(ctx, Ref{Code: code}, by)
+	return b, err
+}
+
+// RefundWanted is a refund as its app wants it.
+type RefundWanted struct {
+	// Amount is nil for all that can be refunded.
+	Amount   *int64
+	Reason   string
+	Account  *RefundAccount
+	Expected *int64
+}
+
+// RefundAnswer is an answer with a refund.
+type RefundAnswer struct {
+	Refund RefundView `json:"refund"`
+	Order  OrderView  `json:"order"`
+}
+
+// Refund pays money of a paid order back: the amount is reserved, the provider is asked, and what it says is kept. An
+// unknown outcome leaves the refund PENDING, for a job to find out. It returns E_CONFLICT with ORDER_NOT_REFUNDABLE,
+// AMOUNT_MISMATCH, REFUND_EXCEEDS_BALANCE or PROVIDER_DECLINED, and E_VALIDATION when the provider needs an account.
+func (s *Service) Refund(ctx context.Context, code string, in RefundWanted) (tool.Result, error) {
+	call, err := write.NewRouteCall(ctx, "pay.orders.refund", http.MethodPost, "/v1/pay/orders/{code}/refund", struct {
+		Code string
+		RefundWanted
+	}{code, in}, s.c.Now())
+	if err != nil {
+		return tool.Result{}, err
+	}
+	asked := RefundAsked{Code: s.newCode("rf_"), Amount: in.Amount, Reason: in.Reason, Expected: in.Expected}
+	if asked.Reason == "" {
+		asked.Reason = "requested"
+	}
+	if in.Account != nil {
+		if asked.Account, asked.Masked, err = s.sealAccount(asked.Code, *in.Account); err != nil {
+			return tool.Result{}, err
+		}
+	}
+	claim, err := s.c.Store.Claim(ctx, call.Key, code, s.itself(call), func(b *Book) (string, error) {
+		if err := ownedBy(call.Caller, b.Order); err != nil {
+			return "", err
+		}
+		r, err := b.AskRefund(asked)
+		if err == nil {
+			err = s.refundFits(b.Order, r, in.Account)
+		}
+		return r.Code, err
+	})
+	if err != nil || claim.Done {
+		return claim.Answer, err
+	}
+	ctx, cancel := steady(ctx)
+	defer cancel()
+	return s.refundClaimed(ctx, call, claim, code)
+}
+
+func (s *Service) refundFits(o Order, r Refund, account *RefundAccount) error {
+	caps := s.c.Provider.Caps(o.PayMethod)
+	switch {
+	case caps.NeedsRefundAccount && account == nil:
+		return schema.Invalid("/refundAccount", "required", "is needed for an order that was paid by %s", o.PayMethod)
+	case !caps.PartialRefund && r.Amount != o.PaidAmount:
+		return schema.Invalid("/amount", "partial", "must be all of %d: the provider refunds no part of an order that was paid by %s", o.PaidAmount, o.PayMethod)
+	}
+	return nil
+}
+
+func (s *Service) finishRefund(ctx context.Context, call write.Call, claim write.Claim, code string) (tool.Result, error) {
+	b, err := s.c.Store.Book(ctx, code)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	if r := b.refund(claim.Resource); r.Status == RefundFailed {
+		return tool.Result{}, s.release(ctx, claim, conflict(codeDeclined, "The payment provider refuses this refund.",
+			map[string]any{"refund": r.Code, "provider": r.Failure}))
+	}
+	var answer tool.Result
+	_, err = s.c.Store.Change(ctx, code, s.itself(call), func(*Book) error { return nil },
+		&Ending{claim, func(b *Book) (tool.Result, audit.Entry, error) {
+			r := b.refund(claim.Resource)
+			var err error
+			answer, err = write.Answer(RefundAnswer{r.View(), b.View()}, 1)
+			return answer, call.Entry(1, map[string]any{"order": code, "refund": r.Code, "amount": r.Amount, "status": r.Status}), err
+		}})
+	return answer, s.ended(err)
+}
+
+// payBack asks the provider for a pending refund. One that the provider may have heard of is looked for first. An
+// unknown outcome is no error: the refund stays pending.
+func (s *Service) payBack(ctx context.Context, code, refund string, mayBeDone bool, by Actor) error {
+	b, err := s.c.Store.Book(ctx, code)
+	if err == nil && mayBeDone {
+		if b, _, err = s.pull(ctx, Ref{Code: code}, by); err != nil {
+			return nil // who does not answer now is asked later
+		}
+	}
+	if err != nil {
+		return err
+	}
+	r := b.refund(refund)
+	if r == nil || r.Status != RefundPending {
+		return nil
+	}
+	snapshot, err := s.askToRefund(ctx, b.Order, *r)
+	by.Now = s.now()
+	var declined *DeclinedError
+	switch {
+	case err == nil:
+		_, err = s.apply(ctx, code, by, &snapshot, nil)
+		return err
+	case errors.As(err, &declined):
+		return s.declineRefund(ctx, code, refund, by, Failure{declined.Code, declined.Message}, declined.Drift)
+	case errors.Is(err, ErrAlreadyCanceled):
+		after, snapshot, pulled := s.pull(ctx, Ref{Code: code}, by)
+		if pulled != nil || snapshot == nil {
+			return nil
+		}
+		if r := after.refund(refund); r.Status == RefundPending {
+			return s.declineRefund(ctx, code, refund, by, Failure{"ALREADY_CANCELED", "the provider has paid it back without this refund"}, true)
+		}
+		return nil
+	}
+	s.c.Logger.WarnContext(ctx, "the provider was asked for a refund, and its answer is not known", "order", code, "refund", refund, "error", err)
+	return nil
+}
+
+func (s *Service) askToRefund(ctx context.Context, o Order, r Refund) (Snapshot, error) {
+	cred, err := s.c.Credentials.ByID(ctx, o.CredentialID)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	in := CancelRequest{Ref: Ref{TID: o.TID, Code: o.Code, CreatedAt: o.CreatedAt}, RefundCode: r.Code, Reason: r.Reason, Amount: &r.Amount}
+	if r.Account != nil {
+		if in.Account, err = s.openAccount(r.Code, r.Account); err != nil {
+			return Snapshot{}, err
+		}
+	}
+	return s.c.Provider.Cancel(ctx, cred, in)
+}
+
+func (s *Service) declineRefund(ctx context.Context, code, refund string, by Actor, why Failure, drift bool) error {
+	_, err := s.c.Store.Change(ctx, code, by, func(b *Book) error {
+		if err := b.DeclineRefund(refund, why); err != nil {
+			return err
+		}
+		if drift && b.Order.Attention != BalanceDrift && (b.Order.Status == Paid || b.Order.Status == Refunded) {
+			return b.attend(BalanceDrift, Drift, refund)
+		}
+		return nil
+	}, nil)
+	return err
+}
+
+// mostLeft is how many calls one run of Complete ends.
+const mostLeft = 100
+
+// Complete ends calls whose process has gone: what they began is brought to its end, and its answer kept for whoever
+// sends the same key again.
+func (s *Service) Complete(ctx context.Context) error {
+	left, err := s.c.Store.Left(ctx, mostLeft)
+	if err != nil {
+		return err
+	}
+	for _, claim := range left {
+		claim, ok, err := s.c.Store.Take(ctx, claim)
+		if err == nil && ok {
+			err = s.complete(ctx, claim)
+		}
+		if err != nil {
+			s.c.Logger.WarnContext(ctx, "a call that was left is not completed yet", "about", claim.Resource, "error", err)
+		}
+	}
+	return ctx.Err()
+}
+
+func (s *Service) complete(ctx context.Context, claim write.Claim) error {
+	// The answer's caller has gone; the audit log names the key's.
+	call := write.Call{Key: claim.Key, Operation: "pay.complete", At: s.now(), Caller: caller.Itself("payments")}
+	app, _ := strings.CutPrefix(claim.Key.Principal, "app:")
+	call.Caller.ExternalUserID, call.Caller.CredentialID = "", claim.Key.Principal
+	call.Caller.Service = app
+	var err error
+	switch resource := claim.Resource; {
+	case strings.HasPrefix(resource, toCancel):
+		_, err = s.cancelClaimed(ctx, call, claim, strings.TrimPrefix(resource, toCancel))
+	case strings.HasPrefix(resource, Known):
+		_, err = s.finish(ctx, call, claim, strings.TrimPrefix(resource, Known), http.StatusOK, nil)
+	case strings.HasPrefix(resource, refunds):
+		var code string
+		if code, err = s.c.Store.OrderOfRefund(ctx, resource); err == nil {
+			_, err = s.refundClaimed(ctx, call, claim, code)
+		}
+	default:
+		_, err = s.issue(ctx, call, claim)
+	}
+	if fault.Is(err, fault.Conflict) {
+		return nil // refused, and free again
+	}
+	return err
+}
+
+// refundClaimed pays a reserved refund back, and finishes its call.
+func (s *Service) refundClaimed(ctx context.Context, call write.Call, claim write.Claim, code string) (tool.Result, error) {
+	if err := s.payBack(ctx, code, claim.Resource, claim.Resumed, s.itself(call)); err != nil {
+		return tool.Result{}, err
+	}
+	return s.finishRefund(ctx, call, claim, code)
+}

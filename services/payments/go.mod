@@ -12,6 +12,7 @@ require (
 	github.com/go-kit/log v0.2.0 // indirect
 	github.com/go-logfmt/logfmt v0.5.1 // indirect
 	github.com/sony/gobreaker/v2 v2.4.0 // indirect
+	pgregory.net/rapid v1.3.0 // indirect
 )
 
 require (

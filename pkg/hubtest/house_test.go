@@ -87,7 +87,7 @@ func TestImportRules(t *testing.T) {
 		{"github.com/alexedwards/argon2id", "passwords are auth's alone", []string{"services/auth"}},
 		{"github.com/coreos/go-oidc/...", "single sign-on is auth's alone", []string{"services/auth/oidc"}},
 		{"golang.org/x/oauth2/...", "single sign-on is auth's alone", []string{"services/auth/oidc"}},
-		{"github.com/tink-crypto/...", "secrets of apps are sealed in one place", []string{"services/auth/seal"}},
+		{"github.com/tink-crypto/...", "what is kept sealed is sealed in one place", []string{"pkg/seal"}},
 		{"github.com/golang-jwt/...", "tokens are made and verified at the edge: caller, gateway, auth", []string{"pkg/caller/...", "services/gateway/...", "services/auth/..."}},
 		{"github.com/tdewolff/...", "what of a style stays is judged in one place", []string{"pkg/markup"}},
 		{"net/smtp", "mail leaves through one place", []string{"services/review-control/smtp"}},

@@ -21,11 +21,11 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/seal"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/auth"
 	"hub.internal/services/auth/apps"
 	"hub.internal/services/auth/postgres"
-	"hub.internal/services/auth/seal"
 )
 
 var update = flag.Bool("update", false, "write the answers of the examples instead of comparing them")

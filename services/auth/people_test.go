@@ -24,12 +24,12 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/seal"
 	"hub.internal/pkg/service"
 	"hub.internal/services/auth"
 	"hub.internal/services/auth/apps"
 	"hub.internal/services/auth/console"
 	"hub.internal/services/auth/postgres"
-	"hub.internal/services/auth/seal"
 )
 
 const (

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"hub.internal/pkg/seal"
 	"hub.internal/services/auth/apps"
-	"hub.internal/services/auth/seal"
 )
 
 var secretForm = regexp.MustCompile(`hss_[A-Za-z0-9_-]{43}[0-9A-Za-z]{6}`)

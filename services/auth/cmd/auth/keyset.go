@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hub.internal/pkg/config"
-	"hub.internal/services/auth/seal"
+	"hub.internal/pkg/seal"
 )
 
 // keysets is the command group that makes the keyset which seals the secrets of apps.
@@ -34,7 +34,10 @@ func keysets(environ []string) *cobra.Command {
 					return err
 				}
 				keyset, err := seal.Rotated(s.Keyset.Reveal())
-				return print(cmd, keyset, err)
+				if err != nil {
+					return fmt.Errorf("HUB_SECRETS_KEYSET: %w; `auth keyset new` makes one", err)
+				}
+				return print(cmd, keyset, nil)
 			})},
 	)
 	return cmd

@@ -9,6 +9,7 @@ import (
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/config"
 	"hub.internal/pkg/hop"
+	"hub.internal/pkg/seal"
 	"hub.internal/pkg/service"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/auth"
@@ -16,7 +17,6 @@ import (
 	"hub.internal/services/auth/console"
 	"hub.internal/services/auth/oidc"
 	"hub.internal/services/auth/postgres"
-	"hub.internal/services/auth/seal"
 )
 
 var program = service.Program[settings]{Name: "auth",
@@ -60,7 +60,11 @@ func sealerOf(keyset config.Secret) (apps.Sealer, error) {
 	if keyset.Reveal() == "" {
 		return nil, nil
 	}
-	return seal.Open(keyset.Reveal())
+	box, err := seal.Open(keyset.Reveal())
+	if err != nil {
+		return nil, fmt.Errorf("HUB_SECRETS_KEYSET: %w; `auth keyset new` makes one", err)
+	}
+	return box, nil
 }
 
 // parts is what the settings make, before anything is opened.

@@ -17,7 +17,7 @@ import (
 // Box seals and opens with a keyset: it seals with the primary key, and opens what any of the keys has sealed.
 type Box struct{ primitive tink.AEAD }
 
-// Open reads a keyset as NewKeyset writes it.
+// Open reads a keyset as NewKeyset writes it. Its error repeats nothing of the text; who calls names the setting.
 func Open(text string) (*Box, error) {
 	h, err := read(text)
 	if err != nil {
@@ -25,7 +25,7 @@ func Open(text string) (*Box, error) {
 	}
 	primitive, err := aead.New(h)
 	if err != nil {
-		return nil, errors.New("HUB_SECRETS_KEYSET is a keyset for something else")
+		return nil, errors.New("it is a keyset for something else than to seal with")
 	}
 	return &Box{primitive}, nil
 }
@@ -82,7 +82,7 @@ func read(text string) (*keyset.Handle, error) {
 		}
 	}
 	// What was read may be a secret in the wrong place.
-	return nil, errors.New("HUB_SECRETS_KEYSET is no keyset; `auth keyset new` makes one")
+	return nil, errors.New("it is no keyset")
 }
 
 func write(h *keyset.Handle) (string, error) {

@@ -121,6 +121,8 @@ func (c *Console) renderKeyForm(w http.ResponseWriter, r *http.Request, status i
 // issuedPage shows a secret, this once.
 type issuedPage struct {
 	Once web.Once
+	// Second is another one that was issued with it; nil for none.
+	Second *web.Once
 	Text string
 	Next web.Link
 }

@@ -123,8 +123,8 @@ type issuedPage struct {
 	Once web.Once
 	// Second is another one that was issued with it; nil for none.
 	Second *web.Once
-	Text string
-	Next web.Link
+	Text   string
+	Next   web.Link
 }
 
 func (c *Console) issueKey(w http.ResponseWriter, r *http.Request) error {

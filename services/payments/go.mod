@@ -6,13 +6,13 @@ require (
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/oklog/ulid/v2 v2.1.2
 	hub.internal/pkg v0.0.0
+	pgregory.net/rapid v1.3.0
 )
 
 require (
 	github.com/go-kit/log v0.2.0 // indirect
 	github.com/go-logfmt/logfmt v0.5.1 // indirect
 	github.com/sony/gobreaker/v2 v2.4.0 // indirect
-	pgregory.net/rapid v1.3.0 // indirect
 )
 
 require (

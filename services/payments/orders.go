@@ -345,6 +345,11 @@ func (s *Service) Reconcile(ctx context.Context, code string, amount *int64) (Or
 	if err != nil {
 		return OrderAnswer{}, err
 	}
+	entry := audit.Entry{At: by.Now, Caller: caller.From(ctx), Tool: "pay.orders.reconcile", Outcome: audit.OK, Count: 1,
+		Detail: map[string]any{"order": code, "status": b.Order.Status}}
+	if err := s.c.Store.Record(ctx, entry); err != nil {
+		return OrderAnswer{}, err
+	}
 	if snapshot != nil && snapshot.Amount != stored {
 		return OrderAnswer{}, conflict(codeMismatch, "The provider has another amount.", map[string]any{"stored": stored, "provider": snapshot.Amount})
 	}

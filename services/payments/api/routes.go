@@ -29,7 +29,8 @@ var orderCode = regexp.MustCompile(`^po_[0-9A-HJKMNP-TV-Z]{26}$`)
 
 // Routes declares what Connected Apps can ask of payments.
 func Routes(s *payments.Service) []tool.APIRoute {
-	return []tool.APIRoute{createRoute(s), listRoute(s), showRoute(s), refundRoute(s), cancelRoute(s), reconcileRoute(s), eventsRoute(s), redeliverRoute(s)}
+	return append([]tool.APIRoute{createRoute(s), listRoute(s), showRoute(s), refundRoute(s), cancelRoute(s), reconcileRoute(s), eventsRoute(s),
+		redeliverRoute(s), webhookRoute(s)}, returnRoutes(s)...)
 }
 
 // codeMember is the {code} of a path.

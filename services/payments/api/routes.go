@@ -171,8 +171,7 @@ type reconcileIn struct {
 func reconcileRoute(s *payments.Service) tool.APIRoute {
 	return tool.NewRoute(tool.RouteDeclaration{Method: http.MethodPost, Path: "/v1/pay/orders/{code}/reconcile", Idempotency: tool.KeyIgnored,
 		Credential: tool.AppCredential, Declaration: tool.Declaration{Name: "pay.orders.reconcile", Category: category, Scope: write,
-			RecordsItself: true,
-			MaxBody:       maxBody, Timeout: providerTimeout, Description: "Asks the provider about the order now, and brings it to what the provider says.",
+			MaxBody: maxBody, Timeout: providerTimeout, Description: "Asks the provider about the order now, and brings it to what the provider says.",
 			Input: schema.Object(codeMember(), schema.Optional("amount", schema.Integer("What the caller takes the order's amount for."))),
 			Errors: []tool.ErrorDoc{invalid, missing, {Code: fault.Conflict, Reason: "details.code AMOUNT_MISMATCH: the caller or the provider has another amount."},
 				away}}},

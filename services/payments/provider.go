@@ -211,4 +211,3 @@ type DeclinedError struct {
 func (e *DeclinedError) Error() string {
 	return fmt.Sprintf("the provider declines: %s %s", e.Code, e.Message)
 }
-

@@ -18,6 +18,8 @@ require (
 	github.com/go-logfmt/logfmt v0.5.1 // indirect
 	github.com/go-sql-driver/mysql v1.10.1 // indirect
 	github.com/sony/gobreaker/v2 v2.4.0 // indirect
+	github.com/tink-crypto/tink-go/v2 v2.9.0 // indirect
+	golang.org/x/crypto v0.57.0 // indirect
 )
 
 require (

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"hub.internal/services/payments/credentials"
 )
 
 // PayMethod is how an order is paid.
@@ -17,34 +19,21 @@ const (
 )
 
 // Env says whether money moves.
-type Env string
+type Env = credentials.Env
 
 // The environments of a provider.
 const (
-	Sandbox    Env = "sandbox"
-	Production Env = "production"
+	Sandbox    = credentials.Sandbox
+	Production = credentials.Production
 )
 
-// Cred is a credential in clear, for as long as a call takes. It shows itself to nobody who does not call Reveal.
-type Cred struct {
-	// ID names the row, and Env is the one that it is for.
-	ID  ID
-	Env Env
-
-	clientID, secret string
-}
+// Cred is a credential in clear, for as long as a call takes.
+type Cred = credentials.Cred
 
 // NewCred returns a credential in clear.
-func NewCred(id ID, env Env, clientID, secret string) Cred { return Cred{id, env, clientID, secret} }
-
-// Reveal returns what the provider knows Hub by.
-func (c Cred) Reveal() (clientID, secret string) { return c.clientID, c.secret }
-
-// String masks the credential.
-func (c Cred) String() string { return fmt.Sprintf("credential %s (%s)", c.ID, c.Env) }
-
-// GoString masks the credential for %#v.
-func (c Cred) GoString() string { return c.String() }
+func NewCred(id ID, env Env, clientID, secret string) Cred {
+	return credentials.NewCred(id, env, clientID, secret)
+}
 
 // Caps are what a provider can do with a pay method.
 type Caps struct {

@@ -44,7 +44,8 @@ var _ payments.Store = (*Store)(nil)
 
 // New returns the store behind a pool of role hub_payments. It touches no database.
 func New(pool *postgres.Pool) *Store {
-	return &Store{Readiness: postgres.NewReadiness(pool, service, `SELECT FROM payments.orders, payments.river_job LIMIT 0`),
+	return &Store{Readiness: postgres.NewReadiness(pool, service,
+		`SELECT FROM payments.orders, payments.credentials, payments.river_job LIMIT 0`),
 		pool: pool, keys: write.New(pool, write.Options{Service: service, Kept: payments.KeysKept, Reused: payments.KeyReused}),
 		jobs: jobs.NewAdder(pool, schema)}
 }

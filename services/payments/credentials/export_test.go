@@ -1,0 +1,4 @@
+package credentials
+
+// Mask opens the rule to its test.
+var Mask = mask

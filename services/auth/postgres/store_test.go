@@ -89,6 +89,8 @@ func TestWhatTheRoleMayNotDo(t *testing.T) {
 		"delete an app":              {role, `DELETE FROM auth.connected_apps`},
 		"rename an app's code":       {role, `UPDATE auth.connected_apps SET service_code = 'x'`},
 		"give a secret to an app":    {role, `UPDATE auth.app_secrets SET service_code = 'x'`},
+		"give a webhook secret away": {role, `UPDATE auth.app_webhook_secrets SET service_code = 'x'`},
+		"unburn a token":             {role, `UPDATE auth.jwt_replay SET exp = now()`},
 		"delete a secret's trace":    {role, `DELETE FROM auth.app_secrets`},
 		"link an account":            {role, `INSERT INTO auth.identity_links DEFAULT VALUES`},
 		"change the schema":          {role, `ALTER TABLE auth.api_keys ADD COLUMN x int`},

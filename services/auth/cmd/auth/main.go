@@ -4,6 +4,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"hub.internal/pkg/audit"
@@ -15,6 +16,8 @@ import (
 	"hub.internal/services/auth"
 	"hub.internal/services/auth/apps"
 	"hub.internal/services/auth/console"
+	"hub.internal/services/auth/console/connect"
+	"hub.internal/services/auth/links"
 	"hub.internal/services/auth/oidc"
 	"hub.internal/services/auth/postgres"
 )
@@ -24,7 +27,8 @@ var program = service.Program[settings]{Name: "auth",
 	Migrate: postgres.Migrate, Manifest: manifest, Build: build}
 
 func manifest() tool.Manifest {
-	return hop.Manifest("auth", auth.Tools(apps.New(apps.Config{})), auth.Operations(nil, nil), console.Routes()...)
+	pages := slices.Concat(console.Routes(), connect.Routes())
+	return hop.Manifest("auth", auth.Tools(apps.New(apps.Config{})), auth.Operations(nil, nil), pages...).WithRoutes(auth.Routes(nil)...)
 }
 
 func main() { os.Exit(execute(root(os.Environ()))) }
@@ -33,11 +37,11 @@ type settings struct {
 	service.Settings
 	Pepper         config.Secret `env:"HUB_KEY_PEPPER,required,notEmpty"`
 	PepperPrevious config.Secret `env:"HUB_KEY_PEPPER_PREVIOUS"`
-	// SecretsKeyset seals the secrets of apps; without one none can be issued.
+	// SecretsKeyset seals the secrets of apps and the tickets of links; without one neither can be issued.
 	SecretsKeyset config.Secret `env:"HUB_SECRETS_KEYSET"`
 	// RedisURL is where gateways are told of keys that were changed in the console.
 	RedisURL config.Secret `env:"HUB_REDIS_URL"`
-	// PublicURL is where browsers reach the gateway; OIDC needs it, and links of invitations name it.
+	// PublicURL is where browsers reach the gateway; OIDC needs it, and links to pages name it.
 	PublicURL        string            `env:"HUB_PUBLIC_URL"`
 	OIDCIssuer       string            `env:"HUB_OIDC_ISSUER"`
 	OIDCClientID     string            `env:"HUB_OIDC_CLIENT_ID"`
@@ -56,7 +60,7 @@ func (s settings) singleSignOn() (auth.SingleSignOn, error) {
 }
 
 // sealerOf seals with a keyset; without one nothing is sealed.
-func sealerOf(keyset config.Secret) (apps.Sealer, error) {
+func sealerOf(keyset config.Secret) (links.Sealer, error) {
 	if keyset.Reveal() == "" {
 		return nil, nil
 	}
@@ -71,7 +75,7 @@ func sealerOf(keyset config.Secret) (apps.Sealer, error) {
 type parts struct {
 	peppers  auth.Peppers
 	notices  logged
-	sealer   apps.Sealer
+	sealer   links.Sealer
 	provider auth.SingleSignOn
 }
 
@@ -110,10 +114,18 @@ func build(h *service.Host, s settings) error {
 	if err != nil {
 		return err
 	}
+	linked := links.New(links.Config{Store: store, Sealer: p.sealer, PublicURL: s.PublicURL, Now: time.Now, Logger: h.Logger()})
+	consent, err := connect.New(connect.Config{Links: linked, PublicURL: s.PublicURL, Trusted: h.Keys(), Logger: h.Logger()})
+	if err != nil {
+		return err
+	}
 	h.Ready("write store", store.Ready)
 	h.Tools(auth.Tools(connected)...)
+	h.Routes(auth.Routes(linked)...)
 	h.Operations(auth.Operations(svc, people)...)
 	h.Pages(pages)
+	h.Pages(consent)
+	h.Go("old links", linked.Reap)
 	h.Go("peppers", svc.CheckPeppers)
 	h.Go("old sessions", people.Reap)
 	h.Go("refused log-ins", refused.Run)

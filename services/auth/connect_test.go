@@ -184,7 +184,7 @@ func TestLinking(t *testing.T) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	if csp := res.Header.Get("Content-Security-Policy"); !strings.Contains(csp, "form-action 'self' https://shop.example;") {
+	if csp := res.Header.Get("Content-Security-Policy"); !strings.Contains(csp, "form-action 'self' https:;") {
 		t.Errorf("the browser may not go back: %s", csp)
 	}
 	if res, page := b.say(t, "allow", b.form(t)); res.StatusCode != http.StatusSeeOther || res.Header.Get("Location") != shopReturn {

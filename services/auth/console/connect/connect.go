@@ -5,6 +5,7 @@ package connect
 import (
 	"embed"
 	"encoding/base64"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -17,7 +18,7 @@ import (
 	"hub.internal/services/auth/links"
 )
 
-//go:embed pages/*.html
+//go:embed pages/*.html assets
 var files embed.FS
 
 const (
@@ -61,7 +62,7 @@ func New(c Config) (*Pages, error) {
 			err = p.protection.AddTrustedOrigin(u.Scheme + "://" + u.Host)
 		}
 		if err != nil {
-			return nil, fault.New(fault.Validation, "HUB_PUBLIC_URL is no address that browsers reach Hub at.").Because(err)
+			return nil, fmt.Errorf("HUB_PUBLIC_URL: %w", err)
 		}
 	}
 	return p, nil
@@ -174,8 +175,8 @@ func (p *Pages) render(w http.ResponseWriter, r *http.Request, changed bool) err
 	if changed {
 		page.Status = http.StatusConflict
 	}
-	if o.ReturnURL != "" { // browsers hold the redirect after a form to the policy of the form's page
-		page.FormActions = []string{originOf(o.ReturnURL)}
+	if o.ReturnURL != "" {
+		page.FormActions = []string{formAction(o.ReturnURL)}
 	}
 	return p.site.Render(w, r, "consent", page)
 }
@@ -189,10 +190,15 @@ func without(s string, all []string) (rest []string) {
 	return rest
 }
 
-func originOf(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
+// formAction is what the policy of the page has to let its form end at. Browsers hold every redirect after a form to it, also
+// those that the app makes then, to whichever of its own sites: so it is all of https, and one origin of a development machine.
+func formAction(returnURL string) string {
+	u, err := url.Parse(returnURL)
+	switch {
+	case err != nil:
 		return ""
+	case u.Scheme == "https":
+		return "https:"
 	}
 	return u.Scheme + "://" + u.Host
 }

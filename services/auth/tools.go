@@ -147,9 +147,9 @@ func confirmRoute(s *links.Service) tool.APIRoute {
 		Credential: tool.AppCredential,
 		Declaration: tool.Declaration{
 			Name: "connect.confirm", Category: tool.Admin, Scope: "pay:read", MaxBody: 4 << 10,
-			Description: "Confirms the link of an account, for an app whose link mode is confirm. The app has got the code at its redirect URL, in the " +
-				"browser session of its user, and calls within a minute with a token whose sub is that same user. A code is good once; one that " +
-				"comes for another user drops the link.",
+			Description: "Confirms the link of an account, for an app whose link mode is confirm. The app has got the code at its redirect URL, " +
+				"in the browser session of its user, and calls within a minute with a token whose sub is that same user. A code is good once; " +
+				"one that comes for another user drops the link.",
 			Input: schema.Object(
 				schema.Required("code", schema.String("The code that the browser has brought back.", schema.Length(1, 100))),
 			),

@@ -110,7 +110,8 @@ func (s *Service) Of(ctx context.Context, id, user string) (Listed, error) {
 }
 
 // Add links a user's account without asking them, as an operator may: the user with the address, at once, whatever the
-// link mode of the app. One that is there already stays as it is. E_VALIDATION for scopes that the app does not have; otherwise it refuses what Allow does.
+// link mode of the app. One that is there already stays as it is. E_VALIDATION for scopes that the app does not have;
+// otherwise it refuses what Allow does.
 func (s *Service) Add(ctx context.Context, service, externalUser, email string, scopes []string) (Link, error) {
 	if err := pair(service, externalUser); err != nil {
 		return Link{}, err

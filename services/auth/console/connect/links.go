@@ -71,8 +71,10 @@ func (p *Pages) unlinking(w http.ResponseWriter, r *http.Request) error {
 	return p.site.Confirm(w, r,
 		web.Page{Title: "Unlink " + l.AppName + "?", Crumbs: []web.Link{{Text: "Linked apps", Href: linksPath}}},
 		web.Confirmation{
-			Text:   "From then on it can do nothing for you in Hub. What it has done stays. It can ask you to link your account again.",
-			Facts:  []web.Fact{{Label: "App", Value: l.AppName}, {Label: "You are there", Value: masked(l.ExternalUser)}, {Label: "Linked", At: l.LinkedAt}},
+			Text: "From then on it can do nothing for you in Hub. What it has done stays. It can ask you to link your account again.",
+			Facts: []web.Fact{
+				{Label: "App", Value: l.AppName}, {Label: "You are there", Value: masked(l.ExternalUser)}, {Label: "Linked", At: l.LinkedAt},
+			},
 			Action: linksPath + "/" + l.ID + "/revoke", Button: "Unlink", Keep: web.Link{Text: "Keep it linked", Href: linksPath},
 		})
 }

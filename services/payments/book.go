@@ -274,8 +274,8 @@ func (b *Book) cancel(c ProviderCancel) error {
 			return b.returned(r)
 		}
 		return nil
-	case r != nil && r.Status == RefundSucceeded:
-		return nil
+	case r != nil && (r.Status == RefundSucceeded || r.Status == RefundFailed && r.TID != ""):
+		return nil // known, or come back since
 	case r != nil && r.Amount == c.Amount && (r.Status == RefundPending || c.Amount <= o.Refundable()) && o.Status == Paid:
 		return b.succeed(r, c.TID)
 	case r == nil && c.Amount <= o.Refundable() && o.Status == Paid && c.Amount > 0:

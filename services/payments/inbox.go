@@ -76,6 +76,14 @@ func (s *Service) Receive(ctx context.Context, provider, contentType string, raw
 		ReceivedAt: s.now()})
 }
 
+// Acknowledge is what the provider wants to hear of a webhook that was stored, or with an error was not.
+func (s *Service) Acknowledge(ctx context.Context, err error) (status int, contentType, body string) {
+	if err != nil {
+		s.c.Logger.ErrorContext(ctx, "a webhook could not be stored", "error", err)
+	}
+	return s.c.Provider.Ack(err == nil)
+}
+
 // LookInto asks the provider about what a webhook has hinted at. again is the wait after which to do so once more; 0 for
 // one that is settled.
 func (s *Service) LookInto(ctx context.Context, provider string, env Env, key string) (again time.Duration, err error) {

@@ -1,6 +1,7 @@
 package payments
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -43,8 +44,11 @@ const (
 	refunds  = "rf_"
 )
 
-// defaultValidHours is how long an account waits whose app does not say.
-const defaultValidHours = 168
+// How long an account waits, in hours, and whose name it has, where the app does not say.
+const (
+	defaultValidHours = 168
+	defaultHolder     = "Hub"
+)
 
 // OrderAnswer is an answer with an order.
 type OrderAnswer struct {
@@ -114,9 +118,9 @@ func (s *Service) newOrder(ctx context.Context, in Wanted, amounts Amounts) (Ord
 		}
 		return o, nil
 	}
-	o.ValidHours = defaultValidHours
+	o.ValidHours, o.Holder = defaultValidHours, defaultHolder
 	if in.VBank != nil {
-		o.Holder = in.VBank.Holder
+		o.Holder = cmp.Or(in.VBank.Holder, defaultHolder)
 		if in.VBank.ValidHours != 0 {
 			o.ValidHours = in.VBank.ValidHours
 		}
@@ -191,7 +195,7 @@ func (s *Service) askToIssue(ctx context.Context, code string) (*Snapshot, *Fail
 		return nil, nil, err
 	}
 	snapshot, err := s.c.Provider.Issue(ctx, cred, IssueRequest{Code: o.Code, CreatedAt: o.CreatedAt, Amount: o.Amounts.Amount, TaxFree: o.TaxFree,
-		PayMethod: o.PayMethod, Name: o.Name, ReturnURL: s.c.PublicURL + "/v1/pay/return/" + o.Code, ValidHours: o.ValidHours,
+		PayMethod: o.PayMethod, Name: cmp.Or(o.Name, "Order "+o.Code), ReturnURL: s.c.PublicURL + "/v1/pay/return/" + o.Code, ValidHours: o.ValidHours,
 		Holder: o.Holder, Buyer: o.Buyer})
 	var declined *DeclinedError
 	switch {
@@ -343,6 +347,11 @@ func (s *Service) Reconcile(ctx context.Context, code string, amount *int64) (Or
 	defer cancel()
 	b, snapshot, err := s.pull(ctx, Ref{Code: code}, by)
 	if err != nil {
+		return OrderAnswer{}, err
+	}
+	entry := audit.Entry{At: by.Now, Caller: caller.From(ctx), Tool: "pay.orders.reconcile", Outcome: audit.OK, Count: 1,
+		Detail: map[string]any{"order": code, "status": b.Order.Status}}
+	if err := s.c.Store.Record(ctx, entry); err != nil {
 		return OrderAnswer{}, err
 	}
 	if snapshot != nil && snapshot.Amount != stored {

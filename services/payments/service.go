@@ -29,6 +29,8 @@ type Store interface {
 	Change(ctx context.Context, code string, by Actor, do func(*Book) error, end *Ending) (*Book, error)
 	// Release frees a claim without an answer.
 	Release(ctx context.Context, c write.Claim) error
+	// Record keeps an audit row of what was done in several steps.
+	Record(ctx context.Context, entry audit.Entry) error
 	// Left returns claims that nobody works on any more, the oldest first; Take takes one of them over.
 	Left(ctx context.Context, limit int) ([]write.Claim, error)
 	Take(ctx context.Context, left write.Claim) (c write.Claim, ok bool, err error)

@@ -29,7 +29,8 @@ var orderCode = regexp.MustCompile(`^po_[0-9A-HJKMNP-TV-Z]{26}$`)
 
 // Routes declares what Connected Apps can ask of payments.
 func Routes(s *payments.Service) []tool.APIRoute {
-	return []tool.APIRoute{createRoute(s), listRoute(s), showRoute(s), refundRoute(s), cancelRoute(s), reconcileRoute(s), eventsRoute(s), redeliverRoute(s)}
+	return append([]tool.APIRoute{createRoute(s), listRoute(s), showRoute(s), refundRoute(s), cancelRoute(s), reconcileRoute(s), eventsRoute(s),
+		redeliverRoute(s), webhookRoute(s)}, returnRoutes(s)...)
 }
 
 // codeMember is the {code} of a path.
@@ -59,6 +60,7 @@ func createRoute(s *payments.Service) tool.APIRoute {
 				"amount alone holds a tax of 1/11, and a tax that is not stated is never added to supplyAmount. A clientOrderId that was used " +
 				"before answers that order (200). Status READY with neither vbank nor checkoutUrl: the provider's answer is not known yet; the " +
 				"order comes by itself.",
+			Output: schema.Of[payments.OrderAnswer](),
 			Input: schema.Object(
 				won("amount", "The total, 1 to 100,000,000."), won("supplyAmount", "The price without tax."), won("vat", "The tax."),
 				schema.Optional("payMethod", schema.String("How it is paid.", schema.Enum("card", "vbank"), schema.Default("card"))),
@@ -132,6 +134,7 @@ func refundRoute(s *payments.Service) tool.APIRoute {
 			MaxBody: maxBody, Timeout: providerTimeout,
 			Description: "Pays money of a PAID order back, all of it or a part. Send an Idempotency-Key. Status PENDING: the provider's answer is not known " +
 				"yet; the refund comes to its end by itself.",
+			Output: schema.Of[payments.RefundAnswer](),
 			Input: schema.Object(codeMember(),
 				schema.Optional("amount", schema.Integer("In won, digits alone; all that can be refunded when absent.")),
 				schema.Optional("reason", schema.String("Why, for the provider.", schema.Length(1, 100))),
@@ -156,7 +159,7 @@ func cancelRoute(s *payments.Service) tool.APIRoute {
 	return tool.NewRoute(tool.RouteDeclaration{Method: http.MethodPost, Path: "/v1/pay/orders/{code}/cancel", Idempotency: tool.KeyOptional,
 		Credential: tool.AppCredential, Declaration: tool.Declaration{Name: "pay.orders.cancel", Category: category, Scope: write,
 			MaxBody: maxBody, Timeout: providerTimeout, Description: "Gives an order up that is not paid. A paid one is refunded.",
-			Input: schema.Object(codeMember()),
+			Output: schema.Of[payments.OrderAnswer](), Input: schema.Object(codeMember()),
 			Errors: []tool.ErrorDoc{invalid, missing, {Code: fault.Conflict, Reason: "details.code: ORDER_NOT_CANCELABLE (it is paid, or has ended), " + keyTwice},
 				away}}},
 		func(ctx context.Context, in codeIn) (tool.Result, error) { return s.CancelOrder(ctx, in.Code) })
@@ -170,8 +173,7 @@ type reconcileIn struct {
 func reconcileRoute(s *payments.Service) tool.APIRoute {
 	return tool.NewRoute(tool.RouteDeclaration{Method: http.MethodPost, Path: "/v1/pay/orders/{code}/reconcile", Idempotency: tool.KeyIgnored,
 		Credential: tool.AppCredential, Declaration: tool.Declaration{Name: "pay.orders.reconcile", Category: category, Scope: write,
-			RecordsItself: true,
-			MaxBody:       maxBody, Timeout: providerTimeout, Description: "Asks the provider about the order now, and brings it to what the provider says.",
+			MaxBody: maxBody, Timeout: providerTimeout, Description: "Asks the provider about the order now, and brings it to what the provider says.",
 			Input: schema.Object(codeMember(), schema.Optional("amount", schema.Integer("What the caller takes the order's amount for."))),
 			Errors: []tool.ErrorDoc{invalid, missing, {Code: fault.Conflict, Reason: "details.code AMOUNT_MISMATCH: the caller or the provider has another amount."},
 				away}}},

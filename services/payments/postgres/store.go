@@ -66,6 +66,11 @@ func (s *Store) Release(ctx context.Context, c write.Claim) error {
 	return s.keys.Release(ctx, s.pool, c)
 }
 
+// Record keeps an audit row.
+func (s *Store) Record(ctx context.Context, entry audit.Entry) error {
+	return explain(audit.Append(ctx, s.pool, entry))
+}
+
 // Left returns claims that nobody works on any more.
 func (s *Store) Left(ctx context.Context, limit int) ([]write.Claim, error) {
 	return s.keys.Left(ctx, limit)

@@ -4,6 +4,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"hub.internal/pkg/audit"
@@ -17,6 +18,7 @@ import (
 	"hub.internal/services/auth/console"
 	"hub.internal/services/auth/oidc"
 	"hub.internal/services/auth/postgres"
+	"hub.internal/services/auth/servicejwt"
 )
 
 var program = service.Program[settings]{Name: "auth",
@@ -24,7 +26,12 @@ var program = service.Program[settings]{Name: "auth",
 	Migrate: postgres.Migrate, Manifest: manifest, Build: build}
 
 func manifest() tool.Manifest {
-	return hop.Manifest("auth", auth.Tools(apps.New(apps.Config{})), auth.Operations(nil, nil), console.Routes()...)
+	return hop.Manifest("auth", auth.Tools(apps.New(apps.Config{})), operations(nil, nil, nil, nil), console.Routes()...)
+}
+
+// operations are what neighbours can ask for.
+func operations(s *auth.Service, p *auth.People, a *apps.Service, t *servicejwt.Verifier) []hop.Operation {
+	return slices.Concat(auth.Operations(s, p), apps.Operations(a), servicejwt.Operations(t))
 }
 
 func main() { os.Exit(execute(root(os.Environ()))) }
@@ -35,6 +42,8 @@ type settings struct {
 	PepperPrevious config.Secret `env:"HUB_KEY_PEPPER_PREVIOUS"`
 	// SecretsKeyset seals the secrets of apps; without one none can be issued.
 	SecretsKeyset config.Secret `env:"HUB_SECRETS_KEYSET"`
+	// Audience is what tokens of apps have to name.
+	Audience string `env:"HUB_JWT_AUDIENCE" envDefault:"hub"`
 	// RedisURL is where gateways are told of keys that were changed in the console.
 	RedisURL config.Secret `env:"HUB_REDIS_URL"`
 	// PublicURL is where browsers reach the gateway; OIDC needs it, and links of invitations name it.
@@ -104,6 +113,11 @@ func build(h *service.Host, s settings) error {
 	}
 	svc := auth.New(auth.Config{Store: store, Peppers: p.peppers, Notices: p.notices, Now: time.Now, Logger: h.Logger()})
 	connected := apps.New(apps.Config{Store: store, Sealer: p.sealer, Now: time.Now})
+	tokens, err := servicejwt.New(servicejwt.Config{Store: store, Sealer: p.sealer, Links: links{store}, Audience: s.Audience,
+		Now: time.Now, Logger: h.Logger()})
+	if err != nil {
+		return err
+	}
 	pages, err := console.New(console.Config{People: people, Service: svc, Apps: connected, SingleSignOn: p.provider,
 		PublicURL: s.PublicURL, RolesFromProvider: p.provider != nil && s.OIDCRolesClaim != "",
 		Trusted: h.Keys(), Now: time.Now, Logger: h.Logger()})
@@ -112,10 +126,11 @@ func build(h *service.Host, s settings) error {
 	}
 	h.Ready("write store", store.Ready)
 	h.Tools(auth.Tools(connected)...)
-	h.Operations(auth.Operations(svc, people)...)
+	h.Operations(operations(svc, people, connected, tokens)...)
 	h.Pages(pages)
 	h.Go("peppers", svc.CheckPeppers)
 	h.Go("old sessions", people.Reap)
+	h.Go("used tokens", tokens.Sweep)
 	h.Go("refused log-ins", refused.Run)
 	return nil
 }

@@ -1,0 +1,163 @@
+package payments_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"hub.internal/services/payments"
+)
+
+var noon = time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
+
+func open(t testing.TB, method payments.PayMethod) *payments.Book {
+	t.Helper()
+	b, err := payments.OpenBook(payments.Order{Code: "po_1", Amounts: payments.Amounts{Amount: 11000, Supply: 10000, VAT: 1000}, PayMethod: method, CreatedAt: noon})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// sound holds a book to what is true of every order (payments.md 2.10: 1, 2, 4, 5, 6, 13, 15).
+func sound(b *payments.Book, deposited map[string]int64) error {
+	o := b.Order
+	var succeeded, pending, applied, received int64
+	for _, r := range b.Refunds {
+		switch r.Status {
+		case payments.RefundSucceeded:
+			succeeded += r.Amount
+		case payments.RefundPending:
+			pending += r.Amount
+		}
+	}
+	for _, d := range b.Deposits {
+		if d.State == payments.DepositIsApplied {
+			applied++
+			if d.Amount != o.Amounts.Amount {
+				return fmt.Errorf("a deposit of %d is applied to an order of %d", d.Amount, o.Amounts.Amount)
+			}
+		}
+		received += d.Amount
+	}
+	var told int64
+	for _, amount := range deposited {
+		told += amount
+	}
+	paid := o.Status == payments.Paid || o.Status == payments.Refunded
+	switch {
+	case o.Amounts.Amount != o.Supply+o.VAT:
+		return fmt.Errorf("the amounts do not add up: %+v", o.Amounts)
+	case o.RefundedAmount != succeeded || o.PendingRefund != pending:
+		return fmt.Errorf("refunded %d of %d, pending %d of %d", o.RefundedAmount, succeeded, o.PendingRefund, pending)
+	case o.Refundable() < 0 || o.RefundedAmount+o.PendingRefund > o.PaidAmount || o.PaidAmount > o.Amounts.Amount:
+		return fmt.Errorf("balance: %+v", o)
+	case paid != (applied == 1) || applied > 1 || paid != (o.PaidAmount > 0):
+		return fmt.Errorf("%s with %d applied deposits and %d paid", o.Status, applied, o.PaidAmount)
+	case o.Status == payments.Refunded && o.Refundable() != 0:
+		return fmt.Errorf("refunded, but %d are left", o.Refundable())
+	case received != told:
+		return fmt.Errorf("%d received, %d kept", told, received)
+	case o.Version != int64(len(b.Steps)):
+		return fmt.Errorf("version %d after %d steps", o.Version, len(b.Steps))
+	}
+	for i, s := range b.Steps {
+		if s.Seq != int64(i+1) || (s.Tells != "") != (len(s.Body) > 0) {
+			return fmt.Errorf("step %d: %+v", i, s)
+		}
+	}
+	return nil
+}
+
+// TestBookStaysSound: whatever a provider says, in whatever order and however often, what is kept holds together.
+func TestBookStaysSound(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		method := rapid.SampledFrom([]payments.PayMethod{payments.Card, payments.VBank}).Draw(t, "method")
+		b, err := payments.OpenBook(payments.Order{Code: "po_1", Amounts: payments.Amounts{Amount: 11000, Supply: 10000, VAT: 1000}, PayMethod: method, CreatedAt: noon})
+		if err != nil {
+			t.Fatal(err)
+		}
+		deposited := map[string]int64{}
+		for i := range rapid.IntRange(1, 30).Draw(t, "n") {
+			b.Now = b.Now.Add(time.Duration(rapid.SampledFrom([]int{0, 1, 60, 3600, 100000}).Draw(t, "wait")) * time.Second)
+			switch rapid.IntRange(0, 5).Draw(t, "do") {
+			case 0:
+				amount := rapid.Int64Range(1, 12000).Draw(t, "refund")
+				_, _ = b.AskRefund(payments.RefundAsked{Code: fmt.Sprint("rf_", i), Amount: &amount, Reason: "x"})
+			case 1:
+				if p := b.PendingRefunds(); len(p) > 0 {
+					err = b.DeclineRefund(p[0].Code, payments.Failure{Code: "2016", Message: "no"})
+				}
+			case 2:
+				_, err = b.Lapse()
+			default:
+				err = b.Apply(said(t, b, deposited))
+			}
+			if err == nil {
+				err = sound(b, deposited)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// said is what a provider may say: sense or nonsense, but about this order.
+func said(t *rapid.T, b *payments.Book, deposited map[string]int64) payments.Snapshot {
+	s := payments.Snapshot{Code: "po_1", TID: rapid.SampledFrom([]string{"t1", "t1", "t1", "t2"}).Draw(t, "tid"), Amount: 11000,
+		Status: rapid.SampledFrom([]payments.PaymentStatus{payments.PaymentIssued, payments.PaymentPaid, payments.PaymentPaid,
+			payments.PaymentCanceled, payments.PaymentFailed, payments.PaymentExpired}).Draw(t, "status")}
+	if rapid.IntRange(0, 4).Draw(t, "other") == 0 {
+		s.Amount = rapid.Int64Range(1, 20000).Draw(t, "amount")
+	}
+	if rapid.Bool().Draw(t, "account") {
+		s.Account = &payments.VBankAccount{BankCode: "004", Number: "123", ExpiresAt: noon.Add(168 * time.Hour)}
+	}
+	if s.Status == payments.PaymentPaid || s.Status == payments.PaymentCanceled && rapid.Bool().Draw(t, "was paid") {
+		s.PaidAt = noon.Add(time.Duration(rapid.IntRange(1, 2).Draw(t, "paid at")) * time.Hour)
+		ends := b.Order.Status == payments.Ready || b.Order.Status == payments.AwaitingDeposit
+		if s.Status == payments.PaymentPaid || ends {
+			deposited[fmt.Sprint(s.TID, s.Amount, s.PaidAt)] = s.Amount
+		}
+	}
+	if rapid.IntRange(0, 5).Draw(t, "reversed") == 0 {
+		s.ReversedAt = noon.Add(3 * time.Hour)
+	}
+	for range rapid.IntRange(0, 2).Draw(t, "cancels") {
+		c := payments.ProviderCancel{TID: rapid.SampledFrom([]string{"c1", "c2", "c3"}).Draw(t, "cancel"), Amount: rapid.Int64Range(0, 12000).Draw(t, "cancelled"),
+			Returned: rapid.IntRange(0, 4).Draw(t, "returned") == 0}
+		if p := b.PendingRefunds(); len(p) > 0 && rapid.Bool().Draw(t, "ours") {
+			c.RefundCode, c.Amount = p[0].Code, p[0].Amount
+		}
+		s.Cancels = append(s.Cancels, c)
+	}
+	return s
+}
+
+// TestWhatIsRepeated: the same answer again changes nothing.
+func TestWhatIsRepeated(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		b, _ := payments.OpenBook(payments.Order{Code: "po_1", Amounts: payments.Amounts{Amount: 11000, Supply: 10000, VAT: 1000}, PayMethod: payments.VBank, CreatedAt: noon})
+		for range rapid.IntRange(1, 10).Draw(t, "n") {
+			s := said(t, b, map[string]int64{})
+			if err := b.Apply(s); err != nil {
+				t.Fatal(err)
+			}
+			if err := b.Apply(s); err != nil { // a deposit and its cancels may take a second look
+				t.Fatal(err)
+			}
+			before := b.Order.Version
+			if err := b.Apply(s); err != nil {
+				t.Fatal(err)
+			}
+			if b.Order.Version != before {
+				t.Fatalf("%+v moved the order at the third time, by %s", s, b.Steps[before].Trigger)
+			}
+		}
+	})
+}

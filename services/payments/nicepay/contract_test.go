@@ -1,0 +1,104 @@
+package nicepay_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"hub.internal/pkg/hubtest"
+	"hub.internal/services/payments"
+	"hub.internal/services/payments/nicepay"
+	"hub.internal/services/payments/paymentstest"
+	"hub.internal/services/payments/pgsim"
+)
+
+const (
+	clientID = "client-of-the-test"
+	secret   = "CANARY-SECRET-0123456789"
+)
+
+// sim is a simulator, an adapter that speaks with it, and who takes its webhooks.
+type sim struct {
+	*pgsim.Sim
+	url      string
+	provider *nicepay.Provider
+	clock    *hubtest.Clock
+
+	mu    sync.Mutex
+	hooks []paymentstest.Webhook
+}
+
+func cred() payments.Cred { return payments.NewCred(7, payments.Sandbox, clientID, secret) }
+
+func newSim(t *testing.T, auto bool) *sim {
+	t.Helper()
+	s := &sim{clock: hubtest.NewClock(time.Time{})}
+	taker := httptest.NewServer(http.HandlerFunc(s.take))
+	t.Cleanup(taker.Close)
+	var err error
+	s.Sim, err = pgsim.New(pgsim.Config{ClientID: clientID, Secret: secret, WebhookURL: taker.URL, AutoIssue: auto, Now: s.clock.Now,
+		Retries: []time.Duration{time.Millisecond, time.Millisecond}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	server := httptest.NewServer(s.Sim)
+	t.Cleanup(server.Close)
+	s.url = server.URL
+	if s.provider, err = nicepay.New(nicepay.Config{BaseURL: s.url, Now: s.clock.Now}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.provider.Close)
+	return s
+}
+
+func (s *sim) take(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	s.mu.Lock()
+	s.hooks = append(s.hooks, paymentstest.Webhook{ContentType: r.Header.Get("Content-Type"), Body: body})
+	s.mu.Unlock()
+	status, kind, text := s.provider.Ack(true)
+	w.Header().Set("Content-Type", kind)
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, text)
+}
+
+func (s *sim) Begin(code string) error { return s.Issue(code) }
+
+func (s *sim) Arm(f paymentstest.Fault) error {
+	return s.Sim.Arm(pgsim.Fault{Kind: f.Kind, On: f.On, Times: f.Times, Code: f.Code})
+}
+
+func (s *sim) Truth(code string) (paymentstest.Truth, bool) {
+	told, found := s.Payment(code)
+	t := paymentstest.Truth{TID: told.TID, Paid: told.Paid, Cancelled: told.Cancelled, Payments: len(told.Payments), Account: told.Account,
+		Status: map[string]payments.PaymentStatus{"ready": payments.PaymentIssued, "paid": payments.PaymentPaid,
+			"partialCancelled": payments.PaymentPaid, "cancelled": payments.PaymentCanceled, "failed": payments.PaymentFailed,
+			"expired": payments.PaymentExpired}[told.Status]}
+	for _, c := range told.Cancels {
+		t.Cancels = append(t.Cancels, paymentstest.Return{Code: c.Code, Amount: c.Amount, Failed: c.Failed, Unpaid: c.Unpaid})
+	}
+	return t, found
+}
+
+func (s *sim) webhooks(t *testing.T) []paymentstest.Webhook {
+	if err := s.Settle(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := s.hooks
+	s.hooks = nil
+	return out
+}
+
+func TestNicepayKeepsTheContract(t *testing.T) {
+	paymentstest.Contract(t, func(t *testing.T, auto bool) *paymentstest.World {
+		s := newSim(t, auto)
+		return &paymentstest.World{Provider: s.provider, Control: s, Cred: cred(), Now: s.clock.Now, Advance: s.clock.Advance,
+			Webhooks: func() []paymentstest.Webhook { return s.webhooks(t) }}
+	})
+}

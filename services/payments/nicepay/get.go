@@ -1,0 +1,78 @@
+package nicepay
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"time"
+
+	"hub.internal/services/payments"
+)
+
+// kst is where the vendor's dates are.
+var kst = time.FixedZone("KST", 9*60*60)
+
+// clockDrift is how far the vendor's clock and Hub's may be apart.
+const clockDrift = 10 * time.Minute
+
+// Get implements payments.Provider: by the tid where it is known, otherwise by the code and the day of the order. A
+// checkout that nobody has begun to pay is no payment, and ErrNotFound.
+func (p *Provider) Get(ctx context.Context, c payments.Cred, ref payments.Ref) (payments.Snapshot, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	return p.get(ctx, c, ref)
+}
+
+func (p *Provider) get(ctx context.Context, c payments.Cred, ref payments.Ref) (payments.Snapshot, error) {
+	if ref.TID != "" {
+		return p.getAt(ctx, c, "/v1/payments/"+url.PathEscape(ref.TID), ref)
+	}
+	for _, day := range p.days(ref.CreatedAt) {
+		s, err := p.getAt(ctx, c, "/v1/payments/find/"+url.PathEscape(ref.Code)+"?orderDate="+day, ref)
+		if !errors.Is(err, payments.ErrNotFound) {
+			return s, err
+		}
+	}
+	return payments.Snapshot{}, payments.ErrNotFound
+}
+
+func (p *Provider) getAt(ctx context.Context, c payments.Cred, path string, ref payments.Ref) (payments.Snapshot, error) {
+	raw, err := p.call(ctx, c, "GET", path, nil)
+	if declined := (*payments.DeclinedError)(nil); errors.As(err, &declined) {
+		return payments.Snapshot{}, unknown("%s", declined.Message) // to be refused an answer says nothing of the payment
+	}
+	if err != nil {
+		return payments.Snapshot{}, err
+	}
+	a, err := readAnswer(raw)
+	if err != nil {
+		return payments.Snapshot{}, err
+	}
+	_, secret := c.Reveal()
+	switch ofGet(a.ResultCode) {
+	case kindNotFound:
+		return payments.Snapshot{}, payments.ErrNotFound
+	case kindDone:
+		return a.snapshot(asked{tid: ref.TID, codes: []string{ref.Code}, secret: secret}, raw)
+	}
+	if a.Status == "failed" || a.Status == "expired" {
+		// The code is then that of the payment, not of the question.
+		return a.snapshot(asked{tid: ref.TID, codes: []string{ref.Code}, secret: secret}, raw)
+	}
+	return payments.Snapshot{}, unknown("the provider answers %s", printable(a.ResultCode))
+}
+
+// days are those under which the vendor may have filed an order: the one of its creation in Korea, the next one when
+// that has begun, since a payer may come after midnight, and the one before for an order made right after midnight.
+func (p *Provider) days(created time.Time) []string {
+	const form = "20060102"
+	day := created.In(kst)
+	out := []string{day.Format(form)}
+	if next := day.AddDate(0, 0, 1).Format(form); p.now().Add(clockDrift).In(kst).Format(form) >= next {
+		out = append(out, next)
+	}
+	if before := day.Add(-clockDrift).Format(form); before != out[0] {
+		out = append(out, before)
+	}
+	return out
+}

@@ -1,0 +1,157 @@
+package nicepay
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	json "github.com/go-json-experiment/json"
+
+	"hub.internal/services/payments"
+)
+
+// checkoutRequest begins an order.
+type checkoutRequest struct {
+	SessionID   string `json:"sessionId"`
+	OrderID     string `json:"orderId"`
+	Method      string `json:"method"`
+	Amount      int64  `json:"amount"`
+	GoodsName   string `json:"goodsName"`
+	ReturnURL   string `json:"returnUrl"`
+	TaxFreeAmt  int64  `json:"taxFreeAmt,omitzero"`
+	VBankHolder string `json:"vbankHolder,omitzero"`
+	ValidHours  int    `json:"vbankValidHours,omitzero"`
+	BuyerName   string `json:"buyerName,omitzero"`
+	BuyerTel    string `json:"buyerTel,omitzero"`
+	BuyerEmail  string `json:"buyerEmail,omitzero"`
+}
+
+// checkout is what the vendor says of one.
+type checkout struct {
+	ResultCode string `json:"resultCode"`
+	// ResulCode is how the manual spells it for a checkout.
+	ResulCode string `json:"resulCode"`
+	ResultMsg string `json:"resultMsg"`
+	SessionID string `json:"sessionId"`
+	OrderID   string `json:"orderId"`
+	URL       string `json:"url"`
+	TID       string `json:"tid"`
+	Status    string `json:"status"`
+	Amount    int64  `json:"amount"`
+	IsExpire  bool   `json:"isExpire"`
+}
+
+func (c checkout) code() string {
+	if c.ResultCode == "" {
+		return c.ResulCode
+	}
+	return c.ResultCode
+}
+
+// Bounds of the vendor's fields, in bytes.
+const (
+	maxGoodsName  = 40
+	maxHolder     = 40
+	maxBuyerName  = 30
+	maxBuyerTel   = 40
+	maxBuyerEmail = 60
+	maxReason     = 100
+)
+
+// Issue implements payments.Provider. The code is the orderId and the session of a checkout, each of which the vendor
+// takes once, so that to ask again finds what was begun. The amount of a checkout has to be the one that was asked for;
+// that of a payment within it is answered as it is, for the caller to compare.
+func (p *Provider) Issue(ctx context.Context, c payments.Cred, in payments.IssueRequest) (payments.Snapshot, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	begun, err := p.begin(ctx, c, in)
+	if err != nil {
+		return payments.Snapshot{}, err
+	}
+	s, err := p.get(ctx, c, payments.Ref{Code: in.Code, CreatedAt: in.CreatedAt})
+	if err != nil { // nobody has begun to pay, or it is not known yet: the page is there
+		s = payments.Snapshot{Code: in.Code, Status: payments.PaymentIssued, Amount: in.Amount, Balance: in.Amount}
+		if begun.IsExpire && errors.Is(err, payments.ErrNotFound) {
+			s.Status = payments.PaymentExpired
+		}
+	}
+	s.CheckoutURL = begun.URL
+	return s, nil
+}
+
+// begin makes the checkout, or finds the one that was made.
+func (p *Provider) begin(ctx context.Context, c payments.Cred, in payments.IssueRequest) (checkout, error) {
+	made, err := p.checkout(ctx, c, "POST", "/v1/checkout", requestOf(in))
+	if err != nil {
+		return checkout{}, err
+	}
+	switch ofCheckout(made.code()) {
+	case kindDone:
+	case kindDuplicate:
+		if made, err = p.checkout(ctx, c, "GET", "/v1/checkout/"+url.PathEscape(in.Code), nil); err != nil {
+			return checkout{}, unknown("the order was begun before: %s", err)
+		}
+		if ofCheckout(made.code()) != kindDone {
+			return checkout{}, unknown("the order was begun before, and the provider answers %s", printable(made.code()))
+		}
+	case kindUnknown:
+		return checkout{}, unknown("the provider answers %s", printable(made.code()))
+	default:
+		return checkout{}, &payments.DeclinedError{Code: printable(made.code()), Message: printable(made.ResultMsg)}
+	}
+	if made.OrderID != in.Code || made.SessionID != in.Code || made.Amount != in.Amount {
+		return checkout{}, unknown("the checkout is about another order")
+	}
+	if !p.payable(made.URL) {
+		return checkout{}, unknown("the checkout has no page")
+	}
+	return made, nil
+}
+
+func (p *Provider) checkout(ctx context.Context, c payments.Cred, method, path string, body any) (out checkout, err error) {
+	raw, err := p.call(ctx, c, method, path, body)
+	if err == nil && json.Unmarshal(raw, &out) != nil {
+		err = unknown("the answer cannot be read")
+	}
+	return out, err
+}
+
+// payable tells whether a page may be shown to a payer: one of the vendor's, or of what stands in for it.
+func (p *Provider) payable(page string) bool {
+	u, err := url.Parse(page)
+	if err != nil || u.Hostname() == "" || u.User != nil || len(page) > 500 {
+		return false
+	}
+	if p.base != nil && p.base.Scheme == "http" {
+		return u.Scheme == "http" || u.Scheme == "https"
+	}
+	return u.Scheme == "https" && (p.base != nil || strings.HasSuffix(u.Hostname(), ".nicepay.co.kr"))
+}
+
+func requestOf(in payments.IssueRequest) checkoutRequest {
+	out := checkoutRequest{SessionID: in.Code, OrderID: in.Code, Method: string(in.PayMethod), Amount: in.Amount, ReturnURL: in.ReturnURL,
+		GoodsName: trimmed(strings.NewReplacer(`"`, "-", "|", "-").Replace(in.Name), maxGoodsName), BuyerName: trimmed(in.Buyer.Name, maxBuyerName),
+		BuyerTel: trimmed(in.Buyer.Tel, maxBuyerTel), BuyerEmail: trimmed(in.Buyer.Email, maxBuyerEmail)}
+	if out.GoodsName == "" {
+		out.GoodsName = in.Code
+	}
+	if in.TaxFree {
+		out.TaxFreeAmt = in.Amount
+	}
+	if in.PayMethod == payments.VBank {
+		out.VBankHolder, out.ValidHours = trimmed(in.Holder, maxHolder), in.ValidHours
+	}
+	return out
+}
+
+// trimmed is a text of at most so many bytes, whole characters of UTF-8, on one line.
+func trimmed(text string, limit int) string {
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
+	for len(text) > limit {
+		_, size := utf8.DecodeLastRuneInString(text)
+		text = text[:len(text)-size]
+	}
+	return strings.TrimSpace(text)
+}

@@ -1,0 +1,135 @@
+// Package nicepay speaks with NICEPAY (github.com/nicepayments/nicepay-manual): checkout, payments, find, cancel, expire,
+// netcancel and webhooks. It believes little. An answer counts when it can be read whole, is signed where it claims
+// money, and is about the payment that was asked for; everything else leaves the outcome unknown. It never tries again
+// by itself, follows no redirect, and heeds no proxy of its environment.
+//
+// # Keys and hosts
+//
+// Orders go through the hosted checkout, which needs a key pair of the kind «client approval + Basic auth». Keys of the
+// sandbox and of production differ, and so do their hosts (sandbox-api.nicepay.co.kr, api.nicepay.co.kr); a credential
+// says which it is for. One base URL in the settings stands in for both hosts: for the simulator (services/payments/pgsim),
+// which speaks the same wire and, unlike the vendor's sandbox, pays back in part and tells of deposits. A process for
+// production refuses a base URL within a private network, when it starts and whenever it dials.
+//
+// # What is not known
+//
+// Before a connection stands nothing was sent (ErrNotSent). From then on, whatever goes wrong, the vendor may have done
+// it (ErrUnknown): ask with Get. A refusal is definite (DeclinedError) for the vendor's codes that say so, and for a
+// checkout for all codes but those of a fault of the vendor's own.
+//
+// # Webhooks
+//
+// The vendor signs the tid, the amount and the time of a webhook, but neither its status nor its orderId. A webhook of an
+// account that was issued, edited to «paid», still verifies: it is a hint to ask, and nothing more. The trial that the
+// vendor sends when an address is registered has no status, and a signature that nobody can verify (issue 15 of its
+// manual); it has to be acknowledged, and means nothing.
+package nicepay
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"hub.internal/services/payments"
+)
+
+// The hosts of NICEPAY.
+const (
+	SandboxURL    = "https://sandbox-api.nicepay.co.kr"
+	ProductionURL = "https://api.nicepay.co.kr"
+)
+
+// How long the vendor's manual lets a caller wait.
+const (
+	DialTimeout = 5 * time.Second
+	Timeout     = 30 * time.Second
+)
+
+// Config is what a Provider is made of. The zero Config is for the hosts of NICEPAY, from a process that is not for production.
+type Config struct {
+	// BaseURL stands in for the hosts of NICEPAY, such as http://127.0.0.1:8090.
+	BaseURL string
+	// Production refuses everything but the public internet and https.
+	Production bool
+	// DialTimeout and Timeout are the constants of this package where they are 0. Timeout is for a whole method.
+	DialTimeout, Timeout time.Duration
+
+	Now func() time.Time
+}
+
+// Provider implements payments.Provider.
+type Provider struct {
+	base    *url.URL
+	client  *http.Client
+	timeout time.Duration
+	now     func() time.Time
+}
+
+var _ payments.Provider = (*Provider)(nil)
+
+// New returns a provider. It fails for a base URL that CheckHost refuses.
+func New(c Config) (*Provider, error) {
+	p := &Provider{timeout: c.Timeout, now: c.Now}
+	if c.BaseURL != "" {
+		if err := CheckHost(c.Production, c.BaseURL); err != nil {
+			return nil, err
+		}
+		base, err := url.Parse(strings.TrimSuffix(c.BaseURL, "/"))
+		if err != nil {
+			return nil, fmt.Errorf("the base URL of the provider cannot be read: %w", err)
+		}
+		p.base = base
+	}
+	if p.timeout == 0 {
+		p.timeout = Timeout
+	}
+	if p.now == nil {
+		p.now = time.Now
+	}
+	if c.DialTimeout == 0 {
+		c.DialTimeout = DialTimeout
+	}
+	p.client = newClient(c.DialTimeout, c.Production)
+	return p, nil
+}
+
+// Close gives up the connections that nobody uses.
+func (p *Provider) Close() { p.client.CloseIdleConnections() }
+
+// Name implements payments.Provider.
+func (p *Provider) Name() string { return "nicepay" }
+
+// maxValidHours is what Hub allows; the vendor would wait longer.
+const maxValidHours = 720
+
+// Caps implements payments.Provider. A virtual account is paid back to an account that the refund has to name.
+func (p *Provider) Caps(m payments.PayMethod) payments.Caps {
+	switch m {
+	case payments.VBank:
+		return payments.Caps{PartialRefund: true, NeedsRefundAccount: true, MaxValidHours: maxValidHours}
+	case payments.Card:
+		return payments.Caps{PartialRefund: true}
+	}
+	return payments.Caps{}
+}
+
+// Ack implements payments.Provider: without a body of OK, in text/html, a webhook has failed for the vendor.
+func (p *Provider) Ack(ok bool) (status int, contentType, body string) {
+	if ok {
+		return http.StatusOK, "text/html;charset=utf-8", "OK"
+	}
+	return http.StatusInternalServerError, "text/html;charset=utf-8", "FAIL"
+}
+
+// host is where a credential is good for.
+func (p *Provider) host(env payments.Env) string {
+	switch {
+	case p.base != nil:
+		return p.base.String()
+	case env == payments.Production:
+		return ProductionURL
+	}
+	return SandboxURL
+}

@@ -1,0 +1,109 @@
+package pgsim
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// controlled lets only those in who know the secret: whoever reaches the control API decides what was paid. A loopback
+// peer is not enough, since a page in a browser on the same machine is one.
+func (s *Sim) controlled(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		token, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		if !found || !same(token, s.c.Secret) {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			write(w, http.StatusUnauthorized, problem{"the control API wants Authorization: Bearer HUB_PGSIM_SECRET"})
+			return
+		}
+		next(w, r)
+	}
+}
+
+type problem struct {
+	Error string `json:"error"`
+}
+
+// command is what any action can be told.
+type command struct {
+	OrderID    string    `json:"orderId"`
+	Amount     int64     `json:"amount"`
+	At         time.Time `json:"at"`
+	Times      int       `json:"times"`
+	RefundCode string    `json:"refundCode"`
+	URL        string    `json:"url"`
+	Fault
+}
+
+// act does what the control API is asked to: an empty object is the answer, or {"error": …} with 400, 404 or 409.
+func (s *Sim) act(w http.ResponseWriter, r *http.Request) {
+	var c command
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyLimit))
+	if err == nil && len(bytes.TrimSpace(body)) > 0 {
+		decoder := json.NewDecoder(bytes.NewReader(body))
+		decoder.DisallowUnknownFields()
+		err = decoder.Decode(&c)
+	}
+	if err != nil {
+		write(w, http.StatusBadRequest, problem{err.Error()})
+		return
+	}
+	c.Fault.Times = c.Times
+	act := s.actions(r, c)[r.PathValue("action")]
+	if act == nil {
+		write(w, http.StatusNotFound, problem{"there is no such action"})
+		return
+	}
+	if err := act(); err != nil {
+		write(w, http.StatusConflict, problem{err.Error()})
+		return
+	}
+	write(w, http.StatusOK, struct{}{})
+}
+
+func (s *Sim) actions(r *http.Request, c command) map[string]func() error {
+	return map[string]func() error{
+		"issue":             func() error { return s.Issue(c.OrderID) },
+		"pay":               func() error { return s.Pay(c.OrderID) },
+		"fail":              func() error { return s.Fail(c.OrderID) },
+		"deposit":           func() error { return s.Deposit(c.OrderID, c.Amount, c.At, c.Times) },
+		"reverse":           func() error { return s.Reverse(c.OrderID) },
+		"console-cancel":    func() error { return s.ConsoleCancel(c.OrderID, c.Amount) },
+		"fail-refund-later": func() error { return s.FailRefundLater(c.RefundCode) },
+		"same-account":      func() error { return s.SameAccount(c.OrderID) },
+		"tell":              func() error { return s.Tell(c.OrderID) },
+		"test-webhook":      func() error { s.TestWebhook(); return nil },
+		"webhook-url":       func() error { return s.SetWebhookURL(c.URL) },
+		"fault":             func() error { return s.Arm(c.Fault) },
+		"heal":              func() error { s.Heal(); return nil },
+		"settle":            func() error { return s.Settle(r.Context()) },
+	}
+}
+
+// show answers what the simulator knows: calls, payments or webhooks; ?orderId= keeps to one order.
+func (s *Sim) show(w http.ResponseWriter, r *http.Request) {
+	only := r.URL.Query().Get("orderId")
+	switch r.PathValue("what") {
+	case "calls":
+		write(w, http.StatusOK, where(s.Calls(), func(c Call) bool { return only == "" || c.OrderID == only }))
+	case "payments":
+		write(w, http.StatusOK, where(s.Payments(), func(t Truth) bool { return only == "" || t.OrderID == only }))
+	case "webhooks":
+		write(w, http.StatusOK, where(s.Webhooks(), func(h Webhook) bool { return only == "" || h.OrderID == only }))
+	default:
+		write(w, http.StatusNotFound, problem{"there are calls, payments and webhooks"})
+	}
+}
+
+func where[T any](all []T, good func(T) bool) []T {
+	out := []T{}
+	for _, v := range all {
+		if good(v) {
+			out = append(out, v)
+		}
+	}
+	return out
+}

@@ -1,0 +1,124 @@
+// Package pgsim is a payment provider that moves no money: it speaks the wire of NICEPAY (checkout, payments, find,
+// cancel, netcancel, signed webhooks), and has a control API by which a test or a developer plays payer, bank and
+// operator, and lets things go wrong. Unlike the vendor's sandbox it pays back in part and tells of deposits. It knows
+// the wire alone, nothing of Hub; everything it says is signed with its secret, and its control API wants that secret.
+package pgsim
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Config is what a simulator is made of. Secret is required: it authenticates callers and signs what is told.
+type Config struct {
+	ClientID, Secret string
+	// PublicURL is where browsers reach the checkout page; without one it is where the request came to.
+	PublicURL string
+	// WebhookURL is who is told; empty for nobody.
+	WebhookURL string
+	// AutoIssue completes the page of a virtual account by itself, so that its account is there at once.
+	AutoIssue bool
+	// State names a journal that a simulator writes before it answers, and that the next one begins with.
+	State string
+	// Retries are the pauses before a webhook that was not acknowledged is sent again; nil is DefaultRetries.
+	Retries []time.Duration
+	// OnCall, where set, is called with each call before anything is done about it.
+	OnCall func(Call)
+
+	Now    func() time.Time
+	Logger *slog.Logger
+}
+
+// DefaultRetries are when a webhook is sent again: the vendor tries a few times, then never.
+func DefaultRetries() []time.Duration {
+	return []time.Duration{time.Second, 5 * time.Second, 30 * time.Second}
+}
+
+// Sim is a simulator: an http.Handler with its own truth. Close it.
+type Sim struct {
+	c      Config
+	mux    *http.ServeMux
+	client *http.Client
+
+	mu       sync.Mutex
+	orders   map[string]*order   // by orderId
+	payments map[string]*payment // by tid
+	refunds  map[string]*payment // by the orderId of a cancel
+	numbers  int
+	account  string // what the next account is numbered, when it has to be the number of another one
+	faults   []*fault
+	calls    []Call
+	hooks    []*hook // on their way
+	told     []*hook // acknowledged or given up
+	hookURL  string
+	journal  *journal
+	changed  chan struct{} // closed, and made anew, whenever a webhook has moved on
+
+	stop    context.CancelFunc
+	running sync.WaitGroup
+}
+
+// New starts a simulator. It fails without a secret, and when the journal cannot be read or written.
+func New(c Config) (*Sim, error) {
+	if c.ClientID == "" || c.Secret == "" {
+		return nil, errors.New("pgsim needs a client id and a secret: it signs everything")
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Retries == nil {
+		c.Retries = DefaultRetries()
+	}
+	s := &Sim{c: c, hookURL: c.WebhookURL, client: newClient(), orders: map[string]*order{}, payments: map[string]*payment{},
+		refunds: map[string]*payment{}, changed: make(chan struct{})}
+	if err := s.restore(); err != nil {
+		return nil, err
+	}
+	s.mux = s.routes()
+	var ctx context.Context
+	ctx, s.stop = context.WithCancel(context.Background())
+	s.running.Go(func() { s.deliver(ctx) })
+	return s, nil
+}
+
+// Close ends the deliveries and closes the journal. Webhooks that are still to be sent are sent by the next simulator
+// with this journal.
+func (s *Sim) Close() error {
+	s.stop()
+	s.running.Wait()
+	s.client.CloseIdleConnections()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.journal.close()
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Sim) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-store")
+	s.mux.ServeHTTP(w, r)
+}
+
+func (s *Sim) routes() *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/checkout", s.api("issue", s.checkout))
+	mux.HandleFunc("GET /v1/checkout/{sessionId}", s.api("get", s.checkoutState))
+	mux.HandleFunc("POST /v1/checkout/{sessionId}/expire", s.api("cancel", s.expire))
+	mux.HandleFunc("GET /v1/payments/{tid}", s.api("get", s.payment))
+	mux.HandleFunc("GET /v1/payments/find/{orderId}", s.api("get", s.find))
+	mux.HandleFunc("POST /v1/payments/{tid}/cancel", s.api("cancel", s.cancel))
+	mux.HandleFunc("POST /v1/payments/netcancel", s.api("cancel", s.netCancel))
+	mux.HandleFunc("GET /v1/checkout/pay/{token}/{sessionId}", s.page)
+	mux.HandleFunc("POST /v1/checkout/pay/{token}/{sessionId}", s.pressed)
+	mux.HandleFunc("POST /_control/{action}", s.controlled(s.act))
+	mux.HandleFunc("GET /_control/{what}", s.controlled(s.show))
+	mux.HandleFunc("GET /_health", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	return mux
+}

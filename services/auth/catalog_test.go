@@ -25,19 +25,18 @@ func TestScopesAndRolesAreThoseOfTheCatalog(t *testing.T) {
 	if err := json.Unmarshal(b, &catalog); err != nil {
 		t.Fatal(err)
 	}
-	// The specification has these for the tools of administration, whose service is not there yet.
-	scopes, roles := map[string]bool{"admin:write": true}, map[string]bool{}
-	// And these for the routes of payments.
-	appScopes := map[string]bool{"pay:read": true, "pay:write": true, "pay:refund": true}
+	scopes, roles, appScopes := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, m := range catalog.Manifests {
 		for _, t := range m.Tools {
 			scopes[t.Scope] = true
 		}
 		for _, r := range m.Routes {
-			if r.Credential == tool.AppCredential {
-				appScopes[r.Scope] = true
-			} else {
+			switch {
+			case r.Scope == "":
+			case r.Credential == tool.KeyCredential:
 				scopes[r.Scope] = true
+			default:
+				appScopes[r.Scope] = true
 			}
 		}
 		for _, r := range m.Console {

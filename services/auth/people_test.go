@@ -29,6 +29,8 @@ import (
 	"hub.internal/services/auth"
 	"hub.internal/services/auth/apps"
 	"hub.internal/services/auth/console"
+	"hub.internal/services/auth/console/connect"
+	"hub.internal/services/auth/links"
 	"hub.internal/services/auth/postgres"
 )
 
@@ -42,6 +44,8 @@ type hall struct {
 	*auth.People
 	keys  *auth.Service
 	apps  *apps.Service
+	links *links.Service
+	box   *seal.Box
 	told  *told
 	store auth.UserStore
 	db    hubtest.WriteStoreDB
@@ -89,12 +93,23 @@ func newHall(t *testing.T, sso ...auth.SingleSignOn) *hall {
 	if err != nil {
 		t.Fatal(err)
 	}
+	h.box = box
+	h.links = links.New(links.Config{Store: store, Sealer: box, PublicURL: "https://hub.example/", Now: h.clock.Now, Logger: logger})
+	consent, err := connect.New(connect.Config{Links: h.links, PublicURL: "https://hub.example/", Trusted: keys, Logger: logger})
+	if err != nil {
+		t.Fatal(err)
+	}
 	mux := http.NewServeMux()
-	service.Operations(hop.Server{Mux: mux, Keys: keys, Logger: logger}, auth.Operations(nil, h.People)...)
+	server := hop.Server{Mux: mux, Keys: keys, Logger: logger}
+	service.Operations(server, auth.Operations(nil, h.People)...)
+	for _, r := range auth.Routes(h.links) {
+		server.Route(r)
+	}
 	pages.Mount(mux)
-	server := httptest.NewServer(mux)
-	t.Cleanup(server.Close)
-	h.url = server.URL
+	consent.Mount(mux)
+	listener := httptest.NewServer(mux)
+	t.Cleanup(listener.Close)
+	h.url = listener.URL
 	h.ctx = caller.With(t.Context(), caller.Caller{Kind: caller.User, Service: "auth-cli", ExternalUserID: "root"})
 	return h
 }

@@ -3,11 +3,13 @@ package auth
 import (
 	"context"
 	"embed"
+	"net/http"
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/auth/apps"
+	"hub.internal/services/auth/links"
 )
 
 const (
@@ -112,6 +114,59 @@ func inspectAppTool(s *apps.Service) tool.Tool {
 			return AppInspected{}, err
 		}
 		return AppInspected{InspectedApp{appOf(a.App, a.HasSecret(s.Now())), a.Links}}, nil
+	})
+}
+
+// Routes declares auth's part of the API for Connected Apps.
+func Routes(s *links.Service) []tool.APIRoute {
+	return []tool.APIRoute{confirmRoute(s)}
+}
+
+// Link is a link as routes answer it.
+type Link struct {
+	ID             string   `json:"id" jsonschema:"The id of the link"`
+	ServiceCode    string   `json:"service_code" jsonschema:"The code of the app"`
+	ExternalUserID string   `json:"external_user_id" jsonschema:"The app's own name for the user"`
+	Status         string   `json:"status" jsonschema:"ACTIVE: calls for the user resolve from now on"`
+	Scopes         []string `json:"scopes" jsonschema:"What the user has agreed to"`
+	LinkedAt       string   `json:"linked_at" jsonschema:"RFC 3339"`
+}
+
+// Confirmed is the answer of connect.confirm.
+type Confirmed struct {
+	Link Link `json:"link"`
+}
+
+type confirmIn struct {
+	Code string `json:"code"`
+}
+
+func confirmRoute(s *links.Service) tool.APIRoute {
+	return tool.NewRoute(tool.RouteDeclaration{
+		Method: http.MethodPost, Path: "/v1/connect/confirm", Success: []int{http.StatusOK}, Idempotency: tool.KeyIgnored,
+		Credential: tool.AppUnlinkedCredential,
+		Declaration: tool.Declaration{
+			Name: "connect.confirm", Category: tool.Admin, MaxBody: 4 << 10,
+			Description: "Confirms the link of an account, for an app whose link mode is confirm. The app has got the code at its redirect URL, " +
+				"in the browser session of its user, and calls within a minute with a token whose sub is that same user. A code is good once; " +
+				"one that comes for another user drops the link.",
+			Input: schema.Object(
+				schema.Required("code", schema.String("The code that the browser has brought back.", schema.Length(1, 100))),
+			),
+			Errors: []tool.ErrorDoc{
+				{Code: fault.Validation, Reason: "The input breaks its schema; details.violations lists every violation."},
+				{Code: fault.NotFound, Reason: "The code was used, is older than a minute, or never was. Send the user to a new link_url."},
+				{Code: fault.Conflict, Reason: "The code belongs to another user of the app (details.code LINK_MISMATCH): the link was dropped."},
+				{Code: fault.DB, Reason: storeAway},
+			},
+		},
+	}, func(ctx context.Context, in confirmIn) (Confirmed, error) {
+		l, err := s.Confirm(ctx, in.Code)
+		if err != nil {
+			return Confirmed{}, err
+		}
+		return Confirmed{Link{ID: l.ID, ServiceCode: l.Service, ExternalUserID: l.ExternalUser, Status: string(l.Status), Scopes: l.Scopes,
+			LinkedAt: schema.Moment(l.LinkedAt)}}, nil
 	})
 }
 

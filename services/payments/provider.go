@@ -27,7 +27,7 @@ const (
 	Production = credentials.Production
 )
 
-// Cred is a credential in clear, for as long as a call takes. It shows itself to nobody who does not call Reveal.
+// Cred is a credential in clear, for as long as a call takes.
 type Cred = credentials.Cred
 
 // NewCred returns a credential in clear.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"hub.internal/pkg/fault"
@@ -178,7 +179,17 @@ func (c *Console) logoutPage(w http.ResponseWriter, r *http.Request) error {
 	return c.site.Render(w, r, "logout", web.Page{Title: "Sign out", Plain: true, Lead: "You are about to leave Hub in this browser."})
 }
 
+// logout ends the session. A form that names a next page leads to the log-in that goes on to it: for somebody who is not
+// who is signed in.
 func (c *Console) logout(w http.ResponseWriter, r *http.Request) error {
+	form, err := web.Form(r)
+	if err != nil {
+		return err
+	}
+	to := "/login"
+	if after := next(form.Get("next")); after != start {
+		to += "?next=" + url.QueryEscape(after)
+	}
 	if u, signedIn := web.UserOf(r.Context()); signedIn {
 		if err := c.People.SignOut(r.Context(), u.ID, u.Session); err != nil {
 			return err
@@ -186,5 +197,5 @@ func (c *Console) logout(w http.ResponseWriter, r *http.Request) error {
 	}
 	http.SetCookie(w, web.Cookie(r, web.SessionCookie, "", -1))
 	web.Done(w, r, "You are signed out.")
-	return web.Go(w, r, "/login")
+	return web.Go(w, r, to)
 }

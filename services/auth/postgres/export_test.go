@@ -3,9 +3,13 @@ package postgres
 // Find is the query that verifies a key.
 const Find = find
 
-// ListKeys, ListUsers and ListApps are the queries of the lists.
+// LinkOf is the query that resolves a user of an app.
+const LinkOf = linkOf
+
+// ListKeys, ListUsers, ListApps and ListLinks are the queries of the lists.
 var (
 	ListKeys  = listKeys
+	ListLinks = listLinks
 	ListUsers = listUsers
 	ListApps  = listApps
 )

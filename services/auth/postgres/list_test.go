@@ -8,6 +8,7 @@ import (
 	"hub.internal/pkg/audit"
 	"hub.internal/services/auth"
 	"hub.internal/services/auth/apps"
+	"hub.internal/services/auth/links"
 	"hub.internal/services/auth/postgres"
 )
 
@@ -24,7 +25,10 @@ func TestListsUseAnIndex(t *testing.T) {
 			SELECT 'usr_' || n, 'User' || n || '@example.com', 'User ' || n, '{reviewer}', 'x', 'ada', now(), CASE WHEN n = 9999 THEN now() END FROM generate_series(1, 10000) n;
 		INSERT INTO auth.connected_apps SELECT 'app-' || n, 'App ' || n, CASE WHEN n = 9999 THEN 'REVOKED' ELSE 'ACTIVE' END, '', '{}', '{}', '{pay:read}', 'consent', 1, 1, 1, 1, 1, 'ada', now(), now() FROM generate_series(1, 10000) n;
 		INSERT INTO auth.app_secrets SELECT 's_' || n, 'app-' || n, 'x', 'ada', now(), NULL, NULL FROM generate_series(1, 10000) n;
-		ANALYZE auth.api_keys, auth.users, auth.connected_apps, auth.app_secrets`)
+		INSERT INTO auth.identity_links SELECT 'lnk_' || lpad(n::text, 26, '0'), 'app-' || 1 + n % 10, 'u-' || n, 'usr_' || 1 + n % 1000, '{pay:read}', 1,
+			CASE WHEN n % 4 = 0 THEN 'REVOKED' WHEN n % 1000 = 1 THEN 'PENDING' ELSE 'ACTIVE' END, now(), NULL, '', '' FROM generate_series(1, 50000) n;
+		INSERT INTO auth.link_consents SELECT id, 1, '{pay:read}', now(), '', '' FROM auth.identity_links;
+		ANALYZE auth.api_keys, auth.users, auth.connected_apps, auth.app_secrets, auth.identity_links, auth.link_consents`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,6 +90,14 @@ func TestListsUseAnIndex(t *testing.T) {
 		}
 		timed("apps, "+name, func() error { _, err := s.Apps(t.Context(), f); return err })
 	}
+	for name, f := range map[string]links.Filter{"all": {}, "far below": {After: "lnk_" + strings.Repeat("0", 23) + "999"}, "of a user": {HubUser: "usr_2"}, "of an app": {Service: "app-2"}, "of both": {Service: "app-2", HubUser: "usr_2"}, "of nobody": {HubUser: "x"}} {
+		f.Limit = 26
+		sql, args := postgres.ListLinks(f)
+		plan("links, "+name, "identity_links_", map[bool]string{true: "sorts the few of a user"}[f.Service != "" && f.HubUser != ""], sql, args)
+		timed("links, "+name, func() error { _, err := s.ListLinks(t.Context(), f); return err })
+	}
+	plan("one link", "identity_links_pair", "", postgres.LinkOf, []any{"app-2", "u-11"})
+	timed("one link", func() error { _, _, err := s.LinkOf(t.Context(), "app-2", "u-11"); return err })
 	t.Logf("the slowest: %v", longest)
 	for list, took := range longest {
 		if took > 150*time.Millisecond {

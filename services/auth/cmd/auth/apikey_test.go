@@ -374,7 +374,7 @@ func TestGatewaysAreTold(t *testing.T) {
 func TestManifest(t *testing.T) {
 	x := &terminal{}
 	var m tool.Manifest
-	if out := x.ok(t, "manifest"); json.Unmarshal([]byte(out), &m) != nil || m.Service != "auth" || len(m.Tools) != 2 || len(m.Console) != 7 {
+	if out := x.ok(t, "manifest"); json.Unmarshal([]byte(out), &m) != nil || m.Service != "auth" || len(m.Tools) != 2 || len(m.Console) != 9 || len(m.Routes) == 0 {
 		t.Errorf("manifest %s", out)
 	}
 }

@@ -35,7 +35,7 @@ func root(environ []string) *cobra.Command {
 	for _, sub := range c.Commands() {
 		sub.RunE = run(sub.RunE)
 	}
-	c.AddCommand(apikeys(environ), users(environ), connectedApps(environ), keysets(environ))
+	c.AddCommand(apikeys(environ), users(environ), connectedApps(environ), accountLinks(environ), keysets(environ))
 	return c
 }
 

@@ -16,6 +16,8 @@ import (
 	"hub.internal/services/auth"
 	"hub.internal/services/auth/apps"
 	"hub.internal/services/auth/console"
+	"hub.internal/services/auth/console/connect"
+	"hub.internal/services/auth/links"
 	"hub.internal/services/auth/oidc"
 	"hub.internal/services/auth/postgres"
 	"hub.internal/services/auth/servicejwt"
@@ -26,7 +28,8 @@ var program = service.Program[settings]{Name: "auth",
 	Migrate: postgres.Migrate, Manifest: manifest, Build: build}
 
 func manifest() tool.Manifest {
-	return hop.Manifest("auth", auth.Tools(apps.New(apps.Config{})), operations(nil, nil, nil, nil), console.Routes()...)
+	pages := slices.Concat(console.Routes(), connect.Routes())
+	return hop.Manifest("auth", auth.Tools(apps.New(apps.Config{})), operations(nil, nil, nil, nil), pages...).WithRoutes(auth.Routes(nil)...)
 }
 
 // operations are what neighbours can ask for.
@@ -40,13 +43,13 @@ type settings struct {
 	service.Settings
 	Pepper         config.Secret `env:"HUB_KEY_PEPPER,required,notEmpty"`
 	PepperPrevious config.Secret `env:"HUB_KEY_PEPPER_PREVIOUS"`
-	// SecretsKeyset seals the secrets of apps; without one none can be issued.
+	// SecretsKeyset seals the secrets of apps and the tickets of links; without one neither can be issued.
 	SecretsKeyset config.Secret `env:"HUB_SECRETS_KEYSET"`
 	// Audience is what tokens of apps have to name.
 	Audience string `env:"HUB_JWT_AUDIENCE" envDefault:"hub"`
 	// RedisURL is where gateways are told of keys that were changed in the console.
 	RedisURL config.Secret `env:"HUB_REDIS_URL"`
-	// PublicURL is where browsers reach the gateway; OIDC needs it, and links of invitations name it.
+	// PublicURL is where browsers reach the gateway; OIDC needs it, and links to pages name it.
 	PublicURL        string            `env:"HUB_PUBLIC_URL"`
 	OIDCIssuer       string            `env:"HUB_OIDC_ISSUER"`
 	OIDCClientID     string            `env:"HUB_OIDC_CLIENT_ID"`
@@ -65,7 +68,7 @@ func (s settings) singleSignOn() (auth.SingleSignOn, error) {
 }
 
 // sealerOf seals with a keyset; without one nothing is sealed.
-func sealerOf(keyset config.Secret) (apps.Sealer, error) {
+func sealerOf(keyset config.Secret) (links.Sealer, error) {
 	if keyset.Reveal() == "" {
 		return nil, nil
 	}
@@ -80,7 +83,7 @@ func sealerOf(keyset config.Secret) (apps.Sealer, error) {
 type parts struct {
 	peppers  auth.Peppers
 	notices  logged
-	sealer   apps.Sealer
+	sealer   links.Sealer
 	provider auth.SingleSignOn
 }
 
@@ -113,7 +116,8 @@ func build(h *service.Host, s settings) error {
 	}
 	svc := auth.New(auth.Config{Store: store, Peppers: p.peppers, Notices: p.notices, Now: time.Now, Logger: h.Logger()})
 	connected := apps.New(apps.Config{Store: store, Sealer: p.sealer, Now: time.Now})
-	tokens, err := servicejwt.New(servicejwt.Config{Store: store, Sealer: p.sealer, Links: links{store}, Audience: s.Audience,
+	linked := links.New(links.Config{Store: store, Sealer: p.sealer, PublicURL: s.PublicURL, Now: time.Now, Logger: h.Logger()})
+	tokens, err := servicejwt.New(servicejwt.Config{Store: store, Sealer: p.sealer, Links: linksOfTokens{linked}, Audience: s.Audience,
 		Now: time.Now, Logger: h.Logger()})
 	if err != nil {
 		return err
@@ -124,10 +128,17 @@ func build(h *service.Host, s settings) error {
 	if err != nil {
 		return err
 	}
+	consent, err := connect.New(connect.Config{Links: linked, PublicURL: s.PublicURL, Trusted: h.Keys(), Logger: h.Logger()})
+	if err != nil {
+		return err
+	}
 	h.Ready("write store", store.Ready)
 	h.Tools(auth.Tools(connected)...)
+	h.Routes(auth.Routes(linked)...)
 	h.Operations(operations(svc, people, connected, tokens)...)
 	h.Pages(pages)
+	h.Pages(consent)
+	h.Go("old links", linked.Reap)
 	h.Go("peppers", svc.CheckPeppers)
 	h.Go("old sessions", people.Reap)
 	h.Go("used tokens", tokens.Sweep)

@@ -1,48 +1,38 @@
 package main
 
 import (
-	"fmt"
+	"context"
 	"time"
 
-	"hub.internal/pkg/config"
-	"hub.internal/pkg/seal"
 	"hub.internal/pkg/service"
+	"hub.internal/services/payments"
+	"hub.internal/services/payments/api"
+	"hub.internal/services/payments/auth"
 	"hub.internal/services/payments/console"
 	"hub.internal/services/payments/credentials"
+	"hub.internal/services/payments/jobs"
 	"hub.internal/services/payments/postgres"
 )
 
-type settings struct {
-	service.Settings
-	// SecretsKeyset seals what providers know Hub by; without one none can be added or used.
-	SecretsKeyset config.Secret `env:"HUB_SECRETS_KEYSET"`
-}
-
-// sealerOf seals with a keyset; without one nothing is sealed.
-func sealerOf(keyset config.Secret) (credentials.Sealer, error) {
-	if keyset.Reveal() == "" {
-		return nil, nil
-	}
-	box, err := seal.Open(keyset.Reveal())
-	if err != nil {
-		return nil, fmt.Errorf("HUB_SECRETS_KEYSET: %w; `payments keyring new` makes one", err)
-	}
-	return box, nil
-}
-
 func build(h *service.Host, s settings) error {
-	sealer, err := sealerOf(s.SecretsKeyset)
+	p, err := s.parts()
 	if err != nil {
-		return fmt.Errorf("configuration: %w", err)
+		return err
 	}
+	h.OnStop("provider", func(context.Context) error { p.provider.Close(); return nil })
 	store := postgres.New(h.Store())
-	safe := credentials.New(credentials.Config{Store: store, Sealer: sealer, Now: time.Now})
+	safe := credentials.New(credentials.Config{Store: store, Sealer: p.sealer, Now: time.Now})
+	svc := payments.New(payments.Config{Store: store, Apps: auth.New(h.Neighbour("auth")), Credentials: safe, Provider: p.provider,
+		Notifier: p.notifier, Sealer: p.sealer, Env: s.Env, PublicURL: s.PublicURL, Now: time.Now, Logger: h.Logger()})
 	pages, err := console.New(console.Config{Credentials: safe, Trusted: h.Keys(), Logger: h.Logger()})
 	if err != nil {
 		return err
 	}
 	h.Ready("write store", store.Ready)
+	h.Reap(store.Keys())
 	h.Tools(credentials.Tools(safe)...)
+	h.Routes(api.Routes(svc)...)
 	h.Pages(pages)
+	h.Work(jobs.Runner(svc, store, time.Now))
 	return nil
 }

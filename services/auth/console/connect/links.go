@@ -1,0 +1,92 @@
+package connect
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/web"
+	"hub.internal/services/auth/links"
+)
+
+// onPage is how many links a page shows.
+const onPage = 25
+
+type linksPage struct {
+	Links []linkRow
+	Pager web.Pager
+}
+
+// linkRow is a link as its user sees it.
+type linkRow struct {
+	links.Listed
+	User  string
+	Words []string
+}
+
+// Badge tells of an app that cannot use the link now; it is empty for any other.
+func (l linkRow) Badge() web.Badge {
+	if l.AppStatus == "ACTIVE" {
+		return web.Badge{}
+	}
+	return web.Badge{Kind: "warn", Text: strings.ToLower(l.AppStatus)}
+}
+
+// list shows a user their links.
+func (p *Pages) list(w http.ResponseWriter, r *http.Request) error {
+	who, signedIn := person(r)
+	if !signedIn {
+		return fault.New(fault.AuthMissing, "Sign in to see this page.")
+	}
+	after := r.URL.Query().Get("after")
+	page, next, err := p.Links.List(r.Context(), links.Filter{HubUser: who.User, After: after, Limit: onPage})
+	if err != nil {
+		return err
+	}
+	d := linksPage{Pager: web.Pager{Label: "More linked apps", Key: "n"}}
+	if after != "" {
+		d.Pager.Back = web.Link{Text: "First page", Href: linksPath}
+	}
+	if next != "" {
+		d.Pager.Next = web.Link{Text: "Next page", Href: linksPath + "?after=" + url.QueryEscape(next)}
+	}
+	for _, l := range page {
+		d.Links = append(d.Links, linkRow{l, masked(l.ExternalUser), wordsOf(l.Scopes)})
+	}
+	return p.site.Render(w, r, "links", web.Page{Title: "Linked apps",
+		Lead: "Services that may act for you in Hub, because you have allowed it.", Data: d})
+}
+
+// unlinking asks before a link ends.
+func (p *Pages) unlinking(w http.ResponseWriter, r *http.Request) error {
+	who, signedIn := person(r)
+	if !signedIn {
+		return fault.New(fault.AuthMissing, "Sign in to see this page.")
+	}
+	l, err := p.Links.Of(r.Context(), r.PathValue("id"), who.User)
+	if err != nil {
+		return err
+	}
+	return p.site.Confirm(w, r,
+		web.Page{Title: "Unlink " + l.AppName + "?", Crumbs: []web.Link{{Text: "Linked apps", Href: linksPath}}},
+		web.Confirmation{
+			Text: "From then on it can do nothing for you in Hub. What it has done stays. It can ask you to link your account again.",
+			Facts: []web.Fact{
+				{Label: "App", Value: l.AppName}, {Label: "You are there", Value: masked(l.ExternalUser)}, {Label: "Linked", At: l.LinkedAt},
+			},
+			Action: linksPath + "/" + l.ID + "/revoke", Button: "Unlink", Keep: web.Link{Text: "Keep it linked", Href: linksPath},
+		})
+}
+
+func (p *Pages) unlink(w http.ResponseWriter, r *http.Request) error {
+	who, signedIn := person(r)
+	if !signedIn {
+		return fault.New(fault.AuthMissing, "Sign in to see this page.")
+	}
+	if _, err := p.Links.Unlink(r.Context(), r.PathValue("id"), who.User); err != nil {
+		return err
+	}
+	web.Done(w, r, "The app is unlinked.")
+	return web.Go(w, r, linksPath)
+}

@@ -120,7 +120,7 @@ func (s *till) heard(route string, in any, who caller.Caller) {
 	s.asked = append(s.asked, asked{route, in, "", who})
 }
 
-func (s *till) last(t *testing.T) asked {
+func (s *till) last(t testing.TB) asked {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -213,7 +213,7 @@ func (s *till) admit(_ context.Context, in struct {
 	return answer, nil
 }
 
-func newTill(t *testing.T, options ...func(*gateway.Gateway)) *till {
+func newTill(t testing.TB, options ...func(*gateway.Gateway)) *till {
 	t.Helper()
 	s := &till{used: map[string]bool{}, log: &hubtest.Buffer{}}
 	logger := slog.New(slog.NewJSONHandler(s.log, nil))

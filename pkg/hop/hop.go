@@ -62,9 +62,20 @@ func (s Server) Tool(t tool.Tool, mw ...endpoint.Middleware) {
 	s.serve(ToolPath(t.Spec.Name), t.Spec.Name, caller.Agents(), t.Spec.MaxBody, t.Endpoint, mw)
 }
 
-// Route serves a route of the API for agents; mw wraps it, outermost first.
+// Route serves a route of the API for those who have its credential; mw wraps it, outermost first.
 func (s Server) Route(r tool.APIRoute, mw ...endpoint.Middleware) {
-	s.serve(RoutePath(r.Spec.Name), r.Spec.Name, caller.Agents(), r.Spec.MaxBody, r.Tool.Endpoint, mw)
+	s.serve(RoutePath(r.Spec.Name), r.Spec.Name, RouteRule(r.Spec.Credential), r.Spec.MaxInput(), r.Tool.Endpoint, mw)
+}
+
+// RouteRule is the rule of a route that takes this credential: whom it makes, at the gateway. One that is not
+// known makes nobody.
+func RouteRule(credential string) caller.Rule {
+	kinds := map[string]string{tool.KeyCredential: caller.Key, tool.AppCredential: caller.App,
+		tool.AppUnlinkedCredential: caller.App, tool.NoCredential: caller.Visitor}
+	if kind, known := kinds[credential]; known {
+		return caller.Rule{caller.Gateway: {kind}}
+	}
+	return nil
 }
 
 // Operation serves an operation for those whom it takes; mw wraps it, outermost first.

@@ -16,8 +16,20 @@ import (
 const (
 	// KeyCredential is a CRM API key.
 	KeyCredential = "key"
-	// AppCredential is the ServiceJWT of a Connected App.
+	// AppCredential is the ServiceJWT of a Connected App, whose user has linked an account.
 	AppCredential = "app"
+	// AppUnlinkedCredential is the ServiceJWT of a Connected App, whoever its user is to Hub.
+	AppUnlinkedCredential = "app-unlinked"
+	// NoCredential is none: the route protects itself, and has a limit for each address.
+	NoCredential = "none"
+)
+
+// What the input and the answer of a route are.
+const (
+	// JSONForm is an object in the body, and an answer in the envelope.
+	JSONForm = ""
+	// RawForm is what others say in their own way: see RawRequest and RawAnswer.
+	RawForm = "raw"
 )
 
 // What a route says of the Idempotency-Key.
@@ -44,8 +56,10 @@ type RouteSpec struct {
 	Success []int `json:"success"`
 	// Idempotency is what holds for the Idempotency-Key: required, optional or none.
 	Idempotency string `json:"idempotency"`
-	// Credential is what a caller shows: key or app.
+	// Credential is what a caller shows: key, app, app-unlinked or none.
 	Credential string `json:"credential"`
+	// Form is empty, or raw.
+	Form string `json:"form,omitempty"`
 }
 
 var (
@@ -75,8 +89,10 @@ func (s RouteSpec) Check(input *schema.Schema) error {
 	switch {
 	case !routeName.MatchString(s.Name) || len(s.Name) > 64:
 		return fmt.Errorf("%q cannot be its name: words of a-z and 0-9, with dots", s.Name)
-	case s.Scope == "" || s.Description == "":
-		return errors.New("scope and description are needed")
+	case s.Description == "":
+		return errors.New("a description is needed")
+	case (s.Scope == "") != (s.Credential == NoCredential) && s.Credential != AppUnlinkedCredential:
+		return fmt.Errorf("the scope cannot be %q for the credential %q", s.Scope, s.Credential)
 	case !slices.Contains(routeMethods, s.Method):
 		return fmt.Errorf("the method %q is none of %v", s.Method, routeMethods)
 	case len(s.Success) == 0 || slices.ContainsFunc(s.Success, func(n int) bool { return !slices.Contains(routeSuccess, n) }):
@@ -89,6 +105,9 @@ func (s RouteSpec) Check(input *schema.Schema) error {
 		return errors.New("the body and the time have to be bounded")
 	case input == nil || input.Type != "object" || input.AdditionalProperties == nil:
 		return errors.New("the input must be a closed object")
+	}
+	if err := s.checkForm(input); err != nil {
+		return err
 	}
 	return s.checkPath(input)
 }
@@ -121,6 +140,7 @@ type RouteDeclaration struct {
 	Success     []int
 	Idempotency string
 	Credential  string
+	Form        string
 }
 
 // APIRoute is a declared route of the API: served like a tool, shown below /v1/.
@@ -140,7 +160,8 @@ func NewRoute[In, Out any](d RouteDeclaration, do func(context.Context, In) (Out
 		d.Output = schema.Of[Out]()
 	}
 	d.Write = d.Method != http.MethodGet
-	spec := RouteSpec{Spec: d.spec(), Method: d.Method, Path: d.Path, Success: d.Success, Idempotency: d.Idempotency, Credential: d.Credential}
+	spec := RouteSpec{Spec: d.spec(), Method: d.Method, Path: d.Path, Success: d.Success, Idempotency: d.Idempotency,
+		Credential: d.Credential, Form: d.Form}
 	if err := spec.Check(d.Input); err != nil {
 		panic(fmt.Sprintf("route %q: %v", d.Name, err))
 	}

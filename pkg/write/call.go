@@ -42,11 +42,14 @@ func (c Call) Entry(count int, detail any) audit.Entry {
 		Took: time.Since(c.started), InputHash: c.InputHash, Detail: detail}
 }
 
-// Answer makes the stored answer of data, which counts count rows.
-func Answer(data any, count int) (tool.Result, error) {
+// Answer makes the stored answer of data, which counts count rows: 200, a tool's success.
+func Answer(data any, count int) (tool.Result, error) { return AnswerAs(http.StatusOK, data, count) }
+
+// AnswerAs is Answer with the status of a route's success, such as 201, which a replay has as well.
+func AnswerAs(status int, data any, count int) (tool.Result, error) {
 	b, err := json.Marshal(data)
 	if err != nil {
 		return tool.Result{}, fmt.Errorf("encode answer: %w", err)
 	}
-	return tool.Result{Head: tool.Head{Status: http.StatusOK, Count: count}, Data: b}, nil
+	return tool.Result{Head: tool.Head{Status: status, Count: count}, Data: b}, nil
 }

@@ -555,7 +555,11 @@ func TestAppsPages(t *testing.T) {
 	}
 
 	_, _, page = o.post(t, at+"/secrets", url.Values{})
-	secret := shown(t, page)
+	secret, issued := shown(t, page), page
+	webhook := regexp.MustCompile(`id="webhook" value="whsec_[A-Za-z0-9+/&#;]{40,}=`)
+	if !webhook.MatchString(issued) {
+		t.Errorf("no webhook secret: %s", issued)
+	}
 	if status, said, _ := o.post(t, at+"/secrets", url.Values{}); status != http.StatusSeeOther || !strings.Contains(said, "has a secret already") {
 		t.Errorf("issued twice: %d %q", status, said)
 	}
@@ -566,7 +570,16 @@ func TestAppsPages(t *testing.T) {
 	if status, said, _ := o.post(t, at+"/secrets/rotate", url.Values{"overlap": {"24"}}); status != http.StatusSeeOther || !strings.Contains(said, "two secrets") {
 		t.Errorf("rotated again: %d %q", status, said)
 	}
+	if _, _, again := o.post(t, at+"/webhook-secrets/rotate", url.Values{}); !webhook.MatchString(again) || webhook.FindString(again) == webhook.FindString(issued) {
+		t.Errorf("the webhook secret: %s", again)
+	}
+	if status, said, _ := o.post(t, at+"/webhook-secrets/rotate", url.Values{}); status != http.StatusSeeOther || !strings.Contains(said, "two secrets") {
+		t.Errorf("the webhook secret rotated again: %d %q", status, said)
+	}
 	page = o.get(t, at)
+	if n := len(regexp.MustCompile(`<code>w_[0-9A-Z]{26}</code>`).FindAllString(page, -1)); n != 2 || strings.Contains(page, "whsec_") || !strings.Contains(page, "Two webhook secrets are good") {
+		t.Errorf("%d webhook secrets: %s", n, page)
+	}
 	ids := regexp.MustCompile(`/secrets/(s_[0-9A-Z]{26})/revoke`).FindAllStringSubmatch(page, -1)
 	if len(ids) != 2 || strings.Contains(page, secret[4:20]) {
 		t.Fatalf("%d secrets: %s", len(ids), page)
@@ -595,7 +608,7 @@ func TestAppsPages(t *testing.T) {
 	if page := o.get(t, at); strings.Contains(page, "<form") && strings.Contains(page, "/secrets") || strings.Contains(page, at+"/edit") || !strings.Contains(page, "revoked") {
 		t.Errorf("%s", page)
 	}
-	for _, operation := range []string{"app.create", "app.edit", "app.issue_secret", "app.rotate_secret", "app.revoke_secret", "app.suspend", "app.resume", "app.revoke"} {
+	for _, operation := range []string{"app.create", "app.edit", "app.issue_secret", "app.rotate_secret", "app.rotate_webhook_secret", "app.revoke_secret", "app.suspend", "app.resume", "app.revoke"} {
 		if who := o.audited(t, operation); who != ada+" console" {
 			t.Errorf("%s: %q", operation, who)
 		}

@@ -90,7 +90,7 @@ func (f *fleet) opened(t failing, code string) map[string]string {
 	var id string
 	var sealed []byte
 	_, err = pgx.ForEachRow(rows, []any{&id, &sealed}, func() error {
-		text, err := f.box.Open(sealed, apps.SealName(apps.Secret{ID: id, Code: code}))
+		text, err := f.box.Open(sealed, apps.Signing.SealName(apps.Secret{ID: id, Code: code}))
 		found[id] = text
 		return err
 	})
@@ -308,7 +308,7 @@ func TestSealsAreBoundToTheirRows(t *testing.T) {
 		t.Error("the store holds the secret")
 	}
 	for _, row := range []apps.Secret{issued[1].Secret, {ID: issued[0].ID, Code: "other"}, {ID: issued[1].ID, Code: "shop"}} {
-		if text, err := f.box.Open(sealed, apps.SealName(row)); err == nil {
+		if text, err := f.box.Open(sealed, apps.Signing.SealName(row)); err == nil {
 			t.Errorf("opens as %+v: %s", row, text)
 		}
 	}

@@ -150,6 +150,7 @@ func TestAdministration(t *testing.T) {
 		p.Inspect("app-created")
 		p.Button("Issue a secret").Click()
 		first := p.shownOnce("Shared secret")
+		secrets["the webhook secret of an app"] = p.shownOnce("Webhook secret")
 		p.Link("To the app").Click()
 		p.Button("Rotate the secret").Click()
 		second := p.shownOnce("Shared secret")

@@ -36,6 +36,8 @@ type Call struct {
 	IfNoneMatch string
 	// BodyLength is the declared length, -1 when unknown.
 	BodyLength int64
+	// Plain tells that a failure is answered in one line of text, because nobody there knows the envelope.
+	Plain bool
 	// Read reads the input, from a body of at most limit bytes.
 	Read func(ctx context.Context, limit int64) ([]byte, error)
 

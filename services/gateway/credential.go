@@ -28,9 +28,11 @@ type Principal struct {
 	Caller caller.Caller
 	// User and ServiceWide are the limits of its external user and of its service.
 	User, ServiceWide Rate
+	// Address, when it says anything, is the limit of the client's network, in place of both.
+	Address Rate
 	// Admit, when there is one, judges the call after its limit, in place of the scope before it: for a
-	// credential that is used up by a call, or that has more to show than a scope.
-	Admit func(context.Context, *Entry) error
+	// credential that is used up by a call, or that has more to show than a scope. It returns who calls from then on.
+	Admit func(context.Context, *Entry) (caller.Caller, error)
 }
 
 // Authenticator makes a Principal of a call's credential. It refuses with E_AUTH_MISSING, E_AUTH_INVALID,
@@ -118,11 +120,19 @@ func (a APIKeys) verify(ctx context.Context, c Credential) (APIKey, error) {
 	return a.Keys.Verify(ctx, key)
 }
 
-// buckets are the two that a call counts against: the user's first.
-func (p Principal) buckets() []Bucket {
+// buckets are those that a call counts against: the user's and the service's, or the address's. An app and a
+// service that keys were issued to may have one name, and have limits of their own.
+func (c *Call) buckets() []Bucket {
+	if c.Principal.Address != (Rate{}) {
+		return []Bucket{{Scope: "address", Key: "rl:{open}:" + caller.Network(c.Address), Rate: c.Principal.Address}}
+	}
+	service := c.Caller.Service
+	if c.Caller.Kind == caller.App {
+		service = "app:" + service
+	}
 	return []Bucket{
-		{Scope: "user", Key: "rl:{" + p.Caller.Service + "}:u:" + p.Caller.ExternalUserID, Rate: p.User},
-		{Scope: "service", Key: "rl:{" + p.Caller.Service + "}:s", Rate: p.ServiceWide},
+		{Scope: "user", Key: "rl:{" + service + "}:u:" + c.Caller.ExternalUserID, Rate: c.User},
+		{Scope: "service", Key: "rl:{" + service + "}:s", Rate: c.ServiceWide},
 	}
 }
 

@@ -88,10 +88,12 @@ func (c *Call) headers(w http.ResponseWriter) http.Header {
 }
 
 type failure struct {
-	OK        bool        `json:"ok"`
-	Error     failedError `json:"error"`
-	RequestID string      `json:"request_id"`
-	TookMS    int64       `json:"took_ms"`
+	OK    bool        `json:"ok"`
+	Error failedError `json:"error"`
+	// LinkURL is that of the details, for ACCOUNT_LINK_REQUIRED: the specification has it in the body.
+	LinkURL   string `json:"link_url,omitempty"`
+	RequestID string `json:"request_id"`
+	TookMS    int64  `json:"took_ms"`
 }
 
 type failedError struct {
@@ -110,7 +112,14 @@ func (c *Call) writeFailure(w http.ResponseWriter, f *fault.Error, status int) {
 	if status == 0 {
 		status = f.Status()
 	}
+	if c.Plain {
+		writePlain(w, status)
+		return
+	}
 	answer := failure{Error: failedError{f.Code, f.Message, f.Details, f.Retryable()}, RequestID: c.RequestID, TookMS: c.took()}
+	if required, ok := f.Details.(linkRequired); ok {
+		answer.LinkURL = required.LinkURL
+	}
 	body, err := json.Marshal(answer)
 	if err != nil {
 		answer.Error.Details = nil

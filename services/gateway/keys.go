@@ -95,7 +95,7 @@ func AskAuth(auth *remote.Client) func(context.Context, string) (APIKey, error) 
 // Contracts are what the gateway takes for granted of its neighbours, by their names.
 func Contracts(owner string) []remote.Contract {
 	return map[string][]remote.Contract{
-		"auth":  {verifyKey.Contract(), resolveSession.Contract()},
+		"auth":  {verifyKey.Contract(), resolveSession.Contract(), verifyToken.Contract(), admitToken.Contract()},
 		"admin": {readMenus.Contract()},
 	}[owner]
 }

@@ -49,11 +49,15 @@ func (e *Entry) key() string {
 	return tool.KeyIgnored
 }
 
+// raw tells that it is a route whose requests and answers pass as they are.
+func (e *Entry) raw() bool { return e.Route != nil && e.Route.Form == tool.RawForm }
+
 // request is how the owner is asked.
 func (e *Entry) request(input []byte, key string) remote.Request {
 	r := remote.Request{Path: hop.ToolPath(e.Spec.Name), Body: input, IdempotencyKey: key, Retry: !e.Spec.Write, Stream: true}
 	if e.Route != nil {
 		r.Path, r.Success = hop.RoutePath(e.Spec.Name), e.Route.Success
+		r.Stream = !e.raw()
 	}
 	return r
 }

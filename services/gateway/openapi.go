@@ -61,7 +61,8 @@ func describe(m *merged) (*web.Static, error) {
 		"security": []object{{"bearer": []string{}}, {"key": []string{}}},
 		"components": object{
 			"securitySchemes": object{"bearer": object{"type": "http", "scheme": "bearer"},
-				"key": object{"type": "apiKey", "in": "header", "name": "X-API-Key"}},
+				"key":        object{"type": "apiKey", "in": "header", "name": "X-API-Key"},
+				"serviceJWT": object{"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "The ServiceJWT of a Connected App, good for one call."}},
 			"schemas": object{"Failure": failureSchema()},
 		},
 	}
@@ -77,18 +78,22 @@ func keyParameter(required bool) object {
 		"schema": object{"type": "string", "minLength": 1, "maxLength": 255}}
 }
 
-// everyCall are the parameters that any call may have.
+// everyCall are the parameters that any call with an API key may have.
 func everyCall() []object {
-	return []object{
-		{"name": "X-Request-Id", "in": "header", "schema": object{"type": "string", "maxLength": 128}},
-		{"name": "X-External-User-Id", "in": "header", "schema": object{"type": "string", "maxLength": 200}},
-	}
+	return []object{requestIDParameter(), {"name": "X-External-User-Id", "in": "header", "schema": object{"type": "string", "maxLength": 200}}}
+}
+
+func requestIDParameter() object {
+	return object{"name": "X-Request-Id", "in": "header", "schema": object{"type": "string", "maxLength": 128}}
 }
 
 // describe is a route: what its input holds is told where a request has it.
 func (e *Entry) describe() object {
 	op := call(e.Spec.Name, e.Spec.Description, object{"data": e.Spec.Output})
-	op["tags"], op["x-scope"] = []string{e.elements[0]}, e.Spec.Scope
+	op["tags"] = []string{e.elements[0]}
+	if e.Spec.Scope != "" {
+		op["x-scope"] = e.Spec.Scope
+	}
 	body := *e.input
 	body.Properties, body.Required = maps.Clone(e.input.Properties), slices.Clone(e.input.Required)
 	var parameters []object
@@ -99,25 +104,63 @@ func (e *Entry) describe() object {
 			body.Required = slices.DeleteFunc(body.Required, func(n string) bool { return n == name })
 		}
 	}
-	if e.Route.Reads() {
+	switch {
+	case e.raw():
+		if !e.Route.Reads() {
+			op["requestBody"] = object{"required": false, "content": object{"*/*": object{"schema": object{"type": "string", "format": "binary"}}}}
+		}
+	case e.Route.Reads():
 		for _, name := range slices.Sorted(maps.Keys(body.Properties)) {
 			parameters = append(parameters, object{"name": name, "in": "query",
 				"required": slices.Contains(body.Required, name), "schema": body.Properties[name]})
 		}
-	} else {
+	default:
 		op["requestBody"] = object{"required": len(body.Required) > 0, "content": object{"application/json": object{"schema": &body}}}
 	}
 	if e.key() != tool.KeyIgnored {
 		parameters = append(parameters, keyParameter(e.key() == tool.KeyRequired))
 	}
-	op["parameters"] = append(parameters, everyCall()...)
-	responses := op["responses"].(object)
-	success := responses["200"]
-	delete(responses, "200")
-	for _, status := range e.Route.Success {
-		responses[strconv.Itoa(status)] = success
+	switch e.Route.Credential {
+	case tool.KeyCredential:
+		parameters = append(parameters, everyCall()...)
+	case tool.NoCredential:
+		op["security"] = []object{} // none
+		parameters = append(parameters, requestIDParameter())
+	default:
+		op["security"] = []object{{"serviceJWT": []string{}}}
+		parameters = append(parameters, requestIDParameter())
 	}
+	op["parameters"] = parameters
+	op["responses"] = e.responses(op["responses"].(object))
 	return op
+}
+
+// responses are those of a route, of the success and the failure of any call.
+func (e *Entry) responses(ofAny object) object {
+	text := func(description string) object {
+		return object{"description": description, "content": object{"text/plain": object{"schema": object{"type": "string"}}}}
+	}
+	all := object{"default": ofAny["default"]}
+	if e.raw() {
+		all["default"] = text("What went wrong, in one line.")
+	}
+	for _, status := range e.Route.Success {
+		answer := maps.Clone(ofAny["200"].(object))
+		if e.raw() {
+			answer = text("As whoever calls expects it, without an envelope.")
+		}
+		switch {
+		case status == http.StatusSeeOther && e.raw():
+			answer = object{"description": "The browser goes on elsewhere."}
+			fallthrough
+		case status != http.StatusOK && !e.raw():
+			answer["headers"] = object{"Location": object{"schema": object{"type": "string"}, "required": status == http.StatusSeeOther,
+				"description": map[int]string{http.StatusCreated: "Where it is.", http.StatusAccepted: "Where its state can be asked for.",
+					http.StatusSeeOther: "Where to go on."}[status]}}
+		}
+		all[strconv.Itoa(status)] = answer
+	}
+	return all
 }
 
 func with(o object, name string, value any) object {
@@ -150,7 +193,8 @@ func failureSchema() object {
 	}
 	slices.Sort(codes)
 	return object{"type": "object", "required": []string{"ok", "error", "request_id", "took_ms"}, "properties": object{
-		"ok": object{"const": false}, "request_id": object{"type": "string"}, "took_ms": object{"type": "integer"},
+		"ok": object{"const": false}, "link_url": object{"type": "string", "description": "With ACCOUNT_LINK_REQUIRED: where the user links their account."},
+		"request_id": object{"type": "string"}, "took_ms": object{"type": "integer"},
 		"error": object{"type": "object", "required": []string{"code", "message", "retryable"}, "properties": object{
 			"code": object{"enum": codes}, "message": object{"type": "string"}, "details": object{}, "retryable": object{"type": "boolean"}}}}}
 }

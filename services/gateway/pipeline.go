@@ -174,11 +174,15 @@ func (g *Gateway) authorize(next endpoint.Endpoint) endpoint.Endpoint {
 
 // Authorize is nil, or E_SCOPE for a caller without the scope.
 func (e *Entry) Authorize(c caller.Caller) error {
-	if scope := e.Spec.Scope; !c.Holds(scope) {
-		return fault.New(fault.Scope, "The credential lacks the scope %q that %s needs.", scope, e.Spec.Name).
-			With(map[string]string{"scope": scope})
+	if !c.Holds(e.Spec.Scope) {
+		return missingScope(e)
 	}
 	return nil
+}
+
+func missingScope(e *Entry) error {
+	return fault.New(fault.Scope, "The credential lacks the scope %q that %s needs.", e.Spec.Scope, e.Spec.Name).
+		With(map[string]string{"scope": e.Spec.Scope})
 }
 
 func (g *Gateway) limit(next endpoint.Endpoint) endpoint.Endpoint {
@@ -193,7 +197,12 @@ func (g *Gateway) admit(next endpoint.Endpoint) endpoint.Endpoint {
 		if c.Admit == nil {
 			return ctx, nil
 		}
-		return ctx, c.Admit(ctx, c.Entry)
+		admitted, err := c.Admit(ctx, c.Entry)
+		if err != nil {
+			return ctx, err
+		}
+		c.Caller = admitted
+		return caller.With(ctx, admitted), nil
 	})(next)
 }
 
@@ -245,6 +254,13 @@ func (g *Gateway) route(ctx context.Context, request any) (any, error) {
 	response, err := client.Do(ctx, c.Entry.request(c.Input, c.IdempotencyKey))
 	if err != nil {
 		return nil, err
+	}
+	if c.Entry.raw() {
+		answer, err := readRaw(response, c.Entry.Route)
+		if err != nil {
+			return nil, fmt.Errorf("raw answer of %s to %s: %w", c.Entry.Service, c.Name, err)
+		}
+		return answer, nil
 	}
 	if c.Entry.Route != nil {
 		if err := settle(response); err != nil {

@@ -77,7 +77,7 @@ func (e *Entry) fits(elements []string) (values []member, fits bool) {
 // routes serves the API below /v1/: each route goes through the pipeline of the credential that it
 // names. One that this gateway cannot check is as if it were not there.
 func (g *Gateway) routes() http.Handler {
-	pipelines := map[string]http.Handler{}
+	pipelines := map[string]http.Handler{} // by the credential that a route names
 	for credential, a := range g.Authenticators {
 		pipelines[credential] = g.server(g.Pipeline(a))
 	}
@@ -95,6 +95,10 @@ func (g *Gateway) routes() http.Handler {
 		c.Name = m.Spec.Name
 		c.Find = func() *Entry { return m.Entry }
 		c.Read = func(ctx context.Context, limit int64) ([]byte, error) { return m.input(ctx, r, limit) }
+		if m.raw() {
+			c.Plain = true
+			c.Read = func(ctx context.Context, limit int64) ([]byte, error) { return m.rawInput(ctx, r, limit) }
+		}
 		g.answer(pipelines[m.Route.Credential], c, w, r)
 	})
 }
@@ -197,16 +201,21 @@ var integer = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,18})$`)
 // ownPath tells whether a Location is a path here: of no other host, and nothing that a reader of it may
 // take for one.
 func ownPath(location string) bool {
-	if len(location) > 2048 || !strings.HasPrefix(location, "/") || strings.HasPrefix(location, "//") {
+	if !plainAddress(location) || !strings.HasPrefix(location, "/") || strings.HasPrefix(location, "//") {
 		return false
-	}
-	for i := range len(location) {
-		if c := location[i]; c <= ' ' || c >= 0x7f || c == '\\' {
-			return false
-		}
 	}
 	_, err := url.Parse(location)
 	return err == nil
+}
+
+// plainAddress tells that an address has nothing that its readers take for different things.
+func plainAddress(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c <= ' ' || c >= 0x7f || c == '\\' {
+			return false
+		}
+	}
+	return len(s) <= 2048
 }
 
 // maxAnswer bounds the answer of a route, in bytes.

@@ -563,14 +563,14 @@ func (k *tickets) Authenticate(_ context.Context, c *gateway.Call) (gateway.Prin
 	if user != "weak" {
 		p.Caller.Scopes = []string{"query"}
 	}
-	p.Admit = func(_ context.Context, e *gateway.Entry) error {
+	p.Admit = func(_ context.Context, e *gateway.Entry) (caller.Caller, error) {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		if k.used[ticket] {
-			return fault.New(fault.AuthInvalid, "The ticket was used before.")
+			return p.Caller, fault.New(fault.AuthInvalid, "The ticket was used before.")
 		}
 		k.used[ticket] = true
-		return e.Authorize(p.Caller)
+		return p.Caller, e.Authorize(p.Caller)
 	}
 	return p, nil
 }

@@ -5,21 +5,36 @@ import (
 	"encoding/base64"
 	"hash/crc32"
 	"log/slog"
+	"strings"
 	"time"
 
 	"hub.internal/pkg/fault"
 )
 
 const (
-	secretPrefix = "hss_"
-	secretBytes  = 32
-	base62       = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	secretPrefix  = "hss_"
+	webhookPrefix = "whsec_"
+	secretBytes   = 32
+	base62        = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	// MaxOverlap is how long a secret that was replaced stays good, at most.
 	MaxOverlap = 30 * 24 * time.Hour
+	// WebhookOverlap is how long a webhook secret that was replaced is still signed with.
+	WebhookOverlap = 24 * time.Hour
 )
 
-// Token is the secret of an app in clear: what the app signs its tokens with (HS256), all of it as text. It exists
-// where it is made or verified with, and shows itself to nobody who does not call Reveal.
+// Kind says what an app's secret is for.
+type Kind string
+
+// The kinds of secret.
+const (
+	// Signing secrets are what an app signs its tokens with.
+	Signing Kind = "signing"
+	// Webhook secrets are what Hub signs its notifications to the app with.
+	Webhook Kind = "webhook"
+)
+
+// Token is the secret of an app in clear: all of it as text is what is signed with (HS256), for a webhook secret what
+// its base64 stands for. It exists where it is made or used, and shows itself to nobody who does not call Reveal.
 type Token struct{ text string }
 
 // newToken draws a secret: the prefix, 256 bits in base64url, and six base62 digits of the CRC32 of all before, which
@@ -37,11 +52,21 @@ func newToken() Token {
 	return Token{body + string(digits[:])}
 }
 
+// newWebhookToken draws a secret in the form of Standard Webhooks: the prefix and the base64 of 256 bits.
+func newWebhookToken() Token {
+	var b [secretBytes]byte
+	_, _ = rand.Read(b[:])
+	return Token{webhookPrefix + base64.StdEncoding.EncodeToString(b[:])}
+}
+
 // Reveal returns the secret itself.
 func (t Token) Reveal() string { return t.text }
 
 // String masks the secret.
-func (t Token) String() string { return secretPrefix + "***" }
+func (t Token) String() string {
+	prefix, _, _ := strings.Cut(t.text, "_")
+	return prefix + "_***"
+}
 
 // GoString masks the secret for %#v.
 func (t Token) GoString() string { return t.String() }
@@ -62,6 +87,14 @@ type Secret struct {
 	RevokedAt *time.Time
 }
 
+// Kind is what the secret is for.
+func (s Secret) Kind() Kind {
+	if strings.HasPrefix(s.ID, Webhook.prefix()) {
+		return Webhook
+	}
+	return Signing
+}
+
 // Live tells whether tokens that are signed with it are good at now. The end begins at the very moment.
 func (s Secret) Live(now time.Time) bool {
 	return s.RevokedAt == nil && (s.ExpiresAt == nil || now.Before(*s.ExpiresAt))
@@ -74,14 +107,41 @@ type SealedSecret struct {
 	Sealed []byte
 }
 
+// Held are the secrets of an app that were not destroyed, newest first.
+type Held struct{ Signing, Webhook []Secret }
+
 // Sealer encrypts what the store keeps and others must not read.
 type Sealer interface {
 	// Seal encrypts a text so that it opens under the same name alone.
 	Seal(text, name string) ([]byte, error)
+	// Open decrypts what was sealed under the name.
+	Open(sealed []byte, name string) (string, error)
 }
 
-// SealName binds a sealed secret to its row and its app.
-func SealName(s Secret) string { return "auth.app_secrets|sealed|" + s.ID + "|" + s.Code }
+// SealName binds a sealed secret of the kind to its row and its app.
+func (k Kind) SealName(s Secret) string {
+	table := "auth.app_secrets"
+	if k == Webhook {
+		table = "auth.app_webhook_secrets"
+	}
+	return table + "|sealed|" + s.ID + "|" + s.Code
+}
+
+// prefix is that of the ids of secrets of the kind.
+func (k Kind) prefix() string {
+	if k == Webhook {
+		return "w_"
+	}
+	return "s_"
+}
+
+// draw makes a secret of the kind.
+func (k Kind) draw() Token {
+	if k == Webhook {
+		return newWebhookToken()
+	}
+	return newToken()
+}
 
 // live are those of the secrets that are good at now.
 func live(all []Secret, now time.Time) []Secret {
@@ -94,7 +154,7 @@ func live(all []Secret, now time.Time) []Secret {
 	return out
 }
 
-// replace lets the live secret expire after overlap, for another one. An app has two live ones at most.
+// replace lets the live one of an app's secrets of a kind expire after overlap, for another one. An app has two live ones at most.
 func replace(a App, all []Secret, overlap time.Duration, now time.Time) (Secret, error) {
 	held := live(all, now)
 	switch {

@@ -3,15 +3,11 @@ package apps
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"strings"
 	"time"
 
-	"github.com/oklog/ulid/v2"
-
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller"
-	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
 )
 
@@ -42,8 +38,9 @@ type Listed struct {
 // Inspected is an app with what belongs to it.
 type Inspected struct {
 	App
-	// Secrets are those that were not destroyed, newest first.
-	Secrets []Secret
+	// Secrets are those to sign tokens with that were not destroyed, newest first; Webhooks those that notifications are
+	// signed with.
+	Secrets, Webhooks []Secret
 	// Links is how many users have linked their account, and still do.
 	Links int
 }
@@ -54,10 +51,10 @@ func (i Inspected) HasSecret(now time.Time) bool { return len(live(i.Secrets, no
 // Change is what a decision about an app does to the store, all of it or nothing.
 type Change struct {
 	App App
-	// Added is a secret to add, if any.
-	Added *SealedSecret
-	// Ended are secrets that end: a revoked one is destroyed.
-	Ended []Secret
+	// Added is a secret to add, if any, AddedWebhook a webhook secret.
+	Added, AddedWebhook *SealedSecret
+	// Ended are secrets that end: a revoked one is destroyed. EndedWebhooks are webhook secrets.
+	Ended, EndedWebhooks []Secret
 	// Unlink ends the links of all users to the app.
 	Unlink bool
 	Audit  audit.Entry
@@ -71,8 +68,10 @@ type Store interface {
 	App(ctx context.Context, code string) (Inspected, error)
 	// Apps returns the apps of a filter, by code.
 	Apps(ctx context.Context, f Filter) ([]Listed, error)
+	// Keyring returns an app and its at most two secrets of the kind that are good at a moment: the current one first.
+	Keyring(ctx context.Context, code string, kind Kind, at time.Time) (App, []SealedSecret, error)
 	// ChangeApp locks an app, lets decide judge it and its secrets, and commits what it decides.
-	ChangeApp(ctx context.Context, code string, decide func(App, []Secret) (Change, error)) error
+	ChangeApp(ctx context.Context, code string, decide func(App, Held) (Change, error)) error
 }
 
 // Config is what a Service is made of.
@@ -119,7 +118,7 @@ func (s *Service) Create(ctx context.Context, code string, in Settings) (App, er
 
 // Edit gives an app other settings: version is the one of the app that they were made of.
 func (s *Service) Edit(ctx context.Context, code string, version int, in Settings) (App, error) {
-	return s.change(ctx, code, func(a App, _ []Secret) (Change, error) {
+	return s.change(ctx, code, func(a App, _ Held) (Change, error) {
 		next, err := a.edit(in, version, s.now())
 		return Change{App: next, Audit: s.entry(ctx, "app.edit", code, map[string]any{"from": a.Settings, "to": next.Settings})}, err
 	})
@@ -136,7 +135,7 @@ func (s *Service) Resume(ctx context.Context, code string) (App, error) {
 }
 
 func (s *Service) become(ctx context.Context, operation, code string, to Status, reason string) (App, error) {
-	return s.change(ctx, code, func(a App, _ []Secret) (Change, error) {
+	return s.change(ctx, code, func(a App, _ Held) (Change, error) {
 		next, err := a.become(to, reason, s.now())
 		return Change{App: next, Audit: s.entry(ctx, operation, code, map[string]any{"from": a.Status, "to": to, "reason": reason})}, err
 	})
@@ -145,102 +144,27 @@ func (s *Service) become(ctx context.Context, operation, code string, to Status,
 // Revoke ends an app for good: its secrets are destroyed, and the links of its users end. Who does it has typed the
 // app's code.
 func (s *Service) Revoke(ctx context.Context, code, typed, reason string) (App, error) {
-	return s.change(ctx, code, func(a App, secrets []Secret) (Change, error) {
+	return s.change(ctx, code, func(a App, held Held) (Change, error) {
 		if typed != code {
 			return Change{}, schema.Invalid("/confirm", "confirm", "must be the code of the app: %s", code)
 		}
 		next, err := a.become(Revoked, reason, s.now())
 		ids := []string{}
-		for i := range secrets {
-			secrets[i].RevokedAt = new(s.now())
-			ids = append(ids, secrets[i].ID)
+		for _, list := range [][]Secret{held.Signing, held.Webhook} {
+			for i := range list {
+				list[i].RevokedAt = new(s.now())
+				ids = append(ids, list[i].ID)
+			}
 		}
-		return Change{App: next, Ended: secrets, Unlink: true, Audit: s.entry(ctx, "app.revoke", code,
+		return Change{App: next, Ended: held.Signing, EndedWebhooks: held.Webhook, Unlink: true, Audit: s.entry(ctx, "app.revoke", code,
 			map[string]any{"from": a.Status, "to": Revoked, "reason": reason, "secrets": ids})}, err
 	})
 }
 
-// Issued is a secret that is revealed this once.
-type Issued struct {
-	Secret
-	Token Token
-	// Replaced is the one that expires for it; nil for the first one.
-	Replaced *Secret
-}
-
-// IssueSecret makes the secret of an app that has none that is good.
-func (s *Service) IssueSecret(ctx context.Context, code string) (Issued, error) {
-	return s.issue(ctx, "app.issue_secret", code, func(a App, held []Secret) (*Secret, error) {
-		if n := len(live(held, s.now())); n > 0 {
-			return nil, fault.New(fault.Conflict, "The app %s has a secret already. Rotate it.", a.Code)
-		}
-		return nil, nil
-	})
-}
-
-// RotateSecret makes another secret of an app, and lets the one that it has expire after overlap, or earlier if it was
-// about to.
-func (s *Service) RotateSecret(ctx context.Context, code string, overlap time.Duration) (Issued, error) {
-	if overlap < 0 || overlap > MaxOverlap {
-		return Issued{}, schema.Invalid("/overlap", "range", "must be between 0 and 30 days")
-	}
-	return s.issue(ctx, "app.rotate_secret", code, func(a App, held []Secret) (*Secret, error) {
-		old, err := replace(a, held, overlap, s.now())
-		return &old, err
-	})
-}
-
-func (s *Service) issue(ctx context.Context, operation, code string, replaces func(App, []Secret) (*Secret, error)) (Issued, error) {
-	if s.c.Sealer == nil {
-		return Issued{}, fault.New(fault.Conflict,
-			"Hub has no keyset to keep secrets with: set HUB_SECRETS_KEYSET (`auth keyset new` makes one).")
-	}
-	id, err := ulid.New(ulid.Timestamp(s.c.Now()), rand.Reader)
-	if err != nil {
-		return Issued{}, err
-	}
-	out := Issued{Secret: Secret{ID: "s_" + id.String(), Code: code, CreatedBy: actor(ctx), CreatedAt: s.now()}, Token: newToken()}
-	sealed, err := s.c.Sealer.Seal(out.Token.text, SealName(out.Secret))
-	if err != nil {
-		return Issued{}, err
-	}
-	_, err = s.change(ctx, code, func(a App, held []Secret) (Change, error) {
-		if a.Status == Revoked {
-			return Change{}, ended(a)
-		}
-		c := Change{App: a, Added: &SealedSecret{out.Secret, sealed}}
-		detail := map[string]any{"secret": out.ID}
-		var err error
-		if out.Replaced, err = replaces(a, held); err == nil && out.Replaced != nil {
-			c.Ended = []Secret{*out.Replaced}
-			detail["replaces"], detail["old_expires_at"] = out.Replaced.ID, out.Replaced.ExpiresAt
-		}
-		c.Audit = s.entry(ctx, operation, code, detail)
-		return c, err
-	})
-	return out, err
-}
-
-// RevokeSecret destroys a secret of an app, at once.
-func (s *Service) RevokeSecret(ctx context.Context, code, id string) (Secret, error) {
-	var revoked Secret
-	_, err := s.change(ctx, code, func(a App, held []Secret) (Change, error) {
-		for _, secret := range held {
-			if secret.ID == id {
-				secret.RevokedAt = new(s.now())
-				revoked = secret
-				return Change{App: a, Ended: []Secret{secret}, Audit: s.entry(ctx, "app.revoke_secret", code, map[string]any{"secret": id})}, nil
-			}
-		}
-		return Change{}, fault.New(fault.NotFound, "The app %s has no secret %q.", code, shortened(id))
-	})
-	return revoked, err
-}
-
-func (s *Service) change(ctx context.Context, code string, decide func(App, []Secret) (Change, error)) (App, error) {
+func (s *Service) change(ctx context.Context, code string, decide func(App, Held) (Change, error)) (App, error) {
 	var changed App
-	err := s.c.Store.ChangeApp(ctx, code, func(a App, secrets []Secret) (Change, error) {
-		c, err := decide(a, secrets)
+	err := s.c.Store.ChangeApp(ctx, code, func(a App, held Held) (Change, error) {
+		c, err := decide(a, held)
 		changed = c.App
 		return c, err
 	})

@@ -11,8 +11,8 @@ import (
 
 type appPage struct {
 	apps.Inspected
-	Secrets []secretRow
-	Overlap web.Field
+	Secrets, Webhooks []secretRow
+	Overlap           web.Field
 }
 
 // secretRow is a secret as it is at a moment.
@@ -25,13 +25,18 @@ type secretRow struct {
 func (p appPage) Badge() web.Badge { return appBadge(p.Status) }
 
 // Rotates tells that there is one secret that is good, so that another can take its place.
-func (p appPage) Rotates() bool { return p.count() == 1 && p.Status != apps.Revoked }
+func (p appPage) Rotates() bool { return good(p.Secrets) == 1 && p.Status != apps.Revoked }
 
 // Issues tells that there is none.
-func (p appPage) Issues() bool { return p.count() == 0 && p.Status != apps.Revoked }
+func (p appPage) Issues() bool { return good(p.Secrets) == 0 && p.Status != apps.Revoked }
 
-func (p appPage) count() (n int) {
-	for _, s := range p.Secrets {
+// RotatesWebhook tells that the app has a secret, and not two webhook secrets that are good.
+func (p appPage) RotatesWebhook() bool {
+	return good(p.Webhooks) < 2 && len(p.Secrets)+len(p.Webhooks) > 0 && p.Status != apps.Revoked
+}
+
+func good(secrets []secretRow) (n int) {
+	for _, s := range secrets {
 		if s.Live {
 			n++
 		}
@@ -48,10 +53,15 @@ func (c *Console) renderApp(w http.ResponseWriter, r *http.Request, status int, 
 	}
 	p := appPage{Inspected: a, Overlap: overlapField("The old secret stays good for")}
 	p.Overlap.Error = overlapProblem
-	for _, s := range a.Secrets {
-		p.Secrets = append(p.Secrets, secretRow{s, s.Live(c.Now())})
-	}
+	p.Secrets, p.Webhooks = c.secretRows(a.Secrets), c.secretRows(a.Webhooks)
 	return c.site.Render(w, r, "app", web.Page{Title: a.Name, Lead: a.Code, Status: status, Data: p, Crumbs: []web.Link{upToApps}})
+}
+
+func (c *Console) secretRows(secrets []apps.Secret) (rows []secretRow) {
+	for _, s := range secrets {
+		rows = append(rows, secretRow{s, s.Live(c.Now())})
+	}
+	return rows
 }
 
 func (c *Console) suspension(w http.ResponseWriter, r *http.Request) error {
@@ -157,6 +167,25 @@ func (c *Console) rotateSecret(w http.ResponseWriter, r *http.Request) error {
 	return c.renderSecret(w, r, "The secret is rotated", issued, err)
 }
 
+func (c *Console) rotateWebhookSecret(w http.ResponseWriter, r *http.Request) error {
+	issued, err := c.Apps.RotateWebhookSecret(r.Context(), r.PathValue("code"))
+	page := appsPath + "/" + r.PathValue("code")
+	if err != nil {
+		return back(w, r, page, "", err)
+	}
+	p := issuedPage{Text: "Notifications to the app are signed with it from now on. ", Next: web.Link{Text: "To the app", Href: page},
+		Once: webhookOnce(issued)}
+	if issued.Replaced != nil {
+		p.Text += until("The old webhook secret", *issued.Replaced.ExpiresAt, c.Now())
+	}
+	return c.renderIssued(w, r, "The webhook secret is rotated", issued.Code, p, upToApps)
+}
+
+func webhookOnce(issued apps.Issued) web.Once {
+	return web.Once{ID: "webhook", Label: "Webhook secret", Value: issued.Token.Reveal(),
+		Hint: "Notifications are signed with it (Standard Webhooks). Keep it now, in a safe place: it is not shown again."}
+}
+
 func (c *Console) renderSecret(w http.ResponseWriter, r *http.Request, title string, issued apps.Issued, err error) error {
 	page := appsPath + "/" + r.PathValue("code")
 	if err != nil {
@@ -165,6 +194,9 @@ func (c *Console) renderSecret(w http.ResponseWriter, r *http.Request, title str
 	p := issuedPage{Text: "The app signs its tokens with it (HS256, kid " + issued.ID + "). ", Next: web.Link{Text: "To the app", Href: page},
 		Once: web.Once{ID: "secret", Label: "Shared secret", Value: issued.Token.Reveal(),
 			Hint: "Keep it now, in a safe place: it is not shown again."}}
+	if issued.Webhook != nil {
+		p.Second = new(webhookOnce(*issued.Webhook))
+	}
 	if issued.Replaced != nil {
 		p.Text += until("The old secret", *issued.Replaced.ExpiresAt, c.Now())
 	}

@@ -118,6 +118,7 @@ func (c *Console) Mount(mux *http.ServeMux) {
 	c.site.Handle(mux, "POST /admin/apps/{code}/revoke", web.Role(admin), c.revokeApp)
 	c.site.Handle(mux, "POST /admin/apps/{code}/secrets", web.Role(admin), c.issueSecret)
 	c.site.Handle(mux, "POST /admin/apps/{code}/secrets/rotate", web.Role(admin), c.rotateSecret)
+	c.site.Handle(mux, "POST /admin/apps/{code}/webhook-secrets/rotate", web.Role(admin), c.rotateWebhookSecret)
 	c.site.Handle(mux, "GET /admin/apps/{code}/secrets/{id}/revoke", web.Role(admin), c.secretRevocation)
 	c.site.Handle(mux, "POST /admin/apps/{code}/secrets/{id}/revoke", web.Role(admin), c.revokeSecret)
 }

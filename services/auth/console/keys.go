@@ -121,8 +121,10 @@ func (c *Console) renderKeyForm(w http.ResponseWriter, r *http.Request, status i
 // issuedPage shows a secret, this once.
 type issuedPage struct {
 	Once web.Once
-	Text string
-	Next web.Link
+	// Second is another one that was issued with it; nil for none.
+	Second *web.Once
+	Text   string
+	Next   web.Link
 }
 
 func (c *Console) issueKey(w http.ResponseWriter, r *http.Request) error {

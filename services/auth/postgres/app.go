@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -58,7 +59,8 @@ func (s *Store) App(ctx context.Context, code string) (out apps.Inspected, err e
 			return err
 		}
 		out.App, out.Links = row.app(), row.Links
-		out.Secrets, err = secretsOf(ctx, tx, code)
+		held, err := heldBy(ctx, tx, code)
+		out.Secrets, out.Webhooks = held.Signing, held.Webhook
 		return err
 	})
 	return out, explain(err)
@@ -68,15 +70,63 @@ func appOf(ctx context.Context, q postgres.Querier, code, more, lock string) (ap
 	row, err := postgres.One(ctx, q, pgx.RowToStructByNameLax[appRow],
 		`SELECT `+appColumns+more+` FROM auth.connected_apps a WHERE a.service_code = $1 `+lock, code)
 	if errors.Is(err, pgx.ErrNoRows) || notText(err) {
-		return row, fault.New(fault.NotFound, "There is no app with the code %.60q.", code)
+		return row, noApp(code)
 	}
 	return row, err
 }
 
-// secretsOf are those of an app that were not destroyed, newest first.
-func secretsOf(ctx context.Context, q postgres.Querier, code string) ([]apps.Secret, error) {
-	return postgres.All(ctx, q, pgx.RowToStructByName[apps.Secret], `SELECT id, service_code AS code, created_by, created_at,
-		expires_at, revoked_at FROM auth.app_secrets WHERE service_code = $1 AND revoked_at IS NULL ORDER BY id DESC`, code)
+func noApp(code string) error {
+	return fault.New(fault.NotFound, "There is no app with the code %.60q.", code)
+}
+
+// secretTables hold the secrets of apps; they have the same columns.
+var secretTables = map[apps.Kind]string{apps.Signing: "auth.app_secrets", apps.Webhook: "auth.app_webhook_secrets"}
+
+// secretColumns are those of what is known of a secret.
+const secretColumns = `s.id, s.service_code AS code, s.created_by, s.created_at, s.expires_at, s.revoked_at`
+
+// heldBy are the secrets of an app that were not destroyed, newest first.
+func heldBy(ctx context.Context, q postgres.Querier, code string) (h apps.Held, err error) {
+	for kind, list := range map[apps.Kind]*[]apps.Secret{apps.Signing: &h.Signing, apps.Webhook: &h.Webhook} {
+		*list, err = postgres.All(ctx, q, pgx.RowToStructByName[apps.Secret], `SELECT `+secretColumns+` FROM `+secretTables[kind]+` s
+			WHERE s.service_code = $1 AND s.revoked_at IS NULL ORDER BY s.id DESC`, code)
+		if err != nil {
+			return h, err
+		}
+	}
+	return h, nil
+}
+
+// keyringRow is an app with one of its secrets, if it has any.
+type keyringRow struct {
+	appRow
+	SecretID  *string
+	Sealed    []byte
+	ExpiresAt *time.Time
+}
+
+// keyring is the query of an app with its secrets of a kind that are good at a moment, the current one first.
+func keyring(kind apps.Kind) string {
+	return `SELECT ` + appColumns + `, s.id AS secret_id, s.sealed, s.expires_at FROM auth.connected_apps a
+		LEFT JOIN ` + secretTables[kind] + ` s ON s.service_code = a.service_code AND s.revoked_at IS NULL AND (s.expires_at IS NULL OR s.expires_at > $2)
+		WHERE a.service_code = $1 ORDER BY s.expires_at IS NOT NULL, s.id DESC LIMIT 2`
+}
+
+// Keyring returns an app and its at most two secrets of the kind that are good at a moment.
+func (s *Store) Keyring(ctx context.Context, code string, kind apps.Kind, at time.Time) (a apps.App, secrets []apps.SealedSecret, err error) {
+	rows, err := postgres.All(ctx, s.pool, pgx.RowToStructByNameLax[keyringRow], keyring(kind), text(code), at)
+	if err != nil {
+		return a, nil, explain(err)
+	}
+	if len(rows) == 0 {
+		return a, nil, noApp(code)
+	}
+	for _, r := range rows {
+		if r.SecretID != nil {
+			secrets = append(secrets, apps.SealedSecret{Secret: apps.Secret{ID: *r.SecretID, Code: r.Code, ExpiresAt: r.ExpiresAt}, Sealed: r.Sealed})
+		}
+	}
+	return rows[0].app(), secrets, nil
 }
 
 // listApps walks along the primary key, or that of a state, and looks for the secrets of what it has found.
@@ -113,17 +163,17 @@ func (s *Store) Apps(ctx context.Context, f apps.Filter) ([]apps.Listed, error) 
 }
 
 // ChangeApp locks an app, lets decide judge it and its secrets, and commits what it decides.
-func (s *Store) ChangeApp(ctx context.Context, code string, decide func(apps.App, []apps.Secret) (apps.Change, error)) error {
+func (s *Store) ChangeApp(ctx context.Context, code string, decide func(apps.App, apps.Held) (apps.Change, error)) error {
 	return s.atomically(ctx, func(tx pgx.Tx) error {
 		row, err := appOf(ctx, tx, code, ``, `FOR UPDATE`)
 		if err != nil {
 			return err
 		}
-		secrets, err := secretsOf(ctx, tx, code)
+		held, err := heldBy(ctx, tx, code)
 		if err != nil {
 			return err
 		}
-		c, err := decide(row.app(), secrets)
+		c, err := decide(row.app(), held)
 		if err != nil {
 			return err
 		}
@@ -142,13 +192,15 @@ func (s *Store) ChangeApp(ctx context.Context, code string, decide func(apps.App
 	})
 }
 
-// endSecrets ends those of a change, and the links, and adds its secret.
+// endSecrets ends those of a change, and the links, and adds its secrets.
 func endSecrets(ctx context.Context, tx pgx.Tx, c apps.Change) error {
-	for _, e := range c.Ended {
-		_, err := tx.Exec(ctx, `UPDATE auth.app_secrets SET expires_at = $2, revoked_at = $3::timestamptz,
-			sealed = CASE WHEN $3::timestamptz IS NULL THEN sealed END WHERE id = $1`, e.ID, e.ExpiresAt, e.RevokedAt)
-		if err != nil {
-			return err
+	for kind, ended := range map[apps.Kind][]apps.Secret{apps.Signing: c.Ended, apps.Webhook: c.EndedWebhooks} {
+		for _, e := range ended {
+			_, err := tx.Exec(ctx, `UPDATE `+secretTables[kind]+` SET expires_at = $2, revoked_at = $3::timestamptz,
+				sealed = CASE WHEN $3::timestamptz IS NULL THEN sealed END WHERE id = $1`, e.ID, e.ExpiresAt, e.RevokedAt)
+			if err != nil {
+				return err
+			}
 		}
 	}
 	if c.Unlink {
@@ -158,10 +210,15 @@ func endSecrets(ctx context.Context, tx pgx.Tx, c apps.Change) error {
 			return err
 		}
 	}
-	if n := c.Added; n != nil {
-		_, err := tx.Exec(ctx, `INSERT INTO auth.app_secrets (id, service_code, sealed, created_by, created_at) VALUES ($1, $2, $3, $4, $5)`,
+	for kind, n := range map[apps.Kind]*apps.SealedSecret{apps.Signing: c.Added, apps.Webhook: c.AddedWebhook} {
+		if n == nil {
+			continue
+		}
+		_, err := tx.Exec(ctx, `INSERT INTO `+secretTables[kind]+` (id, service_code, sealed, created_by, created_at) VALUES ($1, $2, $3, $4, $5)`,
 			n.ID, n.Code, n.Sealed, n.CreatedBy, n.CreatedAt)
-		return err
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }

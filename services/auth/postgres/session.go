@@ -135,7 +135,8 @@ func (s *Store) Reap(ctx context.Context, before, now time.Time) error {
 		`DELETE FROM auth.browsers WHERE expires_at <= $1`: now,
 		`DELETE FROM auth.throttles WHERE full_at <= $1`:   now,
 		// What has expired signs nothing any more.
-		`UPDATE auth.app_secrets SET sealed = NULL, revoked_at = expires_at WHERE expires_at <= $1 AND revoked_at IS NULL`: now,
+		`UPDATE auth.app_secrets SET sealed = NULL, revoked_at = expires_at WHERE expires_at <= $1 AND revoked_at IS NULL`:         now,
+		`UPDATE auth.app_webhook_secrets SET sealed = NULL, revoked_at = expires_at WHERE expires_at <= $1 AND revoked_at IS NULL`: now,
 		// What is over for a while is still shown to administrators.
 		`DELETE FROM auth.invitations WHERE expires_at < $1`: before,
 	} {

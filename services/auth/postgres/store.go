@@ -39,7 +39,7 @@ var _ auth.Store = (*Store)(nil)
 
 // New returns the store behind a pool of role hub_auth. It touches no database.
 func New(pool *postgres.Pool) *Store {
-	const tables = `SELECT FROM auth.api_keys, auth.invitations, auth.app_secrets, auth.connect_grants LIMIT 0`
+	const tables = `SELECT FROM auth.api_keys, auth.invitations, auth.app_secrets, auth.jwt_replay, auth.connect_grants LIMIT 0`
 	return &Store{postgres.NewReadiness(pool, service, tables), pool}
 }
 

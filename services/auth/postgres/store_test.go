@@ -89,6 +89,8 @@ func TestWhatTheRoleMayNotDo(t *testing.T) {
 		"delete an app":              {role, `DELETE FROM auth.connected_apps`},
 		"rename an app's code":       {role, `UPDATE auth.connected_apps SET service_code = 'x'`},
 		"give a secret to an app":    {role, `UPDATE auth.app_secrets SET service_code = 'x'`},
+		"give a webhook secret away": {role, `UPDATE auth.app_webhook_secrets SET service_code = 'x'`},
+		"unburn a token":             {role, `UPDATE auth.jwt_replay SET exp = now()`},
 		"delete a secret's trace":    {role, `DELETE FROM auth.app_secrets`},
 		"give a link to another":     {role, `UPDATE auth.identity_links SET hub_user_id = 'x'`},
 		"link another's user":        {role, `UPDATE auth.identity_links SET external_user_id = 'x'`},

@@ -20,9 +20,9 @@ import (
 func connectedApps(environ []string) *cobra.Command {
 	c, cmd := group(environ, "app", "Manage Connected Apps; every change is recorded in the audit log", `Environment:
   HUB_WRITE_STORE_URL      PostgreSQL, as the role hub_auth
-  HUB_SECRETS_KEYSET       the keyset of the auth service (issue-secret, rotate-secret)`)
+  HUB_SECRETS_KEYSET       the keyset of the auth service (issue-secret, rotate-secret, rotate-webhook-secret)`)
 	cmd.AddCommand(c.createApp(), c.editApp(), c.listApps(), c.showApp(), c.suspendApp(), c.resumeApp(), c.revokeApp(),
-		c.issueSecret(), c.rotateSecret(), c.revokeSecret())
+		c.issueSecret(), c.rotateSecret(), c.revokeSecret(), c.rotateWebhookSecret())
 	return cmd
 }
 
@@ -190,7 +190,8 @@ func (c *commands) revokeApp() *cobra.Command {
 }
 
 func (c *commands) issueSecret() *cobra.Command {
-	cmd := &cobra.Command{Use: "issue-secret CODE", Short: "Issue the secret of an app and print it, this once", Args: cobra.ExactArgs(1)}
+	cmd := &cobra.Command{Use: "issue-secret CODE", Args: cobra.ExactArgs(1),
+		Short: "Issue the secret of an app, and the one that notifications to it are signed with, and print them, this once"}
 	cmd.RunE = c.onApps(func(ctx context.Context, s *apps.Service, args []string) error {
 		issued, err := s.IssueSecret(ctx, args[0])
 		if err != nil {
@@ -208,6 +209,19 @@ func (c *commands) rotateSecret() *cobra.Command {
 	cmd.Flags().Var(&overlap, "overlap", "how long both secrets are good, such as 24h, 7d or 0")
 	cmd.RunE = c.onApps(func(ctx context.Context, s *apps.Service, args []string) error {
 		issued, err := s.RotateSecret(ctx, args[0], time.Duration(overlap))
+		if err != nil {
+			return err
+		}
+		return c.printAppSecret(cmd, issued)
+	})
+	return cmd
+}
+
+func (c *commands) rotateWebhookSecret() *cobra.Command {
+	cmd := &cobra.Command{Use: "rotate-webhook-secret CODE", Args: cobra.ExactArgs(1),
+		Short: "Issue another secret to sign notifications with; the one before is signed with beside it for 24 hours"}
+	cmd.RunE = c.onApps(func(ctx context.Context, s *apps.Service, args []string) error {
+		issued, err := s.RotateWebhookSecret(ctx, args[0])
 		if err != nil {
 			return err
 		}
@@ -247,6 +261,7 @@ type appRecord struct {
 	CreatedBy    string         `json:"created_by"`
 	CreatedAt    string         `json:"created_at"`
 	Secrets      []secretRecord `json:"secrets,omitempty"`
+	Webhooks     []secretRecord `json:"webhook_secrets,omitempty"`
 	Links        *int           `json:"identity_links,omitempty"`
 }
 
@@ -265,6 +280,8 @@ type secretRecord struct {
 	CreatedAt string        `json:"created_at"`
 	ExpiresAt *string       `json:"expires_at"`
 	Old       *secretRecord `json:"old,omitempty"`
+	// Webhook is what notifications are signed with, where it was issued as well.
+	Webhook *secretRecord `json:"webhook,omitempty"`
 }
 
 func newSecretRecord(s apps.Secret) secretRecord {
@@ -284,6 +301,9 @@ func (c *commands) printApp(ctx context.Context, cmd *cobra.Command, s *apps.Ser
 		r := newAppRecord(a.App, a.HasSecret(s.Now()))
 		for _, secret := range a.Secrets {
 			r.Secrets = append(r.Secrets, newSecretRecord(secret))
+		}
+		for _, secret := range a.Webhooks {
+			r.Webhooks = append(r.Webhooks, newSecretRecord(secret))
 		}
 		r.Links = &a.Links
 		return printJSON(cmd, r)
@@ -306,23 +326,41 @@ func (c *commands) printApp(ctx context.Context, cmd *cobra.Command, s *apps.Ser
 	for _, secret := range a.Secrets {
 		fmt.Fprintf(w, "secret\t%s, expires %s\n", secret.ID, moment(secret.ExpiresAt))
 	}
+	for _, secret := range a.Webhooks {
+		fmt.Fprintf(w, "webhook secret\t%s, expires %s\n", secret.ID, moment(secret.ExpiresAt))
+	}
 	return w.Flush()
+}
+
+// newIssuedRecord is a secret that has just been issued.
+func newIssuedRecord(issued apps.Issued) secretRecord {
+	r := newSecretRecord(issued.Secret)
+	r.Secret = issued.Token.Reveal()
+	if issued.Replaced != nil {
+		r.Old = new(newSecretRecord(*issued.Replaced))
+	}
+	if issued.Webhook != nil {
+		r.Webhook = new(newIssuedRecord(*issued.Webhook))
+	}
+	return r
 }
 
 func (c *commands) printAppSecret(cmd *cobra.Command, issued apps.Issued) error {
 	if c.json {
-		r := newSecretRecord(issued.Secret)
-		r.Secret = issued.Token.Reveal()
-		if issued.Replaced != nil {
-			r.Old = new(newSecretRecord(*issued.Replaced))
-		}
-		return printJSON(cmd, r)
+		return printJSON(cmd, newIssuedRecord(issued))
 	}
 	out := cmd.OutOrStdout()
-	fmt.Fprintf(out, "%s is the secret of %s (HS256, kid %s).\n", issued.ID, issued.Code, issued.ID)
-	if issued.Replaced != nil {
-		fmt.Fprintf(out, "%s expires at %s.\n", issued.Replaced.ID, moment(issued.Replaced.ExpiresAt))
+	for i := &issued; i != nil; i = i.Webhook {
+		if i.Kind() == apps.Webhook {
+			fmt.Fprintf(out, "%s is what notifications to %s are signed with (Standard Webhooks).\n", i.ID, i.Code)
+		} else {
+			fmt.Fprintf(out, "%s is the secret of %s (HS256, kid %s).\n", i.ID, i.Code, i.ID)
+		}
+		if i.Replaced != nil {
+			fmt.Fprintf(out, "%s expires at %s.\n", i.Replaced.ID, moment(i.Replaced.ExpiresAt))
+		}
+		fmt.Fprintf(out, "\n%s\n\n", i.Token.Reveal())
 	}
-	_, err := io.WriteString(out, "\n"+issued.Token.Reveal()+"\n\nKeep it now: it is not shown again.\n")
+	_, err := io.WriteString(out, "Keep it now: it is not shown again.\n")
 	return err
 }

@@ -10,7 +10,10 @@ import (
 	"hub.internal/services/auth/apps"
 )
 
-var secretForm = regexp.MustCompile(`hss_[A-Za-z0-9_-]{43}[0-9A-Za-z]{6}`)
+var (
+	secretForm  = regexp.MustCompile(`hss_[A-Za-z0-9_-]{43}[0-9A-Za-z]{6}`)
+	webhookForm = regexp.MustCompile(`whsec_[A-Za-z0-9+/]{43}=`)
+)
 
 func parsed[T any](t *testing.T, text string) (v T) {
 	t.Helper()
@@ -38,6 +41,14 @@ func TestAppCommands(t *testing.T) {
 	if first == "" || !strings.Contains(out, "not shown again") {
 		t.Fatalf("%s", out)
 	}
+	webhook := webhookForm.FindString(out)
+	if webhook == "" {
+		t.Fatalf("no webhook secret: %s", out)
+	}
+	rotated := parsed[secretRecord](t, x.ok(t, "app", "rotate-webhook-secret", "shop", "--json"))
+	if !webhookForm.MatchString(rotated.Secret) || rotated.Secret == webhook || rotated.Old == nil || rotated.Old.ExpiresAt == nil || !strings.HasPrefix(rotated.ID, "w_") {
+		t.Errorf("%+v", rotated)
+	}
 	next := parsed[secretRecord](t, x.ok(t, "app", "rotate-secret", "shop", "--overlap", "7d", "--json"))
 	if !secretForm.MatchString(next.Secret) || next.Secret == first || next.Old == nil || next.Old.ExpiresAt == nil || next.ExpiresAt != nil {
 		t.Errorf("%+v", next)
@@ -46,7 +57,7 @@ func TestAppCommands(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 	x.ok(t, "app", "suspend", "shop", "--reason", "complaints")
-	if out := x.ok(t, "app", "show", "shop"); !strings.Contains(out, "SUSPENDED: complaints") || !strings.Contains(out, next.ID) {
+	if out := x.ok(t, "app", "show", "shop"); !strings.Contains(out, "SUSPENDED: complaints") || !strings.Contains(out, next.ID) || !strings.Contains(out, rotated.ID) || strings.Contains(out, "whsec_") {
 		t.Errorf("%s", out)
 	}
 	x.ok(t, "app", "resume", "shop")
@@ -61,6 +72,7 @@ func TestAppCommands(t *testing.T) {
 		{[]string{"app", "resume", "shop"}, exitFailed, "cannot become"},
 		{[]string{"app", "show", "nobody"}, exitFailed, "no app"},
 		{[]string{"app", "issue-secret", "shop"}, exitFailed, "Rotate it"},
+		{[]string{"app", "rotate-webhook-secret", "shop"}, exitFailed, "two secrets"},
 		{[]string{"app", "create", "shop", "--name", "x"}, exitFailed, "already"},
 		{[]string{"app", "create", "Shop", "--name", "x", "--redirect-url", "http://x"}, exitUsage, "service_code"},
 		{[]string{"app", "rotate-secret", "shop", "--overlap", "31d"}, exitUsage, "overlap"},
@@ -74,13 +86,13 @@ func TestAppCommands(t *testing.T) {
 	if !strings.Contains(list, "REVOKED") {
 		t.Errorf("%s", list)
 	}
-	everything := list + x.ok(t, "app", "list", "--json") + x.ok(t, "app", "show", "shop", "--json") + x.query(t, `SELECT string_agg(s::text, ' ') FROM auth.app_secrets s`) + x.query(t, `SELECT string_agg(c::text, ' ') FROM audit.calls c`)
-	for _, secret := range []string{first, next.Secret} {
-		if strings.Contains(everything, secret[4:40]) {
+	everything := list + x.ok(t, "app", "list", "--json") + x.ok(t, "app", "show", "shop", "--json") + x.query(t, `SELECT string_agg(s::text, ' ') FROM auth.app_secrets s`) + x.query(t, `SELECT string_agg(s::text, ' ') FROM auth.app_webhook_secrets s`) + x.query(t, `SELECT string_agg(c::text, ' ') FROM audit.calls c`)
+	for _, secret := range []string{first, next.Secret, webhook, rotated.Secret} {
+		if strings.Contains(everything, secret[8:40]) {
 			t.Errorf("a secret shows again: %s", everything)
 		}
 	}
-	if got := x.query(t, `SELECT string_agg(tool, ',' ORDER BY at, id) FROM audit.calls WHERE tool LIKE 'app.%' AND service = 'auth-cli' AND external_user_id <> ''`); got != "app.create,app.edit,app.issue_secret,app.rotate_secret,app.revoke_secret,app.suspend,app.resume,app.revoke" {
+	if got := x.query(t, `SELECT string_agg(tool, ',' ORDER BY at, id) FROM audit.calls WHERE tool LIKE 'app.%' AND service = 'auth-cli' AND external_user_id <> ''`); got != "app.create,app.edit,app.issue_secret,app.rotate_webhook_secret,app.rotate_secret,app.revoke_secret,app.suspend,app.resume,app.revoke" {
 		t.Errorf("audit: %s", got)
 	}
 }

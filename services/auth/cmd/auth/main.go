@@ -20,6 +20,7 @@ import (
 	"hub.internal/services/auth/links"
 	"hub.internal/services/auth/oidc"
 	"hub.internal/services/auth/postgres"
+	"hub.internal/services/auth/servicejwt"
 )
 
 var program = service.Program[settings]{Name: "auth",
@@ -28,7 +29,12 @@ var program = service.Program[settings]{Name: "auth",
 
 func manifest() tool.Manifest {
 	pages := slices.Concat(console.Routes(), connect.Routes())
-	return hop.Manifest("auth", auth.Tools(apps.New(apps.Config{})), auth.Operations(nil, nil), pages...).WithRoutes(auth.Routes(nil)...)
+	return hop.Manifest("auth", auth.Tools(apps.New(apps.Config{})), operations(nil, nil, nil, nil), pages...).WithRoutes(auth.Routes(nil)...)
+}
+
+// operations are what neighbours can ask for.
+func operations(s *auth.Service, p *auth.People, a *apps.Service, t *servicejwt.Verifier) []hop.Operation {
+	return slices.Concat(auth.Operations(s, p), apps.Operations(a), servicejwt.Operations(t))
 }
 
 func main() { os.Exit(execute(root(os.Environ()))) }
@@ -39,6 +45,8 @@ type settings struct {
 	PepperPrevious config.Secret `env:"HUB_KEY_PEPPER_PREVIOUS"`
 	// SecretsKeyset seals the secrets of apps and the tickets of links; without one neither can be issued.
 	SecretsKeyset config.Secret `env:"HUB_SECRETS_KEYSET"`
+	// Audience is what tokens of apps have to name.
+	Audience string `env:"HUB_JWT_AUDIENCE" envDefault:"hub"`
 	// RedisURL is where gateways are told of keys that were changed in the console.
 	RedisURL config.Secret `env:"HUB_REDIS_URL"`
 	// PublicURL is where browsers reach the gateway; OIDC needs it, and links to pages name it.
@@ -95,6 +103,23 @@ func (s settings) parts(h *service.Host) (p parts, err error) {
 	return p, nil
 }
 
+// pages serves those of the console, and those on which users link their account.
+func (s settings) pages(h *service.Host, c console.Config, linked *links.Service) error {
+	c.PublicURL, c.RolesFromProvider = s.PublicURL, c.SingleSignOn != nil && s.OIDCRolesClaim != ""
+	c.Trusted, c.Now, c.Logger = h.Keys(), time.Now, h.Logger()
+	own, err := console.New(c)
+	if err != nil {
+		return err
+	}
+	consent, err := connect.New(connect.Config{Links: linked, PublicURL: s.PublicURL, Trusted: h.Keys(), Logger: h.Logger()})
+	if err != nil {
+		return err
+	}
+	h.Pages(own)
+	h.Pages(consent)
+	return nil
+}
+
 func build(h *service.Host, s settings) error {
 	p, err := s.parts(h)
 	if err != nil {
@@ -108,26 +133,23 @@ func build(h *service.Host, s settings) error {
 	}
 	svc := auth.New(auth.Config{Store: store, Peppers: p.peppers, Notices: p.notices, Now: time.Now, Logger: h.Logger()})
 	connected := apps.New(apps.Config{Store: store, Sealer: p.sealer, Now: time.Now})
-	pages, err := console.New(console.Config{People: people, Service: svc, Apps: connected, SingleSignOn: p.provider,
-		PublicURL: s.PublicURL, RolesFromProvider: p.provider != nil && s.OIDCRolesClaim != "",
-		Trusted: h.Keys(), Now: time.Now, Logger: h.Logger()})
+	linked := links.New(links.Config{Store: store, Sealer: p.sealer, PublicURL: s.PublicURL, Now: time.Now, Logger: h.Logger()})
+	tokens, err := servicejwt.New(servicejwt.Config{Store: store, Sealer: p.sealer, Links: linkedUsers{linked}, Audience: s.Audience,
+		Now: time.Now, Logger: h.Logger()})
 	if err != nil {
 		return err
 	}
-	linked := links.New(links.Config{Store: store, Sealer: p.sealer, PublicURL: s.PublicURL, Now: time.Now, Logger: h.Logger()})
-	consent, err := connect.New(connect.Config{Links: linked, PublicURL: s.PublicURL, Trusted: h.Keys(), Logger: h.Logger()})
-	if err != nil {
+	if err := s.pages(h, console.Config{People: people, Service: svc, Apps: connected, SingleSignOn: p.provider}, linked); err != nil {
 		return err
 	}
 	h.Ready("write store", store.Ready)
 	h.Tools(auth.Tools(connected)...)
 	h.Routes(auth.Routes(linked)...)
-	h.Operations(auth.Operations(svc, people)...)
-	h.Pages(pages)
-	h.Pages(consent)
-	h.Go("old links", linked.Reap)
+	h.Operations(operations(svc, people, connected, tokens)...)
 	h.Go("peppers", svc.CheckPeppers)
 	h.Go("old sessions", people.Reap)
+	h.Go("old links", linked.Reap)
+	h.Go("used tokens", tokens.Sweep)
 	h.Go("refused log-ins", refused.Run)
 	return nil
 }

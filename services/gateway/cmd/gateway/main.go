@@ -11,7 +11,6 @@ import (
 	"hub.internal/pkg/config"
 	"hub.internal/pkg/remote"
 	"hub.internal/pkg/service"
-	"hub.internal/pkg/tool"
 	"hub.internal/services/gateway"
 	"hub.internal/services/gateway/redis"
 )
@@ -23,10 +22,13 @@ type settings struct {
 	Concurrency  int           `env:"HUB_SERVICE_CONCURRENCY" envDefault:"256"`
 	FailuresRate int           `env:"HUB_FAILED_AUTH_PER_MINUTE" envDefault:"300"`
 	FailureBurst int           `env:"HUB_FAILED_AUTH_BURST" envDefault:"300"`
+	OpenRate     int           `env:"HUB_OPEN_PER_MINUTE" envDefault:"6000"`
+	OpenBurst    int           `env:"HUB_OPEN_BURST" envDefault:"2000"`
 	TrustedHops  int           `env:"HUB_TRUSTED_PROXY_HOPS" envDefault:"0"`
 	// InsecureCookies is for a console over plain HTTP: cookies are then not Secure.
 	InsecureCookies bool `env:"HUB_INSECURE_COOKIES"`
-	// PublicURL is where browsers reach the gateway, when a proxy in front changes the Host header.
+	// PublicURL is where browsers reach the gateway, when a proxy in front changes the Host header. What auth says of
+	// where to link accounts has to begin with it.
 	PublicURL string `env:"HUB_PUBLIC_URL"`
 }
 
@@ -61,7 +63,8 @@ func build(h *service.Host, s settings) error {
 		return fmt.Errorf("configuration: %w", err)
 	}
 	refused := audit.NewTally(h.Audit(), "calls.refused")
-	g := &gateway.Gateway{Console: console, Authenticators: map[string]gateway.Authenticator{tool.KeyCredential: gateway.APIKeys{Keys: keys}},
+	g := &gateway.Gateway{Console: console, Authenticators: gateway.Authenticators(keys,
+		gateway.Tokens{Auth: auth, PublicURL: s.PublicURL}, gateway.Rate{PerMinute: s.OpenRate, Burst: s.OpenBurst}),
 		Limiter: limiter, Catalog: catalog, Services: clients, Audit: h.Audit(), Refused: refused, Logger: h.Logger(),
 		Failures: gateway.Rate{PerMinute: s.FailuresRate, Burst: s.FailureBurst}, TrustedHops: s.TrustedHops}
 	if err := gateway.Observe(limiter, catalog); err != nil {

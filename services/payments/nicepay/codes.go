@@ -5,6 +5,9 @@ const (
 	codeDone      = "0000"
 	codeCancelled = "2001"
 	codeRefunded  = "2211"
+
+	// codeReturned is Hub's own: the refund was made, and its payout came back.
+	codeReturned = "RETURNED"
 )
 
 // kind is what a result code means to a caller.

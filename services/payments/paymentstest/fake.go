@@ -41,14 +41,7 @@ type order struct {
 
 type payment struct {
 	payments.Snapshot
-	// reversed tells apart what is told of a payment that waits for the second time.
-	reversed time.Time
-	cancels  []taken
-}
-
-type taken struct {
-	payments.ProviderCancel
-	failed bool
+	cancels []payments.ProviderCancel
 }
 
 // NewFake returns a provider whose webhooks are signed with the secret of this credential.
@@ -166,10 +159,10 @@ func (f *Fake) Cancel(_ context.Context, _ payments.Cred, in payments.CancelRequ
 }
 
 func (f *Fake) giveUp(o *order, p *payment, in payments.CancelRequest) (payments.Snapshot, error) {
-	switch s := f.show(p); s.Status {
-	case payments.PaymentPaid:
+	switch s := f.show(p); {
+	case !s.PaidAt.IsZero():
 		return s, payments.ErrAlreadyPaid
-	case payments.PaymentIssued:
+	case s.Status == payments.PaymentIssued:
 		f.take(o, p, p.Amount, in.RefundCode, in.Reason)
 	}
 	return f.show(p), nil
@@ -182,11 +175,14 @@ func (f *Fake) payBack(o *order, p *payment, in payments.CancelRequest) (payment
 		amount = *in.Amount
 	}
 	has := slices.ContainsFunc(s.Cancels, func(c payments.ProviderCancel) bool {
-		return c.RefundCode == in.RefundCode && (in.Amount == nil || c.Amount == amount)
+		return c.RefundCode == in.RefundCode && !c.Returned && (in.Amount == nil || c.Amount == amount)
 	})
+	cameBack := slices.ContainsFunc(s.Cancels, func(c payments.ProviderCancel) bool { return c.RefundCode == in.RefundCode && c.Returned })
 	switch _, used := f.refunds[in.RefundCode]; {
 	case has:
 		return s, nil
+	case cameBack:
+		return s, &payments.DeclinedError{Code: "RETURNED", Message: "the payout came back"}
 	case amount < 1 && in.Amount != nil:
 		return s, &payments.DeclinedError{Code: "2010", Message: "the amount of a refund is at least 1"}
 	case s.Status == payments.PaymentCanceled:
@@ -278,7 +274,7 @@ func (o *order) current() *payment {
 func (p *payment) balance() int64 {
 	left := p.Amount
 	for _, c := range p.cancels {
-		if !c.failed {
+		if !c.Returned {
 			left -= c.Amount
 		}
 	}
@@ -288,12 +284,7 @@ func (p *payment) balance() int64 {
 // show is a payment as the provider tells it now; the lock is held.
 func (f *Fake) show(p *payment) payments.Snapshot {
 	s := p.Snapshot
-	s.Balance, s.Cancels = p.balance(), nil
-	for _, c := range p.cancels {
-		if !c.failed {
-			s.Cancels = append(s.Cancels, c.ProviderCancel)
-		}
-	}
+	s.Balance, s.Cancels = p.balance(), slices.Clone(p.cancels)
 	switch {
 	case s.Status == payments.PaymentPaid && s.Balance == 0:
 		s.Status = payments.PaymentCanceled
@@ -310,7 +301,8 @@ func (f *Fake) show(p *payment) payments.Snapshot {
 // begin makes a payment of an order; the lock is held.
 func (f *Fake) begin(o *order) *payment {
 	f.numbers++
-	p := &payment{Snapshot: payments.Snapshot{TID: fmt.Sprintf("fake%08d", f.numbers), Code: o.Code, Status: payments.PaymentIssued, Amount: o.Amount}}
+	p := &payment{Snapshot: payments.Snapshot{TID: fmt.Sprintf("fake%08d", f.numbers), Code: o.Code, Amount: o.Amount,
+		Status: payments.PaymentIssued}}
 	o.payments = append(o.payments, p)
 	return p
 }
@@ -329,7 +321,7 @@ func (f *Fake) issueAccount(o *order) *payment {
 // take gives back an amount of a payment, or gives up one that is not paid; the lock is held.
 func (f *Fake) take(o *order, p *payment, amount int64, code, reason string) {
 	f.numbers++
-	c := taken{ProviderCancel: payments.ProviderCancel{TID: fmt.Sprintf("fakec%07d", f.numbers), RefundCode: code, Amount: amount, Reason: reason, At: f.Now()}}
+	c := payments.ProviderCancel{TID: fmt.Sprintf("fakec%07d", f.numbers), RefundCode: code, Amount: amount, Reason: reason, At: f.Now()}
 	p.cancels = append(p.cancels, c)
 	if p.Status == payments.PaymentIssued {
 		p.Status = payments.PaymentCanceled

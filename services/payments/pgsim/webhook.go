@@ -145,7 +145,9 @@ func (s *Sim) due() (*hook, <-chan struct{}, time.Duration) {
 		if !h.Done || h.busy {
 			kept = append(kept, h)
 		} else {
-			s.told = append(s.told, h)
+			if s.told = append(s.told, h); len(s.told) > maxCalls {
+				s.told = s.told[1:]
+			}
 		}
 	}
 	s.hooks = kept

@@ -68,6 +68,8 @@ type wireCancel struct {
 	Reason      string `json:"reason"`
 	ReceiptURL  string `json:"receiptUrl"`
 	CouponAmt   int64  `json:"couponAmt"`
+	// ReturnedAt is this simulator's own: the vendor's manual does not say how it tells of a payout that came back.
+	ReturnedAt string `json:"returnedAt,omitempty"`
 }
 
 // checkoutAnswer is how the wire tells of a checkout.

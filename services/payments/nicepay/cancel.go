@@ -118,13 +118,22 @@ func (p *Provider) cancelled(
 		return payments.Snapshot{}, err
 	}
 	if holds(s, in) {
-		return s, nil
+		return proven(s, in)
 	}
 	if s, err = p.get(ctx, c, in.Ref); err != nil {
 		return payments.Snapshot{}, unknown("the cancel was accepted: %s", err)
 	}
 	if !holds(s, in) {
 		return payments.Snapshot{}, unknown("the cancel was accepted, and the payment does not show it")
+	}
+	return proven(s, in)
+}
+
+// proven is the answer of a cancel that the payment shows. A refund of what is not paid any more has given up the account
+// instead: no money went back.
+func proven(s payments.Snapshot, in payments.CancelRequest) (payments.Snapshot, error) {
+	if !unpaid(in) && s.PaidAt.IsZero() {
+		return s, &payments.DeclinedError{Code: codeNotPaid, Message: "the deposit was taken back before", Drift: true}
 	}
 	return s, nil
 }
@@ -136,7 +145,7 @@ func (p *Provider) cancelledBefore(ctx context.Context, c payments.Cred, in paym
 	case err != nil:
 		return payments.Snapshot{}, unknown("the provider answers %s: %s", printable(a.ResultCode), err)
 	case holds(s, in):
-		return s, nil
+		return proven(s, in)
 	case slices.ContainsFunc(s.Cancels, func(c payments.ProviderCancel) bool { return c.Returned && c.RefundCode == in.RefundCode }):
 		return s, &payments.DeclinedError{Code: codeReturned, Message: "the payout came back; another refund can be made"}
 	case s.Status == payments.PaymentCanceled:

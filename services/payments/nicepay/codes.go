@@ -6,8 +6,9 @@ const (
 	codeCancelled = "2001"
 	codeRefunded  = "2211"
 
-	// codeReturned is Hub's own: the refund was made, and its payout came back.
+	// Hub's own: the refund was made, and its payout came back; there was nothing to be paid back.
 	codeReturned = "RETURNED"
+	codeNotPaid  = "NOT_PAID"
 )
 
 // kind is what a result code means to a caller.

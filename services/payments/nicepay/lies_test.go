@@ -174,6 +174,7 @@ func TestCancelIsProven(t *testing.T) {
 		answer, later string
 		good          bool
 	}{
+		"as the vendor says now":   {answer: strings.Replace(shows(cancelOf(4000, "c1", at, "[rf_1]")), "2211", "0000", 1), good: true},
 		"it is shown":              {answer: shows(cancelOf(4000, "c1", at, "requested [rf_1]")), good: true},
 		"it is shown later":        {answer: shows(), later: strings.Replace(shows(cancelOf(4000, "c1", at, "[rf_1]")), "2211", "0000", 1), good: true},
 		"it is never shown":        {answer: shows(), later: with(t, nil)},
@@ -320,6 +321,27 @@ func TestTransport(t *testing.T) {
 			t.Errorf("a caller that is gone: %v", err)
 		}
 	})
+	for name, row := range map[string]struct {
+		status int
+		body   string
+		drift  bool
+	}{
+		"a code says more than its status": {403, `{"resultCode":"2032","resultMsg":"취소금액이 취소가능금액보다 큼"}`, true},
+		"a status alone":                   {401, ``, false},
+		"a page":                           {403, `<html>`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := liar(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(row.status)
+				_, _ = io.WriteString(w, row.body)
+			})
+			_, err := p.Cancel(t.Context(), cred(), payments.CancelRequest{Ref: payments.Ref{TID: tid, Code: code}, RefundCode: "rf_1"})
+			var declined *payments.DeclinedError
+			if !errors.As(err, &declined) || declined.Drift != row.drift {
+				t.Errorf("%v", err)
+			}
+		})
+	}
 	t.Run("a wrong credential", func(t *testing.T) {
 		s := newSim(t, true)
 		wrong := payments.NewCred(7, payments.Sandbox, clientID, "wrong")

@@ -106,7 +106,7 @@ func TestDays(t *testing.T) {
 
 // TestHosts: production speaks with the public internet alone.
 func TestHosts(t *testing.T) {
-	for _, base := range []string{"", "nicepay", "ftp://pg.example.com", "http://", "https://u:p@pg.example.com", "https://pg.example.com?x=1", "https://pg.example.com#x"} {
+	for _, base := range []string{"nicepay", "ftp://pg.example.com", "http://", "https://u:p@pg.example.com", "https://pg.example.com?x=1", "https://pg.example.com#x"} {
 		if nicepay.CheckHost(false, base) == nil {
 			t.Errorf("%q is a base URL", base)
 		}
@@ -126,7 +126,7 @@ func TestHosts(t *testing.T) {
 	if nicepay.CheckHost(true, "http://api.nicepay.co.kr") == nil {
 		t.Error("production speaks in clear")
 	}
-	for _, base := range []string{nicepay.SandboxURL, nicepay.ProductionURL, "https://121.133.126.83"} {
+	for _, base := range []string{"", nicepay.SandboxURL, nicepay.ProductionURL, "https://121.133.126.83"} {
 		if err := nicepay.CheckHost(true, base); err != nil {
 			t.Errorf("%s: %v", base, err)
 		}

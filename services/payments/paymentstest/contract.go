@@ -48,6 +48,7 @@ func Contract(t *testing.T, start func(t *testing.T, auto bool) *World) {
 		"twenty times the same refund":                {false, sameRefundAtOnce},
 		"a cancel on the provider's own pages":        {false, consoleCancel},
 		"a deposit is reversed":                       {true, reversed},
+		"a refund of what was reversed":               {true, refundAfterReversal},
 		"a refund fails later":                        {true, failsLater},
 		"an approval is undone":                       {false, undone},
 		"nobody knows the payment":                    {false, notFound},

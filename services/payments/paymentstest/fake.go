@@ -190,7 +190,7 @@ func (f *Fake) payBack(o *order, p *payment, in payments.CancelRequest) (payment
 	case used:
 		return s, payments.ErrUnknown
 	case s.Status != payments.PaymentPaid:
-		return payments.Snapshot{}, &payments.DeclinedError{Code: "2014", Message: "it is not paid"}
+		return payments.Snapshot{}, &payments.DeclinedError{Code: "NOT_PAID", Message: "it is not paid", Drift: true}
 	case o.PayMethod == payments.VBank && in.Account == nil:
 		return payments.Snapshot{}, &payments.DeclinedError{Code: "U100", Message: "the refund names no account"}
 	case amount > s.Balance:
@@ -243,6 +243,9 @@ func (f *Fake) NetCancel(_ context.Context, _ payments.Cred, code string) error 
 // find is a payment by its tid, or by the code of its order; nil when there is none. The lock is held.
 func (f *Fake) find(ref payments.Ref) (*order, *payment) {
 	o := f.orders[ref.Code]
+	if o == nil && ref.Code == "" {
+		o = f.holder(ref.TID)
+	}
 	if o == nil {
 		return nil, nil
 	}
@@ -253,6 +256,16 @@ func (f *Fake) find(ref payments.Ref) (*order, *payment) {
 		return o, o.payments[i]
 	}
 	return o, nil
+}
+
+// holder is the order that has a payment, when its code is not told.
+func (f *Fake) holder(tid string) *order {
+	for _, o := range f.orders {
+		if slices.ContainsFunc(o.payments, func(p *payment) bool { return p.TID == tid }) {
+			return o
+		}
+	}
+	return nil
 }
 
 // current is the payment that counts: the first one with money in it, or that was paid, or the last one.

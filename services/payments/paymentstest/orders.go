@@ -21,6 +21,9 @@ func issued(t *testing.T, w *World) {
 	byTID, err := w.Provider.Get(t.Context(), w.Cred, payments.Ref{TID: s.TID, Code: code})
 	must(t, err)
 	is(t, byTID, payments.PaymentIssued, won, won)
+	byTID, err = w.Provider.Get(t.Context(), w.Cred, payments.Ref{TID: s.TID})
+	must(t, err)
+	is(t, byTID, payments.PaymentIssued, won, won)
 }
 
 func pageFirst(t *testing.T, w *World) {

@@ -132,6 +132,16 @@ func reversed(t *testing.T, w *World) {
 	}
 }
 
+func refundAfterReversal(t *testing.T, w *World) {
+	ref := w.paid(t, payments.VBank)
+	must(t, w.Control.Reverse(code))
+	_, err := w.Provider.Cancel(t.Context(), w.Cred, refund(ref, "rf_1", 0))
+	declined(t, err, true)
+	if truth := w.truth(t); truth.Paid != 0 || truth.Cancelled != 0 {
+		t.Errorf("%+v", truth)
+	}
+}
+
 func failsLater(t *testing.T, w *World) {
 	ref := w.paid(t, payments.VBank)
 	_, err := w.Provider.Cancel(t.Context(), w.Cred, refund(ref, "rf_1", 0))

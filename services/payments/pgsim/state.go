@@ -150,7 +150,7 @@ func (s *Sim) tell(o *order, p *payment) *answer {
 		a.BalanceAmt = 0
 	}
 	if p.Method == methodCard {
-		a.Card = &wireCard{Code: "04", Name: "삼성", Number: "123412******1234", Quota: "0", Type: "credit", PartCancel: "true"}
+		a.Card = &wireCard{Code: "04", Name: "삼성", Number: "123412******1234", Type: "credit", PartCancel: true}
 	} else if p.Number != "" {
 		a.VBank = &account{Code: p.BankCode, Name: p.BankName, Number: p.Number, ExpDate: wireTime(p.Due), Holder: p.Owner}
 	}
@@ -175,6 +175,9 @@ func (s *Sim) tellCancel(o *order, p *payment, c *cancel) *answer {
 // takeBack cancels an amount of a payment: what was paid goes back, what was not paid is given up.
 func (s *Sim) takeBack(p *payment, amount int64, code, reason string) *cancel {
 	c := &cancel{TID: s.newTID(p.Method), Code: code, Reason: reason, Amount: amount, At: s.c.Now()}
+	if len(p.Cancels) == 0 && amount == p.Amount {
+		c.TID = p.TID // as the vendor names a cancel of all
+	}
 	p.Cancels = append(p.Cancels, c)
 	p.CancelledAt = c.At
 	if p.Status == ready {

@@ -46,10 +46,10 @@ type wireCard struct {
 	Code         string `json:"cardCode"`
 	Name         string `json:"cardName"`
 	Number       string `json:"cardNum"`
-	Quota        string `json:"cardQuota"`
+	Quota        int    `json:"cardQuota"`
 	InterestFree bool   `json:"isInterestFree"`
 	Type         string `json:"cardType"`
-	PartCancel   string `json:"canPartCancel"`
+	PartCancel   bool   `json:"canPartCancel"`
 }
 
 // account is a virtual account.

@@ -74,10 +74,10 @@ var _ payments.Provider = (*Provider)(nil)
 // New returns a provider. It fails for a base URL that CheckHost refuses.
 func New(c Config) (*Provider, error) {
 	p := &Provider{production: c.Production, timeout: c.Timeout, now: c.Now}
+	if err := CheckHost(c.Production, c.BaseURL); err != nil {
+		return nil, err
+	}
 	if c.BaseURL != "" {
-		if err := CheckHost(c.Production, c.BaseURL); err != nil {
-			return nil, err
-		}
 		base, err := url.Parse(strings.TrimSuffix(c.BaseURL, "/"))
 		if err != nil {
 			return nil, fmt.Errorf("the base URL of the provider cannot be read: %w", err)

@@ -46,6 +46,7 @@ type Sim struct {
 
 	mu       sync.Mutex
 	orders   map[string]*order   // by orderId
+	sessions map[string]*order   // by sessionId
 	payments map[string]*payment // by tid
 	refunds  map[string]*payment // by the orderId of a cancel
 	numbers  int
@@ -76,8 +77,8 @@ func New(c Config) (*Sim, error) {
 	if c.Retries == nil {
 		c.Retries = DefaultRetries()
 	}
-	s := &Sim{c: c, hookURL: c.WebhookURL, client: newClient(), orders: map[string]*order{}, payments: map[string]*payment{},
-		refunds: map[string]*payment{}, changed: make(chan struct{})}
+	s := &Sim{c: c, hookURL: c.WebhookURL, client: newClient(), orders: map[string]*order{}, sessions: map[string]*order{},
+		payments: map[string]*payment{}, refunds: map[string]*payment{}, changed: make(chan struct{})}
 	if err := s.restore(); err != nil {
 		return nil, err
 	}

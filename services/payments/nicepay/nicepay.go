@@ -106,11 +106,12 @@ func (p *Provider) Name() string { return "nicepay" }
 // maxValidHours is what Hub allows; the vendor would wait longer.
 const maxValidHours = 720
 
-// Caps implements payments.Provider. A virtual account is paid back to an account that the refund has to name.
+// Caps implements payments.Provider. A virtual account is paid back to an account that the refund has to name; a stand-in
+// for the vendor moves no money, and does without.
 func (p *Provider) Caps(m payments.PayMethod) payments.Caps {
 	switch m {
 	case payments.VBank:
-		return payments.Caps{PartialRefund: true, NeedsRefundAccount: true, MaxValidHours: maxValidHours}
+		return payments.Caps{PartialRefund: true, NeedsRefundAccount: p.base == nil, MaxValidHours: maxValidHours}
 	case payments.Card:
 		return payments.Caps{PartialRefund: true}
 	}

@@ -226,3 +226,17 @@ func FuzzWebhook(f *testing.F) {
 		}
 	})
 }
+
+// TestWhoNeedsAnAccount: the vendor pays a deposit back to an account that it has to be told; a simulator does not.
+func TestWhoNeedsAnAccount(t *testing.T) {
+	t.Parallel()
+	for base, needs := range map[string]bool{"": true, "http://127.0.0.1:1": false} {
+		p, err := nicepay.New(nicepay.Config{BaseURL: base})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if caps := p.Caps(payments.VBank); caps.NeedsRefundAccount != needs {
+			t.Errorf("%q: %+v", base, caps)
+		}
+	}
+}

@@ -81,8 +81,6 @@ func (s *Sim) cancellable(p *payment, in cancelRequest) (int64, *refusal) {
 		return 0, refuse("2011", "취소 금액 불일치")
 	case status == ready:
 		return p.Amount, nil
-	case p.Method == methodVBank && (in.Account == "" || in.BankCode == "" || in.Holder == ""):
-		return 0, refuse("U100", "refundAccount 필수입력항목이 누락되었습니다.")
 	case in.CancelAmt == nil:
 		return balance, nil
 	case *in.CancelAmt > p.Amount && p.Method == methodVBank:

@@ -140,7 +140,8 @@ func (a AppTokens) Authenticate(ctx context.Context, c *Call) (Principal, error)
 	if err := t.says(token); err != nil {
 		return Principal{}, err
 	}
-	who := caller.Caller{Kind: caller.App, Service: t.ServiceCode, ExternalUserID: t.Subject, CredentialID: "app:" + t.ServiceCode, RequestID: c.RequestID}
+	who := caller.Caller{Kind: caller.App, Service: t.ServiceCode, ExternalUserID: t.Subject, CredentialID: "app:" + t.ServiceCode,
+		RequestID: c.RequestID}
 	p := Principal{Caller: who, User: Rate{t.Limits.UserPerMinute, t.Limits.UserBurst},
 		ServiceWide: Rate{t.Limits.ServicePerMinute, t.Limits.ServiceBurst}}
 	if t.Status != "ACTIVE" {

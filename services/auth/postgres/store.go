@@ -39,7 +39,8 @@ var _ auth.Store = (*Store)(nil)
 
 // New returns the store behind a pool of role hub_auth. It touches no database.
 func New(pool *postgres.Pool) *Store {
-	return &Store{postgres.NewReadiness(pool, service, `SELECT FROM auth.api_keys, auth.invitations, auth.app_secrets, auth.jwt_replay LIMIT 0`), pool}
+	return &Store{postgres.NewReadiness(pool, service,
+		`SELECT FROM auth.api_keys, auth.invitations, auth.app_secrets, auth.jwt_replay LIMIT 0`), pool}
 }
 
 const columns = `id, name, service, hash, pepper_id, head, tail, scopes, user_per_minute, user_burst, service_per_minute, service_burst,

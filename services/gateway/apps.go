@@ -49,7 +49,7 @@ func Authenticators(keys KeyVerifier, tokens Tokens, open Rate) map[string]Authe
 // Authenticate implements Authenticator.
 func (o Open) Authenticate(_ context.Context, c *Call) (Principal, error) {
 	visitor := caller.Caller{Kind: caller.Visitor, Service: "open", ExternalUserID: caller.Network(c.Address), RequestID: c.RequestID}
-	return Principal{Caller: visitor, Address: o.Rate,
+	return Principal{Caller: visitor, Network: o.Rate,
 		Admit: func(context.Context, *Entry) (caller.Caller, error) { return visitor, nil }}, nil
 }
 

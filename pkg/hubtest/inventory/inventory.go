@@ -31,7 +31,7 @@ const (
 	Mail    = "mail"    // an SMTP server and Hub's mailbox
 	Links   = "links"   // where people reach the console
 	Keyset  = "keyset"  // that seals what the store keeps and has to be read again
-	// Provider is a payment provider, and where apps are notified.
+	// Provider is a payment provider, or what stands in for one.
 	Provider = "provider"
 )
 

@@ -27,6 +27,9 @@ func unknown(format string, args ...any) error {
 // call sends one request. The body is nil for a GET. It returns ErrNotSent as long as there was no connection to send
 // it on, ErrUnknown from then on, and a DeclinedError when the vendor does not know the credential.
 func (p *Provider) call(ctx context.Context, cred payments.Cred, method, path string, body any) (raw []byte, err error) {
+	if cred.Env == payments.Production && p.base != nil && !p.production {
+		return nil, fmt.Errorf("%w: a credential of production is not shown to a stand-in for the vendor", payments.ErrNotSent)
+	}
 	// Not http.NoBody: net/http asks by itself a second time when it can, and then a broken connection is not seen.
 	sent, length := io.MultiReader(), 0
 	if body != nil {
@@ -63,12 +66,20 @@ func (p *Provider) call(ctx context.Context, cred payments.Cred, method, path st
 		return nil, unknown("the answer broke off: %s", reason(err))
 	case len(raw) > answerLimit:
 		return nil, unknown("the answer is longer than %d bytes", answerLimit)
-	case code == http.StatusUnauthorized || code == http.StatusForbidden:
+	case (code == http.StatusUnauthorized || code == http.StatusForbidden) && !saysWhy(raw):
 		return nil, &payments.DeclinedError{Code: fmt.Sprint(code), Message: "the provider does not accept the credential"}
-	case code >= 300 && code != http.StatusNotFound && code != http.StatusBadRequest:
+	case code >= 300 && (code < 400 || code > http.StatusNotFound):
 		return nil, unknown("the status is %d", code)
 	}
 	return raw, nil
+}
+
+// saysWhy tells whether an answer has a result code of the vendor's, which says more than its status.
+func saysWhy(raw []byte) bool {
+	var a struct {
+		ResultCode string `json:"resultCode"`
+	}
+	return json.Unmarshal(raw, &a) == nil && a.ResultCode != ""
 }
 
 // reason is what went wrong, without the address that was called.

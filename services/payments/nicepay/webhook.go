@@ -26,7 +26,7 @@ func (p *Provider) VerifyWebhook(contentType string, raw []byte, creds []payment
 	if json.Unmarshal(raw, &a) != nil {
 		return payments.Event{}, fmt.Errorf("%w: it cannot be read", payments.ErrUnverified)
 	}
-	e := payments.Event{Key: key(a), TID: a.TID, Code: a.OrderID, Kind: payments.EventPayment, Status: printable(a.Status)}
+	e := payments.Event{Key: key(a), TID: a.TID, Code: printable(a.OrderID), Kind: payments.EventPayment, Status: printable(a.Status)}
 	if a.Status == "" && a.PayMethod == "" {
 		return payments.Event{Key: e.Key, Kind: payments.EventTest}, nil
 	}

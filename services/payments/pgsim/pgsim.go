@@ -26,6 +26,8 @@ type Config struct {
 	State string
 	// Retries are the pauses before a webhook that was not acknowledged is sent again; nil is DefaultRetries.
 	Retries []time.Duration
+	// OpenControl lets programs of this machine use the control API without the secret.
+	OpenControl bool
 	// OnCall, where set, is called with each call before anything is done about it.
 	OnCall func(Call)
 

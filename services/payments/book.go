@@ -108,10 +108,7 @@ func (b *Book) Apply(s Snapshot) error {
 		return fmt.Errorf("the provider answers about %q, asked about %s", s.Code, o.Code)
 	}
 	if s.CheckoutURL != "" && o.CheckoutURL == "" && o.Status == Ready {
-		o.CheckoutURL = s.CheckoutURL
-		if err := b.step(Checkout, Ready, ""); err != nil {
-			return err
-		}
+		o.CheckoutURL = s.CheckoutURL // where to go on is no event
 	}
 	switch s.Status {
 	case PaymentIssued:

@@ -35,7 +35,7 @@ func (s *Service) pull(ctx context.Context, ref Ref, by Actor) (*Book, *Snapshot
 			if b.Order.Version != seen.Order.Version {
 				return errStale
 			}
-			return b.Apply(*snapshot)
+			return b.ApplyAsked(*snapshot)
 		}, nil)
 		if errors.Is(err, errStale) {
 			continue

@@ -104,6 +104,12 @@ func (a answer) snapshot(q asked, raw []byte) (payments.Snapshot, error) {
 	if s.PaidAt, ok = readTime(a.PaidAt); !ok || status == payments.PaymentPaid && s.PaidAt.IsZero() {
 		return none, unknown("the time of the payment cannot be read")
 	}
+	if status == payments.PaymentIssued || status == payments.PaymentExpired {
+		// One that was paid, and waits again, tells when the deposit went back: one that was never paid has no such time.
+		if s.ReversedAt, ok = readTime(a.CancelledAt); !ok {
+			return none, unknown("the time of the reversal cannot be read")
+		}
+	}
 	var err error
 	if s.Cancels, err = a.cancels(); err == nil && a.VBank != nil && a.VBank.Number != "" {
 		s.Account, err = a.VBank.account()

@@ -185,7 +185,7 @@ func returned(t *testing.T, s payments.Snapshot, want map[string]int64) {
 func issued(t *testing.T, w *World) {
 	s := w.issue(t, payments.VBank)
 	is(t, s, payments.PaymentIssued, won, won)
-	if s.TID == "" || s.CheckoutURL == "" || s.Account == nil || !s.PaidAt.IsZero() {
+	if s.TID == "" || s.CheckoutURL == "" || s.Account == nil || !s.PaidAt.IsZero() || !s.ReversedAt.IsZero() {
 		t.Fatalf("%+v", s)
 	}
 	if a := s.Account; a.Number == "" || a.BankCode != "004" || a.Holder != "Hub" || !a.ExpiresAt.Equal(w.Now().Add(24*time.Hour).Truncate(time.Second)) {
@@ -437,12 +437,20 @@ func reversed(t *testing.T, w *World) {
 	w.paid(t, payments.VBank)
 	must(t, w.Control.Reverse(code))
 	s := w.get(t)
-	if is(t, s, payments.PaymentIssued, won, won); !s.PaidAt.IsZero() || s.Account == nil {
+	if is(t, s, payments.PaymentIssued, won, won); !s.PaidAt.IsZero() || s.Account == nil || !s.ReversedAt.Equal(w.Now()) {
 		t.Errorf("%+v", s)
 	}
-	w.Advance(time.Minute)
+	ref := w.ref()
+	w.Advance(25 * time.Hour)
+	if s, err := w.Provider.Get(t.Context(), w.Cred, ref); err != nil || s.Status != payments.PaymentExpired || s.ReversedAt.IsZero() {
+		t.Errorf("past due: %+v, %v", s, err)
+	}
 	must(t, w.Control.Deposit(code, won, time.Time{}, 1))
-	is(t, w.get(t), payments.PaymentPaid, won, won)
+	s, err := w.Provider.Get(t.Context(), w.Cred, ref)
+	must(t, err)
+	if is(t, s, payments.PaymentPaid, won, won); !s.ReversedAt.IsZero() {
+		t.Errorf("paid again: %+v", s)
+	}
 	seen := map[string]bool{}
 	for _, h := range w.Webhooks() {
 		e, err := w.Provider.VerifyWebhook(h.ContentType, h.Body, []payments.Cred{w.Cred})

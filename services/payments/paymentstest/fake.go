@@ -41,9 +41,7 @@ type order struct {
 
 type payment struct {
 	payments.Snapshot
-	// reversed tells apart what is told of a payment that waits for the second time.
-	reversed time.Time
-	cancels  []taken
+	cancels []taken
 }
 
 type taken struct {

@@ -56,7 +56,8 @@ func (f *Fake) Deposit(code string, amount int64, at time.Time, times int) error
 				p.Account = before.Account
 			}
 		}
-		if p.Status, p.Amount, p.PaidAt = payments.PaymentPaid, amount, at; at.IsZero() {
+		p.Status, p.Amount, p.ReversedAt = payments.PaymentPaid, amount, time.Time{}
+		if p.PaidAt = at; at.IsZero() {
 			p.PaidAt = f.Now()
 		}
 		return p
@@ -70,7 +71,7 @@ func (f *Fake) Reverse(code string) error {
 		if p == nil || p.Status != payments.PaymentPaid {
 			return nil
 		}
-		p.Status, p.Amount, p.PaidAt, p.reversed = payments.PaymentIssued, o.Amount, time.Time{}, f.Now()
+		p.Status, p.Amount, p.PaidAt, p.ReversedAt = payments.PaymentIssued, o.Amount, time.Time{}, f.Now()
 		return p
 	})
 }
@@ -204,7 +205,7 @@ func (f *Fake) tell(o *order, p *payment, cancelled string) {
 	}
 	moment := p.PaidAt
 	if moment.IsZero() {
-		moment = p.reversed
+		moment = p.ReversedAt
 	}
 	w := told{s.TID, o.Code, string(s.Status), s.Amount, cancelled, moment, signed(s.TID, s.Amount, f.secret)}
 	if fault.Kind == WrongOrder {

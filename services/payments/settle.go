@@ -102,13 +102,15 @@ func (s *Service) askToCancel(ctx context.Context, code string, by Actor) (*Book
 		return nil, err
 	}
 	ref := Ref{TID: o.TID, Code: o.Code, CreatedAt: o.CreatedAt}
+	var left Snapshot
 	if o.TID == "" {
 		err = s.c.Provider.Expire(ctx, cred, ref)
 	} else {
-		_, err = s.c.Provider.Cancel(ctx, cred, CancelRequest{Ref: ref, RefundCode: o.Code + "-cancel", Reason: "canceled"})
+		left, err = s.c.Provider.Cancel(ctx, cred, CancelRequest{Ref: ref, RefundCode: o.Code + "-cancel", Reason: "canceled"})
 	}
+	over := o.TID == "" || left.Status == PaymentExpired || left.Status == PaymentFailed
 	switch {
-	case err == nil && o.TID == "" || errors.Is(err, ErrNotFound):
+	case err == nil && over || errors.Is(err, ErrNotFound):
 		// Nobody can begin to pay any more: the order ends, unless it has moved.
 		by.Now = s.now()
 		b, err = s.c.Store.Change(ctx, code, by, func(b *Book) error {

@@ -23,6 +23,7 @@ func idleShop(t testing.TB, o options) (*shop, *hubtest.Clock) {
 	clock := hubtest.NewClock(time.Time{})
 	o.idle, o.now = true, clock.Now
 	s := newShop(t, o)
+	s.still = true
 	return s, clock
 }
 

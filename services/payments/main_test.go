@@ -54,6 +54,7 @@ type shop struct {
 	app     *app
 	logs    *hubtest.Buffer
 	stop    func()
+	still   bool // its clock is a test's
 }
 
 // app takes notifications, and answers what it is told to.

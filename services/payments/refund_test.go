@@ -391,4 +391,3 @@ func TestCancelOrder(t *testing.T) {
 		t.Errorf("%s, %v", a.Raw, err)
 	}
 }
-

@@ -5,6 +5,7 @@ go 1.26.7
 require (
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
 	hub.internal/pkg v0.0.0
+	pgregory.net/rapid v1.3.0
 )
 
 require (

@@ -33,6 +33,10 @@ func TestRequests(t *testing.T) {
 		if len(r.TransferEncoding) != 0 || r.Method == http.MethodPost && r.Header.Get("Content-Type") != "application/json;charset=utf-8" {
 			t.Errorf("%v %v", r.TransferEncoding, r.Header)
 		}
+		if r.Method == http.MethodGet && r.URL.Path == "/v1/payments/"+tid {
+			_, _ = io.WriteString(w, with(t, nil))
+			return
+		}
 		w.WriteHeader(http.StatusInternalServerError)
 	})
 	ref := payments.Ref{TID: tid, Code: code, CreatedAt: created}
@@ -57,8 +61,10 @@ func TestRequests(t *testing.T) {
 			`"returnUrl":"https://hub.example/r","taxFreeAmt":11000}`,
 		`GET /v1/payments/` + tid + ` `,
 		`GET /v1/payments/find/` + code + `?orderDate=20260115 `,
+		`GET /v1/payments/` + tid + ` `,
 		`POST /v1/payments/` + tid + `/cancel {"reason":"broken (rf_2) [rf_1]","orderId":"rf_1","cancelAmt":4000,"refundAccount":"123",` +
 			`"refundBankCode":"004","refundHolder":"홍길동","taxFreeAmt":4000}`,
+		`GET /v1/payments/` + tid + ` `,
 		`POST /v1/payments/` + tid + `/cancel {"reason":"` + strings.Repeat("가", 31) + ` [rf_1]","orderId":"rf_1"}`,
 		`POST /v1/checkout/` + code + `/expire {}`,
 		`POST /v1/payments/netcancel {"orderId":"` + code + `"}`,

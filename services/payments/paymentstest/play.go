@@ -15,7 +15,7 @@ import (
 // Begin implements Control.
 func (f *Fake) Begin(code string) error {
 	return f.play(code, 1, func(o *order) *payment {
-		if o.PayMethod != payments.VBank || o.current() != nil || o.closed {
+		if o.PayMethod != payments.VBank || o.current() != nil || f.isClosed(o) {
 			return nil
 		}
 		return f.issueAccount(o)
@@ -25,7 +25,7 @@ func (f *Fake) Begin(code string) error {
 // Pay implements Control.
 func (f *Fake) Pay(code string) error {
 	return f.play(code, 1, func(o *order) *payment {
-		if p := o.current(); o.PayMethod != payments.Card || p != nil && p.Status != payments.PaymentFailed {
+		if p := o.current(); f.isClosed(o) || o.PayMethod != payments.Card || p != nil && p.Status != payments.PaymentFailed {
 			return nil
 		}
 		p := f.begin(o)
@@ -37,7 +37,7 @@ func (f *Fake) Pay(code string) error {
 // Fail implements Control.
 func (f *Fake) Fail(code string) error {
 	return f.play(code, 1, func(o *order) *payment {
-		if p := o.current(); p != nil && p.Status != payments.PaymentFailed {
+		if p := o.current(); f.isClosed(o) || p != nil && p.Status != payments.PaymentFailed {
 			return nil
 		}
 		p := f.begin(o)
@@ -133,6 +133,13 @@ func (f *Fake) Arm(fault Fault) error {
 	fault.Times = max(fault.Times, 1)
 	f.faults = append(f.faults, &fault)
 	return nil
+}
+
+// Heal implements Control.
+func (f *Fake) Heal() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.faults = nil
 }
 
 // Truth implements Control.

@@ -2,6 +2,7 @@ package nicepay_test
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -91,8 +92,12 @@ func TestDays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var days []string
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				days = append(days, r.URL.Query().Get("orderDate"))
 				w.WriteHeader(http.StatusNotFound)
+				if r.URL.Path == "/v1/checkout/"+code {
+					_, _ = io.WriteString(w, `{"resultCode":"P040","resultMsg":"세션키에 해당하는 주문정보가 존재하지 않습니다."}`)
+					return
+				}
+				days = append(days, r.URL.Query().Get("orderDate"))
 				_, _ = io.WriteString(w, `{"resultCode":"U126","resultMsg":"orderId가 존재 하지 않습니다."}`)
 			}))
 			defer server.Close()
@@ -103,7 +108,7 @@ func TestDays(t *testing.T) {
 			}
 			defer p.Close()
 			_, err = p.Get(t.Context(), cred(), payments.Ref{Code: code, CreatedAt: midnight.Add(row.created).UTC()})
-			if err == nil || !slices.Equal(days, row.want) {
+			if !errors.Is(err, payments.ErrNotFound) || !slices.Equal(days, row.want) {
 				t.Errorf("asked %v, want %v; %v", days, row.want, err)
 			}
 		})

@@ -161,11 +161,14 @@ func (f *Fake) Cancel(_ context.Context, _ payments.Cred, in payments.CancelRequ
 }
 
 func (f *Fake) giveUp(o *order, p *payment, in payments.CancelRequest) (payments.Snapshot, error) {
+	_, used := f.refunds[in.RefundCode]
 	switch s := f.show(p); {
 	case !s.PaidAt.IsZero():
 		return s, payments.ErrAlreadyPaid
+	case s.Status == payments.PaymentIssued && used:
+		return payments.Snapshot{}, payments.ErrUnknown
 	case s.Status == payments.PaymentIssued:
-		f.take(o, p, p.Amount, in.RefundCode, in.Reason)
+		f.take(o, p, p.balance(), in.RefundCode, in.Reason)
 	}
 	return f.show(p), nil
 }
@@ -342,7 +345,7 @@ func (f *Fake) take(o *order, p *payment, amount int64, code, reason string) {
 	c := payments.ProviderCancel{TID: fmt.Sprintf("fakec%07d", f.numbers), RefundCode: code, Amount: amount, Reason: reason, At: f.Now()}
 	p.cancels = append(p.cancels, c)
 	if p.Status == payments.PaymentIssued {
-		p.Status = payments.PaymentCanceled
+		p.Status, p.ReversedAt = payments.PaymentCanceled, time.Time{}
 	}
 	if code != "" {
 		f.refunds[code] = o.Code

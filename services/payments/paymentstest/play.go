@@ -46,11 +46,11 @@ func (f *Fake) Fail(code string) error {
 	})
 }
 
-// Deposit implements Control. An order that is paid, cancelled or failed gets a second payment.
+// Deposit implements Control. An order that is paid, cancelled, failed, or reversed after a refund gets a second payment.
 func (f *Fake) Deposit(code string, amount int64, at time.Time, times int) error {
 	return f.play(code, max(times, 1), func(o *order) *payment {
 		p := o.current()
-		if p == nil || p.Status != payments.PaymentIssued {
+		if p == nil || p.Status != payments.PaymentIssued || len(p.cancels) > 0 {
 			before := p
 			if p = f.begin(o); before != nil {
 				p.Account = before.Account
@@ -68,7 +68,7 @@ func (f *Fake) Deposit(code string, amount int64, at time.Time, times int) error
 func (f *Fake) Reverse(code string) error {
 	return f.play(code, 1, func(o *order) *payment {
 		p := o.current()
-		if p == nil || p.Status != payments.PaymentPaid {
+		if p == nil || p.Status != payments.PaymentPaid || p.balance() == 0 {
 			return nil
 		}
 		p.Status, p.Amount, p.PaidAt, p.ReversedAt = payments.PaymentIssued, o.Amount, time.Time{}, f.Now()

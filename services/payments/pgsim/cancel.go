@@ -77,10 +77,10 @@ func (s *Sim) cancellable(p *payment, in cancelRequest) (int64, *refusal) {
 		return 0, refuse("2014", "취소 불가능 거래")
 	case status == expired:
 		return 0, refuse("2016", "취소 기한 초과")
-	case status == ready && in.CancelAmt != nil && *in.CancelAmt != p.Amount:
+	case status == ready && in.CancelAmt != nil && *in.CancelAmt != balance:
 		return 0, refuse("2011", "취소 금액 불일치")
 	case status == ready:
-		return p.Amount, nil
+		return balance, nil
 	case p.Method == methodVBank && (in.Account == "" || in.BankCode == "" || in.Holder == ""):
 		return 0, refuse("U100", "refundAccount 필수입력항목이 누락되었습니다.")
 	case in.CancelAmt == nil:

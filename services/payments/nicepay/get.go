@@ -16,7 +16,8 @@ var kst = time.FixedZone("KST", 9*60*60)
 const clockDrift = 10 * time.Minute
 
 // Get implements payments.Provider: by the tid where it is known, otherwise by the code and the day of the order, and
-// at last by its checkout. A tid without a code is answered with the code that the vendor has. A checkout that nobody has begun to pay is no payment, and ErrNotFound.
+// at last by its checkout. A tid without a code is answered with the code that the vendor has. A checkout that nobody has
+// begun to pay is no payment, and ErrNotFound.
 func (p *Provider) Get(ctx context.Context, c payments.Cred, ref payments.Ref) (payments.Snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()

@@ -51,7 +51,8 @@ func (s *Sim) Fail(orderID string) error {
 }
 
 // Deposit moves money to the account of an order, at a time (now, when it is zero), and tells of it a number of times.
-// An order that is paid, cancelled, failed, or reversed after a refund gets a second payment with a tid of its own: the money has come all the same.
+// An order that is paid, cancelled, failed, or reversed after a refund gets a second payment with a tid of its own: the
+// money has come all the same.
 func (s *Sim) Deposit(orderID string, amount int64, at time.Time, times int) error {
 	if amount < 1 || amount > 999_999_999_999 {
 		return errors.New("a deposit has an amount")

@@ -13,3 +13,12 @@ var (
 	ListUsers = listUsers
 	ListApps  = listApps
 )
+
+// Keyring, Burn, FindLink and Sweep are the queries of a token.
+var Keyring = keyring
+
+const (
+	Burn     = burn
+	FindLink = findLink
+	Sweep    = sweep
+)

@@ -23,7 +23,7 @@ type view struct {
 	VBank                   bool
 	Paid, Issued, Closed    bool
 	Problem, Bank, Number   string
-	Holder, Due, Back       string
+	Holder, Due, Back, Sum  string
 	Fields                  []pair
 	ReturnsByItself, Failed bool
 	Submit                  template.JS
@@ -53,7 +53,7 @@ func (s *Sim) page(w http.ResponseWriter, r *http.Request) {
 
 // view is what the page shows of an order; the lock is held.
 func (s *Sim) view(o *order) view {
-	v := view{Order: o, VBank: o.Method == methodVBank, Closed: s.isClosed(o), Back: o.ReturnURL}
+	v := view{Order: o, VBank: o.Method == methodVBank, Closed: s.isClosed(o), Back: o.ReturnURL, Sum: grouped(o.Amount)}
 	if p := o.payment(); p != nil {
 		v.Paid, v.Issued, v.Failed = p.Status == paid, p.Status == ready, p.Status == failed
 		v.Bank, v.Number, v.Holder, v.Due = p.BankName, p.Number, p.Owner, p.Due.In(kst).Format("2006-01-02 15:04")
@@ -61,6 +61,15 @@ func (s *Sim) view(o *order) view {
 		v.Fields = s.back(o, p)
 	}
 	return v
+}
+
+// grouped writes an amount as people read it.
+func grouped(amount int64) string {
+	text := strconv.FormatInt(amount, 10)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
 }
 
 // back is what the browser brings to the returnUrl.

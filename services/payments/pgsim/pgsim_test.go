@@ -396,7 +396,7 @@ func TestPage(t *testing.T) {
 	page := fmt.Sprint(made["url"])
 	status, text := get(t, page)
 	want(t, status, 200)
-	if strings.Contains(text, "<script>alert") || !strings.Contains(text, "11000 won") || strings.Contains(text, secret) {
+	if strings.Contains(text, "<script>alert") || !strings.Contains(text, "11,000 won") || strings.Contains(text, secret) {
 		t.Error(text)
 	}
 	status, text = press(t, page, "fail")

@@ -74,10 +74,12 @@ type Outbox interface {
 
 // Happened is an event of an order, as it is read back.
 type Happened struct {
-	Seq       int64
-	From, To  Status
-	Trigger   Trigger
-	About     string
+	Seq      int64
+	From, To Status
+	Trigger  Trigger
+	About    string
+	// Note is what an operator has written.
+	Note      string
 	Actor     string
 	RequestID string
 	At        time.Time

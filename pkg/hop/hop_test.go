@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -386,5 +387,35 @@ func TestAnswerIsReleasedOnceItIsWritten(t *testing.T) {
 	<-released
 	if len(released) > 0 {
 		t.Error("released twice")
+	}
+}
+
+// TestARouteTakesWhomItsCredentialMakes: whoever has another one, and whoever is no gateway, is refused.
+func TestARouteTakesWhomItsCredentialMakes(t *testing.T) {
+	t.Parallel()
+	type in struct{}
+	for credential, want := range map[string]string{tool.KeyCredential: caller.Key, tool.AppCredential: caller.App, tool.AppUnlinkedCredential: caller.App, tool.NoCredential: caller.Visitor, "later": ""} {
+		scope := "query"
+		if credential == tool.NoCredential {
+			scope = ""
+		}
+		mux := http.NewServeMux()
+		hop.Server{Mux: mux, Keys: callertest.Keys(t, "shop", caller.Gateway), Logger: slog.New(slog.DiscardHandler)}.Route(tool.NewRoute(
+			tool.RouteDeclaration{Declaration: tool.Declaration{Name: "orders.get", Description: "Orders.", Scope: scope, Input: schema.Object()},
+				Method: "POST", Path: "/v1/orders", Idempotency: tool.KeyIgnored, Credential: credential},
+			func(context.Context, in) (map[string]string, error) { return map[string]string{}, nil }))
+		for _, kind := range []string{caller.Key, caller.App, caller.User, caller.Visitor, caller.Service} {
+			who := caller.Caller{Kind: kind, Service: "x", CredentialID: "x"}
+			if kind == caller.Service {
+				who = caller.Itself(caller.Gateway)
+			}
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, hop.RoutePath("orders.get"), strings.NewReader(`{}`))
+			maps.Copy(r.Header, callertest.Header(t, "shop", who))
+			w := httptest.NewRecorder()
+			mux.ServeHTTP(w, r)
+			if (w.Code == http.StatusOK) != (kind == want) {
+				t.Errorf("%s by a %s: %d", credential, kind, w.Code)
+			}
+		}
 	}
 }

@@ -34,9 +34,11 @@ func TestScopesAndRolesAreThoseOfTheCatalog(t *testing.T) {
 			scopes[t.Scope] = true
 		}
 		for _, r := range m.Routes {
-			if r.Credential == tool.AppCredential {
+			switch {
+			case r.Scope == "": // any credential of the kind will do
+			case r.Credential == tool.AppCredential, r.Credential == tool.AppUnlinkedCredential:
 				appScopes[r.Scope] = true
-			} else {
+			default:
 				scopes[r.Scope] = true
 			}
 		}

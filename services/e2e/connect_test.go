@@ -1,6 +1,11 @@
 package e2e_test
 
 import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -30,6 +35,10 @@ func TestConnecting(t *testing.T) {
 	}
 	app("shop", "The corner shop with a name that is rather long for a small window")
 	app("bank", "The bank", "--link-mode", "confirm")
+	var secret struct{ Secret string }
+	if err := json.Unmarshal([]byte(s.run("auth", s.env["auth"], "app", "issue-secret", "bank", "--json")), &secret); err != nil || secret.Secret == "" {
+		t.Fatal(err)
+	}
 	box, err := seal.Open(keyset)
 	if err != nil {
 		t.Fatal(err)
@@ -90,11 +99,37 @@ func TestConnecting(t *testing.T) {
 		other.eventually("the browser goes back", func() bool { return other.URL() == back+"?error=access_denied" })
 		other.Open(ticket("bank", "customer-4712", "pay:read"))
 		other.Sees("has to say where you go back to")
-		other.Open(ticket("bank", "customer-4712", "pay:read") + returning)
-		other.Button("Allow").Click()
-		other.eventually("the browser goes back with a code", func() bool { return strings.HasPrefix(other.URL(), back+"?code=") })
+		code := func() string {
+			other.Open(ticket("bank", "customer-4712", "pay:read") + returning)
+			other.Button("Allow").Click()
+			other.eventually("the browser goes back with a code", func() bool { return strings.HasPrefix(other.URL(), back+"?code=") })
+			return strings.TrimPrefix(other.URL(), back+"?code=")
+		}
+		confirm := func(user, code string) reply {
+			r, err := s.send(t.Context(), s.url, "POST", "/v1/connect/confirm", `{"code":"`+code+`"}`, "Content-Type", "application/json", "Authorization", "Bearer "+serviceJWT("bank", user, secret.Secret))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		forwarded := code()
+		if r := confirm("customer-4799", forwarded); r.status != http.StatusConflict || !strings.Contains(r.raw, "LINK_MISMATCH") {
+			t.Errorf("in the session of somebody else: %d %s", r.status, r.raw)
+		}
+		if r := confirm("customer-4712", forwarded); r.status != http.StatusNotFound {
+			t.Errorf("after that: %d %s", r.status, r.raw)
+		}
 		other.Open("/account/links")
 		other.Sees("No app is linked")
+		good := code()
+		if r := confirm("customer-4712", good); r.status != http.StatusOK || !strings.Contains(r.raw, `"status":"ACTIVE"`) {
+			t.Errorf("%d %s", r.status, r.raw)
+		}
+		if r := confirm("customer-4712", good); r.status != http.StatusNotFound {
+			t.Errorf("once more: %d %s", r.status, r.raw)
+		}
+		other.Open("/account/links")
+		other.Sees("The bank")
 		other.went(shop.URL)
 	})
 	t.Run("without JavaScript", func(t *testing.T) {
@@ -111,6 +146,23 @@ func TestConnecting(t *testing.T) {
 	p.Button("Unlink").Click()
 	p.Sees("The app is unlinked.")
 	p.went(shop.URL)
+}
+
+// serviceJWT is a token of an app for one of its users, as the contract has it.
+func serviceJWT(service, user, secret string) string {
+	part := func(v any) string {
+		b, err := json.Marshal(v)
+		if err != nil {
+			panic(err)
+		}
+		return base64.RawURLEncoding.EncodeToString(b)
+	}
+	now := time.Now().Unix()
+	signed := part(map[string]string{"alg": "HS256", "typ": "JWT"}) + "." +
+		part(map[string]any{"iss": service, "sub": user, "aud": "hub", "iat": now, "exp": now + 60, "jti": rand.Text()})
+	mac := hmac.New(sha256.New, []byte(secret))
+	mac.Write([]byte(signed))
+	return signed + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
 // went takes note that the window was at another site, as it should.

@@ -50,7 +50,7 @@ func (o orderBook) routes() []tool.APIRoute {
 		return tool.RouteDeclaration{Declaration: tool.Declaration{Name: name, Description: "Orders of the tests.", Scope: scope, Input: schema.Object(members...),
 			Output: schema.FreeObject(""), MaxBody: 64 << 10}, Method: method, Path: path, Success: []int{success}, Idempotency: key, Credential: tool.KeyCredential}
 	}
-	return []tool.APIRoute{
+	return append(o.appRoutes(),
 		tool.NewRoute(declare("orders.create", "POST", "/v1/orders", "author", tool.KeyRequired, 201,
 			schema.Required("amount", schema.Integer("Won.", schema.Range(1, 100_000_000)))), o.create),
 		tool.NewRoute(declare("orders.get", "GET", "/v1/orders/{orderId}", "query", tool.KeyIgnored, 200, id), o.get),
@@ -61,7 +61,7 @@ func (o orderBook) routes() []tool.APIRoute {
 				return map[string]string{"orderId": in.OrderID}, nil
 			}),
 		tool.NewRoute(declare("orders.latest", "POST", "/v1/orders/latest", "query", tool.KeyIgnored, 303), o.latest),
-	}
+	)
 }
 
 func (o orderBook) create(ctx context.Context, in struct {
@@ -76,8 +76,7 @@ func (o orderBook) create(ctx context.Context, in struct {
 		if err := tx.QueryRow(ctx, `INSERT INTO payments.orders (amount) VALUES ($1) RETURNING id`, in.Amount).Scan(&id); err != nil {
 			return tool.Result{}, audit.Entry{}, postgres.Explain(err, "payments")
 		}
-		answer, err := write.Answer(order{strconv.FormatInt(id, 10), in.Amount}, 1)
-		answer.Status = 201
+		answer, err := write.AnswerAs(201, order{strconv.FormatInt(id, 10), in.Amount}, 1)
 		return answer, call.Entry(1, nil), err
 	})
 	if err != nil {

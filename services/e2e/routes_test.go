@@ -35,23 +35,9 @@ func (s *suite) ordersAt(environ []string) *servers.Process {
 	return p
 }
 
-// TestAServiceThatAppearsLater: an owner of routes that nobody has heard of starts, is found in Consul, and
-// its part of /v1 answers through a gateway that was not started again; it goes, and its routes say so.
-func TestAServiceThatAppearsLater(t *testing.T) {
-	discovery := []string{"HUB_DISCOVERY=consul", "HUB_CONSUL_ADDR=" + hubtest.Consul(t).Addr()}
-	s := start(t, options{env: discovery})
-	hubtest.Eventually(t, "a tool answers", func() bool { return s.call("search_brands", `{}`).OK })
-	call := func(method, path, body string, headers ...string) reply {
-		t.Helper()
-		r, err := s.send(context.Background(), s.url, method, path, body, headers...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r
-	}
-	if r := call("POST", "/v1/orders", `{"amount":1}`); r.status != 404 {
-		t.Fatalf("before there is an owner: %s", r.raw)
-	}
+// ordersEnviron makes the store of the service that owns routes, and returns its environment.
+func (s *suite) ordersEnviron(t *testing.T, discovery []string) []string {
+	t.Helper()
 	environ := append([]string{"HUB_TEST_AS_PROGRAM=1", "HUB_WRITE_STORE_URL=" + s.store.URL("payments"), "HUB_MIGRATE_URL=" + s.store.OwnerURL, atOnce,
 		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GOCOVERDIR=" + t.TempDir()}, append(discovery, callertest.Environ("payments", "payments", "gateway")...)...)
 	self, err := os.Executable()
@@ -72,6 +58,27 @@ func TestAServiceThatAppearsLater(t *testing.T) {
 		GRANT SELECT, INSERT ON payments.orders TO hub_payments`); err != nil {
 		t.Fatal(err)
 	}
+	return environ
+}
+
+// TestAServiceThatAppearsLater: an owner of routes that nobody has heard of starts, is found in Consul, and
+// its part of /v1 answers through a gateway that was not started again; it goes, and its routes say so.
+func TestAServiceThatAppearsLater(t *testing.T) {
+	discovery := []string{"HUB_DISCOVERY=consul", "HUB_CONSUL_ADDR=" + hubtest.Consul(t).Addr()}
+	s := start(t, options{env: discovery})
+	hubtest.Eventually(t, "a tool answers", func() bool { return s.call("search_brands", `{}`).OK })
+	call := func(method, path, body string, headers ...string) reply {
+		t.Helper()
+		r, err := s.send(context.Background(), s.url, method, path, body, headers...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	if r := call("POST", "/v1/orders", `{"amount":1}`); r.status != 404 {
+		t.Fatalf("before there is an owner: %s", r.raw)
+	}
+	environ := s.ordersEnviron(t, discovery)
 	p := s.ordersAt(environ)
 	hubtest.Eventually(t, "the newcomer is found", func() bool {
 		return call("GET", "/v1/orders/999", "").Error.Code == "E_NOT_FOUND" && call("POST", "/v1/orders", `{}`).status == 400

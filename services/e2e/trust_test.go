@@ -37,6 +37,9 @@ var neighbours = map[string]struct {
 	"/internal/apikeys/verify":    {"auth", caller.Neighbour(caller.Gateway)},
 	"/internal/apikeys/names":     {"auth", caller.Rule{"review-control": {caller.Service}, "admin": {caller.Service}}},
 	"/internal/sessions/resolve":  {"auth", caller.Neighbour(caller.Gateway)},
+	"/internal/apps/verify":       {"auth", caller.Neighbour(caller.Gateway)},
+	"/internal/apps/admit":        {"auth", caller.Neighbour(caller.Gateway)},
+	"/internal/apps/settings":     {"auth", caller.Neighbour("payments")},
 	"/internal/menus/navigation":  {"admin", caller.Neighbour(caller.Gateway)},
 	"/internal/recipients/check":  {"query", caller.Neighbour("authoring")},
 	"/internal/source/health":     {"query", caller.Neighbour("admin")},
@@ -65,7 +68,7 @@ func operations(t *testing.T) (all []operation) {
 			add(operation{m.Service, http.MethodPost, hop.ToolPath(spec.Name), caller.Agents()})
 		}
 		for _, route := range m.Routes {
-			add(operation{m.Service, http.MethodPost, hop.RoutePath(route.Name), caller.Agents()})
+			add(operation{m.Service, http.MethodPost, hop.RoutePath(route.Name), hop.RouteRule(route.Credential)})
 		}
 		if len(m.Console) > 0 {
 			add(operation{m.Service, http.MethodGet, "/assets/" + m.Service + "/x", caller.Browsers()})

@@ -69,7 +69,7 @@ func (e *edge) Queue(entry audit.Entry) {
 	e.entries = append(e.entries, entry)
 }
 
-func newEdge(t *testing.T, options ...func(*gateway.Gateway)) *edge {
+func newEdge(t testing.TB, options ...func(*gateway.Gateway)) *edge {
 	t.Helper()
 	e := &edge{}
 	logger := slog.New(slog.DiscardHandler)

@@ -31,9 +31,11 @@ const (
 	Mail    = "mail"    // an SMTP server and Hub's mailbox
 	Links   = "links"   // where people reach the console
 	Keyset  = "keyset"  // that seals what the store keeps and has to be read again
+	// Provider is a payment provider, or what stands in for one.
+	Provider = "provider"
 )
 
-var needs = []string{Store, Redis, Source, Pepper, Catalog, Audit, Mail, Links, Keyset}
+var needs = []string{Store, Redis, Source, Pepper, Catalog, Audit, Mail, Links, Keyset, Provider}
 
 // Service is one of Hub's services. Its folder below services/, its program, its image and its
 // discovery name are the same word.

@@ -3,12 +3,7 @@ package postgres
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"time"
-
-	"github.com/jackc/pgx/v5"
-
-	"hub.internal/pkg/postgres"
 )
 
 const burn = `INSERT INTO auth.jwt_replay (service_code, jti_hash, exp) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`
@@ -33,22 +28,4 @@ func (s *Store) Sweep(ctx context.Context, before time.Time) error {
 			return explain(err)
 		}
 	}
-}
-
-const findLink = `SELECT id, hub_user_id AS hub_user, status, scopes FROM auth.identity_links
-	WHERE service_code = $1 AND external_user_id = $2 AND status <> 'REVOKED'`
-
-// IdentityLink is the link of an app's user that was not revoked.
-type IdentityLink struct {
-	ID, HubUser, Status string
-	Scopes              []string
-}
-
-// IdentityLink returns the link of a user of an app; none when there is none.
-func (s *Store) IdentityLink(ctx context.Context, code, externalUser string) (l IdentityLink, found bool, err error) {
-	l, err = postgres.One(ctx, s.pool, pgx.RowToStructByName[IdentityLink], findLink, code, externalUser)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return l, false, nil
-	}
-	return l, err == nil, explain(err)
 }

@@ -43,12 +43,12 @@ func (c *counting) Open(sealed []byte, name string) (string, error) {
 	return c.Box.Open(sealed, name)
 }
 
-// tickets make addresses as the page for them will, which is not there yet.
+// tickets are links of the store, with addresses that can be read.
 type tickets struct{ *postgres.Store }
 
 func (l tickets) Link(ctx context.Context, service, externalUser string) (servicejwt.Link, bool, error) {
-	found, ok, err := l.IdentityLink(ctx, service, externalUser)
-	return servicejwt.Link(found), ok, err
+	found, ok, err := l.LinkOf(ctx, service, externalUser)
+	return servicejwt.Link{ID: found.ID, HubUser: found.HubUser, Status: string(found.Status), Scopes: found.Scopes}, ok, err
 }
 
 func (tickets) Invite(service, externalUser string, scopes []string) (string, time.Time, error) {

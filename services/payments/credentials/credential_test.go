@@ -288,7 +288,7 @@ func TestRotationUnderLoad(t *testing.T) {
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	var read atomic.Int64
-	for range 4 {
+	for range 2 {
 		wg.Go(func() {
 			for {
 				select {
@@ -307,12 +307,12 @@ func TestRotationUnderLoad(t *testing.T) {
 			}
 		})
 	}
-	for i := range 30 {
+	for i := range 12 {
 		next, err := s.Rotate(s.ctx, current.ID, values(fmt.Sprint(i+1)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if i%10 == 9 {
+		if i%5 == 4 {
 			if _, err := s.Rekey(s.ctx); err != nil {
 				t.Error(err)
 			}

@@ -11,6 +11,7 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/seal"
+	"hub.internal/services/payments"
 	"hub.internal/services/payments/credentials"
 	"hub.internal/services/payments/postgres"
 )
@@ -24,6 +25,8 @@ const (
 	canaryID     = "S2_canary0clientid0af4543a0be4d49"
 	canarySecret = "canary0secret0e8e1a9f2f8a64bb09d3e"
 )
+
+var _ payments.Credentials = (*credentials.Service)(nil)
 
 // safe is credentials on a store of their own, with a clock.
 type safe struct {

@@ -27,6 +27,9 @@ func unknown(format string, args ...any) error {
 // call sends one request. The body is nil for a GET. It returns ErrNotSent as long as there was no connection to send
 // it on, ErrUnknown from then on, and a DeclinedError when the vendor does not know the credential.
 func (p *Provider) call(ctx context.Context, cred payments.Cred, method, path string, body any) (raw []byte, err error) {
+	if cred.Env == payments.Production && p.base != nil && !p.production {
+		return nil, fmt.Errorf("%w: a credential of production is not shown to a stand-in for the vendor", payments.ErrNotSent)
+	}
 	// Not http.NoBody: net/http asks by itself a second time when it can, and then a broken connection is not seen.
 	sent, length := io.MultiReader(), 0
 	if body != nil {

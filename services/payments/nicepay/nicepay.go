@@ -61,17 +61,19 @@ type Config struct {
 
 // Provider implements payments.Provider.
 type Provider struct {
-	base    *url.URL
-	client  *http.Client
-	timeout time.Duration
-	now     func() time.Time
+	base *url.URL
+	// production is false for a process in which a stand-in may be anybody.
+	production bool
+	client     *http.Client
+	timeout    time.Duration
+	now        func() time.Time
 }
 
 var _ payments.Provider = (*Provider)(nil)
 
 // New returns a provider. It fails for a base URL that CheckHost refuses.
 func New(c Config) (*Provider, error) {
-	p := &Provider{timeout: c.Timeout, now: c.Now}
+	p := &Provider{production: c.Production, timeout: c.Timeout, now: c.Now}
 	if c.BaseURL != "" {
 		if err := CheckHost(c.Production, c.BaseURL); err != nil {
 			return nil, err

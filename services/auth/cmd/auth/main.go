@@ -103,6 +103,23 @@ func (s settings) parts(h *service.Host) (p parts, err error) {
 	return p, nil
 }
 
+// pages serves those of the console, and those on which users link their account.
+func (s settings) pages(h *service.Host, c console.Config, linked *links.Service) error {
+	c.PublicURL, c.RolesFromProvider = s.PublicURL, c.SingleSignOn != nil && s.OIDCRolesClaim != ""
+	c.Trusted, c.Now, c.Logger = h.Keys(), time.Now, h.Logger()
+	own, err := console.New(c)
+	if err != nil {
+		return err
+	}
+	consent, err := connect.New(connect.Config{Links: linked, PublicURL: s.PublicURL, Trusted: h.Keys(), Logger: h.Logger()})
+	if err != nil {
+		return err
+	}
+	h.Pages(own)
+	h.Pages(consent)
+	return nil
+}
+
 func build(h *service.Host, s settings) error {
 	p, err := s.parts(h)
 	if err != nil {
@@ -117,30 +134,21 @@ func build(h *service.Host, s settings) error {
 	svc := auth.New(auth.Config{Store: store, Peppers: p.peppers, Notices: p.notices, Now: time.Now, Logger: h.Logger()})
 	connected := apps.New(apps.Config{Store: store, Sealer: p.sealer, Now: time.Now})
 	linked := links.New(links.Config{Store: store, Sealer: p.sealer, PublicURL: s.PublicURL, Now: time.Now, Logger: h.Logger()})
-	tokens, err := servicejwt.New(servicejwt.Config{Store: store, Sealer: p.sealer, Links: linksOfTokens{linked}, Audience: s.Audience,
+	tokens, err := servicejwt.New(servicejwt.Config{Store: store, Sealer: p.sealer, Links: linkedUsers{linked}, Audience: s.Audience,
 		Now: time.Now, Logger: h.Logger()})
 	if err != nil {
 		return err
 	}
-	pages, err := console.New(console.Config{People: people, Service: svc, Apps: connected, SingleSignOn: p.provider,
-		PublicURL: s.PublicURL, RolesFromProvider: p.provider != nil && s.OIDCRolesClaim != "",
-		Trusted: h.Keys(), Now: time.Now, Logger: h.Logger()})
-	if err != nil {
-		return err
-	}
-	consent, err := connect.New(connect.Config{Links: linked, PublicURL: s.PublicURL, Trusted: h.Keys(), Logger: h.Logger()})
-	if err != nil {
+	if err := s.pages(h, console.Config{People: people, Service: svc, Apps: connected, SingleSignOn: p.provider}, linked); err != nil {
 		return err
 	}
 	h.Ready("write store", store.Ready)
 	h.Tools(auth.Tools(connected)...)
 	h.Routes(auth.Routes(linked)...)
 	h.Operations(operations(svc, people, connected, tokens)...)
-	h.Pages(pages)
-	h.Pages(consent)
-	h.Go("old links", linked.Reap)
 	h.Go("peppers", svc.CheckPeppers)
 	h.Go("old sessions", people.Reap)
+	h.Go("old links", linked.Reap)
 	h.Go("used tokens", tokens.Sweep)
 	h.Go("refused log-ins", refused.Run)
 	return nil

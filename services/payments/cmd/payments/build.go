@@ -1,0 +1,38 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"hub.internal/pkg/service"
+	"hub.internal/services/payments"
+	"hub.internal/services/payments/api"
+	"hub.internal/services/payments/auth"
+	"hub.internal/services/payments/console"
+	"hub.internal/services/payments/credentials"
+	"hub.internal/services/payments/jobs"
+	"hub.internal/services/payments/postgres"
+)
+
+func build(h *service.Host, s settings) error {
+	p, err := s.parts()
+	if err != nil {
+		return err
+	}
+	h.OnStop("provider", func(context.Context) error { p.provider.Close(); return nil })
+	store := postgres.New(h.Store())
+	safe := credentials.New(credentials.Config{Store: store, Sealer: p.sealer, Now: time.Now})
+	svc := payments.New(payments.Config{Store: store, Apps: auth.New(h.Neighbour("auth")), Credentials: safe, Provider: p.provider,
+		Notifier: p.notifier, Sealer: p.sealer, Env: s.Env, PublicURL: s.PublicURL, Now: time.Now, Logger: h.Logger()})
+	pages, err := console.New(console.Config{Credentials: safe, Trusted: h.Keys(), Logger: h.Logger()})
+	if err != nil {
+		return err
+	}
+	h.Ready("write store", store.Ready)
+	h.Reap(store.Keys())
+	h.Tools(credentials.Tools(safe)...)
+	h.Routes(api.Routes(svc)...)
+	h.Pages(pages)
+	h.Work(jobs.Runner(svc, store, time.Now))
+	return nil
+}

@@ -1,0 +1,28 @@
+// Command payments is the service that takes money for Connected Apps, and the commands to manage what providers know it by.
+package main
+
+import (
+	"os"
+
+	"hub.internal/pkg/hop"
+	"hub.internal/pkg/service"
+	"hub.internal/pkg/tool"
+	"hub.internal/services/payments"
+	"hub.internal/services/payments/api"
+	"hub.internal/services/payments/console"
+	"hub.internal/services/payments/credentials"
+	"hub.internal/services/payments/postgres"
+)
+
+var program = service.Program[settings]{Name: "payments",
+	Short:   "The service that takes money for Connected Apps, and the commands to manage what providers know it by",
+	Migrate: postgres.Migrate, Manifest: manifest, Build: build,
+	// The jobs have connections beside those of the calls.
+	Connections: func(settings) int { return 30 }}
+
+func manifest() tool.Manifest {
+	return hop.Manifest("payments", credentials.Tools(credentials.New(credentials.Config{})), nil, console.Routes()...).
+		WithRoutes(api.Routes(payments.New(payments.Config{}))...)
+}
+
+func main() { os.Exit(execute(root(os.Environ()))) }

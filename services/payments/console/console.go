@@ -1,0 +1,72 @@
+// Package console is payments' pages for operators. It speaks HTML and HTTP to people, and refuses to judge: what may
+// happen is the services' to say.
+package console
+
+import (
+	"embed"
+	"log/slog"
+	"net/http"
+
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/tool"
+	"hub.internal/pkg/web"
+	"hub.internal/services/payments/credentials"
+)
+
+//go:embed pages/*.html
+var files embed.FS
+
+const admin = "admin"
+
+// Config is what a Console is made of.
+type Config struct {
+	Credentials *credentials.Service
+	// Trusted are the keys of whose word is taken.
+	Trusted *caller.Keys
+	Logger  *slog.Logger
+}
+
+// Console is payments' pages.
+type Console struct {
+	Config
+	site *web.Site
+}
+
+// New returns the pages.
+func New(c Config) (*Console, error) {
+	site, err := web.New(web.Options{Service: "payments", Files: files, Keys: c.Trusted, Logger: c.Logger})
+	if err != nil {
+		return nil, err
+	}
+	return &Console{c, site}, nil
+}
+
+// Routes are the parts of the console that are payments'.
+func Routes() []tool.Route {
+	return web.Routes("payments",
+		tool.Route{Prefix: credentialsPath, Role: admin, Tab: "Admin", Title: "Payment credentials", Position: 45},
+	)
+}
+
+// Routes implements service.Console.
+func (c *Console) Routes() []tool.Route { return Routes() }
+
+// Mount serves the pages and their assets.
+func (c *Console) Mount(mux *http.ServeMux) {
+	c.site.Mount(mux)
+	c.mountCredentials(mux)
+}
+
+// back goes to a page and says what was done, or why it was not.
+func back(w http.ResponseWriter, r *http.Request, path, done string, err error) error {
+	switch {
+	case err == nil:
+		web.Done(w, r, done)
+	case fault.Is(err, fault.Conflict), fault.Is(err, fault.Validation):
+		web.Wrong(w, r, fault.From(err).Message)
+	default:
+		return err
+	}
+	return web.Go(w, r, path)
+}

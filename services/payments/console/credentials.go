@@ -1,0 +1,238 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/schema"
+	"hub.internal/pkg/web"
+	"hub.internal/services/payments/credentials"
+)
+
+const credentialsPath = "/admin/credentials"
+
+var upToCredentials = web.Link{Text: "Payment credentials", Href: credentialsPath}
+
+func (c *Console) mountCredentials(mux *http.ServeMux) {
+	for pattern, page := range map[string]web.Handler{
+		"GET /admin/credentials":                  c.credentials,
+		"GET /admin/credentials/new":              c.newCredential,
+		"POST /admin/credentials":                 c.addCredential,
+		"GET /admin/credentials/{id}":             c.onCredential(c.credential),
+		"GET /admin/credentials/{id}/rotate":      c.onCredential(c.rotation),
+		"POST /admin/credentials/{id}/rotate":     c.onCredential(c.rotateCredential),
+		"POST /admin/credentials/{id}/activate":   c.onCredential(c.activateCredential),
+		"GET /admin/credentials/{id}/deactivate":  c.onCredential(c.deactivation),
+		"POST /admin/credentials/{id}/deactivate": c.onCredential(c.deactivateCredential),
+	} {
+		c.site.Handle(mux, pattern, web.Role(admin), page)
+	}
+}
+
+// onCredential is a page about one credential.
+func (c *Console) onCredential(page func(http.ResponseWriter, *http.Request, credentials.Credential) error) web.Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		id, ok := schema.ParseID(r.PathValue("id"))
+		if !ok {
+			return fault.New(fault.NotFound, "There is no such credential.")
+		}
+		one, err := c.Credentials.Inspect(r.Context(), id)
+		if err != nil {
+			return err
+		}
+		return page(w, r, one)
+	}
+}
+
+type credentialsPage struct {
+	Choices []web.Choice
+	List    []credentialView
+	All     bool
+}
+
+// credentialView is a credential on a page.
+type credentialView struct{ credentials.Credential }
+
+// Page is the address of the credential's own page.
+func (v credentialView) Page() string { return credentialsPath + "/" + v.ID.String() }
+
+// Badge is the credential's state.
+func (v credentialView) Badge() web.Badge {
+	if v.Active {
+		return web.Badge{Kind: "good", Text: "active"}
+	}
+	return web.Badge{Text: "not used"}
+}
+
+// EnvBadge warns where money moves.
+func (v credentialView) EnvBadge() web.Badge {
+	if v.Env == credentials.Production {
+		return web.Badge{Kind: "warn", Text: string(v.Env)}
+	}
+	return web.Badge{Kind: "info", Text: string(v.Env)}
+}
+
+func (c *Console) credentials(w http.ResponseWriter, r *http.Request) error {
+	p := credentialsPage{All: r.URL.Query().Get("show") != "active"}
+	list, err := c.Credentials.List(r.Context(), credentials.Filter{ActiveOnly: !p.All})
+	if err != nil {
+		return err
+	}
+	for _, one := range list {
+		p.List = append(p.List, credentialView{one})
+	}
+	p.Choices = []web.Choice{{Text: "All", Href: credentialsPath, Active: p.All, Count: -1},
+		{Text: "Active", Href: credentialsPath + "?show=active", Active: !p.All, Count: -1}}
+	return c.site.Render(w, r, "credentials", web.Page{Title: "Payment credentials", Lead: "What payment providers know Hub by.", Data: p})
+}
+
+func (c *Console) credential(w http.ResponseWriter, r *http.Request, one credentials.Credential) error {
+	return c.site.Render(w, r, "credential", web.Page{Title: "Credential " + one.ID.String(), Lead: one.Name(), Data: credentialView{one},
+		Crumbs: []web.Link{upToCredentials}})
+}
+
+// credentialForm is what a provider has given. What was typed is never sent back.
+type credentialForm struct {
+	Action, Button, Keep, Problem string
+	// Place are provider and environment; empty where they are given.
+	Place            []*web.Field
+	ClientID, Secret web.Field
+}
+
+func formOf() *credentialForm {
+	return &credentialForm{Keep: credentialsPath,
+		ClientID: web.Field{Name: "client_id", Label: "Client id", Required: true, MaxLength: credentials.MaxValue, Autocomplete: "off",
+			Hint: "As the provider shows it. A part of it is shown here later, so that two can be told apart."},
+		Secret: web.Field{Name: "secret", Label: "Secret key", Type: "password", Required: true, MaxLength: credentials.MaxValue,
+			Autocomplete: "new-password", Hint: "It is kept encrypted, and never shown again."}}
+}
+
+func newForm() *credentialForm {
+	f := formOf()
+	f.Action, f.Button = credentialsPath, "Add the credential"
+	provider := &web.Field{Name: "provider", Label: "Provider", Type: "select", Value: credentials.NicePay}
+	for _, name := range credentials.Providers() {
+		provider.Options = append(provider.Options, web.Option{Value: name, Text: name})
+	}
+	env := &web.Field{Name: "env", Label: "Environment", Type: "select", Value: string(credentials.Sandbox), Options: []web.Option{
+		{Value: string(credentials.Sandbox), Text: "sandbox: no money moves"},
+		{Value: string(credentials.Production), Text: "production: money moves"},
+	}}
+	f.Place = []*web.Field{provider, env}
+	return f
+}
+
+// read takes what was given, and keeps the place alone for the form.
+func (f *credentialForm) read(form url.Values) credentials.Values {
+	for _, field := range f.Place {
+		field.Value = form.Get(field.Name)
+	}
+	return credentials.Values{ClientID: strings.TrimSpace(form.Get("client_id")), Secret: strings.TrimSpace(form.Get("secret"))}
+}
+
+// marked shows what is wrong with the form; false for an error that is none of it.
+func (f *credentialForm) marked(err error) (marked bool) {
+	f.Problem, marked = web.Mark(err, append(f.Place, &f.ClientID, &f.Secret)...)
+	return marked
+}
+
+func (c *Console) newCredential(w http.ResponseWriter, r *http.Request) error {
+	return c.renderForm(w, r, 0, "Add a credential", newForm())
+}
+
+func (c *Console) renderForm(w http.ResponseWriter, r *http.Request, status int, title string, f *credentialForm) error {
+	return c.site.Render(w, r, "credential_form", web.Page{Title: title, Status: status, Data: f, Crumbs: []web.Link{upToCredentials}})
+}
+
+func (c *Console) addCredential(w http.ResponseWriter, r *http.Request) error {
+	form, err := web.Form(r)
+	if err != nil {
+		return err
+	}
+	f := newForm()
+	given := f.read(form)
+	added, err := c.Credentials.Add(r.Context(), form.Get("provider"), credentials.Env(form.Get("env")), given)
+	switch {
+	case f.marked(err):
+		return c.renderForm(w, r, http.StatusUnprocessableEntity, "Add a credential", f)
+	case fault.Is(err, fault.Conflict):
+		f.Problem = fault.From(err).Message
+		return c.renderForm(w, r, http.StatusConflict, "Add a credential", f)
+	}
+	return back(w, r, credentialView{added}.Page(), "The credential is added. New orders use it.", err)
+}
+
+func rotationForm(one credentials.Credential) *credentialForm {
+	f := formOf()
+	page := credentialView{one}.Page()
+	f.Action, f.Button, f.Keep = page+"/rotate", "Rotate the credential", page
+	return f
+}
+
+func (c *Console) rotation(w http.ResponseWriter, r *http.Request, one credentials.Credential) error {
+	return c.renderForm(w, r, 0, "Rotate the credential of "+one.Name(), rotationForm(one))
+}
+
+func (c *Console) rotateCredential(w http.ResponseWriter, r *http.Request, one credentials.Credential) error {
+	form, err := web.Form(r)
+	if err != nil {
+		return err
+	}
+	f := rotationForm(one)
+	next, err := c.Credentials.Rotate(r.Context(), one.ID, f.read(form))
+	if f.marked(err) {
+		return c.renderForm(w, r, http.StatusUnprocessableEntity, "Rotate the credential of "+one.Name(), f)
+	}
+	page := credentialView{one}.Page()
+	if err == nil {
+		page = credentialView{next}.Page()
+	}
+	return back(w, r, page, "The credential is rotated. Orders from before keep the one that they were made with.", err)
+}
+
+func (c *Console) activateCredential(w http.ResponseWriter, r *http.Request, one credentials.Credential) error {
+	_, err := c.Credentials.Activate(r.Context(), one.ID)
+	return back(w, r, credentialView{one}.Page(), "New orders use the credential.", err)
+}
+
+// typedField asks for what the credential is for.
+func typedField(one credentials.Credential) web.Field {
+	return web.Field{Name: "confirm", Label: "Type " + one.Name() + " to confirm", Required: true, MaxLength: 100,
+		Autofocus: true, Autocomplete: "off"}
+}
+
+func (c *Console) deactivation(w http.ResponseWriter, r *http.Request, one credentials.Credential) error {
+	return c.renderDeactivation(w, r, 0, one, typedField(one))
+}
+
+func (c *Console) renderDeactivation(w http.ResponseWriter, r *http.Request, status int, one credentials.Credential,
+	typed web.Field,
+) error {
+	page := credentialView{one}.Page()
+	return c.site.Confirm(w, r,
+		web.Page{Title: "Deactivate this credential?", Lead: one.Name(), Status: status,
+			Crumbs: []web.Link{upToCredentials, {Text: "Credential " + one.ID.String(), Href: page}}},
+		web.Confirmation{
+			Warning: "No order can be made for " + one.Name() + " until another credential is active.",
+			Text:    "Orders that were made with it keep it: deposits and refunds go on. To replace it, rotate it.",
+			Facts: []web.Fact{{Label: "For", Value: one.Name()}, {Label: "Client id", Value: one.ClientIDMask},
+				{Label: "Added", At: one.CreatedAt}},
+			Action: page + "/deactivate", Fields: []web.Field{typed}, Button: "Deactivate", Keep: web.Link{Text: "Keep it active", Href: page},
+		})
+}
+
+func (c *Console) deactivateCredential(w http.ResponseWriter, r *http.Request, one credentials.Credential) error {
+	form, err := web.Form(r)
+	if err != nil {
+		return err
+	}
+	typed := typedField(one)
+	typed.Value = strings.TrimSpace(form.Get("confirm"))
+	_, err = c.Credentials.Deactivate(r.Context(), one.ID, typed.Value)
+	if _, marked := web.Mark(err, &typed); marked {
+		return c.renderDeactivation(w, r, http.StatusUnprocessableEntity, one, typed)
+	}
+	return back(w, r, credentialView{one}.Page(), "The credential is not used any more.", err)
+}

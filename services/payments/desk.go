@@ -107,6 +107,23 @@ func (s *Service) Reports() Reports { return s.c.Store }
 // Can is what the provider can do with an order's pay method.
 func (s *Service) Can(o Order) Caps { return s.c.Provider.Caps(o.PayMethod) }
 
+// Exports keeps that an operator takes orders or accounts away as a file, before the first byte of it leaves.
+func (s *Service) Exports(ctx context.Context, what string, detail map[string]string) error {
+	return s.c.Store.Record(ctx, audit.Entry{At: s.now(), Caller: caller.From(ctx), Tool: what, Outcome: audit.OK, Detail: detail})
+}
+
+// RedeliverNotice lets a message be sent again that is not on its way; E_CONFLICT for one that is. See Redeliver.
+func (s *Service) RedeliverNotice(ctx context.Context, code, id string) error {
+	n, err := s.c.Store.Notice(ctx, id)
+	if err != nil {
+		return err
+	}
+	if n.State == NoticePending {
+		return conflict("NOTICE_PENDING", "The notification is on its way already.", nil)
+	}
+	return s.Redeliver(ctx, code, id)
+}
+
 // Seen names an order as an operator has seen it: what is done to it is refused when it has moved since.
 type Seen struct {
 	Code    string

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"strconv"
 	"time"
 
 	"hub.internal/pkg/fault"
@@ -59,6 +60,14 @@ type Attempt struct {
 	Error  string
 	Answer string
 	Took   time.Duration
+}
+
+// Said is what was answered, in two words for people.
+func (a Attempt) Said() string {
+	if a.Status == 0 {
+		return "no answer"
+	}
+	return strconv.Itoa(a.Status)
 }
 
 // Outbox keeps messages until they are delivered, or given up.

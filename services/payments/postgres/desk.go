@@ -103,7 +103,7 @@ const accounts = `FROM payments.orders o
 	LEFT JOIN (SELECT order_id, sum(amount)::bigint AS received,
 			coalesce(sum(amount) FILTER (WHERE state = 'APPLIED'), 0)::bigint AS applied,
 			coalesce(sum(amount) FILTER (WHERE state IN ('MISMATCH', 'UNAPPLIED')), 0)::bigint AS open,
-			coalesce(sum(amount) FILTER (WHERE state = 'RETURNING'), 0)::bigint AS returning,
+			coalesce(sum(amount) FILTER (WHERE state = 'RETURNING'), 0)::bigint AS asked,
 			coalesce(sum(amount) FILTER (WHERE state = 'RETURNED'), 0)::bigint AS returned,
 			coalesce(sum(amount) FILTER (WHERE state = 'REVERSED'), 0)::bigint AS reversed
 		FROM payments.deposits GROUP BY order_id) d ON d.order_id = o.id
@@ -114,7 +114,7 @@ const accounts = `FROM payments.orders o
 // Ledger is what was received, and what became of it, by app.
 func (s *Store) Ledger(ctx context.Context) ([]payments.Account, error) {
 	list, err := postgres.All(ctx, s.pool, pgx.RowToStructByPos[payments.Account], `SELECT o.service_code, '', count(*), coalesce(sum(received), 0)::bigint,
-		coalesce(sum(applied), 0)::bigint, coalesce(sum(open), 0)::bigint, coalesce(sum(returning), 0)::bigint, coalesce(sum(returned), 0)::bigint,
+		coalesce(sum(applied), 0)::bigint, coalesce(sum(open), 0)::bigint, coalesce(sum(asked), 0)::bigint, coalesce(sum(returned), 0)::bigint,
 		coalesce(sum(reversed), 0)::bigint, sum(paid_amount)::bigint, sum(refunded_amount)::bigint, sum(pending_refund)::bigint,
 		coalesce(sum(done), 0)::bigint, coalesce(sum(pending), 0)::bigint `+accounts+` GROUP BY o.service_code ORDER BY o.service_code`)
 	return list, explain(err)
@@ -123,9 +123,9 @@ func (s *Store) Ledger(ctx context.Context) ([]payments.Account, error) {
 // Unbalanced are the orders of which the books do not add up.
 func (s *Store) Unbalanced(ctx context.Context, limit int) ([]payments.Account, error) {
 	list, err := postgres.All(ctx, s.pool, pgx.RowToStructByPos[payments.Account], `SELECT o.service_code, o.code, 1::bigint, coalesce(received, 0),
-		coalesce(applied, 0), coalesce(open, 0), coalesce(returning, 0), coalesce(returned, 0), coalesce(reversed, 0), paid_amount, refunded_amount,
+		coalesce(applied, 0), coalesce(open, 0), coalesce(asked, 0), coalesce(returned, 0), coalesce(reversed, 0), paid_amount, refunded_amount,
 		pending_refund, coalesce(done, 0), coalesce(pending, 0) `+accounts+`
-		WHERE coalesce(received, 0) <> coalesce(applied + open + returning + returned + reversed, 0) OR coalesce(applied, 0) <> paid_amount
+		WHERE coalesce(received, 0) <> coalesce(applied + open + asked + returned + reversed, 0) OR coalesce(applied, 0) <> paid_amount
 			OR coalesce(done, 0) <> refunded_amount OR coalesce(pending, 0) <> pending_refund
 		ORDER BY o.created_at DESC, o.code DESC LIMIT $1`, limit)
 	return list, explain(err)

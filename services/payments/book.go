@@ -9,12 +9,13 @@ import (
 // DepositState says what became of money that arrived.
 type DepositState string
 
-// The states of a deposit. Mismatch and Unapplied are open cases.
+// The states of a deposit. Mismatch and Unapplied are open cases; a Returning one is asked back of the provider.
 const (
 	DepositIsApplied   DepositState = "APPLIED"
 	DepositIsMismatch  DepositState = "MISMATCH"
 	DepositIsUnapplied DepositState = "UNAPPLIED"
 	DepositIsReversed  DepositState = "REVERSED"
+	DepositIsReturning DepositState = "RETURNING"
 	DepositIsReturned  DepositState = "RETURNED"
 )
 
@@ -26,6 +27,19 @@ type Deposit struct {
 	Amount int64
 	At     time.Time
 	State  DepositState
+	// Return is how the provider was asked to pay it back; nil for one that it never was.
+	Return *DepositReturn
+}
+
+// DepositReturn is the wish that the provider pays a deposit back.
+type DepositReturn struct {
+	// Code is unique at the provider, as a refund's is; TID is the provider's id of the cancellation.
+	Code, TID string
+	// Account is where the money goes, sealed; Masked is what is shown of it.
+	Account []byte
+	Masked  *RefundAccount
+	// Failure is why it was not paid back.
+	Failure *Failure
 }
 
 // Open tells that somebody has to decide about the deposit.
@@ -36,8 +50,10 @@ type Step struct {
 	Seq      int64
 	From, To Status
 	Trigger  Trigger
-	// About names the refund that the step is about.
+	// About names the refund or the payment that the step is about.
 	About string
+	// Note is what an operator has written.
+	Note string
 	// Tells is the type of the message, and Body what is sent, as it was at this step; empty for none.
 	Tells string
 	Body  []byte
@@ -109,6 +125,9 @@ func (b *Book) Apply(s Snapshot) error {
 	}
 	if s.CheckoutURL != "" && o.CheckoutURL == "" && o.Status == Ready {
 		o.CheckoutURL = s.CheckoutURL // where to go on is no event
+	}
+	if err := b.returns(s); err != nil {
+		return err
 	}
 	switch s.Status {
 	case PaymentIssued:
@@ -288,6 +307,9 @@ func (b *Book) cancels(s Snapshot) error {
 		return nil
 	}
 	for _, c := range s.Cancels {
+		if b.returnOf(c.RefundCode) != nil {
+			continue
+		}
 		if err := b.cancel(c); err != nil {
 			return err
 		}

@@ -1,9 +1,13 @@
 package payments
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"hub.internal/pkg/fault"
@@ -38,6 +42,44 @@ type Webhook struct {
 	ReceivedAt time.Time
 	Outcome    Outcome
 	Attempts   int
+}
+
+// unshown begin the names of what of a webhook nobody sees: what proves or is secret, and who has paid. It is in lower case.
+var unshown = []string{"signature", "secret", "clientid", "clientkey", "authorization", "buyer", "mallreserved", "malluserid", "refundaccount", "refundholder",
+	"cardnum", "cardno"}
+
+// Shown is what the webhook says as an operator may see it, indented: without its signature, and without the payer. It
+// is empty for what is no JSON.
+func (w Webhook) Shown() string {
+	decoder := json.NewDecoder(bytes.NewReader(w.Raw))
+	decoder.UseNumber()
+	var said any
+	if decoder.Decode(&said) != nil {
+		return ""
+	}
+	out, err := json.MarshalIndent(withoutSecrets(said), "", "  ")
+	if err != nil {
+		return ""
+	}
+	return string(out)
+}
+
+func withoutSecrets(said any) any {
+	switch v := said.(type) {
+	case map[string]any:
+		for name, member := range v {
+			if slices.ContainsFunc(unshown, func(hidden string) bool { return strings.HasPrefix(strings.ToLower(name), hidden) }) {
+				v[name] = "…"
+				continue
+			}
+			v[name] = withoutSecrets(member)
+		}
+	case []any:
+		for n := range v {
+			v[n] = withoutSecrets(v[n])
+		}
+	}
+	return said
 }
 
 // Inbox keeps webhooks until they have been looked into.

@@ -32,7 +32,7 @@ func (b *Book) NextLook(looks int) (at time.Time, ok bool) {
 	waits := []time.Duration{2 * time.Minute, 5 * time.Minute, time.Hour, 24 * time.Hour}
 	wait := waits[min(looks, len(waits)-1)]
 	switch {
-	case o.PendingRefund > 0:
+	case o.PendingRefund > 0 || len(b.returning()) > 0:
 		return b.Now.Add(wait), true
 	case o.Status == Ready:
 		// Its day ends at a moment of its own.
@@ -89,6 +89,11 @@ func (s *Service) resolve(ctx context.Context, code string, by Actor) (*Book, er
 	}
 	for _, r := range b.PendingRefunds() {
 		if err := s.payBack(ctx, code, r.Code, false, by); err != nil { // pull has just looked for it
+			return b, err
+		}
+	}
+	for _, d := range b.returning() {
+		if err := s.giveBack(ctx, code, d.ID, true, by); err != nil {
 			return b, err
 		}
 	}
@@ -223,20 +228,20 @@ func (s *Service) compare(ctx context.Context, code string, r *SweepReport) {
 	}
 }
 
-// sealAccount seals the account of a refund, and masks it for people.
-func (s *Service) sealAccount(refund string, a RefundAccount) ([]byte, *RefundAccount, error) {
+// sealAccount seals an account under a name that binds it to its row, and masks it for people.
+func (s *Service) sealAccount(name string, a RefundAccount) ([]byte, *RefundAccount, error) {
 	text, err := json.Marshal(a)
 	if err != nil {
 		return nil, nil, err
 	}
-	sealed, err := s.c.Sealer.Seal(string(text), accountName(refund))
+	sealed, err := s.c.Sealer.Seal(string(text), name)
 	masked := RefundAccount{BankCode: a.BankCode, AccountNumber: "****" + a.AccountNumber[max(len(a.AccountNumber)-4, (len(a.AccountNumber)+1)/2):],
 		Holder: mask(a.Holder)}
 	return sealed, &masked, err
 }
 
-func (s *Service) openAccount(refund string, sealed []byte) (*RefundAccount, error) {
-	text, err := s.c.Sealer.Open(sealed, accountName(refund))
+func (s *Service) openAccount(name string, sealed []byte) (*RefundAccount, error) {
+	text, err := s.c.Sealer.Open(sealed, name)
 	if err != nil {
 		return nil, err
 	}
@@ -244,7 +249,7 @@ func (s *Service) openAccount(refund string, sealed []byte) (*RefundAccount, err
 	return &a, json.Unmarshal([]byte(text), &a)
 }
 
-// accountName binds a sealed account to its row.
+// accountName binds the sealed account of a refund to its row.
 func accountName(refund string) string { return "payments.refunds|account|" + refund }
 
 // mask leaves the first character.

@@ -160,7 +160,7 @@ func (s *Service) Refund(ctx context.Context, code string, in RefundWanted) (too
 		asked.Reason = "requested"
 	}
 	if in.Account != nil {
-		if asked.Account, asked.Masked, err = s.sealAccount(asked.Code, *in.Account); err != nil {
+		if asked.Account, asked.Masked, err = s.sealAccount(accountName(asked.Code), *in.Account); err != nil {
 			return tool.Result{}, err
 		}
 	}
@@ -260,7 +260,7 @@ func (s *Service) askToRefund(ctx context.Context, o Order, r Refund) (Snapshot,
 	in := CancelRequest{Ref: Ref{TID: o.TID, Code: o.Code, CreatedAt: o.CreatedAt}, RefundCode: r.Code, Reason: r.Reason,
 		Amount: &r.Amount, TaxFree: o.TaxFree}
 	if r.Account != nil {
-		if in.Account, err = s.openAccount(r.Code, r.Account); err != nil {
+		if in.Account, err = s.openAccount(accountName(r.Code), r.Account); err != nil {
 			return Snapshot{}, err
 		}
 	}

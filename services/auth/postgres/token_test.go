@@ -37,7 +37,6 @@ func TestTokensUseIndexes(t *testing.T) {
 	}{
 		"the secrets of an app":  {postgres.Keyring(apps.Signing), []any{"app7", time.Now()}, "app_secrets_held"},
 		"its webhook secrets":    {postgres.Keyring(apps.Webhook), []any{"app7", time.Now()}, "app_webhook_secrets_held"},
-		"the link of a user":     {postgres.FindLink, []any{"app7", "u77"}, "identity_links_pair"},
 		"tokens that are over":   {postgres.Sweep, []any{time.Now(), 10}, "jwt_replay_exp"},
 		"a token that is burned": {postgres.Burn, []any{"app7", hash[:], time.Now()}, ""},
 	} {

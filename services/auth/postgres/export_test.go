@@ -14,11 +14,10 @@ var (
 	ListApps  = listApps
 )
 
-// Keyring, Burn, FindLink and Sweep are the queries of a token.
+// Keyring, Burn and Sweep are the queries of a token.
 var Keyring = keyring
 
 const (
-	Burn     = burn
-	FindLink = findLink
-	Sweep    = sweep
+	Burn  = burn
+	Sweep = sweep
 )

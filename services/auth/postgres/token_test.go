@@ -16,7 +16,7 @@ func TestTokensUseIndexes(t *testing.T) {
 	db := migrated(t)
 	owner := connect(t, db.OwnerURL)
 	for _, sql := range []string{
-		`INSERT INTO auth.users (id, email, name, roles, created_by, created_at) VALUES ('usr_1', 'a@b.example', 'A', '{}', 'x', now())`,
+		`INSERT INTO auth.users (id, email, name, roles, created_by, created_at) SELECT 'usr_' || n, 'a' || n || '@b.example', 'A', '{}', 'x', now() FROM generate_series(1, 2000) n`,
 		`INSERT INTO auth.connected_apps SELECT 'app' || n, 'A', 'ACTIVE', '', '{}', '{}', '{}', 'consent', 1, 1, 1, 1, 1, 'x', now(), now() FROM generate_series(1, 2000) n`,
 		`INSERT INTO auth.app_secrets SELECT 's_' || n || '_' || m, 'app' || n, '\x00', 'x', now(), NULL, NULL FROM generate_series(1, 2000) n, generate_series(1, 2) m`,
 		`INSERT INTO auth.app_webhook_secrets SELECT replace(id, 's_', 'w_'), service_code, sealed, created_by, created_at, NULL, NULL FROM auth.app_secrets`,
@@ -37,6 +37,7 @@ func TestTokensUseIndexes(t *testing.T) {
 	}{
 		"the secrets of an app":  {postgres.Keyring(apps.Signing), []any{"app7", time.Now()}, "app_secrets_held"},
 		"its webhook secrets":    {postgres.Keyring(apps.Webhook), []any{"app7", time.Now()}, "app_webhook_secrets_held"},
+		"the link of a user":     {postgres.LinkOf, []any{"app7", "u77"}, "identity_links_pair"},
 		"tokens that are over":   {postgres.Sweep, []any{time.Now(), 10}, "jwt_replay_exp"},
 		"a token that is burned": {postgres.Burn, []any{"app7", hash[:], time.Now()}, ""},
 	} {

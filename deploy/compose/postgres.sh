@@ -2,7 +2,7 @@
 # Runs once, when the volume is new: the roles that no service may make for itself.
 set -eu
 psql -v ON_ERROR_STOP=1 --username "$POSTGRES_USER" --dbname "$POSTGRES_DB" -f /bootstrap.sql
-for role in hub hub_gateway hub_auth hub_query hub_authoring hub_review_control hub_admin hub_audit; do
+for role in hub hub_gateway hub_auth hub_query hub_authoring hub_review_control hub_admin hub_payments hub_audit; do
   psql -v ON_ERROR_STOP=1 --username "$POSTGRES_USER" --dbname "$POSTGRES_DB" -v role="$role" -v password="$HUB_DB_PASSWORD" <<'SQL'
 SELECT format('CREATE ROLE %I', :'role') WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = :'role') \gexec
 ALTER ROLE :"role" LOGIN PASSWORD :'password';

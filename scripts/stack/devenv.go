@@ -11,7 +11,7 @@ var outputs = []string{
 	"HUB_SERVICE_CODE", "HUB_SERVICE_SECRET", "HUB_WEBHOOK_SECRET", "HUB_LINKED_USER",
 	"HUB_REVIEWER_EMAIL", "HUB_REVIEWER_PASSWORD", "HUB_ADMIN_EMAIL", "HUB_ADMIN_PASSWORD",
 	"HUB_SOURCE_DSN", "HUB_SOURCE_ADMIN_DSN", "HUB_WRITE_STORE_URL", "HUB_REDIS_URL",
-	"HUB_MAIL_DIR", "HUB_PGSIM_URL", "HUB_PIDS",
+	"HUB_MAIL_DIR", "HUB_PGSIM_URL", "HUB_ECHO_URL", "HUB_PIDS",
 }
 
 func isOutput(name string) bool {
@@ -44,6 +44,11 @@ func devEnv(e environment) map[string]string {
 	}
 	for _, u := range devUsers {
 		values[u.variable+"_EMAIL"], values[u.variable+"_PASSWORD"] = u.email, userPassword(e, u.name)
+	}
+	if _, ok := e.withProvider(); ok {
+		values["HUB_SERVICE_CODE"], values["HUB_LINKED_USER"] = devApp, linkedUser
+		values["HUB_SERVICE_SECRET"], values["HUB_WEBHOOK_SECRET"] = e.state.App.Secret, e.state.App.WebhookSecret
+		values["HUB_PGSIM_URL"], values["HUB_ECHO_URL"] = e.providerURL(), e.echoURL()
 	}
 	return values
 }

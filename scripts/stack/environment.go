@@ -56,7 +56,12 @@ func (e environment) settings(s service) map[string]string {
 		env["HUB_KEY_PEPPER"] = e.state.secret("pepper")
 	}
 	if s.Has(inventory.Keyset) {
-		env["HUB_SECRETS_KEYSET"] = e.state.Secrets[keysetSecret]
+		env["HUB_SECRETS_KEYSET"] = e.state.Secrets[keysetOf(s)]
+	}
+	if s.Has(inventory.Provider) {
+		env["HUB_PAY_ENV"], env["HUB_PG_BASE_URL"] = "sandbox", e.providerURL()
+		// The receivers of this machine's apps are on this machine.
+		env["HUB_NOTIFY_ALLOW_CIDRS"], env["HUB_NOTIFY_ALLOW_HTTP"] = "127.0.0.0/8,::1/128", "true"
 	}
 	if s.Has(inventory.Links) {
 		env["HUB_PUBLIC_URL"] = e.gatewayURL()
@@ -109,7 +114,7 @@ func (e environment) overrides(s service) map[string]string {
 // isOwn names variables that differ from service to service, or speak to this program.
 func isOwn(name string) bool {
 	return slices.Contains([]string{"HUB_WRITE_STORE_URL", "HUB_AUDIT_URL", "HUB_MIGRATE_URL", "HUB_ADVERTISE", "HUB_CONSUL",
-		"HUB_SIGNING_KEY", "HUB_TRUSTED_KEYS"}, name)
+		"HUB_SIGNING_KEY", "HUB_TRUSTED_KEYS", "HUB_SECRETS_KEYSET"}, name)
 }
 
 // trusted lists the public keys of all services.

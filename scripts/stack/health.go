@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -47,6 +48,16 @@ func awaitReady(ctx context.Context, c control, e environment) error {
 			return err
 		}
 	}
+	for _, url := range e.standInURLs() {
+		var last error
+		err := poll(ctx, nil, func() (bool, error) {
+			last = ready(ctx, url)
+			return last == nil, nil
+		})
+		if err != nil {
+			return errors.Join(err, last)
+		}
+	}
 	return nil
 }
 
@@ -70,7 +81,7 @@ func ready(ctx context.Context, url string) error {
 		return fmt.Errorf("%s", strings.TrimPrefix(err.Error(), "Get "))
 	}
 	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK {
+	if res.StatusCode != http.StatusOK && res.StatusCode != http.StatusNoContent {
 		return fmt.Errorf("%s answers %s", url, res.Status)
 	}
 	return nil

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+
+	"hub.internal/pkg/hubtest/inventory"
 )
 
 // devKeys are the API keys of the local stack.
@@ -21,22 +23,47 @@ var devKeys = []struct {
 	{"dev-readonly", "HUB_API_KEY_READONLY", []string{"--scopes", "explore,query"}},
 }
 
-// keysetSecret is the state's name for the keyset that seals the secrets of apps.
-const keysetSecret = "secrets-keyset"
-
-// drawKeyset draws it through auth's own command, once.
-func drawKeyset(ctx context.Context, e environment, auth service) error {
-	if e.state.Secrets[keysetSecret] != "" {
-		return nil
+// keysetOf is the state's name for the keyset of a service: each has its own.
+func keysetOf(s service) string {
+	if s.Has(inventory.Pepper) {
+		return "secrets-keyset"
 	}
-	cmd := exec.CommandContext(ctx, e.layout.bin(auth.Name), "keyset", "new")
-	cmd.Dir = e.layout.root
+	return s.Name + "-keyset"
+}
+
+// drawKeysets draws those that are missing, through the services' own commands.
+func drawKeysets(ctx context.Context, e environment) error {
+	for _, s := range e.services {
+		if !s.Has(inventory.Keyset) || e.state.Secrets[keysetOf(s)] != "" {
+			continue
+		}
+		command := "keyset"
+		if s.Has(inventory.Provider) {
+			command = "keyring"
+		}
+		out, err := run(ctx, e, s, "", command, "new")
+		if err != nil {
+			return err
+		}
+		e.state.Secrets[keysetOf(s)] = strings.TrimSpace(string(out))
+		if err := e.state.save(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run is a command of a service: its output, or its own words as the error.
+func run(ctx context.Context, e environment, s service, input string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, e.layout.bin(s.Name), args...)
+	cmd.Env, cmd.Dir, cmd.Stdin = environ(e.settings(s)), e.layout.root, strings.NewReader(input)
+	var problems bytes.Buffer
+	cmd.Stderr = &problems
 	out, err := cmd.Output()
 	if err != nil {
-		return fmt.Errorf("auth keyset new: %w", err)
+		return nil, fmt.Errorf("%s %s: %w: %s", s.Name, strings.Join(args[:2], " "), err, strings.TrimSpace(problems.String()))
 	}
-	e.state.Secrets[keysetSecret] = strings.TrimSpace(string(out))
-	return e.state.save()
+	return out, nil
 }
 
 // issueKeys issues the keys that the state does not hold yet, through auth's own command.
@@ -46,16 +73,12 @@ func issueKeys(ctx context.Context, e environment, auth service) error {
 			continue
 		}
 		args := append([]string{"apikey", "issue", "--name", k.name, "--service", "hub-dev", "--json"}, k.args...)
-		cmd := exec.CommandContext(ctx, e.layout.bin(auth.Name), args...)
-		cmd.Env = environ(e.settings(auth))
-		cmd.Dir = e.layout.root
-		var out, problems bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &out, &problems
-		if err := cmd.Run(); err != nil {
-			return fmt.Errorf("auth apikey issue --name %s: %w: %s", k.name, err, strings.TrimSpace(problems.String()))
+		out, err := run(ctx, e, auth, "", args...)
+		if err != nil {
+			return err
 		}
 		var issued apiKey
-		err := json.Unmarshal(out.Bytes(), &issued)
+		err = json.Unmarshal(out, &issued)
 		if err == nil && issued.Key == "" {
 			err = errors.New("there is none in its answer")
 		}

@@ -21,6 +21,12 @@ func (l layout) log(name string) string  { return l.path(".hub", "log", name+".l
 // mail is where the sink keeps what was sent, a file each.
 func (l layout) mail() string { return l.path(".hub", "mail") }
 
+// provider is where the simulated payment provider keeps what was paid.
+func (l layout) provider() string { return l.path(".hub", "pgsim", "journal") }
+
+// webhookSecret is the file in which the echo finds what notifications are signed with.
+func (l layout) webhookSecret() string { return l.path(".hub", "state", "webhook-secret") }
+
 // keys is where containers get their signing keys from.
 func (l layout) keys() string { return l.path(".hub", "keys") }
 
@@ -55,6 +61,7 @@ func (l layout) make() error {
 		l.path(".hub/state"): 0o700,
 		l.path(".hub/log"):   0o700,
 		l.mail():             0o700,
+		l.path(".hub/pgsim"): 0o700,
 		l.keys():             0o700,
 		l.path("bin"):        0o755,
 	} {

@@ -10,8 +10,12 @@ import (
 // service is one of Hub's, as deploy/services.json has it.
 type service = inventory.Service
 
-// mailSink is the program that takes every mail of the local stack, and shows them.
-const mailSink = "mailsink"
+// The programs that stand in for the world outside of Hub.
+const (
+	mailSink = "mailsink" // takes every mail of the local stack, and shows them
+	pgSim    = "pgsim"    // is the payment provider
+	echo     = "echo"     // is the receiver of an app's notifications, and shows them
+)
 
 // grace is how long a service may take to stop: its own drain limit and a little more.
 const grace = 30 * time.Second
@@ -27,7 +31,7 @@ func layerOf(s service) int {
 // programs are the packages to build into bin/: each command of each service, this program
 // and the generator of sample data.
 func programs(l layout, services inventory.Inventory) ([]string, error) {
-	packages := []string{"./scripts/stack", "./scripts/gen", "./scripts/" + mailSink}
+	packages := []string{"./scripts/stack", "./scripts/gen", "./scripts/" + mailSink, "./scripts/" + echo}
 	for _, s := range services {
 		dirs, err := filepath.Glob(l.path("services", s.Name, "cmd", "*", "main.go"))
 		if err != nil {

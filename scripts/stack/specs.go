@@ -6,7 +6,11 @@ func portNames(e environment) []string {
 	for _, s := range e.services {
 		names = append(names, s.Name, operations(s.Name))
 	}
-	return append(append(names, mailSink+"-smtp", mailSink+"-web"), serverNames(e.options)...)
+	names = append(names, mailSink+"-smtp", mailSink+"-web")
+	if _, ok := e.withProvider(); ok {
+		names = append(names, pgSim, echo)
+	}
+	return append(names, serverNames(e.options)...)
 }
 
 // operations names the listener of a service for metrics and profiles.
@@ -36,15 +40,12 @@ func serverSpecs(e environment) (specs []serverSpec) {
 }
 
 func serviceSpecs(e environment) (specs []serviceSpec, err error) {
-	digest, err := fileDigest(e.layout.bin(mailSink))
-	if err != nil {
-		return nil, err
+	for _, s := range standIns(e) {
+		if s.Digest, err = fileDigest(s.Path); err != nil {
+			return nil, err
+		}
+		specs = append(specs, s)
 	}
-	// It stops after those who may be sending.
-	specs = append(specs, serviceSpec{
-		Name: mailSink, Path: e.layout.bin(mailSink), Digest: digest, Layer: layerServers, Grace: grace,
-		Args: []string{"--smtp", e.state.addr(mailSink + "-smtp"), "--web", e.state.addr(mailSink + "-web"), "--dir", e.layout.mail()},
-	})
 	for _, s := range e.services {
 		digest, err := fileDigest(e.layout.bin(s.Name))
 		if err != nil {
@@ -56,4 +57,17 @@ func serviceSpecs(e environment) (specs []serviceSpec, err error) {
 		})
 	}
 	return specs, nil
+}
+
+// standIns are the programs that stand in for the world. They stop after those who may be calling them.
+func standIns(e environment) []serviceSpec {
+	of := func(name string, env map[string]string, args ...string) serviceSpec {
+		return serviceSpec{Name: name, Path: e.layout.bin(name), Layer: layerServers, Grace: grace, Env: environ(env), Args: args}
+	}
+	list := []serviceSpec{of(mailSink, nil, "--smtp", e.state.addr(mailSink+"-smtp"), "--web", e.state.addr(mailSink+"-web"), "--dir", e.layout.mail())}
+	if _, ok := e.withProvider(); !ok {
+		return list
+	}
+	return append(list, of(pgSim, e.providerSettings()),
+		of(echo, nil, "--addr", e.state.addr(echo), "--secret-file", e.layout.webhookSecret()))
 }

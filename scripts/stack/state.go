@@ -16,6 +16,7 @@ type state struct {
 	Signing map[string]signingKey
 	Ports   map[string]int
 	Keys    map[string]apiKey // API keys by name, as auth issued them
+	App     appSecrets        // of the Connected App
 	// SampleLoaded is set when the sample data are in the source database, whole.
 	SampleLoaded bool
 	Generation   int64 // of the plan
@@ -25,6 +26,9 @@ type state struct {
 
 // signingKey is what a service signs with, and how the others come to believe it.
 type signingKey struct{ Key, Trusted string }
+
+// appSecrets are what the Connected App was given.
+type appSecrets struct{ Secret, WebhookSecret string }
 
 // apiKey is an issued key.
 type apiKey struct {
@@ -63,6 +67,7 @@ func (s *state) signing(name string) signingKey {
 // takes the ports of outgoing connections, so that they are still free at the next start.
 var preferred = map[string]int{
 	"gateway": 8080, "mariadb": 13306, "postgres": 15432, "redis": 16379, "consul": 18500, mailSink + "-web": 8025, mailSink + "-smtp": 1025,
+	pgSim: 8090, echo: 8091,
 }
 
 // firstPort is where the search begins for everything else.

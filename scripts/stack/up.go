@@ -75,11 +75,8 @@ func bringUp(ctx context.Context, e environment, p progress) error {
 	if err := settle(ctx, c, e, p); err != nil {
 		return err
 	}
-	auth := slices.IndexFunc(e.services, func(s service) bool { return s.Has(inventory.Pepper) })
-	if auth >= 0 {
-		if err := drawKeyset(ctx, e, e.services[auth]); err != nil {
-			return err
-		}
+	if err := drawKeysets(ctx, e); err != nil {
+		return err
 	}
 	if err := startServers(ctx, c, e, p); err != nil {
 		return err
@@ -87,8 +84,14 @@ func bringUp(ctx context.Context, e environment, p progress) error {
 	if err := startServices(ctx, c, e, p); err != nil {
 		return err
 	}
+	auth := slices.IndexFunc(e.services, func(s service) bool { return s.Has(inventory.Pepper) })
 	if auth >= 0 {
 		if err := errors.Join(issueKeys(ctx, e, e.services[auth]), addUsers(ctx, e, e.services[auth])); err != nil {
+			return err
+		}
+	}
+	if s, ok := e.withProvider(); ok && auth >= 0 {
+		if err := seedPayments(ctx, e, e.services[auth], s); err != nil {
 			return err
 		}
 	}

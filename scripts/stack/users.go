@@ -1,34 +1,27 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"os/exec"
 	"slices"
 	"strings"
 )
 
+// adminEmail is the address of the local administrator.
+const adminEmail = "admin@hub.example"
+
 // devUsers are the console's users of the local stack.
 var devUsers = []struct{ name, email, fullName, roles, variable string }{
 	{"reviewer", "reviewer@hub.example", "Rae Reviewer", "reviewer", "HUB_REVIEWER"},
-	{"admin", "admin@hub.example", "Ada Admin", "admin,reviewer", "HUB_ADMIN"},
+	{"admin", adminEmail, "Ada Admin", "admin,reviewer", "HUB_ADMIN"},
 }
 
 // addUsers adds the users that auth does not know yet, and the roles that they lack, through
 // auth's own command.
 func addUsers(ctx context.Context, e environment, auth service) error {
 	command := func(input string, args ...string) ([]byte, error) {
-		cmd := exec.CommandContext(ctx, e.layout.bin(auth.Name), append([]string{"user"}, args...)...)
-		cmd.Env, cmd.Dir, cmd.Stdin = environ(e.settings(auth)), e.layout.root, strings.NewReader(input)
-		var problems bytes.Buffer
-		cmd.Stderr = &problems
-		out, err := cmd.Output()
-		if err != nil {
-			return nil, fmt.Errorf("auth user %s: %w: %s", args[0], err, strings.TrimSpace(problems.String()))
-		}
-		return out, nil
+		return run(ctx, e, auth, input, append([]string{"user"}, args...)...)
 	}
 	listed, err := command("", "list", "--json")
 	if err != nil {

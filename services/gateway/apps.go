@@ -49,7 +49,7 @@ func Authenticators(keys KeyVerifier, tokens Tokens, open Rate) map[string]Authe
 // Authenticate implements Authenticator.
 func (o Open) Authenticate(_ context.Context, c *Call) (Principal, error) {
 	visitor := caller.Caller{Kind: caller.Visitor, Service: "open", ExternalUserID: caller.Network(c.Address), RequestID: c.RequestID}
-	return Principal{Caller: visitor, Address: o.Rate,
+	return Principal{Caller: visitor, Network: o.Rate,
 		Admit: func(context.Context, *Entry) (caller.Caller, error) { return visitor, nil }}, nil
 }
 
@@ -140,7 +140,8 @@ func (a AppTokens) Authenticate(ctx context.Context, c *Call) (Principal, error)
 	if err := t.says(token); err != nil {
 		return Principal{}, err
 	}
-	who := caller.Caller{Kind: caller.App, Service: t.ServiceCode, ExternalUserID: t.Subject, CredentialID: "app:" + t.ServiceCode, RequestID: c.RequestID}
+	who := caller.Caller{Kind: caller.App, Service: t.ServiceCode, ExternalUserID: t.Subject, CredentialID: "app:" + t.ServiceCode,
+		RequestID: c.RequestID}
 	p := Principal{Caller: who, User: Rate{t.Limits.UserPerMinute, t.Limits.UserBurst},
 		ServiceWide: Rate{t.Limits.ServicePerMinute, t.Limits.ServiceBurst}}
 	if t.Status != "ACTIVE" {

@@ -28,8 +28,8 @@ type Principal struct {
 	Caller caller.Caller
 	// User and ServiceWide are the limits of its external user and of its service.
 	User, ServiceWide Rate
-	// Address, when it says anything, is the limit of the client's network, in place of both.
-	Address Rate
+	// Network, when it says anything, is the limit of the client's network, in place of both.
+	Network Rate
 	// Admit, when there is one, judges the call after its limit, in place of the scope before it: for a
 	// credential that is used up by a call, or that has more to show than a scope. It returns who calls from then on.
 	Admit func(context.Context, *Entry) (caller.Caller, error)
@@ -123,8 +123,8 @@ func (a APIKeys) verify(ctx context.Context, c Credential) (APIKey, error) {
 // buckets are those that a call counts against: the user's and the service's, or the address's. An app and a
 // service that keys were issued to may have one name, and have limits of their own.
 func (c *Call) buckets() []Bucket {
-	if c.Principal.Address != (Rate{}) {
-		return []Bucket{{Scope: "address", Key: "rl:{open}:" + caller.Network(c.Address), Rate: c.Principal.Address}}
+	if c.Network != (Rate{}) {
+		return []Bucket{{Scope: "address", Key: "rl:{open}:" + caller.Network(c.Address), Rate: c.Network}}
 	}
 	service := c.Caller.Service
 	if c.Caller.Kind == caller.App {

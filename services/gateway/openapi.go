@@ -61,8 +61,9 @@ func describe(m *merged) (*web.Static, error) {
 		"security": []object{{"bearer": []string{}}, {"key": []string{}}},
 		"components": object{
 			"securitySchemes": object{"bearer": object{"type": "http", "scheme": "bearer"},
-				"key":        object{"type": "apiKey", "in": "header", "name": "X-API-Key"},
-				"serviceJWT": object{"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "The ServiceJWT of a Connected App, good for one call."}},
+				"key": object{"type": "apiKey", "in": "header", "name": "X-API-Key"},
+				"serviceJWT": object{"type": "http", "scheme": "bearer", "bearerFormat": "JWT",
+					"description": "The ServiceJWT of a Connected App, good for one call."}},
 			"schemas": object{"Failure": failureSchema()},
 		},
 	}
@@ -135,6 +136,10 @@ func (e *Entry) describe() object {
 	return op
 }
 
+// locations say what a Location means beside a status.
+var locations = map[int]string{http.StatusCreated: "Where it is.", http.StatusAccepted: "Where its state can be asked for.",
+	http.StatusSeeOther: "Where to go on."}
+
 // responses are those of a route, of the success and the failure of any call.
 func (e *Entry) responses(ofAny object) object {
 	text := func(description string) object {
@@ -149,14 +154,12 @@ func (e *Entry) responses(ofAny object) object {
 		if e.raw() {
 			answer = text("As whoever calls expects it, without an envelope.")
 		}
-		switch {
-		case status == http.StatusSeeOther && e.raw():
+		if status == http.StatusSeeOther && e.raw() {
 			answer = object{"description": "The browser goes on elsewhere."}
-			fallthrough
-		case status != http.StatusOK && !e.raw():
-			answer["headers"] = object{"Location": object{"schema": object{"type": "string"}, "required": status == http.StatusSeeOther,
-				"description": map[int]string{http.StatusCreated: "Where it is.", http.StatusAccepted: "Where its state can be asked for.",
-					http.StatusSeeOther: "Where to go on."}[status]}}
+		}
+		if where := locations[status]; where != "" {
+			answer["headers"] = object{"Location": object{"schema": object{"type": "string"}, "description": where,
+				"required": status == http.StatusSeeOther}}
 		}
 		all[strconv.Itoa(status)] = answer
 	}
@@ -193,7 +196,8 @@ func failureSchema() object {
 	}
 	slices.Sort(codes)
 	return object{"type": "object", "required": []string{"ok", "error", "request_id", "took_ms"}, "properties": object{
-		"ok": object{"const": false}, "link_url": object{"type": "string", "description": "With ACCOUNT_LINK_REQUIRED: where the user links their account."},
+		"ok":         object{"const": false},
+		"link_url":   object{"type": "string", "description": "With ACCOUNT_LINK_REQUIRED: where the user links their account."},
 		"request_id": object{"type": "string"}, "took_ms": object{"type": "integer"},
 		"error": object{"type": "object", "required": []string{"code", "message", "retryable"}, "properties": object{
 			"code": object{"enum": codes}, "message": object{"type": "string"}, "details": object{}, "retryable": object{"type": "boolean"}}}}}

@@ -197,7 +197,7 @@ func (d *desk) paidBack(code string, amount int64) {
 	}
 }
 
-var account = []string{"bankCode", "004", "accountNumber", accountNumber, "holder", "Kim"}
+var payersAccount = []string{"bankCode", "004", "accountNumber", accountNumber, "holder", "Kim"}
 
 func TestLateDepositIsApplied(t *testing.T) {
 	t.Parallel()
@@ -269,7 +269,7 @@ func TestDepositIsPaidBackOnce(t *testing.T) {
 	o := d.twice()
 	path := d.depositPath(o.Code)
 	for field, value := range map[string]string{"bankCode": "4", "accountNumber": "12345678901234567", "holder": "", "note": strings.Repeat("x", 501)} {
-		form := d.form(path+"/return", account...)
+		form := d.form(path+"/return", payersAccount...)
 		form.Set(field, value)
 		if w := d.send(ada("admin"), "POST", path+"/return", form); w.Code != http.StatusUnprocessableEntity || !strings.Contains(w.Body.String(), `id="`+field+`-error"`) {
 			t.Errorf("%s %q: %d", field, value, w.Code)
@@ -284,7 +284,7 @@ func TestDepositIsPaidBackOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	form := d.form(path+"/return", account...)
+	form := d.form(path+"/return", payersAccount...)
 	var both sync.WaitGroup
 	for range 2 {
 		both.Go(func() { d.send(ada("admin"), "POST", path+"/return", form) })
@@ -312,7 +312,7 @@ func TestDepositIsPaidBackOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	hubtest.Eventually(t, "the deposit is open", func() bool { return d.book(o.Code).Order.Attention == payments.DuplicateDeposit })
-	d.says(path+"/return", d.form(path+"/return", account...), "₩11,000 is paid back")
+	d.says(path+"/return", d.form(path+"/return", payersAccount...), "₩11,000 is paid back")
 	d.noCanary()
 }
 
@@ -324,7 +324,7 @@ func TestProviderDeclinesToPayADepositBack(t *testing.T) {
 	if err := d.sim.Arm(pgsim.Fault{Kind: pgsim.Decline, On: "cancel", Code: "2016"}); err != nil {
 		t.Fatal(err)
 	}
-	d.says(path+"/return", d.form(path+"/return", account...), "does not pay it back")
+	d.says(path+"/return", d.form(path+"/return", payersAccount...), "does not pay it back")
 	b := d.book(o.Code)
 	if !b.Deposits[0].Open() || b.Order.Attention != payments.LateDeposit {
 		t.Errorf("%+v %+v", b.Order, b.Deposits)
@@ -341,7 +341,7 @@ func TestUnknownReturnsAreFoundOut(t *testing.T) {
 	if err := d.sim.Arm(pgsim.Fault{Kind: pgsim.TimeoutBefore, On: "cancel"}); err != nil {
 		t.Fatal(err)
 	}
-	d.says(path+"/return", d.form(path+"/return", account...), "not known yet")
+	d.says(path+"/return", d.form(path+"/return", payersAccount...), "not known yet")
 	d.page("/admin/orders/"+o.Code, "Being paid back", "!I have paid it back")
 	if n := d.count(`SELECT count(*) FROM payments.orders WHERE look_at IS NOT NULL AND code = $1`, o.Code); n != 1 {
 		t.Error("nobody looks at it again")
@@ -572,7 +572,7 @@ func TestBooksAddUp(t *testing.T) {
 	o := d.twice()
 	d.late(10999)
 	path := d.depositPath(o.Code)
-	d.says(path+"/return", d.form(path+"/return", account...), "is paid back")
+	d.says(path+"/return", d.form(path+"/return", payersAccount...), "is paid back")
 	if err := d.service.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -25,6 +25,8 @@ const (
 	Abandoned   Outcome = "ABANDONED"
 	maxWebhook          = 64 << 10
 	returnTakes         = 5 * time.Second
+	// lookedFor is how long a webhook is looked into that the provider does not explain.
+	lookedFor = 3 * 24 * time.Hour
 	// lookAgain is how long after a look a browser's return starts no other.
 	lookAgain = 2 * time.Second
 )
@@ -146,6 +148,11 @@ func (s *Service) LookInto(ctx context.Context, provider string, env Env, key st
 	}
 	after, _, err := s.pull(ctx, Ref{TID: w.TID, Code: w.Code}, Actor{Name: "provider", Now: s.now()})
 	if err != nil {
+		if s.now().After(w.ReceivedAt.Add(lookedFor)) {
+			// Such as one that names the payment of another order: the provider never says a word about that.
+			s.c.Logger.ErrorContext(ctx, "a webhook cannot be looked into", "provider", provider, "order", w.Code, "tid", w.TID, "error", err)
+			return 0, s.c.Store.Settle(ctx, w, Abandoned)
+		}
 		return 0, err
 	}
 	outcome := Ignored

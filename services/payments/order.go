@@ -192,7 +192,6 @@ type Trigger string
 // The triggers.
 const (
 	Create          Trigger = "create"
-	Checkout        Trigger = "checkout"
 	Issue           Trigger = "issue"
 	Pay             Trigger = "pay"
 	PayLate         Trigger = "pay_late"
@@ -248,7 +247,6 @@ type Transition struct {
 func Transitions() []Transition {
 	rows := []Transition{
 		{nowhere, Create, Ready, tellNothing, "the order is valid"},
-		{Ready, Checkout, Ready, tellNothing, "the provider has a page for the payer"},
 		{Ready, Issue, AwaitingDeposit, TellIssued, "the provider has issued an account for the amount"},
 		{Ready, Pay, Paid, TellPaid, "the provider, asked, says paid, and the amount is the order's"},
 		{Ready, Decline, Failed, TellFailed, "the provider definitely refuses"},

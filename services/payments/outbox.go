@@ -221,8 +221,8 @@ func (b *Book) View() OrderView {
 	if v.Metadata == nil {
 		v.Metadata = map[string]string{}
 	}
-	if o.Status != Ready && o.Status != AwaitingDeposit {
-		v.CheckoutURL = nil
+	if o.Status != Ready {
+		v.CheckoutURL = nil // nothing is left to do there
 	}
 	if a := o.Account; a != nil {
 		v.VBank = &VBankView{a.BankCode, a.BankName, a.Number, a.Holder, schema.Moment(a.ExpiresAt)}

@@ -80,6 +80,8 @@ type CancelRequest struct {
 	Reason     string
 	// Amount is nil for all.
 	Amount *int64
+	// TaxFree tells that the order was stated to hold no tax, so that what goes back of it holds none either.
+	TaxFree bool
 	// Account is where the money goes, where the provider needs to be told.
 	Account *RefundAccount
 }

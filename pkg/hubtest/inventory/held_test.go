@@ -120,7 +120,7 @@ func TestCompose(t *testing.T) {
 	settings := map[string][]string{
 		inventory.Redis: {"HUB_REDIS_URL"}, inventory.Source: {"HUB_SOURCE_DSN"}, inventory.Pepper: {"HUB_KEY_PEPPER"},
 		inventory.Mail: {"HUB_SMTP_ADDR", "HUB_MAIL_FROM"}, inventory.Links: {"HUB_PUBLIC_URL"}, inventory.Keyset: {"HUB_SECRETS_KEYSET"}, inventory.Store: {"HUB_WRITE_STORE_URL"},
-		inventory.Audit: {"HUB_AUDIT_URL"},
+		inventory.Audit: {"HUB_AUDIT_URL"}, inventory.Provider: {"HUB_PAY_ENV"},
 	}
 	for _, s := range list {
 		service, migrate := c.Services[s.Name], c.Services["migrate-"+s.Name]

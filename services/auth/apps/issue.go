@@ -97,7 +97,9 @@ func (s *Service) RotateWebhookSecret(ctx context.Context, code string) (Issued,
 	})
 }
 
-func (s *Service) rotate(ctx context.Context, kind Kind, operation, code string, replaces func(App, Held) (*Secret, error)) (Issued, error) {
+func (s *Service) rotate(ctx context.Context, kind Kind, operation, code string,
+	replaces func(App, Held) (*Secret, error),
+) (Issued, error) {
 	d, err := s.draft(ctx, kind, code)
 	if err != nil {
 		return Issued{}, err

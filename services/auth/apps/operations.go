@@ -39,7 +39,8 @@ func (s *Service) settings(ctx context.Context, in SettingsRequest) (SettingsRes
 	if err != nil {
 		return SettingsResponse{}, err
 	}
-	out := SettingsResponse{ServiceCode: a.Code, Status: a.Status, RedirectURLs: a.RedirectURLs, Origins: a.Origins, WebhookSecrets: []string{}}
+	out := SettingsResponse{ServiceCode: a.Code, Status: a.Status, RedirectURLs: a.RedirectURLs, Origins: a.Origins,
+		WebhookSecrets: []string{}}
 	for _, secret := range secrets {
 		if s.c.Sealer == nil {
 			return SettingsResponse{}, fmt.Errorf("%s has a webhook secret, and HUB_SECRETS_KEYSET is not set", a.Code)

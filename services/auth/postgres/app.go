@@ -108,22 +108,25 @@ type keyringRow struct {
 // keyring is the query of an app with its secrets of a kind that are good at a moment, the current one first.
 func keyring(kind apps.Kind) string {
 	return `SELECT ` + appColumns + `, s.id AS secret_id, s.sealed, s.expires_at FROM auth.connected_apps a
-		LEFT JOIN ` + secretTables[kind] + ` s ON s.service_code = a.service_code AND s.revoked_at IS NULL AND (s.expires_at IS NULL OR s.expires_at > $2)
+		LEFT JOIN ` + secretTables[kind] + ` s ON s.service_code = a.service_code AND s.revoked_at IS NULL
+			AND (s.expires_at IS NULL OR s.expires_at > $2)
 		WHERE a.service_code = $1 ORDER BY s.expires_at IS NOT NULL, s.id DESC LIMIT 2`
 }
 
 // Keyring returns an app and its at most two secrets of the kind that are good at a moment.
-func (s *Store) Keyring(ctx context.Context, code string, kind apps.Kind, at time.Time) (a apps.App, secrets []apps.SealedSecret, err error) {
+func (s *Store) Keyring(ctx context.Context, code string, kind apps.Kind, at time.Time) (apps.App, []apps.SealedSecret, error) {
 	rows, err := postgres.All(ctx, s.pool, pgx.RowToStructByNameLax[keyringRow], keyring(kind), text(code), at)
 	if err != nil {
-		return a, nil, explain(err)
+		return apps.App{}, nil, explain(err)
 	}
 	if len(rows) == 0 {
-		return a, nil, noApp(code)
+		return apps.App{}, nil, noApp(code)
 	}
+	var secrets []apps.SealedSecret
 	for _, r := range rows {
 		if r.SecretID != nil {
-			secrets = append(secrets, apps.SealedSecret{Secret: apps.Secret{ID: *r.SecretID, Code: r.Code, ExpiresAt: r.ExpiresAt}, Sealed: r.Sealed})
+			known := apps.Secret{ID: *r.SecretID, Code: r.Code, ExpiresAt: r.ExpiresAt}
+			secrets = append(secrets, apps.SealedSecret{Secret: known, Sealed: r.Sealed})
 		}
 	}
 	return rows[0].app(), secrets, nil
@@ -214,7 +217,8 @@ func endSecrets(ctx context.Context, tx pgx.Tx, c apps.Change) error {
 		if n == nil {
 			continue
 		}
-		_, err := tx.Exec(ctx, `INSERT INTO `+secretTables[kind]+` (id, service_code, sealed, created_by, created_at) VALUES ($1, $2, $3, $4, $5)`,
+		_, err := tx.Exec(ctx, `INSERT INTO `+secretTables[kind]+` (id, service_code, sealed, created_by, created_at)
+			VALUES ($1, $2, $3, $4, $5)`,
 			n.ID, n.Code, n.Sealed, n.CreatedBy, n.CreatedAt)
 		if err != nil {
 			return err

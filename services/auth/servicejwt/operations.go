@@ -79,7 +79,8 @@ func (v *Verifier) admit(ctx context.Context, in AdmitRequest) (AdmitResponse, e
 	if err != nil {
 		return AdmitResponse{}, err
 	}
-	out := AdmitResponse{ServiceCode: in.ServiceCode, Subject: in.Subject, HubUser: a.HubUser, Scopes: a.Scopes, Reason: a.Reason, LinkURL: a.URL}
+	out := AdmitResponse{ServiceCode: in.ServiceCode, Subject: in.Subject, HubUser: a.HubUser, Scopes: a.Scopes,
+		Reason: a.Reason, LinkURL: a.URL}
 	if out.Scopes == nil {
 		out.Scopes = []string{}
 	}

@@ -9,7 +9,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -67,27 +66,23 @@ func (m members) second(name string) (t time.Time, ok bool) {
 
 // isFor tells whether aud, a string or a list of strings, has the audience.
 func (m members) isFor(audience string) bool {
-	var list []string
-	switch value := m["aud"]; value.Kind() {
-	case '"':
-		list = make([]string, 1)
-		if json.Unmarshal(value, &list[0]) != nil {
+	said := m["aud"]
+	list := []jsontext.Value{said}
+	if said.Kind() == '[' {
+		list = nil
+		if json.Unmarshal(said, &list) != nil {
 			return false
-		}
-	case '[':
-		var raw []jsontext.Value
-		if json.Unmarshal(value, &raw) != nil {
-			return false
-		}
-		for _, v := range raw {
-			var s string
-			if v.Kind() != '"' || json.Unmarshal(v, &s) != nil {
-				return false
-			}
-			list = append(list, s)
 		}
 	}
-	return slices.Contains(list, audience)
+	found := false
+	for _, value := range list {
+		var s string
+		if value.Kind() != '"' || json.Unmarshal(value, &s) != nil {
+			return false
+		}
+		found = found || s == audience
+	}
+	return found
 }
 
 // Claims of the library's interface: the rules are judge's.
@@ -229,5 +224,6 @@ func judge(m members, audience string, now time.Time) (c Claims, err error) {
 }
 
 func expired() error {
-	return fault.New(fault.AuthExpired, "The ServiceJWT has expired: make a new one for each call, of at most %d seconds.", int(Lifetime.Seconds()))
+	return fault.New(fault.AuthExpired, "The ServiceJWT has expired: make a new one for each call, of at most %d seconds.",
+		int(Lifetime.Seconds()))
 }

@@ -72,7 +72,8 @@ const keys = 2
 // New returns a Verifier.
 func New(c Config) (*Verifier, error) {
 	v := &Verifier{Config: c, decoy: apps.SealedSecret{Secret: apps.Secret{ID: "decoy"}}}
-	v.parser = jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithStrictDecoding(), jwt.WithoutClaimsValidation())
+	v.parser = jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithStrictDecoding(),
+		jwt.WithoutClaimsValidation())
 	if c.Sealer == nil {
 		return v, nil
 	}

@@ -51,6 +51,8 @@ type cancel struct {
 	Amount      int64  `json:"amount"`
 	CancelledAt string `json:"cancelledAt"`
 	Reason      string `json:"reason"`
+	// ReturnedAt is when the payout came back. The manual says nothing of such a case; the simulator tells it so.
+	ReturnedAt string `json:"returnedAt"`
 }
 
 // maxWireAmount is the most that the vendor's 12 digits hold.
@@ -104,11 +106,19 @@ func (a answer) snapshot(q asked, raw []byte) (payments.Snapshot, error) {
 	if s.PaidAt, ok = readTime(a.PaidAt); !ok || status == payments.PaymentPaid && s.PaidAt.IsZero() {
 		return none, unknown("the time of the payment cannot be read")
 	}
+	if a.Status == "ready" { // what waits for a deposit and was cancelled has had one
+		if s.ReversedAt, ok = readTime(a.CancelledAt); !ok {
+			return none, unknown("the time of the reversal cannot be read")
+		}
+	}
 	var err error
 	if s.Cancels, err = a.cancels(); err == nil && a.VBank != nil && a.VBank.Number != "" {
 		s.Account, err = a.VBank.account()
 	}
-	return s, err
+	if err != nil {
+		return none, err
+	}
+	return s, nil
 }
 
 // statuses is what the vendor's words mean. One that was paid back in part is still paid; how much is in its cancels.
@@ -123,12 +133,18 @@ func (a answer) cancels() (out []payments.ProviderCancel, err error) {
 	seen := map[string]bool{}
 	for _, c := range a.Cancels {
 		at, ok := readTime(c.CancelledAt)
-		if !ok || !tidForm.MatchString(c.TID) || seen[c.TID] || c.Amount < 1 || c.Amount > a.Amount-sum {
+		back, readable := readTime(c.ReturnedAt)
+		if !ok || !readable || !tidForm.MatchString(c.TID) || seen[c.TID] || c.Amount < 1 || c.Amount > a.Amount {
 			return nil, unknown("what was paid back does not hold")
 		}
-		seen[c.TID] = true
-		sum += c.Amount
-		out = append(out, payments.ProviderCancel{TID: c.TID, RefundCode: codeIn(c.Reason), Amount: c.Amount, Reason: printable(c.Reason), At: at})
+		if seen[c.TID] = true; back.IsZero() {
+			sum += c.Amount
+		}
+		if sum > a.Amount {
+			return nil, unknown("more was paid back than there was")
+		}
+		out = append(out, payments.ProviderCancel{TID: c.TID, RefundCode: codeIn(c.Reason), Amount: c.Amount, Reason: printable(c.Reason),
+			At: at, Returned: !back.IsZero()})
 	}
 	return out, nil
 }
@@ -147,7 +163,8 @@ func (v vbank) account() (*payments.VBankAccount, error) {
 	if !ok || due.IsZero() || !accountForm.MatchString(v.Number) || len(v.Code) > 3 {
 		return nil, unknown("the virtual account cannot be read")
 	}
-	return &payments.VBankAccount{BankCode: printable(v.Code), BankName: printable(v.Name), Number: v.Number, Holder: printable(v.Holder), ExpiresAt: due}, nil
+	return &payments.VBankAccount{BankCode: printable(v.Code), BankName: printable(v.Name), Number: v.Number, Holder: printable(v.Holder),
+		ExpiresAt: due}, nil
 }
 
 // signed verifies the vendor's signature in constant time. An empty secret verifies nothing.

@@ -66,12 +66,20 @@ func (p *Provider) call(ctx context.Context, cred payments.Cred, method, path st
 		return nil, unknown("the answer broke off: %s", reason(err))
 	case len(raw) > answerLimit:
 		return nil, unknown("the answer is longer than %d bytes", answerLimit)
-	case code == http.StatusUnauthorized || code == http.StatusForbidden:
+	case (code == http.StatusUnauthorized || code == http.StatusForbidden) && !saysWhy(raw):
 		return nil, &payments.DeclinedError{Code: fmt.Sprint(code), Message: "the provider does not accept the credential"}
-	case code >= 300 && code != http.StatusNotFound && code != http.StatusBadRequest:
+	case code >= 300 && (code < 400 || code > http.StatusNotFound):
 		return nil, unknown("the status is %d", code)
 	}
 	return raw, nil
+}
+
+// saysWhy tells whether an answer has a result code of the vendor's, which says more than its status.
+func saysWhy(raw []byte) bool {
+	var a struct {
+		ResultCode string `json:"resultCode"`
+	}
+	return json.Unmarshal(raw, &a) == nil && a.ResultCode != ""
 }
 
 // reason is what went wrong, without the address that was called.

@@ -19,6 +19,8 @@ type cancelRequest struct {
 	Account   string `json:"refundAccount,omitzero"`
 	BankCode  string `json:"refundBankCode,omitzero"`
 	Holder    string `json:"refundHolder,omitzero"`
+	// TaxFreeAmt is what of the amount holds no tax.
+	TaxFreeAmt *int64 `json:"taxFreeAmt,omitzero"`
 }
 
 // Cancel implements payments.Provider. The refund's code is the orderId of the cancel, which the vendor takes once, and
@@ -59,7 +61,8 @@ func (p *Provider) Cancel(ctx context.Context, c payments.Cred, in payments.Canc
 	case kindUnknown:
 		return payments.Snapshot{}, unknown("the provider answers %s", printable(a.ResultCode))
 	}
-	declined := &payments.DeclinedError{Code: printable(a.ResultCode), Message: printable(a.ResultMsg), Drift: ofCancel(a.ResultCode) == kindDrift}
+	declined := declinedAs(a)
+	declined.Drift = ofCancel(a.ResultCode) == kindDrift
 	if unpaid(in) {
 		// A deposit may have come between the question and the cancel.
 		if s, err := p.get(ctx, c, in.Ref); err == nil && s.Status == payments.PaymentPaid {
@@ -77,14 +80,14 @@ func notYet(err error) error {
 	if errors.Is(err, payments.ErrNotFound) {
 		return err
 	}
-	return fmt.Errorf("%w: the payment could not be asked for: %s", payments.ErrNotSent, err)
+	return fmt.Errorf("%w: the payment could not be asked for: %s", payments.ErrNotSent, err.Error()) // one kind of error, not two
 }
 
 // given answers without a cancel where one would do harm, or nothing.
 func given(s payments.Snapshot, in payments.CancelRequest) (payments.Snapshot, bool, error) {
 	switch {
-	case unpaid(in) && s.Status == payments.PaymentPaid:
-		return s, true, payments.ErrAlreadyPaid
+	case unpaid(in) && (s.Status == payments.PaymentPaid || !s.PaidAt.IsZero()):
+		return s, true, payments.ErrAlreadyPaid // also where all of it went back since
 	case unpaid(in) && s.Status != payments.PaymentIssued:
 		return s, true, nil // it is given up: cancelled, expired or failed
 	}
@@ -95,6 +98,9 @@ func cancelOf(in payments.CancelRequest) cancelRequest {
 	code := " [" + in.RefundCode + "]"
 	said := strings.NewReplacer("[", "(", "]", ")").Replace(in.Reason) // the code in brackets is Hub's alone
 	out := cancelRequest{OrderID: in.RefundCode, CancelAmt: in.Amount, Reason: strings.TrimSpace(trimmed(said, maxReason-len(code)) + code)}
+	if in.TaxFree {
+		out.TaxFreeAmt = in.Amount
+	}
 	if in.Account != nil {
 		out.Account, out.BankCode, out.Holder = in.Account.AccountNumber, in.Account.BankCode, in.Account.Holder
 	}
@@ -103,20 +109,31 @@ func cancelOf(in payments.CancelRequest) cancelRequest {
 
 // cancelled reads the answer of a cancel that the vendor says is done; where it does not show the cancel, the payment is
 // asked for.
-func (p *Provider) cancelled(ctx context.Context, c payments.Cred, in payments.CancelRequest, a answer, raw []byte) (payments.Snapshot, error) {
+func (p *Provider) cancelled(
+	ctx context.Context, c payments.Cred, in payments.CancelRequest, a answer, raw []byte,
+) (payments.Snapshot, error) {
 	_, secret := c.Reveal()
 	s, err := a.snapshot(asked{tid: in.Ref.TID, codes: []string{in.Ref.Code, in.RefundCode}, secret: secret}, raw)
 	if err != nil {
 		return payments.Snapshot{}, err
 	}
 	if holds(s, in) {
-		return s, nil
+		return proven(s, in)
 	}
 	if s, err = p.get(ctx, c, in.Ref); err != nil {
 		return payments.Snapshot{}, unknown("the cancel was accepted: %s", err)
 	}
 	if !holds(s, in) {
 		return payments.Snapshot{}, unknown("the cancel was accepted, and the payment does not show it")
+	}
+	return proven(s, in)
+}
+
+// proven is the answer of a cancel that the payment shows. A refund of what is not paid any more has given up the account
+// instead: no money went back.
+func proven(s payments.Snapshot, in payments.CancelRequest) (payments.Snapshot, error) {
+	if !unpaid(in) && s.PaidAt.IsZero() {
+		return s, &payments.DeclinedError{Code: codeNotPaid, Message: "the deposit was taken back before", Drift: true}
 	}
 	return s, nil
 }
@@ -128,7 +145,9 @@ func (p *Provider) cancelledBefore(ctx context.Context, c payments.Cred, in paym
 	case err != nil:
 		return payments.Snapshot{}, unknown("the provider answers %s: %s", printable(a.ResultCode), err)
 	case holds(s, in):
-		return s, nil
+		return proven(s, in)
+	case slices.ContainsFunc(s.Cancels, func(c payments.ProviderCancel) bool { return c.Returned && c.RefundCode == in.RefundCode }):
+		return s, &payments.DeclinedError{Code: codeReturned, Message: "the payout came back; another refund can be made"}
 	case s.Status == payments.PaymentCanceled:
 		return s, payments.ErrAlreadyCanceled
 	}
@@ -141,7 +160,7 @@ func holds(s payments.Snapshot, in payments.CancelRequest) bool {
 		return s.Status == payments.PaymentCanceled
 	}
 	return slices.ContainsFunc(s.Cancels, func(c payments.ProviderCancel) bool {
-		return c.RefundCode == in.RefundCode && (in.Amount == nil || c.Amount == *in.Amount)
+		return c.RefundCode == in.RefundCode && !c.Returned && (in.Amount == nil || c.Amount == *in.Amount)
 	})
 }
 
@@ -206,5 +225,10 @@ func (p *Provider) NetCancel(ctx context.Context, c payments.Cred, code string) 
 	case kindUnknown:
 		return unknown("the provider answers %s", printable(a.ResultCode))
 	}
+	return declinedAs(a)
+}
+
+// declinedAs is a refusal in the vendor's words.
+func declinedAs(a answer) *payments.DeclinedError {
 	return &payments.DeclinedError{Code: printable(a.ResultCode), Message: printable(a.ResultMsg)}
 }

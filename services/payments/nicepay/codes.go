@@ -5,6 +5,10 @@ const (
 	codeDone      = "0000"
 	codeCancelled = "2001"
 	codeRefunded  = "2211"
+
+	// Hub's own: the refund was made, and its payout came back; there was nothing to be paid back.
+	codeReturned = "RETURNED"
+	codeNotPaid  = "NOT_PAID"
 )
 
 // kind is what a result code means to a caller.

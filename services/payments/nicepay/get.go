@@ -15,8 +15,8 @@ var kst = time.FixedZone("KST", 9*60*60)
 // clockDrift is how far the vendor's clock and Hub's may be apart.
 const clockDrift = 10 * time.Minute
 
-// Get implements payments.Provider: by the tid where it is known, otherwise by the code and the day of the order. A
-// checkout that nobody has begun to pay is no payment, and ErrNotFound.
+// Get implements payments.Provider: by the tid where it is known, otherwise by the code and the day of the order. A tid
+// without a code is answered with the code that the vendor has. A checkout that nobody has begun to pay is no payment, and ErrNotFound.
 func (p *Provider) Get(ctx context.Context, c payments.Cred, ref payments.Ref) (payments.Snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
@@ -47,6 +47,9 @@ func (p *Provider) getAt(ctx context.Context, c payments.Cred, path string, ref 
 	a, err := readAnswer(raw)
 	if err != nil {
 		return payments.Snapshot{}, err
+	}
+	if ref.TID != "" && ref.Code == "" {
+		ref.Code = a.OrderID
 	}
 	_, secret := c.Reveal()
 	switch ofGet(a.ResultCode) {

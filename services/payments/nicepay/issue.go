@@ -132,8 +132,9 @@ func (p *Provider) payable(page string) bool {
 
 func requestOf(in payments.IssueRequest) checkoutRequest {
 	out := checkoutRequest{SessionID: in.Code, OrderID: in.Code, Method: string(in.PayMethod), Amount: in.Amount, ReturnURL: in.ReturnURL,
-		GoodsName: trimmed(strings.NewReplacer(`"`, "-", "|", "-").Replace(in.Name), maxGoodsName), BuyerName: trimmed(in.Buyer.Name, maxBuyerName),
-		BuyerTel: trimmed(in.Buyer.Tel, maxBuyerTel), BuyerEmail: trimmed(in.Buyer.Email, maxBuyerEmail)}
+		GoodsName: trimmed(strings.NewReplacer(`"`, "-", "|", "-").Replace(in.Name), maxGoodsName),
+		BuyerName: trimmed(in.Buyer.Name, maxBuyerName), BuyerTel: trimmed(in.Buyer.Tel, maxBuyerTel),
+		BuyerEmail: trimmed(in.Buyer.Email, maxBuyerEmail)}
 	if out.GoodsName == "" {
 		out.GoodsName = in.Code
 	}

@@ -74,10 +74,10 @@ var _ payments.Provider = (*Provider)(nil)
 // New returns a provider. It fails for a base URL that CheckHost refuses.
 func New(c Config) (*Provider, error) {
 	p := &Provider{production: c.Production, timeout: c.Timeout, now: c.Now}
+	if err := CheckHost(c.Production, c.BaseURL); err != nil {
+		return nil, err
+	}
 	if c.BaseURL != "" {
-		if err := CheckHost(c.Production, c.BaseURL); err != nil {
-			return nil, err
-		}
 		base, err := url.Parse(strings.TrimSuffix(c.BaseURL, "/"))
 		if err != nil {
 			return nil, fmt.Errorf("the base URL of the provider cannot be read: %w", err)
@@ -106,11 +106,12 @@ func (p *Provider) Name() string { return "nicepay" }
 // maxValidHours is what Hub allows; the vendor would wait longer.
 const maxValidHours = 720
 
-// Caps implements payments.Provider. A virtual account is paid back to an account that the refund has to name.
+// Caps implements payments.Provider. A virtual account is paid back to an account that the refund has to name; a stand-in
+// for the vendor moves no money, and does without.
 func (p *Provider) Caps(m payments.PayMethod) payments.Caps {
 	switch m {
 	case payments.VBank:
-		return payments.Caps{PartialRefund: true, NeedsRefundAccount: true, MaxValidHours: maxValidHours}
+		return payments.Caps{PartialRefund: true, NeedsRefundAccount: p.base == nil, MaxValidHours: maxValidHours}
 	case payments.Card:
 		return payments.Caps{PartialRefund: true}
 	}

@@ -41,14 +41,7 @@ type order struct {
 
 type payment struct {
 	payments.Snapshot
-	// reversed tells apart what is told of a payment that waits for the second time.
-	reversed time.Time
-	cancels  []taken
-}
-
-type taken struct {
-	payments.ProviderCancel
-	failed bool
+	cancels []payments.ProviderCancel
 }
 
 // NewFake returns a provider whose webhooks are signed with the secret of this credential.
@@ -166,10 +159,10 @@ func (f *Fake) Cancel(_ context.Context, _ payments.Cred, in payments.CancelRequ
 }
 
 func (f *Fake) giveUp(o *order, p *payment, in payments.CancelRequest) (payments.Snapshot, error) {
-	switch s := f.show(p); s.Status {
-	case payments.PaymentPaid:
+	switch s := f.show(p); {
+	case !s.PaidAt.IsZero():
 		return s, payments.ErrAlreadyPaid
-	case payments.PaymentIssued:
+	case s.Status == payments.PaymentIssued:
 		f.take(o, p, p.Amount, in.RefundCode, in.Reason)
 	}
 	return f.show(p), nil
@@ -182,11 +175,14 @@ func (f *Fake) payBack(o *order, p *payment, in payments.CancelRequest) (payment
 		amount = *in.Amount
 	}
 	has := slices.ContainsFunc(s.Cancels, func(c payments.ProviderCancel) bool {
-		return c.RefundCode == in.RefundCode && (in.Amount == nil || c.Amount == amount)
+		return c.RefundCode == in.RefundCode && !c.Returned && (in.Amount == nil || c.Amount == amount)
 	})
+	cameBack := slices.ContainsFunc(s.Cancels, func(c payments.ProviderCancel) bool { return c.RefundCode == in.RefundCode && c.Returned })
 	switch _, used := f.refunds[in.RefundCode]; {
 	case has:
 		return s, nil
+	case cameBack:
+		return s, &payments.DeclinedError{Code: "RETURNED", Message: "the payout came back"}
 	case amount < 1 && in.Amount != nil:
 		return s, &payments.DeclinedError{Code: "2010", Message: "the amount of a refund is at least 1"}
 	case s.Status == payments.PaymentCanceled:
@@ -194,7 +190,7 @@ func (f *Fake) payBack(o *order, p *payment, in payments.CancelRequest) (payment
 	case used:
 		return s, payments.ErrUnknown
 	case s.Status != payments.PaymentPaid:
-		return payments.Snapshot{}, &payments.DeclinedError{Code: "2014", Message: "it is not paid"}
+		return payments.Snapshot{}, &payments.DeclinedError{Code: "NOT_PAID", Message: "it is not paid", Drift: true}
 	case o.PayMethod == payments.VBank && in.Account == nil:
 		return payments.Snapshot{}, &payments.DeclinedError{Code: "U100", Message: "the refund names no account"}
 	case amount > s.Balance:
@@ -247,6 +243,9 @@ func (f *Fake) NetCancel(_ context.Context, _ payments.Cred, code string) error 
 // find is a payment by its tid, or by the code of its order; nil when there is none. The lock is held.
 func (f *Fake) find(ref payments.Ref) (*order, *payment) {
 	o := f.orders[ref.Code]
+	if o == nil && ref.Code == "" {
+		o = f.holder(ref.TID)
+	}
 	if o == nil {
 		return nil, nil
 	}
@@ -257,6 +256,16 @@ func (f *Fake) find(ref payments.Ref) (*order, *payment) {
 		return o, o.payments[i]
 	}
 	return o, nil
+}
+
+// holder is the order that has a payment, when its code is not told.
+func (f *Fake) holder(tid string) *order {
+	for _, o := range f.orders {
+		if slices.ContainsFunc(o.payments, func(p *payment) bool { return p.TID == tid }) {
+			return o
+		}
+	}
+	return nil
 }
 
 // current is the payment that counts: the first one with money in it, or that was paid, or the last one.
@@ -278,7 +287,7 @@ func (o *order) current() *payment {
 func (p *payment) balance() int64 {
 	left := p.Amount
 	for _, c := range p.cancels {
-		if !c.failed {
+		if !c.Returned {
 			left -= c.Amount
 		}
 	}
@@ -288,12 +297,7 @@ func (p *payment) balance() int64 {
 // show is a payment as the provider tells it now; the lock is held.
 func (f *Fake) show(p *payment) payments.Snapshot {
 	s := p.Snapshot
-	s.Balance, s.Cancels = p.balance(), nil
-	for _, c := range p.cancels {
-		if !c.failed {
-			s.Cancels = append(s.Cancels, c.ProviderCancel)
-		}
-	}
+	s.Balance, s.Cancels = p.balance(), slices.Clone(p.cancels)
 	switch {
 	case s.Status == payments.PaymentPaid && s.Balance == 0:
 		s.Status = payments.PaymentCanceled
@@ -310,7 +314,8 @@ func (f *Fake) show(p *payment) payments.Snapshot {
 // begin makes a payment of an order; the lock is held.
 func (f *Fake) begin(o *order) *payment {
 	f.numbers++
-	p := &payment{Snapshot: payments.Snapshot{TID: fmt.Sprintf("fake%08d", f.numbers), Code: o.Code, Status: payments.PaymentIssued, Amount: o.Amount}}
+	p := &payment{Snapshot: payments.Snapshot{TID: fmt.Sprintf("fake%08d", f.numbers), Code: o.Code, Amount: o.Amount,
+		Status: payments.PaymentIssued}}
 	o.payments = append(o.payments, p)
 	return p
 }
@@ -329,7 +334,7 @@ func (f *Fake) issueAccount(o *order) *payment {
 // take gives back an amount of a payment, or gives up one that is not paid; the lock is held.
 func (f *Fake) take(o *order, p *payment, amount int64, code, reason string) {
 	f.numbers++
-	c := taken{ProviderCancel: payments.ProviderCancel{TID: fmt.Sprintf("fakec%07d", f.numbers), RefundCode: code, Amount: amount, Reason: reason, At: f.Now()}}
+	c := payments.ProviderCancel{TID: fmt.Sprintf("fakec%07d", f.numbers), RefundCode: code, Amount: amount, Reason: reason, At: f.Now()}
 	p.cancels = append(p.cancels, c)
 	if p.Status == payments.PaymentIssued {
 		p.Status = payments.PaymentCanceled

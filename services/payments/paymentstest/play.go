@@ -56,6 +56,7 @@ func (f *Fake) Deposit(code string, amount int64, at time.Time, times int) error
 				p.Account = before.Account
 			}
 		}
+		p.ReversedAt = time.Time{}
 		if p.Status, p.Amount, p.PaidAt = payments.PaymentPaid, amount, at; at.IsZero() {
 			p.PaidAt = f.Now()
 		}
@@ -70,7 +71,7 @@ func (f *Fake) Reverse(code string) error {
 		if p == nil || p.Status != payments.PaymentPaid {
 			return nil
 		}
-		p.Status, p.Amount, p.PaidAt, p.reversed = payments.PaymentIssued, o.Amount, time.Time{}, f.Now()
+		p.Status, p.Amount, p.PaidAt, p.ReversedAt = payments.PaymentIssued, o.Amount, time.Time{}, f.Now()
 		return p
 	})
 }
@@ -103,8 +104,8 @@ func (f *Fake) FailRefundLater(refundCode string) error {
 	}
 	for _, p := range o.payments {
 		for i := range p.cancels {
-			if c := &p.cancels[i]; c.RefundCode == refundCode && !c.failed && p.Status == payments.PaymentPaid {
-				c.failed = true
+			if c := &p.cancels[i]; c.RefundCode == refundCode && !c.Returned && p.Status == payments.PaymentPaid {
+				c.Returned = true
 				f.tell(o, p, c.TID)
 				return nil
 			}
@@ -156,7 +157,7 @@ func (f *Fake) Truth(code string) (Truth, bool) {
 			t.Cancelled += p.Amount - p.balance()
 		}
 		for _, c := range p.cancels {
-			t.Cancels = append(t.Cancels, Return{Code: c.RefundCode, Amount: c.Amount, Failed: c.failed, Unpaid: !paid})
+			t.Cancels = append(t.Cancels, Return{Code: c.RefundCode, Amount: c.Amount, Failed: c.Returned, Unpaid: !paid})
 		}
 	}
 	return t, true
@@ -204,7 +205,7 @@ func (f *Fake) tell(o *order, p *payment, cancelled string) {
 	}
 	moment := p.PaidAt
 	if moment.IsZero() {
-		moment = p.reversed
+		moment = p.ReversedAt
 	}
 	w := told{s.TID, o.Code, string(s.Status), s.Amount, cancelled, moment, signed(s.TID, s.Amount, f.secret)}
 	if fault.Kind == WrongOrder {

@@ -117,10 +117,10 @@ func (s *Sim) FailRefundLater(refundCode string) error {
 		return errors.New("there is no such refund")
 	}
 	i := slices.IndexFunc(p.Cancels, func(c *cancel) bool { return c.Code == refundCode })
-	if p.Cancels[i].Failed || p.Status != paid {
+	if !p.Cancels[i].Returned.IsZero() || p.Status != paid {
 		return errors.New("the refund cannot fail any more")
 	}
-	p.Cancels[i].Failed = true
+	p.Cancels[i].Returned = s.c.Now()
 	o := s.orders[p.OrderID]
 	s.kept(o)
 	s.notify(s.tellCancel(o, p, p.Cancels[i]))
@@ -282,7 +282,7 @@ func (s *Sim) truth(o *order) Truth {
 			t.Cancelled += p.cancelled()
 		}
 		for _, c := range p.Cancels {
-			t.Cancels = append(t.Cancels, Return{c.TID, c.Code, c.Amount, c.Reason, c.At, c.Failed, p.Status != paid})
+			t.Cancels = append(t.Cancels, Return{c.TID, c.Code, c.Amount, c.Reason, c.At, !c.Returned.IsZero(), p.Status != paid})
 		}
 	}
 	return t

@@ -148,7 +148,7 @@ func (s *Sim) checkout(r *http.Request, body []byte) any {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.orders[in.OrderID] != nil || s.session(in.SessionID) != nil {
+	if s.orders[in.OrderID] != nil || s.sessions[in.SessionID] != nil {
 		return refuse("A127", "주문번호 중복 오류")
 	}
 	now := s.c.Now()
@@ -161,7 +161,7 @@ func (s *Sim) checkout(r *http.Request, body []byte) any {
 	if in.TaxFreeAmt != nil {
 		o.TaxFreeAmt = *in.TaxFreeAmt
 	}
-	s.orders[o.OrderID] = o
+	s.orders[o.OrderID], s.sessions[o.SessionID] = o, o
 	var out *checkoutAnswer
 	if s.c.AutoIssue && o.Method == methodVBank {
 		p := s.issueAccount(o)
@@ -173,19 +173,6 @@ func (s *Sim) checkout(r *http.Request, body []byte) any {
 		out = s.tellCheckout(r, o)
 	}
 	return out
-}
-
-// session is the order of a checkout session.
-func (s *Sim) session(id string) *order {
-	if o := s.orders[id]; o != nil && o.SessionID == id {
-		return o
-	}
-	for _, o := range s.orders {
-		if o.SessionID == id {
-			return o
-		}
-	}
-	return nil
 }
 
 func (s *Sim) tellCheckout(r *http.Request, o *order) *checkoutAnswer {
@@ -210,7 +197,7 @@ func (s *Sim) tellCheckout(r *http.Request, o *order) *checkoutAnswer {
 func (s *Sim) checkoutState(r *http.Request, _ []byte) any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o := s.session(r.PathValue("sessionId"))
+	o := s.sessions[r.PathValue("sessionId")]
 	if o == nil {
 		return &refusal{"P040", "세션키에 해당하는 주문정보가 존재하지 않습니다.", http.StatusNotFound}
 	}
@@ -221,7 +208,7 @@ func (s *Sim) checkoutState(r *http.Request, _ []byte) any {
 func (s *Sim) expire(r *http.Request, _ []byte) any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o := s.session(r.PathValue("sessionId"))
+	o := s.sessions[r.PathValue("sessionId")]
 	switch {
 	case o == nil:
 		return &refusal{"P040", "세션키에 해당하는 주문정보가 존재하지 않습니다.", http.StatusNotFound}

@@ -14,6 +14,7 @@ type cancelRequest struct {
 	Account   string `json:"refundAccount"`
 	BankCode  string `json:"refundBankCode"`
 	Holder    string `json:"refundHolder"`
+	TaxFree   int64  `json:"taxFreeAmt"`
 }
 
 // problem is what the vendor would refuse of the form of the request.
@@ -44,13 +45,17 @@ func (s *Sim) cancel(r *http.Request, body []byte) any {
 	if p == nil {
 		return refuse("2012", "취소 해당거래 없음")
 	}
+	o := s.orders[p.OrderID]
 	amount, no := s.cancellable(p, in)
 	if no != nil {
 		return no
 	}
+	if in.TaxFree < 0 || in.TaxFree > min(amount, o.TaxFreeAmt-p.taxFree()) {
+		return refuse("U319", "요청하신 면세금액이 취소가능한 면세금액을 초과 오류")
+	}
 	wasPaid := p.Status == paid
 	c := s.takeBack(p, amount, in.OrderID, in.Reason)
-	o := s.orders[p.OrderID]
+	c.TaxFreeAmt = in.TaxFree
 	s.kept(o)
 	s.notify(s.tellCancel(o, p, c))
 	out := s.tellCancel(o, p, c)
@@ -76,8 +81,6 @@ func (s *Sim) cancellable(p *payment, in cancelRequest) (int64, *refusal) {
 		return 0, refuse("2011", "취소 금액 불일치")
 	case status == ready:
 		return p.Amount, nil
-	case p.Method == methodVBank && (in.Account == "" || in.BankCode == "" || in.Holder == ""):
-		return 0, refuse("U100", "refundAccount 필수입력항목이 누락되었습니다.")
 	case in.CancelAmt == nil:
 		return balance, nil
 	case *in.CancelAmt > p.Amount && p.Method == methodVBank:

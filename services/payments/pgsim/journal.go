@@ -98,6 +98,10 @@ func (s *Sim) replay(file io.Reader) (whole int64, err error) {
 		}
 	}
 	for _, id := range sequence {
+		if hooks[id].Done {
+			s.remember(hooks[id])
+			continue
+		}
 		hooks[id].next = time.Now()
 		s.hooks = append(s.hooks, hooks[id])
 	}
@@ -109,6 +113,7 @@ func (s *Sim) replay(file io.Reader) (whole int64, err error) {
 
 // index makes the payments and cancels of an order found by their ids.
 func (s *Sim) index(o *order) {
+	s.sessions[o.SessionID] = o
 	for _, p := range o.Payments {
 		s.payments[p.TID] = p
 		s.numbers += 2 + len(p.Cancels)

@@ -40,7 +40,7 @@ func (s *Sim) token() string {
 // page shows what there is to pay, and the buttons of a payer.
 func (s *Sim) page(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	o := s.session(r.PathValue("sessionId"))
+	o := s.sessions[r.PathValue("sessionId")]
 	if o == nil || !same(r.PathValue("token"), s.token()) {
 		s.mu.Unlock()
 		render(w, http.StatusNotFound, view{Problem: "There is no such checkout."})
@@ -80,7 +80,7 @@ func (s *Sim) back(o *order, p *payment) []pair {
 func (s *Sim) pressed(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, bodyLimit)
 	s.mu.Lock()
-	o := s.session(r.PathValue("sessionId"))
+	o := s.sessions[r.PathValue("sessionId")]
 	open := o != nil && same(r.PathValue("token"), s.token())
 	var v view
 	if open {

@@ -1,6 +1,6 @@
 // Package pgsim is a payment provider that moves no money: it speaks the wire of NICEPAY (checkout, payments, find,
 // cancel, netcancel, signed webhooks), and has a control API by which a test or a developer plays payer, bank and
-// operator, and lets things go wrong. Unlike the vendor's sandbox it pays back in part and tells of deposits. It knows
+// operator, and lets things go wrong. Unlike the vendor's sandbox it pays back in part, needs no account for that, and tells of deposits. It knows
 // the wire alone, nothing of Hub; everything it says is signed with its secret, and its control API wants that secret.
 package pgsim
 
@@ -26,6 +26,8 @@ type Config struct {
 	State string
 	// Retries are the pauses before a webhook that was not acknowledged is sent again; nil is DefaultRetries.
 	Retries []time.Duration
+	// OpenControl lets programs of this machine use the control API without the secret.
+	OpenControl bool
 	// OnCall, where set, is called with each call before anything is done about it.
 	OnCall func(Call)
 
@@ -46,6 +48,7 @@ type Sim struct {
 
 	mu       sync.Mutex
 	orders   map[string]*order   // by orderId
+	sessions map[string]*order   // by sessionId
 	payments map[string]*payment // by tid
 	refunds  map[string]*payment // by the orderId of a cancel
 	numbers  int
@@ -76,8 +79,8 @@ func New(c Config) (*Sim, error) {
 	if c.Retries == nil {
 		c.Retries = DefaultRetries()
 	}
-	s := &Sim{c: c, hookURL: c.WebhookURL, client: newClient(), orders: map[string]*order{}, payments: map[string]*payment{},
-		refunds: map[string]*payment{}, changed: make(chan struct{})}
+	s := &Sim{c: c, hookURL: c.WebhookURL, client: newClient(), orders: map[string]*order{}, sessions: map[string]*order{},
+		payments: map[string]*payment{}, refunds: map[string]*payment{}, changed: make(chan struct{})}
 	if err := s.restore(); err != nil {
 		return nil, err
 	}

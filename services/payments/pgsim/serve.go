@@ -17,7 +17,8 @@ const stopLimit = 5 * time.Second
 func Serve(ctx context.Context, addr string, remote bool, c Config) error {
 	host, _, err := net.SplitHostPort(addr)
 	if ip := net.ParseIP(host); err != nil || !remote && (ip == nil || !ip.IsLoopback()) {
-		return fmt.Errorf("HUB_PGSIM_ADDR is %q, not an address of this machine alone such as 127.0.0.1:8090; HUB_PGSIM_REMOTE=true allows others", addr)
+		return fmt.Errorf("HUB_PGSIM_ADDR is %q, not an address of this machine alone such as 127.0.0.1:8090; "+
+			"HUB_PGSIM_REMOTE=true allows others", addr)
 	}
 	s, err := New(c)
 	if err != nil {

@@ -48,19 +48,28 @@ type payment struct {
 	Cancels                           []*cancel
 }
 
-// cancel is money that went back. Code is the orderId that asked for it; Failed tells that it came back later.
+// cancel is money that went back. Code is the orderId that asked for it; Returned is when it came back, if it did.
 type cancel struct {
-	TID, Code, Reason string
-	Amount            int64
-	At                time.Time
-	Failed            bool
+	TID, Code, Reason  string
+	Amount, TaxFreeAmt int64
+	At, Returned       time.Time
 }
 
 // cancelled is the sum of what went back.
 func (p *payment) cancelled() (sum int64) {
 	for _, c := range p.Cancels {
-		if !c.Failed {
+		if c.Returned.IsZero() {
 			sum += c.Amount
+		}
+	}
+	return sum
+}
+
+// taxFree is how much of what went back held no tax.
+func (p *payment) taxFree() (sum int64) {
+	for _, c := range p.Cancels {
+		if c.Returned.IsZero() {
+			sum += c.TaxFreeAmt
 		}
 	}
 	return sum
@@ -135,19 +144,22 @@ func (s *Sim) tell(o *order, p *payment) *answer {
 	a := &answer{ResultCode: "0000", ResultMsg: "정상 처리되었습니다.", TID: p.TID, OrderID: o.OrderID, EdiDate: wireTime(s.c.Now()),
 		Status: p.status(s.c.Now()), PaidAt: wireTime(p.PaidAt), FailedAt: wireTime(p.FailedAt), CancelledAt: wireTime(p.CancelledAt),
 		PayMethod: p.Method, Amount: p.Amount, BalanceAmt: p.Amount - p.cancelled(), GoodsName: o.GoodsName, Currency: "KRW", Channel: "pc",
-		MallReserved: optional(o.MallReserved), BuyerName: optional(o.BuyerName), BuyerTel: optional(o.BuyerTel), BuyerEmail: optional(o.BuyerEmail)}
+		MallReserved: optional(o.MallReserved), BuyerName: optional(o.BuyerName), BuyerTel: optional(o.BuyerTel),
+		BuyerEmail: optional(o.BuyerEmail)}
 	if p.Status == cancelled {
 		a.BalanceAmt = 0
 	}
 	if p.Method == methodCard {
-		a.Card = &wireCard{Code: "04", Name: "삼성", Number: "123412******1234", Quota: "0", Type: "credit", PartCancel: "true"}
+		a.Card = &wireCard{Code: "04", Name: "삼성", Number: "123412******1234", Type: "credit", PartCancel: true}
 	} else if p.Number != "" {
 		a.VBank = &account{Code: p.BankCode, Name: p.BankName, Number: p.Number, ExpDate: wireTime(p.Due), Holder: p.Owner}
 	}
 	for _, c := range p.Cancels {
-		if !c.Failed {
-			a.Cancels = append(a.Cancels, wireCancel{TID: c.TID, Amount: c.Amount, CancelledAt: wireTime(c.At), Reason: c.Reason})
+		w := wireCancel{TID: c.TID, Amount: c.Amount, CancelledAt: wireTime(c.At), Reason: c.Reason}
+		if !c.Returned.IsZero() {
+			w.ReturnedAt = wireTime(c.Returned)
 		}
+		a.Cancels = append(a.Cancels, w)
 	}
 	s.sign(a)
 	return a
@@ -163,6 +175,9 @@ func (s *Sim) tellCancel(o *order, p *payment, c *cancel) *answer {
 // takeBack cancels an amount of a payment: what was paid goes back, what was not paid is given up.
 func (s *Sim) takeBack(p *payment, amount int64, code, reason string) *cancel {
 	c := &cancel{TID: s.newTID(p.Method), Code: code, Reason: reason, Amount: amount, At: s.c.Now()}
+	if len(p.Cancels) == 0 && amount == p.Amount {
+		c.TID = p.TID // as the vendor names a cancel of all
+	}
 	p.Cancels = append(p.Cancels, c)
 	p.CancelledAt = c.At
 	if p.Status == ready {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -140,15 +141,6 @@ func (s *Sim) due() (*hook, <-chan struct{}, time.Duration) {
 	defer s.mu.Unlock()
 	now, wait := time.Now(), time.Duration(-1)
 	untried := map[string]bool{}
-	kept := s.hooks[:0]
-	for _, h := range s.hooks {
-		if !h.Done || h.busy {
-			kept = append(kept, h)
-		} else {
-			s.told = append(s.told, h)
-		}
-	}
-	s.hooks = kept
 	for _, h := range s.hooks {
 		first := len(h.Attempts) == 0
 		blocked := first && untried[h.OrderID]
@@ -193,8 +185,19 @@ func (s *Sim) attempt(ctx context.Context, h *hook) {
 			s.c.Logger.Warn("a webhook was not acknowledged", "order", h.OrderID, "attempt", n, "error", err.Error())
 		}
 		s.journal.hook(h)
+		if h.Done {
+			s.hooks = slices.DeleteFunc(s.hooks, func(other *hook) bool { return other == h })
+			s.remember(h)
+		}
 	}
 	s.moved()
+}
+
+// remember keeps a webhook that is over, for whoever asks what was told.
+func (s *Sim) remember(h *hook) {
+	if s.told = append(s.told, h); len(s.told) > maxCalls {
+		s.told = s.told[1:]
+	}
 }
 
 // post sends a webhook and checks its acknowledgement as the vendor does: 200, text/html, OK.
@@ -236,18 +239,16 @@ func (s *Sim) awaitAttempts(ctx context.Context, orderID string) {
 
 // Settle waits until every webhook is acknowledged or given up.
 func (s *Sim) Settle(ctx context.Context) error {
-	return s.await(ctx, func(h *hook) bool { return h.Done && !h.busy })
+	return s.await(ctx, func(*hook) bool { return false })
 }
 
+// await waits until every webhook that is on its way is good enough.
 func (s *Sim) await(ctx context.Context, good func(*hook) bool) error {
 	for {
 		s.mu.Lock()
-		changed, all := s.changed, true
-		for _, h := range s.hooks {
-			all = all && good(h)
-		}
+		changed, waits := s.changed, slices.ContainsFunc(s.hooks, func(h *hook) bool { return !good(h) })
 		s.mu.Unlock()
-		if all {
+		if !waits {
 			return nil
 		}
 		select {

@@ -46,10 +46,10 @@ type wireCard struct {
 	Code         string `json:"cardCode"`
 	Name         string `json:"cardName"`
 	Number       string `json:"cardNum"`
-	Quota        string `json:"cardQuota"`
+	Quota        int    `json:"cardQuota"`
 	InterestFree bool   `json:"isInterestFree"`
 	Type         string `json:"cardType"`
-	PartCancel   string `json:"canPartCancel"`
+	PartCancel   bool   `json:"canPartCancel"`
 }
 
 // account is a virtual account.
@@ -68,6 +68,8 @@ type wireCancel struct {
 	Reason      string `json:"reason"`
 	ReceiptURL  string `json:"receiptUrl"`
 	CouponAmt   int64  `json:"couponAmt"`
+	// ReturnedAt is this simulator's own: the vendor's manual does not say how it tells of a payout that came back.
+	ReturnedAt string `json:"returnedAt,omitempty"`
 }
 
 // checkoutAnswer is how the wire tells of a checkout.

@@ -28,7 +28,8 @@ func command(getenv func(string) string, in io.Reader, out io.Writer) *cobra.Com
 	c := &client{getenv: getenv, out: out}
 	root := &cobra.Command{
 		Use: "hub", Short: "The client of a Hub gateway", SilenceUsage: true, SilenceErrors: true,
-		Long: "hub lists and calls the tools of a Hub gateway. HUB_URL names the gateway, HUB_API_KEY holds the key.",
+		Long: "hub lists and calls the tools of a Hub gateway. HUB_URL names the gateway, HUB_API_KEY holds the key. " +
+			"hub pay makes orders as a Connected App.",
 	}
 	var key string
 	call := &cobra.Command{
@@ -53,7 +54,7 @@ func command(getenv func(string) string, in io.Reader, out io.Writer) *cobra.Com
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return c.print(cmd.Context(), http.MethodGet, "/api/tools/"+args[0]+"/detail", nil, "")
 			}},
-		call)
+		call, pay(c))
 	root.SetOut(out)
 	return root
 }
@@ -136,43 +137,54 @@ func (c *client) print(ctx context.Context, method, path string, body []byte, ke
 	if err != nil {
 		return err
 	}
+	return c.pretty(answer)
+}
+
+func (c *client) pretty(answer []byte) error {
 	var pretty bytes.Buffer
 	if err := json.Indent(&pretty, answer, "", "  "); err != nil {
 		return fmt.Errorf("the gateway's answer cannot be read: %w", err)
 	}
-	_, err = fmt.Fprintln(c.out, pretty.String())
+	_, err := fmt.Fprintln(c.out, pretty.String())
 	return err
 }
 
-// send returns the body of a success; a failure becomes an error with its code,
-// message and request id.
+// send is an exchange with the API key.
 func (c *client) send(ctx context.Context, method, path string, body []byte, key string) ([]byte, error) {
-	base, apiKey := c.getenv("HUB_URL"), c.getenv("HUB_API_KEY")
-	if base == "" {
-		return nil, errors.New("HUB_URL is not set (after make up: . .hub/dev.env)")
-	}
+	apiKey := c.getenv("HUB_API_KEY")
 	if apiKey == "" {
 		return nil, errors.New("HUB_API_KEY is not set (after make up: . .hub/dev.env)")
+	}
+	return c.exchange(ctx, method, path, body, apiKey, key)
+}
+
+// exchange returns the body of a success; a failure is a refusal.
+func (c *client) exchange(ctx context.Context, method, path string, body []byte, credential, key string) ([]byte, error) {
+	base := c.getenv("HUB_URL")
+	if base == "" {
+		return nil, errors.New("HUB_URL is not set (after make up: . .hub/dev.env)")
 	}
 	req, err := http.NewRequestWithContext(ctx, method, strings.TrimRight(base, "/")+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("HUB_URL: %w", err)
 	}
-	req.Header.Set("Authorization", "Bearer "+apiKey)
-	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+credential)
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
 	if key != "" {
 		req.Header.Set("Idempotency-Key", key)
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("HUB_URL is %s, and nothing answers there: %w", base, errors.Unwrap(err))
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return nil, err
 	}
-	if resp.StatusCode == http.StatusOK {
+	if resp.StatusCode/100 == 2 {
 		return answer, nil
 	}
 	var failed struct {
@@ -185,9 +197,20 @@ func (c *client) send(ctx context.Context, method, path string, body []byte, key
 	if err := json.Unmarshal(answer, &failed); err != nil || failed.Error.Code == "" {
 		return nil, fmt.Errorf("%s answered %s", base, resp.Status)
 	}
-	text := fmt.Sprintf("%s: %s (%s)", failed.Error.Code, failed.Error.Message, failed.RequestID)
-	if len(failed.Error.Details) > 0 {
-		text += "\n" + string(failed.Error.Details)
+	return nil, &refusal{failed.Error.Code, failed.Error.Message, failed.RequestID, failed.Error.Details}
+}
+
+// refusal is a failure that the gateway has answered.
+type refusal struct {
+	code, message, requestID string
+	details                  json.RawMessage
+}
+
+// Error implements error: the code, the message and the request id, and in a line of their own the details.
+func (r *refusal) Error() string {
+	text := fmt.Sprintf("%s: %s (%s)", r.code, r.message, r.requestID)
+	if len(r.details) > 0 {
+		text += "\n" + string(r.details)
 	}
-	return nil, errors.New(text)
+	return text
 }

@@ -22,6 +22,8 @@ type settings struct {
 	WebhookURL string        `env:"HUB_PGSIM_WEBHOOK_URL"`
 	AutoIssue  bool          `env:"HUB_PGSIM_AUTO_ISSUE" envDefault:"true"`
 	State      string        `env:"HUB_PGSIM_STATE"`
+	// OpenControl is for the local stack: programs of this machine decide there what was paid.
+	OpenControl bool `env:"HUB_PGSIM_OPEN_CONTROL"`
 }
 
 func main() {
@@ -30,7 +32,7 @@ func main() {
 	s, err := config.Load[settings](os.Environ())
 	if err == nil {
 		err = pgsim.Serve(ctx, s.Addr, s.Remote, pgsim.Config{ClientID: s.ClientID, Secret: s.Secret.Reveal(), PublicURL: s.PublicURL,
-			WebhookURL: s.WebhookURL, AutoIssue: s.AutoIssue, State: s.State, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+			WebhookURL: s.WebhookURL, AutoIssue: s.AutoIssue, State: s.State, OpenControl: s.OpenControl, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "pgsim: "+err.Error())

@@ -110,7 +110,7 @@ func outcomeBadge(o payments.Outcome) web.Badge {
 }
 
 var triggers = map[payments.Trigger]string{
-	payments.Create: "Created", payments.Checkout: "The provider has a page for the payer", payments.Issue: "A virtual account was issued",
+	payments.Create: "Created", payments.Issue: "A virtual account was issued",
 	payments.Pay: "Paid", payments.PayLate: "Paid in time, the news was late", payments.Decline: "The provider refuses the order",
 	payments.Lapse: "Its time is over", payments.Cancel: "Given up before it was paid", payments.Mismatch: "Another amount than the order’s",
 	payments.DepositUnused: "A deposit after the order had ended", payments.DepositTwice: "A second deposit",

@@ -1,0 +1,25 @@
+package nicepay
+
+import (
+	"net/http"
+	"net/netip"
+	"time"
+)
+
+// Public is what a process for production dials.
+func Public(addr netip.Addr) bool { return public(addr) }
+
+// GuardedClient is the client of a process for production.
+func GuardedClient() *http.Client { return newClient(time.Second, true) }
+
+// Snapshot reads an answer as Get does.
+func Snapshot(raw []byte, tid, code, secret string) (any, error) {
+	a, err := readAnswer(raw)
+	if err != nil {
+		return nil, err
+	}
+	return a.snapshot(asked{tid: tid, codes: []string{code}, secret: secret}, raw)
+}
+
+// Trimmed is a text as the wire takes it.
+func Trimmed(text string, limit int) string { return trimmed(text, limit) }

@@ -263,9 +263,19 @@ func TestDepositOfAnotherAmountIsNotApplied(t *testing.T) {
 	}
 }
 
+// needy is a provider that pays back to an account alone.
+type needy struct{ payments.Provider }
+
+func (n needy) Caps(m payments.PayMethod) payments.Caps {
+	c := n.Provider.Caps(m)
+	c.NeedsRefundAccount = m == payments.VBank
+	return c
+}
+
 func TestDepositIsPaidBackOnce(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, options{})
+	clock := hubtest.NewClock(time.Now())
+	d := newDesk(t, options{now: clock.Now, change: func(c *payments.Config) { c.Provider = needy{c.Provider} }})
 	o := d.twice()
 	path := d.depositPath(o.Code)
 	for field, value := range map[string]string{"bankCode": "4", "accountNumber": "12345678901234567", "holder": "", "note": strings.Repeat("x", 501)} {
@@ -307,8 +317,13 @@ func TestDepositIsPaidBackOnce(t *testing.T) {
 	if page := d.send(ada("admin"), "GET", path+"/return", nil); page.Code != http.StatusSeeOther {
 		t.Errorf("a page asks about a deposit that is back: %d", page.Code)
 	}
+	d.sim.Heal()
 	// The payout comes back: the deposit is open again, and can be paid back again.
 	if err := d.sim.FailRefundLater(last.Return.Code); err != nil {
+		t.Fatal(err)
+	}
+	clock.Advance(time.Hour)
+	if err := d.sim.Tell(o.Code); err != nil {
 		t.Fatal(err)
 	}
 	hubtest.Eventually(t, "the deposit is open", func() bool { return d.book(o.Code).Order.Attention == payments.DuplicateDeposit })

@@ -39,7 +39,8 @@ type DepositReturn struct {
 	Account []byte
 	Masked  *RefundAccount
 	// Failure is why it was not paid back.
-	Failure *Failure
+	Failure   *Failure
+	SettledAt *time.Time
 }
 
 // Open tells that somebody has to decide about the deposit.
@@ -164,17 +165,11 @@ func (b *Book) ApplyAsked(s Snapshot) error {
 
 func (b *Book) cameBack(s Snapshot) error {
 	o := &b.Order
-	if s.Code != o.Code || s.TID != o.TID || s.PaidAt.IsZero() || o.Status != Paid && o.Status != Refunded {
+	if s.Code != o.Code || s.PaidAt.IsZero() || !s.holds() {
 		return nil
 	}
-	left := s.Amount
-	for _, c := range s.Cancels {
-		if !c.Returned {
-			left -= c.Amount
-		}
-	}
-	if left != s.Balance {
-		return nil // the answer does not hold together
+	if err := b.returnsCameBack(s); err != nil || s.TID != o.TID || o.Status != Paid && o.Status != Refunded {
+		return err
 	}
 	for i := range b.Refunds {
 		r := &b.Refunds[i]
@@ -186,6 +181,17 @@ func (b *Book) cameBack(s Snapshot) error {
 		}
 	}
 	return nil
+}
+
+// holds tells that a snapshot's balance is what its cancels leave.
+func (s Snapshot) holds() bool {
+	left := s.Amount
+	for _, c := range s.Cancels {
+		if !c.Returned {
+			left -= c.Amount
+		}
+	}
+	return left == s.Balance
 }
 
 func (b *Book) issued(s Snapshot) error {

@@ -197,7 +197,7 @@ func (d *desk) paidBack(code string, amount int64) {
 	}
 }
 
-var bank = []string{"bankCode", "004", "accountNumber", accountNumber, "holder", "Kim"}
+var payersAccount = []string{"bankCode", "004", "accountNumber", accountNumber, "holder", "Kim"}
 
 func TestLateDepositIsApplied(t *testing.T) {
 	t.Parallel()
@@ -263,13 +263,23 @@ func TestDepositOfAnotherAmountIsNotApplied(t *testing.T) {
 	}
 }
 
+// needy is a provider that pays back to an account alone.
+type needy struct{ payments.Provider }
+
+func (n needy) Caps(m payments.PayMethod) payments.Caps {
+	c := n.Provider.Caps(m)
+	c.NeedsRefundAccount = m == payments.VBank
+	return c
+}
+
 func TestDepositIsPaidBackOnce(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, options{})
+	clock := hubtest.NewClock(time.Now())
+	d := newDesk(t, options{now: clock.Now, change: func(c *payments.Config) { c.Provider = needy{c.Provider} }})
 	o := d.twice()
 	path := d.depositPath(o.Code)
 	for field, value := range map[string]string{"bankCode": "4", "accountNumber": "12345678901234567", "holder": "", "note": strings.Repeat("x", 501)} {
-		form := d.form(path+"/return", bank...)
+		form := d.form(path+"/return", payersAccount...)
 		form.Set(field, value)
 		if w := d.send(ada("admin"), "POST", path+"/return", form); w.Code != http.StatusUnprocessableEntity || !strings.Contains(w.Body.String(), `id="`+field+`-error"`) {
 			t.Errorf("%s %q: %d", field, value, w.Code)
@@ -284,7 +294,7 @@ func TestDepositIsPaidBackOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	form := d.form(path+"/return", bank...)
+	form := d.form(path+"/return", payersAccount...)
 	var both sync.WaitGroup
 	for range 2 {
 		both.Go(func() { d.send(ada("admin"), "POST", path+"/return", form) })
@@ -307,12 +317,17 @@ func TestDepositIsPaidBackOnce(t *testing.T) {
 	if page := d.send(ada("admin"), "GET", path+"/return", nil); page.Code != http.StatusSeeOther {
 		t.Errorf("a page asks about a deposit that is back: %d", page.Code)
 	}
+	d.sim.Heal()
 	// The payout comes back: the deposit is open again, and can be paid back again.
 	if err := d.sim.FailRefundLater(last.Return.Code); err != nil {
 		t.Fatal(err)
 	}
+	clock.Advance(time.Hour)
+	if err := d.sim.Tell(o.Code); err != nil {
+		t.Fatal(err)
+	}
 	hubtest.Eventually(t, "the deposit is open", func() bool { return d.book(o.Code).Order.Attention == payments.DuplicateDeposit })
-	d.says(path+"/return", d.form(path+"/return", bank...), "₩11,000 is paid back")
+	d.says(path+"/return", d.form(path+"/return", payersAccount...), "₩11,000 is paid back")
 	d.noCanary()
 }
 
@@ -324,7 +339,7 @@ func TestProviderDeclinesToPayADepositBack(t *testing.T) {
 	if err := d.sim.Arm(pgsim.Fault{Kind: pgsim.Decline, On: "cancel", Code: "2016"}); err != nil {
 		t.Fatal(err)
 	}
-	d.says(path+"/return", d.form(path+"/return", bank...), "does not pay it back")
+	d.says(path+"/return", d.form(path+"/return", payersAccount...), "does not pay it back")
 	b := d.book(o.Code)
 	if !b.Deposits[0].Open() || b.Order.Attention != payments.LateDeposit {
 		t.Errorf("%+v %+v", b.Order, b.Deposits)
@@ -341,7 +356,7 @@ func TestUnknownReturnsAreFoundOut(t *testing.T) {
 	if err := d.sim.Arm(pgsim.Fault{Kind: pgsim.TimeoutBefore, On: "cancel"}); err != nil {
 		t.Fatal(err)
 	}
-	d.says(path+"/return", d.form(path+"/return", bank...), "not known yet")
+	d.says(path+"/return", d.form(path+"/return", payersAccount...), "not known yet")
 	d.page("/admin/orders/"+o.Code, "Being paid back", "!I have paid it back")
 	if n := d.count(`SELECT count(*) FROM payments.orders WHERE look_at IS NOT NULL AND code = $1`, o.Code); n != 1 {
 		t.Error("nobody looks at it again")
@@ -572,7 +587,7 @@ func TestBooksAddUp(t *testing.T) {
 	o := d.twice()
 	d.late(10999)
 	path := d.depositPath(o.Code)
-	d.says(path+"/return", d.form(path+"/return", bank...), "is paid back")
+	d.says(path+"/return", d.form(path+"/return", payersAccount...), "is paid back")
 	if err := d.service.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}

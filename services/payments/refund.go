@@ -319,12 +319,27 @@ func (b *Book) returns(s Snapshot) error {
 			err = b.reopen(d, Failure{"RETURNED", "the payout came back"})
 		case !c.Returned && d.State == DepositIsReturning:
 			r := *d.Return
-			r.TID, r.Failure = c.TID, nil
+			r.TID, r.Failure, r.SettledAt = c.TID, nil, new(b.Now)
 			d.State, d.Return = DepositIsReturned, &r
 			b.ease(d.ID)
 			err = b.step(DepositReturned, b.Order.Status, r.Code)
 		}
 		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// returnsCameBack opens deposits again that a provider, asked just now, no longer tells of as paid back.
+func (b *Book) returnsCameBack(s Snapshot) error {
+	for i := range b.Deposits {
+		d := &b.Deposits[i]
+		if d.State != DepositIsReturned || d.TID != s.TID || d.Return == nil || d.Return.TID == "" || !b.Now.After(d.Return.SettledAt.Add(returnGrace)) ||
+			slices.ContainsFunc(s.Cancels, func(c ProviderCancel) bool { return c.TID == d.Return.TID }) {
+			continue
+		}
+		if err := b.reopen(d, Failure{"RETURNED", "the payout came back"}); err != nil {
 			return err
 		}
 	}
@@ -342,7 +357,7 @@ func (b *Book) DeclineReturn(code string, why Failure) error {
 
 func (b *Book) reopen(d *Deposit, why Failure) error {
 	r := *d.Return
-	r.Failure = &why
+	r.Failure, r.SettledAt = &why, new(b.Now)
 	d.Return, d.State = &r, DepositIsUnapplied
 	o := &b.Order
 	switch {

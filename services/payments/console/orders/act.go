@@ -51,7 +51,9 @@ func (p *Pages) ask(w http.ResponseWriter, r *http.Request, a act, b *payments.B
 	c, fields := a.ask(p, b, d)
 	status := 0
 	for _, f := range fields {
-		f.Value = form.Get(f.Name)
+		if f.Name != "accountNumber" { // no page shows one, not even this
+			f.Value = form.Get(f.Name)
+		}
 	}
 	if wrong != nil {
 		rest, _ := web.Mark(wrong, fields...)
@@ -130,18 +132,19 @@ var returning = act{
 			c.Warning = "This will be refused: the provider has the deposit under the payment that the order is paid with."
 		}
 		var fields []*web.Field
-		if p.service.Can(b.Order).NeedsRefundAccount {
+		if b.Order.PayMethod == payments.VBank {
+			needed := p.service.Can(b.Order).NeedsRefundAccount
 			fields = []*web.Field{
-				{Name: "bankCode", Label: "Bank code", Required: true, MaxLength: 3, Autocomplete: "off", Placeholder: "004", Hint: "Three digits."},
-				{Name: "accountNumber", Label: "Account number", Required: true, MaxLength: 16, Autocomplete: "off", Hint: "Of the payer, digits alone. It is kept sealed, and only its last four digits are shown."},
-				{Name: "holder", Label: "Account holder", Required: true, MaxLength: 10, Autocomplete: "off"},
+				{Name: "bankCode", Label: "Bank code", Required: needed, MaxLength: 3, Autocomplete: "off", Placeholder: "004", Hint: "Three digits."},
+				{Name: "accountNumber", Label: "Account number", Required: needed, MaxLength: 16, Autocomplete: "off", Hint: "Of the payer, digits alone. It is kept sealed, and only its last four digits are shown."},
+				{Name: "holder", Label: "Account holder", Required: needed, MaxLength: 10, Autocomplete: "off"},
 			}
 		}
 		return c, append(fields, noteField(false))
 	},
 	do: func(ctx context.Context, s *payments.Service, seen payments.Seen, d payments.Deposit, form url.Values) (string, error) {
 		var account *payments.RefundAccount
-		if form.Has("accountNumber") {
+		if form.Get("bankCode")+form.Get("accountNumber")+form.Get("holder") != "" {
 			account = &payments.RefundAccount{BankCode: strings.TrimSpace(form.Get("bankCode")), Holder: strings.TrimSpace(form.Get("holder")),
 				AccountNumber: strings.NewReplacer("-", "", " ", "").Replace(form.Get("accountNumber"))}
 		}

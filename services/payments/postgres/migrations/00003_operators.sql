@@ -8,6 +8,7 @@ ALTER TABLE payments.deposits
   ADD COLUMN return_account bytea,       -- sealed, bound to the code
   ADD COLUMN return_masked  jsonb,
   ADD COLUMN return_failure jsonb,
+  ADD COLUMN return_settled timestamptz,
   DROP CONSTRAINT deposits_state_check,
   ADD CONSTRAINT deposits_state_check CHECK (state IN ('APPLIED', 'MISMATCH', 'UNAPPLIED', 'REVERSED', 'RETURNING', 'RETURNED')),
   -- Nothing is asked of the provider under no code.
@@ -24,4 +25,4 @@ CREATE INDEX orders_status ON payments.orders (status, created_at DESC, code DES
 CREATE INDEX orders_app ON payments.orders (service_code, created_at DESC, code DESC);
 CREATE INDEX notices_dead_order ON payments.notices (order_id) WHERE state = 'DEAD';
 
-GRANT UPDATE (return_code, return_tid, return_account, return_masked, return_failure) ON payments.deposits TO hub_payments;
+GRANT UPDATE (return_code, return_tid, return_account, return_masked, return_failure, return_settled) ON payments.deposits TO hub_payments;

@@ -56,8 +56,11 @@ func newCall(ctx context.Context, operation string, now time.Time) Call {
 		At: now.UTC().Truncate(time.Millisecond), InputHash: audit.HashInput(sent.Input), started: time.Now()}
 }
 
-// Entry is the audit row of the call's success.
+// Entry is the audit row of the call's success. It took no time when it was not made by NewCall: somebody else ends it.
 func (c Call) Entry(count int, detail any) audit.Entry {
+	if c.started.IsZero() {
+		c.started = time.Now()
+	}
 	return audit.Entry{At: c.At, Caller: c.Caller, Tool: c.Operation, Outcome: audit.OK, Count: count,
 		Took: time.Since(c.started), InputHash: c.InputHash, Detail: detail}
 }

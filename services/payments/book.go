@@ -9,12 +9,13 @@ import (
 // DepositState says what became of money that arrived.
 type DepositState string
 
-// The states of a deposit. Mismatch and Unapplied are open cases.
+// The states of a deposit. Mismatch and Unapplied are open cases; a Returning one is asked back of the provider.
 const (
 	DepositIsApplied   DepositState = "APPLIED"
 	DepositIsMismatch  DepositState = "MISMATCH"
 	DepositIsUnapplied DepositState = "UNAPPLIED"
 	DepositIsReversed  DepositState = "REVERSED"
+	DepositIsReturning DepositState = "RETURNING"
 	DepositIsReturned  DepositState = "RETURNED"
 )
 
@@ -26,6 +27,20 @@ type Deposit struct {
 	Amount int64
 	At     time.Time
 	State  DepositState
+	// Return is how the provider was asked to pay it back; nil for one that it never was.
+	Return *DepositReturn
+}
+
+// DepositReturn is the wish that the provider pays a deposit back.
+type DepositReturn struct {
+	// Code is unique at the provider, as a refund's is; TID is the provider's id of the cancellation.
+	Code, TID string
+	// Account is where the money goes, sealed; Masked is what is shown of it.
+	Account []byte
+	Masked  *RefundAccount
+	// Failure is why it was not paid back.
+	Failure   *Failure
+	SettledAt *time.Time
 }
 
 // Open tells that somebody has to decide about the deposit.
@@ -36,8 +51,10 @@ type Step struct {
 	Seq      int64
 	From, To Status
 	Trigger  Trigger
-	// About names the refund that the step is about.
+	// About names the refund or the payment that the step is about.
 	About string
+	// Note is what an operator has written.
+	Note string
 	// Tells is the type of the message, and Body what is sent, as it was at this step; empty for none.
 	Tells string
 	Body  []byte
@@ -108,10 +125,10 @@ func (b *Book) Apply(s Snapshot) error {
 		return fmt.Errorf("the provider answers about %q, asked about %s", s.Code, o.Code)
 	}
 	if s.CheckoutURL != "" && o.CheckoutURL == "" && o.Status == Ready {
-		o.CheckoutURL = s.CheckoutURL
-		if err := b.step(Checkout, Ready, ""); err != nil {
-			return err
-		}
+		o.CheckoutURL = s.CheckoutURL // where to go on is no event
+	}
+	if err := b.returns(s); err != nil {
+		return err
 	}
 	switch s.Status {
 	case PaymentIssued:
@@ -132,14 +149,55 @@ func (b *Book) Apply(s Snapshot) error {
 		if o.Status == Ready || o.Status == AwaitingDeposit && b.pastDue() {
 			return b.step(Lapse, Expired, "")
 		}
+		return b.reversed(s)
 	}
 	return nil
+}
+
+// ApplyAsked is Apply of an answer that was asked for when the order was as it is here already. Such a one tells of every refund
+// that has succeeded: one that it leaves out, with a balance that says the same, has come back.
+func (b *Book) ApplyAsked(s Snapshot) error {
+	if err := b.cameBack(s); err != nil {
+		return err
+	}
+	return b.Apply(s)
+}
+
+func (b *Book) cameBack(s Snapshot) error {
+	o := &b.Order
+	if s.Code != o.Code || s.PaidAt.IsZero() || !s.holds() {
+		return nil
+	}
+	if err := b.returnsCameBack(s); err != nil || s.TID != o.TID || o.Status != Paid && o.Status != Refunded {
+		return err
+	}
+	for i := range b.Refunds {
+		r := &b.Refunds[i]
+		told := slices.ContainsFunc(s.Cancels, func(c ProviderCancel) bool { return c.TID == r.TID })
+		if r.Status == RefundSucceeded && !told && r.SettledAt != nil && b.Now.After(r.SettledAt.Add(returnGrace)) {
+			if err := b.returned(r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// holds tells that a snapshot's balance is what its cancels leave.
+func (s Snapshot) holds() bool {
+	left := s.Amount
+	for _, c := range s.Cancels {
+		if !c.Returned {
+			left -= c.Amount
+		}
+	}
+	return left == s.Balance
 }
 
 func (b *Book) issued(s Snapshot) error {
 	o := &b.Order
 	switch {
-	case !s.ReversedAt.IsZero() && (o.Status == Paid || o.Status == Refunded):
+	case o.Status == Paid || o.Status == Refunded:
 		return b.reversed(s)
 	case o.Status != Ready || s.Account == nil:
 		return nil
@@ -210,11 +268,11 @@ func (b *Book) pay(d Deposit, trigger Trigger) error {
 	return b.step(trigger, Paid, "")
 }
 
-// reversed takes a deposit back that the provider has taken back.
+// reversed takes a deposit back that the provider says that it has taken back.
 func (b *Book) reversed(s Snapshot) error {
 	o := &b.Order
 	i := slices.IndexFunc(b.Deposits, func(d Deposit) bool { return d.State == DepositIsApplied })
-	if i < 0 || b.Deposits[i].TID != s.TID || b.Deposits[i].At.After(s.ReversedAt) {
+	if i < 0 || s.ReversedAt.IsZero() || b.Deposits[i].TID != s.TID || b.Deposits[i].At.After(s.ReversedAt) {
 		return nil
 	}
 	if o.Status != Paid || o.RefundedAmount+o.PendingRefund > 0 {
@@ -255,6 +313,9 @@ func (b *Book) cancels(s Snapshot) error {
 		return nil
 	}
 	for _, c := range s.Cancels {
+		if b.returnOf(c.RefundCode) != nil {
+			continue
+		}
 		if err := b.cancel(c); err != nil {
 			return err
 		}
@@ -292,7 +353,7 @@ func (b *Book) cancel(c ProviderCancel) error {
 func (b *Book) Audit(s Snapshot) error {
 	o := &b.Order
 	if (o.Status != Paid && o.Status != Refunded) || o.PendingRefund > 0 || s.TID != o.TID || s.Balance == o.Refundable() ||
-		o.Attention == BalanceDrift || s.Status == PaymentIssued {
+		o.Attention == BalanceDrift || s.Status == PaymentIssued || s.Status == PaymentExpired {
 		return nil
 	}
 	return b.attend(BalanceDrift, Drift, s.TID)
@@ -325,6 +386,8 @@ func (b *Book) Decline(why Failure) error {
 const (
 	// lateGrace is how long after its end an account is given up.
 	lateGrace = 10 * time.Minute
+	// returnGrace is how long after a refund a provider that does not tell of it may just be slow: no payout comes back so soon.
+	returnGrace = 5 * time.Minute
 	// readyFor is how long an order waits for its payer.
 	readyFor = 24 * time.Hour
 )

@@ -2,11 +2,13 @@ package payments_test
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
+	"hub.internal/pkg/fault"
 	"hub.internal/services/payments"
 )
 
@@ -25,6 +27,7 @@ func open(t testing.TB, method payments.PayMethod) *payments.Book {
 func sound(b *payments.Book, deposited map[string]int64) error {
 	o := b.Order
 	var succeeded, pending, applied, received int64
+	var open bool
 	for _, r := range b.Refunds {
 		switch r.Status {
 		case payments.RefundSucceeded:
@@ -41,6 +44,10 @@ func sound(b *payments.Book, deposited map[string]int64) error {
 			}
 		}
 		received += d.Amount
+		open = open || d.Open() || d.State == payments.DepositIsReturning
+		if d.State == payments.DepositIsReturning && d.Return == nil {
+			return fmt.Errorf("a deposit is returning, and nobody has asked for it")
+		}
 	}
 	var told int64
 	for _, amount := range deposited {
@@ -58,6 +65,8 @@ func sound(b *payments.Book, deposited map[string]int64) error {
 		return fmt.Errorf("%s with %d applied deposits and %d paid", o.Status, applied, o.PaidAmount)
 	case o.Status == payments.Refunded && o.Refundable() != 0:
 		return fmt.Errorf("refunded, but %d are left", o.Refundable())
+	case open && o.Attention == "":
+		return fmt.Errorf("there is money that belongs to nobody, and no case")
 	case received != told:
 		return fmt.Errorf("%d received, %d kept", told, received)
 	case o.Version != int64(len(b.Steps)):
@@ -83,7 +92,10 @@ func TestBookStaysSound(t *testing.T) {
 		deposited := map[string]int64{}
 		for i := range rapid.IntRange(1, 30).Draw(t, "n") {
 			b.Now = b.Now.Add(time.Duration(rapid.SampledFrom([]int{0, 1, 60, 3600, 100000}).Draw(t, "wait")) * time.Second)
-			switch rapid.IntRange(0, 5).Draw(t, "do") {
+			for n := range b.Deposits { // as the store does
+				b.Deposits[n].ID = payments.ID(n + 1)
+			}
+			switch rapid.IntRange(0, 7).Draw(t, "do") {
 			case 0:
 				amount := rapid.Int64Range(1, 12000).Draw(t, "refund")
 				_, _ = b.AskRefund(payments.RefundAsked{Code: fmt.Sprint("rf_", i), Amount: &amount, Reason: "x"})
@@ -93,6 +105,8 @@ func TestBookStaysSound(t *testing.T) {
 				}
 			case 2:
 				_, err = b.Lapse()
+			case 3:
+				err = operate(t, b, i)
 			default:
 				err = b.Apply(said(t, b, deposited))
 			}
@@ -104,6 +118,43 @@ func TestBookStaysSound(t *testing.T) {
 			}
 		}
 	})
+}
+
+// operate is what an operator may do, with sense or without: a refusal leaves the book as it is.
+func operate(t *rapid.T, b *payments.Book, i int) error {
+	before := b.Copy()
+	id := payments.ID(rapid.IntRange(0, len(b.Deposits)+1).Draw(t, "deposit"))
+	var err error
+	switch rapid.IntRange(0, 4).Draw(t, "operator") {
+	case 0:
+		err = b.ApplyDeposit(id, "n")
+	case 1:
+		err = b.AskReturn(id, payments.DepositReturn{Code: fmt.Sprint("rf_back", i)}, "n")
+	case 2:
+		err = b.ReturnedByHand(id, "n")
+	case 3:
+		err = b.Resolve("n")
+	case 4:
+		for _, d := range b.Deposits {
+			if d.State == payments.DepositIsReturning {
+				return b.DeclineReturn(d.Return.Code, payments.Failure{Code: "2016", Message: "no"})
+			}
+		}
+		return nil
+	}
+	if err == nil {
+		if b.Order.Version != before.Order.Version+1 || b.Steps[len(b.Steps)-1].Note != "n" {
+			return fmt.Errorf("one act is one step with its note: %+v", b.Steps)
+		}
+		return nil
+	}
+	if !fault.Is(err, fault.Conflict) && !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	if !reflect.DeepEqual(before, b) {
+		return fmt.Errorf("refused (%w), and yet %+v became %+v", err, before, b)
+	}
+	return nil
 }
 
 // said is what a provider may say: sense or nonsense, but about this order.
@@ -132,6 +183,15 @@ func said(t *rapid.T, b *payments.Book, deposited map[string]int64) payments.Sna
 			Returned: rapid.IntRange(0, 4).Draw(t, "returned") == 0}
 		if p := b.PendingRefunds(); len(p) > 0 && rapid.Bool().Draw(t, "ours") {
 			c.RefundCode, c.Amount = p[0].Code, p[0].Amount
+		}
+		for _, d := range b.Deposits {
+			if d.Return != nil && d.TID == s.TID && rapid.Bool().Draw(t, "return of a deposit") {
+				c.RefundCode = d.Return.Code
+				if rapid.IntRange(0, 4).Draw(t, "its amount") > 0 {
+					c.Amount = d.Amount
+				}
+				break
+			}
 		}
 		s.Cancels = append(s.Cancels, c)
 	}

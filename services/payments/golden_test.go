@@ -69,7 +69,11 @@ func (s *shop) verified() {
 	}
 	seen := map[string]string{}
 	for _, got := range s.app.all() {
-		if err := wh.Verify(got.Body, got.Header); err != nil {
+		verify := wh.Verify
+		if s.still {
+			verify = wh.VerifyIgnoringTimestamp
+		}
+		if err := verify(got.Body, got.Header); err != nil {
 			s.t.Errorf("%s: %v", got.ID, err)
 		}
 		if body, known := seen[got.ID]; known && body != string(got.Body) {

@@ -1,9 +1,13 @@
 package payments
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"hub.internal/pkg/fault"
@@ -21,6 +25,8 @@ const (
 	Abandoned   Outcome = "ABANDONED"
 	maxWebhook          = 64 << 10
 	returnTakes         = 5 * time.Second
+	// lookedFor is how long a webhook is looked into that the provider does not explain.
+	lookedFor = 3 * 24 * time.Hour
 	// lookAgain is how long after a look a browser's return starts no other.
 	lookAgain = 2 * time.Second
 )
@@ -36,6 +42,44 @@ type Webhook struct {
 	ReceivedAt time.Time
 	Outcome    Outcome
 	Attempts   int
+}
+
+// unshown begin the names of what of a webhook nobody sees: what proves or is secret, and who has paid. It is in lower case.
+var unshown = []string{"signature", "secret", "clientid", "clientkey", "authorization", "buyer", "mallreserved", "malluserid", "refundaccount", "refundholder",
+	"cardnum", "cardno"}
+
+// Shown is what the webhook says as an operator may see it, indented: without its signature, and without the payer. It
+// is empty for what is no JSON.
+func (w Webhook) Shown() string {
+	decoder := json.NewDecoder(bytes.NewReader(w.Raw))
+	decoder.UseNumber()
+	var said any
+	if decoder.Decode(&said) != nil {
+		return ""
+	}
+	out, err := json.MarshalIndent(withoutSecrets(said), "", "  ")
+	if err != nil {
+		return ""
+	}
+	return string(out)
+}
+
+func withoutSecrets(said any) any {
+	switch v := said.(type) {
+	case map[string]any:
+		for name, member := range v {
+			if slices.ContainsFunc(unshown, func(hidden string) bool { return strings.HasPrefix(strings.ToLower(name), hidden) }) {
+				v[name] = "…"
+				continue
+			}
+			v[name] = withoutSecrets(member)
+		}
+	case []any:
+		for n := range v {
+			v[n] = withoutSecrets(v[n])
+		}
+	}
+	return said
 }
 
 // Inbox keeps webhooks until they have been looked into.
@@ -104,6 +148,11 @@ func (s *Service) LookInto(ctx context.Context, provider string, env Env, key st
 	}
 	after, _, err := s.pull(ctx, Ref{TID: w.TID, Code: w.Code}, Actor{Name: "provider", Now: s.now()})
 	if err != nil {
+		if s.now().After(w.ReceivedAt.Add(lookedFor)) {
+			// Such as one that names the payment of another order: the provider never says a word about that.
+			s.c.Logger.ErrorContext(ctx, "a webhook cannot be looked into", "provider", provider, "order", w.Code, "tid", w.TID, "error", err)
+			return 0, s.c.Store.Settle(ctx, w, Abandoned)
+		}
 		return 0, err
 	}
 	outcome := Ignored

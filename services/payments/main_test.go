@@ -54,6 +54,7 @@ type shop struct {
 	app     *app
 	logs    *hubtest.Buffer
 	stop    func()
+	still   bool // its clock is a test's
 }
 
 // app takes notifications, and answers what it is told to.
@@ -116,6 +117,8 @@ type options struct {
 	idle   bool // no jobs
 	now    func() time.Time
 	change func(*payments.Config)
+	lease  time.Duration    // of a claimed key
+	onCall func(pgsim.Call) // hears each call before the simulator does anything about it
 }
 
 func newShop(t testing.TB, o options) *shop {
@@ -136,14 +139,14 @@ func newShop(t testing.TB, o options) *shop {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.super.Close)
-	s.store = postgres.New(s.pool)
+	s.store = postgres.NewWith(s.pool, postgres.Options{Lease: o.lease})
 	logger := slog.New(slog.NewTextHandler(s.logs, nil))
 	echo := httptest.NewServer(s.app)
 	t.Cleanup(echo.Close)
 	s.app.url = echo.URL
 	hooks := httptest.NewServer(http.HandlerFunc(s.webhook))
 	t.Cleanup(hooks.Close)
-	s.sim, err = pgsim.New(pgsim.Config{ClientID: clientID, Secret: secretKey, WebhookURL: hooks.URL, AutoIssue: !o.manual, Now: o.now,
+	s.sim, err = pgsim.New(pgsim.Config{ClientID: clientID, Secret: secretKey, WebhookURL: hooks.URL, AutoIssue: !o.manual, Now: o.now, OnCall: o.onCall,
 		Retries: []time.Duration{10 * time.Millisecond, 50 * time.Millisecond, 200 * time.Millisecond, time.Second, time.Second}})
 	if err != nil {
 		t.Fatal(err)

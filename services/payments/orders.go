@@ -44,6 +44,13 @@ const (
 	refunds  = "rf_"
 )
 
+// The writes of apps, as the audit log names them.
+const (
+	opCreate = "pay.orders.create"
+	opRefund = "pay.orders.refund"
+	opCancel = "pay.orders.cancel"
+)
+
 // How long an account waits, in hours, and whose name it has, where the app does not say.
 const (
 	defaultValidHours = 168
@@ -65,7 +72,7 @@ func (s *Service) Create(ctx context.Context, in Wanted) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
-	call, err := write.NewRouteCall(ctx, "pay.orders.create", http.MethodPost, "/v1/pay/orders", in, s.c.Now())
+	call, err := write.NewRouteCall(ctx, opCreate, http.MethodPost, "/v1/pay/orders", in, s.c.Now())
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -290,7 +297,7 @@ func (s *Service) History(ctx context.Context, code string) (History, error) {
 // CancelOrder gives an order up that is not paid: E_CONFLICT with ORDER_NOT_CANCELABLE for one that is, or that has ended.
 // E_DB when the provider does not say; to ask again does no harm.
 func (s *Service) CancelOrder(ctx context.Context, code string) (tool.Result, error) {
-	call, err := write.NewRouteCall(ctx, "pay.orders.cancel", http.MethodPost, "/v1/pay/orders/{code}/cancel", code, s.c.Now())
+	call, err := write.NewRouteCall(ctx, opCancel, http.MethodPost, "/v1/pay/orders/{code}/cancel", code, s.c.Now())
 	if err != nil {
 		return tool.Result{}, err
 	}

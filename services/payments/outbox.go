@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"strconv"
 	"time"
 
 	"hub.internal/pkg/fault"
@@ -61,6 +62,14 @@ type Attempt struct {
 	Took   time.Duration
 }
 
+// Said is what was answered, in two words for people.
+func (a Attempt) Said() string {
+	if a.Status == 0 {
+		return "no answer"
+	}
+	return strconv.Itoa(a.Status)
+}
+
 // Outbox keeps messages until they are delivered, or given up.
 type Outbox interface {
 	// Notice returns a message; E_NOT_FOUND without one.
@@ -74,10 +83,12 @@ type Outbox interface {
 
 // Happened is an event of an order, as it is read back.
 type Happened struct {
-	Seq       int64
-	From, To  Status
-	Trigger   Trigger
-	About     string
+	Seq      int64
+	From, To Status
+	Trigger  Trigger
+	About    string
+	// Note is what an operator has written.
+	Note      string
 	Actor     string
 	RequestID string
 	At        time.Time
@@ -210,8 +221,8 @@ func (b *Book) View() OrderView {
 	if v.Metadata == nil {
 		v.Metadata = map[string]string{}
 	}
-	if o.Status != Ready && o.Status != AwaitingDeposit {
-		v.CheckoutURL = nil
+	if o.Status != Ready {
+		v.CheckoutURL = nil // nothing is left to do there
 	}
 	if a := o.Account; a != nil {
 		v.VBank = &VBankView{a.BankCode, a.BankName, a.Number, a.Holder, schema.Moment(a.ExpiresAt)}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"hub.internal/pkg/fault"
@@ -32,7 +33,7 @@ func (b *Book) NextLook(looks int) (at time.Time, ok bool) {
 	waits := []time.Duration{2 * time.Minute, 5 * time.Minute, time.Hour, 24 * time.Hour}
 	wait := waits[min(looks, len(waits)-1)]
 	switch {
-	case o.PendingRefund > 0:
+	case o.PendingRefund > 0 || len(b.returning()) > 0:
 		return b.Now.Add(wait), true
 	case o.Status == Ready:
 		// Its day ends at a moment of its own.
@@ -92,6 +93,11 @@ func (s *Service) resolve(ctx context.Context, code string, by Actor) (*Book, er
 			return b, err
 		}
 	}
+	for _, d := range b.returning() {
+		if err := s.giveBack(ctx, code, d.ID, true, by); err != nil {
+			return b, err
+		}
+	}
 	return s.lapse(ctx, b, by)
 }
 
@@ -125,10 +131,12 @@ func (s *Service) lapse(ctx context.Context, b *Book, by Actor) (*Book, error) {
 	if seen.Status == Ready {
 		err := s.c.Provider.Expire(ctx, cred, Ref{TID: seen.TID, Code: seen.Code, CreatedAt: seen.CreatedAt})
 		if errors.Is(err, ErrAlreadyPaid) {
-			b, _, err := s.pull(ctx, Ref{Code: seen.Code}, by)
-			return b, err
-		}
-		if err != nil && !errors.Is(err, ErrNotFound) {
+			// It stays READY when what was paid is not what it costs: then the money is an operator's, and the order is over.
+			if b, _, err = s.pull(ctx, Ref{Code: seen.Code}, by); err != nil || !slices.ContainsFunc(b.Deposits, Deposit.Open) {
+				return b, err
+			}
+			seen = b.Order
+		} else if err != nil && !errors.Is(err, ErrNotFound) {
 			return b, s.undecided().Because(err)
 		}
 	}
@@ -223,20 +231,20 @@ func (s *Service) compare(ctx context.Context, code string, r *SweepReport) {
 	}
 }
 
-// sealAccount seals the account of a refund, and masks it for people.
-func (s *Service) sealAccount(refund string, a RefundAccount) ([]byte, *RefundAccount, error) {
+// sealAccount seals an account under a name that binds it to its row, and masks it for people.
+func (s *Service) sealAccount(name string, a RefundAccount) ([]byte, *RefundAccount, error) {
 	text, err := json.Marshal(a)
 	if err != nil {
 		return nil, nil, err
 	}
-	sealed, err := s.c.Sealer.Seal(string(text), accountName(refund))
+	sealed, err := s.c.Sealer.Seal(string(text), name)
 	masked := RefundAccount{BankCode: a.BankCode, AccountNumber: "****" + a.AccountNumber[max(len(a.AccountNumber)-4, (len(a.AccountNumber)+1)/2):],
 		Holder: mask(a.Holder)}
 	return sealed, &masked, err
 }
 
-func (s *Service) openAccount(refund string, sealed []byte) (*RefundAccount, error) {
-	text, err := s.c.Sealer.Open(sealed, accountName(refund))
+func (s *Service) openAccount(name string, sealed []byte) (*RefundAccount, error) {
+	text, err := s.c.Sealer.Open(sealed, name)
 	if err != nil {
 		return nil, err
 	}
@@ -244,7 +252,7 @@ func (s *Service) openAccount(refund string, sealed []byte) (*RefundAccount, err
 	return &a, json.Unmarshal([]byte(text), &a)
 }
 
-// accountName binds a sealed account to its row.
+// accountName binds the sealed account of a refund to its row.
 func accountName(refund string) string { return "payments.refunds|account|" + refund }
 
 // mask leaves the first character.

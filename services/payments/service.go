@@ -35,15 +35,12 @@ type Store interface {
 	Left(ctx context.Context, limit int) ([]write.Claim, error)
 	Take(ctx context.Context, left write.Claim) (c write.Claim, ok bool, err error)
 
-	// Book returns an order as it is.
-	Book(ctx context.Context, code string) (*Book, error)
 	// OrderOfRefund is the code of the order that a refund is of.
 	OrderOfRefund(ctx context.Context, refund string) (string, error)
 	// Orders returns a page of orders, newest first.
 	Orders(ctx context.Context, f Filter) ([]*Book, error)
-	// History returns the events and the messages of an order, oldest first.
-	History(ctx context.Context, code string) (History, error)
 
+	Desk
 	Inbox
 	Outbox
 	Schedule
@@ -72,7 +69,10 @@ type Filter struct {
 	CreatedAfter, CreatedBefore time.Time
 	// Attention has those that an operator has to look at.
 	Attention bool
-	// Search is a code, a clientOrderId, a provider's id, or an account number.
+	// ReadySince has those that have been READY since before a moment, Undelivered those with a message that was given up.
+	ReadySince  time.Time
+	Undelivered bool
+	// Search is the code of an order or of a refund, a clientOrderId, a provider's id, or the number of a virtual account.
 	Search string
 	// Before is the position below which the list goes on.
 	Before Position

@@ -35,7 +35,7 @@ func (s *Service) pull(ctx context.Context, ref Ref, by Actor) (*Book, *Snapshot
 			if b.Order.Version != seen.Order.Version {
 				return errStale
 			}
-			return b.Apply(*snapshot)
+			return b.ApplyAsked(*snapshot)
 		}, nil)
 		if errors.Is(err, errStale) {
 			continue
@@ -102,13 +102,15 @@ func (s *Service) askToCancel(ctx context.Context, code string, by Actor) (*Book
 		return nil, err
 	}
 	ref := Ref{TID: o.TID, Code: o.Code, CreatedAt: o.CreatedAt}
+	var left Snapshot
 	if o.TID == "" {
 		err = s.c.Provider.Expire(ctx, cred, ref)
 	} else {
-		_, err = s.c.Provider.Cancel(ctx, cred, CancelRequest{Ref: ref, RefundCode: o.Code + "-cancel", Reason: "canceled"})
+		left, err = s.c.Provider.Cancel(ctx, cred, CancelRequest{Ref: ref, RefundCode: o.Code + "-cancel", Reason: "canceled"})
 	}
+	over := o.TID == "" || left.Status == PaymentExpired || left.Status == PaymentFailed
 	switch {
-	case err == nil && o.TID == "" || errors.Is(err, ErrNotFound):
+	case err == nil && over || errors.Is(err, ErrNotFound):
 		// Nobody can begin to pay any more: the order ends, unless it has moved.
 		by.Now = s.now()
 		b, err = s.c.Store.Change(ctx, code, by, func(b *Book) error {
@@ -146,7 +148,7 @@ type RefundAnswer struct {
 // unknown outcome leaves the refund PENDING, for a job to find out. It returns E_CONFLICT with ORDER_NOT_REFUNDABLE,
 // AMOUNT_MISMATCH, REFUND_EXCEEDS_BALANCE or PROVIDER_DECLINED, and E_VALIDATION when the provider needs an account.
 func (s *Service) Refund(ctx context.Context, code string, in RefundWanted) (tool.Result, error) {
-	call, err := write.NewRouteCall(ctx, "pay.orders.refund", http.MethodPost, "/v1/pay/orders/{code}/refund", struct {
+	call, err := write.NewRouteCall(ctx, opRefund, http.MethodPost, "/v1/pay/orders/{code}/refund", struct {
 		Code string
 		RefundWanted
 	}{code, in}, s.c.Now())
@@ -158,7 +160,7 @@ func (s *Service) Refund(ctx context.Context, code string, in RefundWanted) (too
 		asked.Reason = "requested"
 	}
 	if in.Account != nil {
-		if asked.Account, asked.Masked, err = s.sealAccount(asked.Code, *in.Account); err != nil {
+		if asked.Account, asked.Masked, err = s.sealAccount(accountName(asked.Code), *in.Account); err != nil {
 			return tool.Result{}, err
 		}
 	}
@@ -255,9 +257,10 @@ func (s *Service) askToRefund(ctx context.Context, o Order, r Refund) (Snapshot,
 	if err != nil {
 		return Snapshot{}, err
 	}
-	in := CancelRequest{Ref: Ref{TID: o.TID, Code: o.Code, CreatedAt: o.CreatedAt}, RefundCode: r.Code, Reason: r.Reason, Amount: &r.Amount}
+	in := CancelRequest{Ref: Ref{TID: o.TID, Code: o.Code, CreatedAt: o.CreatedAt}, RefundCode: r.Code, Reason: r.Reason,
+		Amount: &r.Amount, TaxFree: o.TaxFree}
 	if r.Account != nil {
-		if in.Account, err = s.openAccount(r.Code, r.Account); err != nil {
+		if in.Account, err = s.openAccount(accountName(r.Code), r.Account); err != nil {
 			return Snapshot{}, err
 		}
 	}
@@ -299,24 +302,34 @@ func (s *Service) Complete(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// complete ends one call as its caller would have, in whose name it is recorded.
 func (s *Service) complete(ctx context.Context, claim write.Claim) error {
-	// The answer's caller has gone; the audit log names the key's.
-	call := write.Call{Key: claim.Key, Operation: "pay.complete", At: s.now(), Caller: caller.Itself("payments")}
-	app, _ := strings.CutPrefix(claim.Key.Principal, "app:")
-	call.Caller.ExternalUserID, call.Caller.CredentialID = "", claim.Key.Principal
-	call.Caller.Service = app
-	var err error
-	switch resource := claim.Resource; {
-	case strings.HasPrefix(resource, toCancel):
-		_, err = s.cancelClaimed(ctx, call, claim, strings.TrimPrefix(resource, toCancel))
-	case strings.HasPrefix(resource, Known):
-		_, err = s.finish(ctx, call, claim, strings.TrimPrefix(resource, Known), http.StatusOK, nil)
-	case strings.HasPrefix(resource, refunds):
-		var code string
-		if code, err = s.c.Store.OrderOfRefund(ctx, resource); err == nil {
-			_, err = s.refundClaimed(ctx, call, claim, code)
+	if strings.HasPrefix(claim.Resource, Known) {
+		// Nothing was begun. Whether the caller may see that order is judged when the call comes again.
+		return s.release(ctx, claim, nil)
+	}
+	code := strings.TrimPrefix(claim.Resource, toCancel)
+	if strings.HasPrefix(claim.Resource, refunds) {
+		var err error
+		if code, err = s.c.Store.OrderOfRefund(ctx, claim.Resource); err != nil {
+			return err
 		}
+	}
+	b, err := s.c.Store.Book(ctx, code)
+	if err != nil {
+		return err
+	}
+	call := write.Call{Key: claim.Key, At: s.now(), Caller: caller.Caller{Kind: caller.App, Service: b.Order.ServiceCode,
+		ExternalUserID: b.Order.ExternalUserID, HubUser: b.Order.HubUser, CredentialID: claim.Key.Principal}}
+	switch {
+	case strings.HasPrefix(claim.Resource, toCancel):
+		call.Operation = opCancel
+		_, err = s.cancelClaimed(ctx, call, claim, code)
+	case strings.HasPrefix(claim.Resource, refunds):
+		call.Operation = opRefund
+		_, err = s.refundClaimed(ctx, call, claim, code)
 	default:
+		call.Operation = opCreate
 		_, err = s.issue(ctx, call, claim)
 	}
 	if fault.Is(err, fault.Conflict) {

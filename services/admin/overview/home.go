@@ -21,8 +21,8 @@ type homePage struct {
 	Summary audit.Summary
 	// Now is the moment of the page.
 	Now      time.Time
-	Calls    plot
-	Latency  plot
+	Calls    web.Plot
+	Latency  web.Plot
 	Tools    []toolRow
 	Errors   []errorRow
 	Callers  []callerRow
@@ -38,27 +38,6 @@ type choice struct {
 	web.Link
 	Active bool
 }
-
-// plot is a table with a drawing of it. Its series are the columns behind the time.
-type plot struct {
-	ID, Title, Caption string
-	// Kind is bars or lines; Unit is "" or "ms".
-	Kind, Unit string
-	Step       int // seconds
-	Series     []series
-	Rows       []plotRow
-}
-
-// series is a column; Color is a custom property of the kit.
-type series struct{ Label, Color string }
-
-type plotRow struct {
-	At     time.Time
-	Values []value
-}
-
-// value is a cell: a number as scripts read it, empty for none, and as people do.
-type value struct{ Raw, Text string }
 
 type toolRow struct {
 	audit.Tool
@@ -122,17 +101,17 @@ func logOf(g audit.Range, v url.Values) string {
 
 func (p *homePage) plots(g audit.Range) {
 	step := int(g.Step.Seconds())
-	p.Calls = plot{ID: "calls", Title: "Calls", Kind: "bars", Step: step, Caption: "Calls by " + each(g.Step),
-		Series: []series{{"Calls", "--accent"}, {"Failed", "--bad-fill"}}}
-	p.Latency = plot{ID: "latency", Title: "Latency", Kind: "lines", Unit: "ms", Step: step,
-		Caption: "Time that calls took by " + each(g.Step), Series: []series{{"Median", "--accent"}, {"95th percentile", "--warn-fill"}}}
+	p.Calls = web.Plot{ID: "calls", Title: "Calls", Kind: "bars", Step: step, Caption: "Calls by " + each(g.Step),
+		Series: []web.Series{{Label: "Calls", Color: "--accent"}, {Label: "Failed", Color: "--bad-fill"}}}
+	p.Latency = web.Plot{ID: "latency", Title: "Latency", Kind: "lines", Unit: "ms", Step: step,
+		Caption: "Time that calls took by " + each(g.Step), Series: []web.Series{{Label: "Median", Color: "--accent"}, {Label: "95th percentile", Color: "--warn-fill"}}}
 	for _, x := range p.Summary.Points {
-		p.Calls.Rows = append(p.Calls.Rows, plotRow{x.At, []value{whole(x.Calls), whole(x.Failed)}})
-		took := []value{{"", "–"}, {"", "–"}}
+		p.Calls.Rows = append(p.Calls.Rows, web.PlotRow{At: x.At, Values: []web.PlotValue{whole(x.Calls), whole(x.Failed)}})
+		took := []web.PlotValue{{Text: "–"}, {Text: "–"}}
 		if x.Measured > 0 {
-			took = []value{duration(x.P50), duration(x.P95)}
+			took = []web.PlotValue{duration(x.P50), duration(x.P95)}
 		}
-		p.Latency.Rows = append(p.Latency.Rows, plotRow{x.At, took})
+		p.Latency.Rows = append(p.Latency.Rows, web.PlotRow{At: x.At, Values: took})
 	}
 }
 
@@ -204,9 +183,13 @@ func each(step time.Duration) string {
 	return fmt.Sprintf("%d hours", int(step.Hours()))
 }
 
-func whole(n int64) value { return value{strconv.FormatInt(n, 10), web.Number(n)} }
+func whole(n int64) web.PlotValue {
+	return web.PlotValue{Raw: strconv.FormatInt(n, 10), Text: web.Number(n)}
+}
 
-func duration(ms float64) value { return value{strconv.FormatFloat(ms, 'f', 1, 64), milliseconds(ms)} }
+func duration(ms float64) web.PlotValue {
+	return web.PlotValue{Raw: strconv.FormatFloat(ms, 'f', 1, 64), Text: milliseconds(ms)}
+}
 
 // milliseconds is a time as people read it.
 func milliseconds(ms float64) string {

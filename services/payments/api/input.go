@@ -75,8 +75,12 @@ func won(v *schema.Violations, at string, raw json.RawMessage) *int64 {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
 	}
-	n, ok := schema.Int64(raw)
-	if !ok || !digits.Match(raw) {
+	var n int64
+	ok := digits.Match(raw)
+	if ok {
+		n, ok = schema.Int64(raw)
+	}
+	if !ok {
 		v.Add(at, "integer", "must be a whole number of won, written in digits alone")
 		return nil
 	}
@@ -145,6 +149,16 @@ func (in refundIn) wanted() (payments.RefundWanted, error) {
 			Holder: text(&v, "/refundAccount/holder", &in.RefundAccount.Holder, 0)}
 	}
 	return w, v.Err()
+}
+
+type reconcileIn struct {
+	Code   string          `json:"code"`
+	Amount json.RawMessage `json:"amount"`
+}
+
+func (in reconcileIn) amount() (*int64, error) {
+	var v schema.Violations
+	return won(&v, "/amount", in.Amount), v.Err()
 }
 
 type listIn struct {

@@ -165,11 +165,6 @@ func cancelRoute(s *payments.Service) tool.APIRoute {
 		func(ctx context.Context, in codeIn) (tool.Result, error) { return s.CancelOrder(ctx, in.Code) })
 }
 
-type reconcileIn struct {
-	Code   string `json:"code"`
-	Amount *int64 `json:"amount"`
-}
-
 func reconcileRoute(s *payments.Service) tool.APIRoute {
 	return tool.NewRoute(tool.RouteDeclaration{Method: http.MethodPost, Path: "/v1/pay/orders/{code}/reconcile", Idempotency: tool.KeyIgnored,
 		Credential: tool.AppCredential, Declaration: tool.Declaration{Name: "pay.orders.reconcile", Category: category, Scope: write,
@@ -178,7 +173,11 @@ func reconcileRoute(s *payments.Service) tool.APIRoute {
 			Errors: []tool.ErrorDoc{invalid, missing, {Code: fault.Conflict, Reason: "details.code AMOUNT_MISMATCH: the caller or the provider has another amount."},
 				away}}},
 		func(ctx context.Context, in reconcileIn) (payments.OrderAnswer, error) {
-			return s.Reconcile(ctx, in.Code, in.Amount)
+			amount, err := in.amount()
+			if err != nil {
+				return payments.OrderAnswer{}, err
+			}
+			return s.Reconcile(ctx, in.Code, amount)
 		})
 }
 

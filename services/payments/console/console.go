@@ -6,11 +6,14 @@ import (
 	"embed"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/web"
+	"hub.internal/services/payments"
+	"hub.internal/services/payments/console/orders"
 	"hub.internal/services/payments/credentials"
 )
 
@@ -21,7 +24,10 @@ const admin = "admin"
 
 // Config is what a Console is made of.
 type Config struct {
+	Service     *payments.Service
 	Credentials *credentials.Service
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
 	// Trusted are the keys of whose word is taken.
 	Trusted *caller.Keys
 	Logger  *slog.Logger
@@ -30,7 +36,8 @@ type Config struct {
 // Console is payments' pages.
 type Console struct {
 	Config
-	site *web.Site
+	site   *web.Site
+	orders *orders.Pages
 }
 
 // New returns the pages.
@@ -39,14 +46,24 @@ func New(c Config) (*Console, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Console{c, site}, nil
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	o, err := orders.New(c.Service, c.Now, func(o web.Options) (*web.Site, error) {
+		o.Service, o.Keys, o.Logger = "payments", c.Trusted, c.Logger
+		return web.New(o)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Console{c, site, o}, nil
 }
 
 // Routes are the parts of the console that are payments'.
 func Routes() []tool.Route {
-	return web.Routes("payments",
+	return web.Routes("payments", append(orders.Routes(),
 		tool.Route{Prefix: credentialsPath, Role: admin, Tab: "Admin", Title: "Payment credentials", Position: 45},
-	)
+	)...)
 }
 
 // Routes implements service.Console.
@@ -56,6 +73,7 @@ func (c *Console) Routes() []tool.Route { return Routes() }
 func (c *Console) Mount(mux *http.ServeMux) {
 	c.site.Mount(mux)
 	c.mountCredentials(mux)
+	c.orders.Mount(mux)
 }
 
 // back goes to a page and says what was done, or why it was not.

@@ -46,9 +46,10 @@ func (p *Provider) VerifyWebhook(contentType string, raw []byte, creds []payment
 }
 
 // key is the same for a repetition: its parts are those that say what has happened and when, not those of the delivery.
-// The times tell a second deposit, and the reversal of one, from what was told before.
+// The times tell a second deposit, and the reversal of one, from what was told before. The order is one of them, since it is not
+// signed: what names another order must not stand in the way of what is true.
 func key(a answer) string {
-	parts := []string{a.TID, a.Status, fmt.Sprint(a.Amount), a.CancelledTID, a.PaidAt, a.FailedAt, a.CancelledAt}
+	parts := []string{a.OrderID, a.TID, a.Status, fmt.Sprint(a.Amount), a.CancelledTID, a.PaidAt, a.FailedAt, a.CancelledAt}
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:])
 }

@@ -88,12 +88,20 @@ func readRest(ctx context.Context, q postgres.Querier, books ...*payments.Book) 
 	}
 	_, err = postgres.All(ctx, q, func(row pgx.CollectableRow) (id payments.ID, err error) {
 		var d payments.Deposit
-		if err := row.Scan(&id, &d.ID, &d.TID, &d.Amount, &d.At, &d.State); err != nil {
+		var r payments.DepositReturn
+		var masked, failure []byte
+		if err := row.Scan(&id, &d.ID, &d.TID, &d.Amount, &d.At, &d.State, &r.Code, &r.TID, &r.Account, &masked, &failure, &r.SettledAt); err != nil {
 			return id, err
 		}
+		if r.Code != "" {
+			err = errors.Join(optional(masked, &r.Masked), optional(failure, &r.Failure))
+			d.Return = &r
+		}
 		byID[id].Deposits = append(byID[id].Deposits, d)
-		return id, nil
-	}, `SELECT order_id, id, tid, amount, deposited_at, state FROM payments.deposits WHERE order_id = ANY ($1) ORDER BY id`, ids)
+		return id, err
+	}, `SELECT order_id, id, tid, amount, deposited_at, state, coalesce(return_code, ''), coalesce(return_tid, ''), return_account, return_masked, return_failure,
+			return_settled
+		FROM payments.deposits WHERE order_id = ANY ($1) ORDER BY id`, ids)
 	return err
 }
 

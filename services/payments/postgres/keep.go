@@ -24,13 +24,15 @@ func (s *Store) keep(ctx context.Context, tx pgx.Tx, before, b *payments.Book, b
 		}
 	}
 	for _, d := range b.Deposits {
-		keepDeposit(batch, orderID, before.Deposits, d)
+		if err := keepDeposit(batch, orderID, before.Deposits, d); err != nil {
+			return err
+		}
 	}
 	var follow []jobs.Job
 	for _, step := range b.Steps {
-		batch.Queue(`INSERT INTO payments.order_events (order_id, seq, from_status, to_status, trigger, about, actor, request_id, at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-			orderID, step.Seq, step.From, step.To, step.Trigger, step.About, by.Name, by.RequestID, by.Now)
+		batch.Queue(`INSERT INTO payments.order_events (order_id, seq, from_status, to_status, trigger, about, note, actor, request_id, at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+			orderID, step.Seq, step.From, step.To, step.Trigger, step.About, step.Note, by.Name, by.RequestID, by.Now)
 		if step.Tells == "" {
 			continue
 		}
@@ -115,15 +117,33 @@ func keepRefund(batch *pgx.Batch, orderID int64, before []payments.Refund, r pay
 	return nil
 }
 
-func keepDeposit(batch *pgx.Batch, orderID int64, before []payments.Deposit, d payments.Deposit) {
+func keepDeposit(batch *pgx.Batch, orderID int64, before []payments.Deposit, d payments.Deposit) error {
 	i := slices.IndexFunc(before, func(known payments.Deposit) bool { return known.ID == d.ID })
 	switch {
 	case d.ID == 0:
 		batch.Queue(`INSERT INTO payments.deposits (order_id, tid, amount, deposited_at, state) VALUES ($1, $2, $3, $4, $5)`,
 			orderID, d.TID, d.Amount, d.At, d.State)
 	case i >= 0 && before[i].State != d.State:
-		batch.Queue(`UPDATE payments.deposits SET state = $2 WHERE id = $1`, int64(d.ID), d.State)
+		r := d.Return
+		if r == nil {
+			r = &payments.DepositReturn{}
+		}
+		var masked, failure []byte
+		var err error
+		if r.Masked != nil {
+			if masked, err = json.Marshal(r.Masked); err != nil {
+				return err
+			}
+		}
+		if r.Failure != nil {
+			if failure, err = json.Marshal(r.Failure); err != nil {
+				return err
+			}
+		}
+		batch.Queue(`UPDATE payments.deposits SET state = $2, return_code = nullif($3, ''), return_tid = nullif($4, ''), return_account = $5,
+			return_masked = $6, return_failure = $7, return_settled = $8 WHERE id = $1`, int64(d.ID), d.State, r.Code, r.TID, r.Account, text(masked), text(failure), r.SettledAt)
 	}
+	return nil
 }
 
 // text is JSON for the driver; nil stays null.

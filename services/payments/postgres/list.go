@@ -43,7 +43,9 @@ func conditions(f payments.Filter) (where string, args []any) {
 	if f.ExternalUserID != "" {
 		add(`external_user_id = $%d`, f.ExternalUserID)
 	}
-	if len(f.Status) > 0 {
+	if len(f.Status) == 1 {
+		add(`status = $%d`, f.Status[0])
+	} else if len(f.Status) > 1 {
 		add(`status = ANY ($%d)`, f.Status)
 	}
 	if f.PayMethod != "" {
@@ -59,7 +61,18 @@ func conditions(f payments.Filter) (where string, args []any) {
 		add(`attention <> ''`)
 	}
 	if f.Search != "" {
-		add(`(code = $%[1]d OR client_order_id = $%[1]d OR tid = $%[1]d OR account_number = $%[1]d)`, f.Search)
+		// Each has an index of its own, which OR would not use.
+		add(`id IN (SELECT id FROM payments.orders WHERE code = $%[1]d UNION SELECT id FROM payments.orders WHERE client_order_id = $%[1]d
+			UNION SELECT id FROM payments.orders WHERE tid = $%[1]d
+			UNION SELECT id FROM payments.orders WHERE account_number = $%[1]d AND account_number <> ''
+			UNION SELECT order_id FROM payments.deposits WHERE tid = $%[1]d
+			UNION SELECT order_id FROM payments.refunds WHERE code = $%[1]d UNION SELECT order_id FROM payments.refunds WHERE tid = $%[1]d)`, f.Search)
+	}
+	if !f.ReadySince.IsZero() {
+		add(`status = 'READY' AND created_at < $%d`, f.ReadySince)
+	}
+	if f.Undelivered {
+		add(`id IN (SELECT order_id FROM payments.notices WHERE state = 'DEAD')`)
 	}
 	if f.Before.Code != "" {
 		add(`(created_at, code) < ($%d, $%d)`, f.Before.At, f.Before.Code)
@@ -70,7 +83,7 @@ func conditions(f payments.Filter) (where string, args []any) {
 // History returns the events and the messages of an order.
 func (s *Store) History(ctx context.Context, code string) (h payments.History, err error) {
 	h.Events, err = postgres.All(ctx, s.pool, pgx.RowToStructByPos[payments.Happened], `SELECT e.seq, e.from_status, e.to_status, e.trigger, e.about,
-			e.actor, e.request_id, e.at
+			e.note, e.actor, e.request_id, e.at
 		FROM payments.order_events e JOIN payments.orders o ON o.id = e.order_id WHERE o.code = $1 ORDER BY e.seq`, code)
 	if err != nil {
 		return h, explain(err)

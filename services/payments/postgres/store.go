@@ -3,9 +3,11 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -36,17 +38,30 @@ type Store struct {
 	*postgres.Readiness
 	pool *postgres.Pool
 	keys *write.Keys
+	// lease is how long who claimed a key has it for themselves.
+	lease time.Duration
 	// jobs adds jobs in the transactions of what they follow from.
 	jobs *jobs.Adder
 }
 
 var _ payments.Store = (*Store)(nil)
 
+// Options are what a Store can be made otherwise; the zero Options are those of a service that runs.
+type Options struct {
+	// Lease is how long who claimed a key has it for themselves; 0 is payments.Lease. It has to be longer than a call to the
+	// provider may take.
+	Lease time.Duration
+}
+
 // New returns the store behind a pool of role hub_payments. It touches no database.
-func New(pool *postgres.Pool) *Store {
+func New(pool *postgres.Pool) *Store { return NewWith(pool, Options{}) }
+
+// NewWith is New with options.
+func NewWith(pool *postgres.Pool, o Options) *Store {
 	return &Store{Readiness: postgres.NewReadiness(pool, service,
 		`SELECT FROM payments.orders, payments.credentials, payments.river_job LIMIT 0`),
-		pool: pool, keys: write.New(pool, write.Options{Service: service, Kept: payments.KeysKept, Reused: payments.KeyReused}),
+		pool: pool, lease: cmp.Or(o.Lease, payments.Lease),
+		keys: write.New(pool, write.Options{Service: service, Kept: payments.KeysKept, Reused: payments.KeyReused}),
 		jobs: jobs.NewAdder(pool, schema)}
 }
 
@@ -78,12 +93,12 @@ func (s *Store) Left(ctx context.Context, limit int) ([]write.Claim, error) {
 
 // Take takes a claim over that Left has returned.
 func (s *Store) Take(ctx context.Context, left write.Claim) (write.Claim, bool, error) {
-	return s.keys.Take(ctx, left, payments.Lease)
+	return s.keys.Take(ctx, left, s.lease)
 }
 
 // Open claims the key and stores a new order.
 func (s *Store) Open(ctx context.Context, key write.Key, b *payments.Book) (write.Claim, error) {
-	return s.keys.Begin(ctx, key, payments.Lease, func(ctx context.Context, tx pgx.Tx) (string, error) {
+	return s.keys.Begin(ctx, key, s.lease, func(ctx context.Context, tx pgx.Tx) (string, error) {
 		stored, err := insertOrder(ctx, tx, b.Order)
 		if errors.Is(err, pgx.ErrNoRows) {
 			var code string
@@ -103,7 +118,7 @@ func (s *Store) Open(ctx context.Context, key write.Key, b *payments.Book) (writ
 // Claim claims the key and changes an order.
 func (s *Store) Claim(ctx context.Context, key write.Key, code string, by payments.Actor,
 	do func(*payments.Book) (string, error)) (write.Claim, error) {
-	return s.keys.Begin(ctx, key, payments.Lease, func(ctx context.Context, tx pgx.Tx) (resource string, err error) {
+	return s.keys.Begin(ctx, key, s.lease, func(ctx context.Context, tx pgx.Tx) (resource string, err error) {
 		_, err = s.change(ctx, tx, code, by, func(b *payments.Book) error {
 			resource, err = do(b)
 			return err

@@ -24,7 +24,7 @@ func build(h *service.Host, s settings) error {
 	safe := credentials.New(credentials.Config{Store: store, Sealer: p.sealer, Now: time.Now})
 	svc := payments.New(payments.Config{Store: store, Apps: auth.New(h.Neighbour("auth")), Credentials: safe, Provider: p.provider,
 		Notifier: p.notifier, Sealer: p.sealer, Env: s.Env, PublicURL: s.PublicURL, Now: time.Now, Logger: h.Logger()})
-	pages, err := console.New(console.Config{Credentials: safe, Trusted: h.Keys(), Logger: h.Logger()})
+	pages, err := console.New(console.Config{Service: svc, Credentials: safe, Trusted: h.Keys(), Logger: h.Logger()})
 	if err != nil {
 		return err
 	}

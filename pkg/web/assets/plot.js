@@ -1,12 +1,16 @@
-// Draws the plots of the overview from the tables below them: the numbers are in the page once, and all there is without this.
+// Draws plots from the tables below them: the numbers are in the page once, and all there is without this.
 (() => {
   "use strict";
 
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const two = (n) => String(n).padStart(2, "0");
-  const day = (at) => `${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+  const day = (at, zone) => {
+    if (!zone) return `${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+    return new Date(at.getTime() + zone * 1000).toISOString().slice(5, 10);
+  };
   const clock = (at) => `${two(at.getHours())}:${two(at.getMinutes())}`;
   const short = (n) => (n >= 1e6 ? `${n / 1e6}M` : n >= 1e3 ? `${n / 1e3}k` : String(n));
+  const won = (n) => (n >= 1e6 ? `₩${n / 1e6}M` : n >= 1e3 ? `₩${n / 1e3}k` : `₩${n}`);
   const span = (n) => (n >= 1000 ? `${n / 1000} s` : `${n} ms`);
 
   const read = (figure) => {
@@ -16,7 +20,7 @@
       series: heads.map((th) => ({ label: th.textContent.trim(), color: th.dataset.color })),
       texts: rows.map((tr) => [...tr.querySelectorAll("td")].map((td) => td.textContent.trim())),
       data: [
-        rows.map((tr) => Date.parse(tr.querySelector("time").dateTime) / 1000),
+        rows.map((tr) => Number(tr.querySelector("th").dataset.at) || Date.parse(tr.querySelector("time").dateTime) / 1000),
         ...heads.map((_, i) => rows.map((tr) => {
           const raw = tr.querySelectorAll("td")[i].dataset.value;
           return raw === "" ? null : Number(raw);
@@ -31,8 +35,9 @@
     const { series, texts, data } = read(figure);
     const step = Number(figure.dataset.step);
     const bars = figure.dataset.kind === "bars";
-    const text = figure.dataset.unit === "ms" ? span : short;
-    const moment = (at) => (step < 86400 ? `${day(at)} ${clock(at)}` : day(at));
+    const zone = Number(figure.dataset.zone) || 0;
+    const text = { ms: span, won }[figure.dataset.unit] || short;
+    const moment = (at) => (step < 86400 ? `${day(at, zone)} ${clock(at)}` : day(at, zone));
     // What the legend leaves: on a phone it has two lines.
     const size = () => ({ width: drawing.clientWidth, height: drawing.clientHeight - (drawing.clientWidth < 420 ? 60 : 32) });
     const axis = () => ({ stroke: color("--muted"), grid: { stroke: color("--line"), width: 1 }, ticks: { stroke: color("--line"), width: 1 } });
@@ -48,7 +53,7 @@
       axes: [
         { ...axis(), space: 70, values: (_, at) => at.map((t, i) => {
           const d = new Date(t * 1000);
-          if (step >= 21600) return day(d);
+          if (step >= 21600) return day(d, zone);
           return i === 0 || clock(d) === "00:00" ? `${clock(d)}\n${day(d)}` : clock(d);
         }) },
         { ...axis(), size: 58, values: (_, all) => all.map((n) => (bars && n % 1 ? "" : text(n))) },

@@ -1,0 +1,103 @@
+package orders
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"hub.internal/pkg/web"
+	"hub.internal/services/payments"
+)
+
+const (
+	// mostUnbalanced is how many orders that do not add up a page shows, mostSweeps how many reports.
+	mostUnbalanced = 100
+	mostSweeps     = 14
+)
+
+// conservationPage tells whether the books add up.
+type conservationPage struct {
+	Apps  []payments.Account
+	Sum   payments.Account
+	Wrong []payments.Account
+	// Most is how many orders that do not add up are shown at most.
+	Most   int
+	Cases  payments.Cases
+	Sweeps []payments.SweepReport
+	Export string
+}
+
+func (p *Pages) conservation(w http.ResponseWriter, r *http.Request) error {
+	ctx, reports := r.Context(), p.service.Reports()
+	page := conservationPage{Most: mostUnbalanced, Export: conservationPath + "/export"}
+	var err error
+	if page.Apps, page.Sum, err = p.accounts(r); err != nil {
+		return err
+	}
+	if page.Wrong, err = reports.Unbalanced(ctx, mostUnbalanced); err != nil {
+		return err
+	}
+	if page.Cases, err = reports.Cases(ctx, p.now().Add(-payments.StuckFor)); err != nil {
+		return err
+	}
+	if page.Sweeps, err = reports.Sweeps(ctx, mostSweeps); err != nil {
+		return err
+	}
+	return p.site.Render(w, r, "conservation", web.Page{Title: "Conservation", Wide: true, Data: page,
+		Lead: "All that was received is somewhere: with an order, with an open case, or back with its payer."})
+}
+
+// accounts are those of the apps, what does not add up first, and their sum.
+func (p *Pages) accounts(r *http.Request) (apps []payments.Account, sum payments.Account, err error) {
+	apps, err = p.service.Reports().Ledger(r.Context())
+	slices.SortStableFunc(apps, func(a, b payments.Account) int {
+		switch {
+		case a.Sound() == b.Sound():
+			return 0
+		case b.Sound():
+			return -1
+		}
+		return 1
+	})
+	for _, a := range apps {
+		sum = sum.Add(a)
+	}
+	return apps, sum, err
+}
+
+var accountColumns = []string{"app", "order", "orders", "adds_up", "received", "applied", "open", "being_returned", "returned", "reversed", "gap", "paid",
+	"refunded", "refunds_done", "pending", "refunds_pending"}
+
+// exportAccounts answers the orders that do not add up, the apps, and their sum as CSV.
+func (p *Pages) exportAccounts(w http.ResponseWriter, r *http.Request) error {
+	apps, sum, err := p.accounts(r)
+	if err != nil {
+		return err
+	}
+	wrong, err := p.service.Reports().Unbalanced(r.Context(), mostUnbalanced)
+	if err != nil {
+		return err
+	}
+	if err := p.service.Exports(r.Context(), "pay.conservation.export", nil); err != nil {
+		return err
+	}
+	sum.ServiceCode = "(all)"
+	return web.Export(w, r, "conservation-"+p.now().UTC().Format("20060102-150405"), accountColumns, func(row func(cells ...string) error) error {
+		for _, a := range slices.Concat(wrong, apps, []payments.Account{sum}) {
+			cells := []string{a.ServiceCode, a.Code, strconv.FormatInt(a.Orders, 10), strconv.FormatBool(a.Sound())}
+			for _, n := range []int64{a.Received, a.Applied, a.Open, a.Returning, a.Returned, a.Reversed, a.Gap(), a.Paid, a.Refunded, a.RefundsDone, a.Pending, a.RefundsPending} {
+				cells = append(cells, strconv.FormatInt(n, 10))
+			}
+			if err := row(cells...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Took is how long a sweep took, as people read it.
+func (conservationPage) Took(r payments.SweepReport) string {
+	return r.EndedAt.Sub(r.StartedAt).Round(time.Second).String()
+}

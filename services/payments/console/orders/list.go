@@ -1,0 +1,213 @@
+package orders
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/web"
+	"hub.internal/services/payments"
+)
+
+const (
+	onPage = 50
+	// mostFirst is how many cases stand above the list.
+	mostFirst = 5
+	// mostDays bounds the plot.
+	mostDays   = 92
+	exportPath = ordersPath + "/export"
+	// exportLimit is how many orders one export has.
+	exportLimit = 100_000
+)
+
+// listPage is the list, or what of it was looked for.
+type listPage struct {
+	Filter  filter
+	Choices []web.Choice
+	// First are the newest cases; Cases counts them all.
+	First  []payments.Order
+	Cases  payments.Cases
+	All    string // the address of all cases
+	Orders []payments.Order
+	Totals []payments.Total
+	Sum    payments.Total
+	Plot   *web.Plot
+	Pager  web.Pager
+	Export string
+	Limit  int
+}
+
+func (p *Pages) list(w http.ResponseWriter, r *http.Request) error {
+	q, now := r.URL.Query(), p.now()
+	f := filterOf(q, now)
+	// A form sends its empty fields too; the address without them is the one to keep.
+	for name := range q {
+		if q.Get(name) == "" {
+			return web.Go(w, r, f.address(ordersPath, "after", q.Get("after")))
+		}
+	}
+	page := listPage{Filter: f, Export: f.address(exportPath, "", ""), Limit: exportLimit, All: filter{}.address(ordersPath, "show", showAttention),
+		Pager: web.Pager{Label: "More orders", Key: "n"}}
+	before, further := positionOf(q.Get("after"))
+	if further {
+		page.Pager.Back = web.Link{Text: "Newest", Href: f.address(ordersPath, "", "")}
+		f.Before = before
+	}
+	status := 0
+	if f.Wrong {
+		status = http.StatusUnprocessableEntity
+	} else if err := p.fill(r, &page, f, now, !further); err != nil {
+		return err
+	}
+	return p.site.Render(w, r, "orders", web.Page{Title: "Orders", Wide: true, Status: status, Data: page, Lead: "What Connected Apps have ordered, newest first.",
+		Keys: []web.Key{{Press: "j", Does: "Next order"}, {Press: "k", Does: "The order before"}, {Press: "o", Does: "Open the order"}, {Press: "n", Does: "Next page"}}})
+}
+
+func (p *Pages) fill(r *http.Request, page *listPage, f filter, now time.Time, first bool) (err error) {
+	ctx, reports := r.Context(), p.service.Reports()
+	if page.Cases, err = reports.Cases(ctx, now.Add(-payments.StuckFor)); err != nil {
+		return err
+	}
+	page.choices(f)
+	f.Limit = onPage
+	books, next, err := p.service.List(ctx, f.Filter)
+	if err != nil {
+		return err
+	}
+	page.Orders = ordersOf(books)
+	if next != nil {
+		page.Pager.Next = web.Link{Text: "Older", Href: f.address(ordersPath, "after", after(*next))}
+	}
+	if !first {
+		return nil
+	}
+	if !f.Searches() && page.Cases.Attention > 0 {
+		books, _, err := p.service.List(ctx, payments.Filter{Attention: true, Limit: mostFirst})
+		if err != nil {
+			return err
+		}
+		page.First = ordersOf(books)
+	}
+	if page.Totals, err = reports.Totals(ctx, f.Filter); err != nil {
+		return err
+	}
+	page.sum()
+	return p.plot(r, page, f, now)
+}
+
+func ordersOf(books []*payments.Book) []payments.Order {
+	list := make([]payments.Order, len(books))
+	for i, b := range books {
+		list[i] = b.Order
+	}
+	return list
+}
+
+// choices are the parts of the list, with how many are in those that somebody has to look at.
+func (l *listPage) choices(f filter) {
+	for _, c := range []struct {
+		show, text string
+		count      int
+	}{{showAll, "All", -1}, {showAttention, "Need attention", l.Cases.Attention}, {showStuck, "Ready for over an hour", l.Cases.Stuck},
+		{showUndelivered, "Notification given up", l.Cases.Undelivered}} {
+		l.Choices = append(l.Choices, web.Choice{Text: c.text, Href: filter{}.address(ordersPath, "show", c.show), Active: f.Show == c.show, Count: c.count})
+	}
+}
+
+// sum orders the totals as statuses go, and adds them up.
+func (l *listPage) sum() {
+	slices.SortFunc(l.Totals, func(a, b payments.Total) int {
+		return slices.Index(payments.Statuses(), a.Status) - slices.Index(payments.Statuses(), b.Status)
+	})
+	for _, t := range l.Totals {
+		l.Sum.Orders, l.Sum.Amount, l.Sum.Paid = l.Sum.Orders+t.Orders, l.Sum.Amount+t.Amount, l.Sum.Paid+t.Paid
+		l.Sum.Refunded, l.Sum.Pending = l.Sum.Refunded+t.Refunded, l.Sum.Pending+t.Pending
+	}
+}
+
+// korea is where the days of the plot begin.
+var korea = time.FixedZone("KST", 9*60*60)
+
+// plot draws what was paid and paid back by day, of the orders that are shown.
+func (p *Pages) plot(r *http.Request, page *listPage, f filter, now time.Time) error {
+	to := now
+	if !f.CreatedBefore.IsZero() && f.CreatedBefore.Before(now) {
+		to = f.CreatedBefore
+	}
+	from := f.CreatedAfter
+	if oldest := to.Add(-(mostDays - 2) * day); from.Before(oldest) {
+		from = oldest
+	}
+	from = midnight(from)
+	days, err := p.service.Reports().Days(r.Context(), f.Filter, from)
+	if err != nil || len(days) == 0 {
+		return err
+	}
+	plot := web.Plot{ID: "days", Title: "Paid and refunded", Caption: "Won paid and refunded by day in Korea", Kind: "bars", Unit: "won", Step: int(day.Seconds()),
+		Zone: 9 * 60 * 60, Series: []web.Series{{Label: "Paid", Color: "--accent"}, {Label: "Refunded", Color: "--warn-fill"}}}
+	known := map[string]payments.Day{}
+	for _, d := range days {
+		known[d.At.In(korea).Format(time.DateOnly)] = d
+	}
+	for at := from; !at.After(to); at = at.Add(day) { // there is no summer time in Korea
+		d := known[at.Format(time.DateOnly)]
+		plot.Rows = append(plot.Rows, web.PlotRow{At: at, Name: at.Format(time.DateOnly), Values: []web.PlotValue{
+			{Raw: strconv.FormatInt(d.Paid, 10), Text: won(d.Paid)}, {Raw: strconv.FormatInt(d.Refunded, 10), Text: won(d.Refunded)}}})
+	}
+	page.Plot = &plot
+	return nil
+}
+
+// midnight is when the day in Korea began.
+func midnight(at time.Time) time.Time {
+	y, m, d := at.In(korea).Date()
+	return time.Date(y, m, d, 0, 0, 0, 0, korea)
+}
+
+var exportColumns = []string{"code", "status", "attention", "app", "external_user_id", "client_order_id", "name", "pay_method", "env", "currency", "amount",
+	"supply_amount", "vat", "paid", "refunded", "pending_refund", "refundable", "provider", "provider_id", "bank", "virtual_account", "expires_at", "created_at",
+	"issued_at", "paid_at", "closed_at", "version"}
+
+// export streams what was looked for as CSV. Who has asked for what is in the audit log before the first byte.
+func (p *Pages) export(w http.ResponseWriter, r *http.Request) error {
+	now := p.now()
+	f := filterOf(r.URL.Query(), now)
+	if f.Wrong {
+		return fault.New(fault.Validation, "From and to have to be times such as 2026-01-31 09:30, in UTC.")
+	}
+	if err := p.service.Exports(r.Context(), "pay.orders.export", f.detail()); err != nil {
+		return err
+	}
+	return web.Export(w, r, "orders-"+now.UTC().Format("20060102-150405"), exportColumns, func(row func(cells ...string) error) error {
+		var last payments.Order
+		more, err := p.service.Reports().Export(r.Context(), f.Filter, exportLimit, func(o payments.Order) error {
+			last = o
+			return row(record(o)...)
+		})
+		if err != nil || !more {
+			return err
+		}
+		return row(fmt.Sprintf("NOT COMPLETE: an export has at most %d orders. Export what is older with to=%s.", exportLimit,
+			last.CreatedAt.UTC().Truncate(time.Second).Add(time.Second).Format(time.RFC3339)))
+	})
+}
+
+func record(o payments.Order) []string {
+	n := func(n int64) string { return strconv.FormatInt(n, 10) }
+	at := func(t *time.Time) string {
+		if t == nil || t.IsZero() {
+			return ""
+		}
+		return t.UTC().Format(time.RFC3339)
+	}
+	var account payments.VBankAccount
+	if o.Account != nil {
+		account = *o.Account
+	}
+	return []string{o.Code, string(o.Status), string(o.Attention), o.ServiceCode, o.ExternalUserID, o.ClientOrderID, o.Name, string(o.PayMethod), string(o.Env), "KRW",
+		n(o.Amounts.Amount), n(o.Supply), n(o.VAT), n(o.PaidAmount), n(o.RefundedAmount), n(o.PendingRefund), n(o.Refundable()), o.Provider, o.TID, account.BankName,
+		account.Number, at(&account.ExpiresAt), at(&o.CreatedAt), at(o.IssuedAt), at(o.PaidAt), at(o.ClosedAt), n(o.Version)}
+}

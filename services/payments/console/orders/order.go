@@ -1,0 +1,73 @@
+package orders
+
+import (
+	"net/http"
+	"slices"
+
+	"hub.internal/pkg/web"
+	"hub.internal/services/payments"
+)
+
+// mostWebhooks is how many webhooks of an order its page shows, the newest.
+const mostWebhooks = 50
+
+// orderPage is an order, and what belongs to it.
+type orderPage struct {
+	payments.Order
+	Refundable int64
+	Case       string
+	// Resolves tells that the case can be ended: no deposit is open.
+	Resolves bool
+	Deposits []depositRow
+	Refunds  []payments.Refund
+	Events   []payments.Happened
+	Notices  []payments.Told
+	Webhooks []payments.Webhook
+	// Most is how many webhooks are shown at most.
+	Most int
+}
+
+// depositRow is a deposit with what may be done about it.
+type depositRow struct {
+	payments.Deposit
+	Applies, Returns bool
+	Path             string
+}
+
+func (p *Pages) order(w http.ResponseWriter, r *http.Request) error {
+	ctx, code := r.Context(), r.PathValue("code")
+	b, err := p.service.Reports().Book(ctx, code)
+	if err != nil {
+		return err
+	}
+	page := orderPage{Order: b.Order, Refundable: b.Order.Refundable(), Case: cases[b.Order.Attention].text, Resolves: b.Order.Attention != "",
+		Refunds: b.Refunds, Most: mostWebhooks}
+	for _, d := range b.Deposits {
+		page.Deposits = append(page.Deposits, depositRow{d, b.CanApply(d), b.CanAskReturn(d), ordersPath + "/" + code + "/deposits/" + d.ID.String()})
+		page.Resolves = page.Resolves && !d.Open() && d.State != payments.DepositIsReturning
+	}
+	h, err := p.service.Reports().History(ctx, code)
+	if err != nil {
+		return err
+	}
+	page.Events, page.Notices = h.Events, h.Notices
+	slices.Reverse(page.Events)
+	slices.Reverse(page.Notices)
+	if page.Webhooks, err = p.service.Reports().Webhooks(ctx, code, mostWebhooks); err != nil {
+		return err
+	}
+	return p.site.Render(w, r, "order", web.Page{Title: code, Lead: b.Order.Name, Wide: true, Data: page, Crumbs: []web.Link{{Text: "Orders", Href: ordersPath}}})
+}
+
+// reconcile asks the provider now.
+func (p *Pages) reconcile(w http.ResponseWriter, r *http.Request) error {
+	code := r.PathValue("code")
+	answer, err := p.service.Reconcile(r.Context(), code, nil)
+	return back(w, r, code, "The provider was asked. The order is "+statusBadge(answer.Order.Status).Text+".", err)
+}
+
+// redeliver sends a notification again.
+func (p *Pages) redeliver(w http.ResponseWriter, r *http.Request) error {
+	code := r.PathValue("code")
+	return back(w, r, code, "The notification is on its way again, the same bytes under the same id.", p.service.RedeliverNotice(r.Context(), code, r.PathValue("id")))
+}

@@ -1,0 +1,92 @@
+// Package orders is the operators' pages about orders: the list, an order with what may be done to it, and whether the
+// books add up. It refuses to judge: what may happen is the Service's to say.
+package orders
+
+import (
+	"embed"
+	"html/template"
+	"net/http"
+	"time"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/schema"
+	"hub.internal/pkg/tool"
+	"hub.internal/pkg/web"
+	"hub.internal/services/payments"
+)
+
+//go:embed pages/*.html assets
+var files embed.FS
+
+const (
+	admin            = "admin"
+	ordersPath       = "/admin/orders"
+	conservationPath = ordersPath + "/conservation"
+)
+
+// Pages are the pages about orders.
+type Pages struct {
+	service *payments.Service
+	now     func() time.Time
+	site    *web.Site
+}
+
+// New returns the pages; site makes their site, below the service's own.
+func New(service *payments.Service, now func() time.Time, site func(web.Options) (*web.Site, error)) (*Pages, error) {
+	s, err := site(web.Options{Files: files, Folder: "orders", Funcs: template.FuncMap{"won": won, "status": statusBadge, "attention": attentionBadge,
+		"deposit": depositBadge, "refund": refundBadge, "notice": noticeBadge, "outcome": outcomeBadge, "happened": happened}})
+	if err != nil {
+		return nil, err
+	}
+	return &Pages{service, now, s}, nil
+}
+
+// Routes are the parts of the console that these pages are. Their assets are below the service's own.
+func Routes() []tool.Route {
+	return []tool.Route{
+		{Prefix: ordersPath, Role: admin, Tab: "Admin", Title: "Orders", Position: 42},
+		{Prefix: conservationPath, Role: admin, Tab: "Admin", Title: "Conservation", Position: 43},
+	}
+}
+
+// Mount serves the pages and their assets.
+func (p *Pages) Mount(mux *http.ServeMux) {
+	p.site.Mount(mux)
+	p.site.Handle(mux, "GET /admin/orders", web.Role(admin), p.list)
+	p.site.Handle(mux, "GET /admin/orders/export", web.Role(admin), p.export)
+	p.site.Handle(mux, "GET /admin/orders/conservation", web.Role(admin), p.conservation)
+	p.site.Handle(mux, "GET /admin/orders/conservation/export", web.Role(admin), p.exportAccounts)
+	p.site.Handle(mux, "GET /admin/orders/{code}", web.Role(admin), p.order)
+	p.site.Handle(mux, "POST /admin/orders/{code}/reconcile", web.Role(admin), p.reconcile)
+	p.site.Handle(mux, "POST /admin/orders/{code}/notifications/{id}", web.Role(admin), p.redeliver)
+	p.site.Handle(mux, "GET /admin/orders/{code}/resolve", web.Role(admin), p.asked(resolving))
+	p.site.Handle(mux, "POST /admin/orders/{code}/resolve", web.Role(admin), p.does(resolving))
+	for name, act := range map[string]act{"apply": applying, "return": returning, "returned": returned} {
+		p.site.Handle(mux, "GET /admin/orders/{code}/deposits/{id}/"+name, web.Role(admin), p.asked(act))
+		p.site.Handle(mux, "POST /admin/orders/{code}/deposits/{id}/"+name, web.Role(admin), p.does(act))
+	}
+}
+
+// back goes to an order and says what was done, or why it was not.
+func back(w http.ResponseWriter, r *http.Request, code, done string, err error) error {
+	switch {
+	case err == nil:
+		web.Done(w, r, done)
+	case fault.Is(err, fault.Conflict), fault.Is(err, fault.Validation), fault.Is(err, fault.DB):
+		web.Wrong(w, r, fault.From(err).Message)
+	default:
+		return err
+	}
+	return web.Go(w, r, ordersPath+"/"+code)
+}
+
+// depositOf is the deposit that the address names, of an order.
+func depositOf(r *http.Request, b *payments.Book) (payments.Deposit, error) {
+	id, ok := schema.ParseID(r.PathValue("id"))
+	for _, d := range b.Deposits {
+		if ok && d.ID == id {
+			return d, nil
+		}
+	}
+	return payments.Deposit{}, fault.New(fault.NotFound, "The order %s has no such deposit.", b.Order.Code)
+}

@@ -1,0 +1,344 @@
+package payments
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"hub.internal/pkg/audit"
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/schema"
+)
+
+// Desk keeps what operators do.
+type Desk interface {
+	// Act changes an order by do, and keeps the row of the audit log that do makes in the same transaction.
+	Act(ctx context.Context, code string, by Actor, do func(*Book) (audit.Entry, error)) (*Book, error)
+	Reports
+}
+
+// Reports are what operators read.
+type Reports interface {
+	// Book returns an order as it is.
+	Book(ctx context.Context, code string) (*Book, error)
+	// History returns the events and the messages of an order, oldest first.
+	History(ctx context.Context, code string) (History, error)
+	// Webhooks returns what a provider has told of an order, newest first.
+	Webhooks(ctx context.Context, code string, limit int) ([]Webhook, error)
+	// Cases counts what an operator has to look at, READY ones among them since a moment.
+	Cases(ctx context.Context, readySince time.Time) (Cases, error)
+	// Totals are the sums of the orders that a filter leaves, by status.
+	Totals(ctx context.Context, f Filter) ([]Total, error)
+	// Days are what was paid and paid back of the orders that a filter leaves, by Korean day, from a moment on.
+	Days(ctx context.Context, f Filter, from time.Time) ([]Day, error)
+	// Export hands over the orders that a filter leaves, newest first, limit at most; more tells that some are left.
+	Export(ctx context.Context, f Filter, limit int, row func(Order) error) (more bool, err error)
+	// Ledger is what was received, and what became of it, by app.
+	Ledger(ctx context.Context) ([]Account, error)
+	// Unbalanced are the orders of which the books do not add up.
+	Unbalanced(ctx context.Context, limit int) ([]Account, error)
+	// Sweeps are the reports of the last sweeps, newest first.
+	Sweeps(ctx context.Context, limit int) ([]SweepReport, error)
+}
+
+// Cases counts orders that an operator has to look at.
+type Cases struct {
+	// Attention ones name the reason themselves. Stuck ones have been READY for too long, Undelivered ones have a message
+	// that was given up.
+	Attention, Stuck, Undelivered int
+}
+
+// Total is the sum of orders in one status, in won.
+type Total struct {
+	Status                                  Status
+	Orders, Amount, Paid, Refunded, Pending int64
+}
+
+// Day is what was paid and paid back on one day in Korea, in won.
+type Day struct {
+	// At is when the day began.
+	At             time.Time
+	Paid, Refunded int64
+}
+
+// Account is money by app, or of one order: what was received, and what became of it. Orders is how many there are.
+type Account struct {
+	ServiceCode, Code string
+	Orders            int64
+	// Received is the sum of all deposits; the next five are what became of it.
+	Received, Applied, Open, Returning, Returned, Reversed int64
+	// Paid is what the orders say was paid. Refunded and Pending are what they say of refunds, RefundsDone and
+	// RefundsPending what the refunds say.
+	Paid, Refunded, Pending, RefundsDone, RefundsPending int64
+}
+
+// Gap is what was received and is nowhere (payments.md 2.10, 13).
+func (a Account) Gap() int64 {
+	return a.Received - a.Applied - a.Open - a.Returning - a.Returned - a.Reversed
+}
+
+// Sound tells that everything adds up: what was received, what was paid, and what was refunded.
+func (a Account) Sound() bool {
+	return a.Gap() == 0 && a.Applied == a.Paid && a.RefundsDone == a.Refunded && a.RefundsPending == a.Pending
+}
+
+// Add adds up.
+func (a Account) Add(b Account) Account {
+	a.Orders += b.Orders
+	a.Received, a.Applied, a.Open = a.Received+b.Received, a.Applied+b.Applied, a.Open+b.Open
+	a.Returning, a.Returned, a.Reversed = a.Returning+b.Returning, a.Returned+b.Returned, a.Reversed+b.Reversed
+	a.Paid, a.Refunded, a.Pending = a.Paid+b.Paid, a.Refunded+b.Refunded, a.Pending+b.Pending
+	a.RefundsDone, a.RefundsPending = a.RefundsDone+b.RefundsDone, a.RefundsPending+b.RefundsPending
+	return a
+}
+
+// StuckFor is how long an order may be READY before an operator sees it.
+const StuckFor = time.Hour
+
+// MaxNote bounds a note, in characters.
+const MaxNote = 500
+
+// Reports are what operators read.
+func (s *Service) Reports() Reports { return s.c.Store }
+
+// Can is what the provider can do with an order's pay method.
+func (s *Service) Can(o Order) Caps { return s.c.Provider.Caps(o.PayMethod) }
+
+// Exports keeps that an operator takes orders or accounts away as a file, before the first byte of it leaves.
+func (s *Service) Exports(ctx context.Context, what string, detail map[string]string) error {
+	return s.c.Store.Record(ctx, audit.Entry{At: s.now(), Caller: caller.From(ctx), Tool: what, Outcome: audit.OK, Detail: detail})
+}
+
+// RedeliverNotice lets a message be sent again that is not on its way; E_CONFLICT for one that is. See Redeliver.
+func (s *Service) RedeliverNotice(ctx context.Context, code, id string) error {
+	n, err := s.c.Store.Notice(ctx, id)
+	if err != nil {
+		return err
+	}
+	if n.State == NoticePending {
+		return conflict("NOTICE_PENDING", "The notification is on its way already.", nil)
+	}
+	return s.Redeliver(ctx, code, id)
+}
+
+// Seen names an order as an operator has seen it: what is done to it is refused when it has moved since.
+type Seen struct {
+	Code    string
+	Version int64
+}
+
+// act changes an order that is as it was seen, with a row of the audit log.
+func (s *Service) act(ctx context.Context, seen Seen, name string, detail map[string]any, do func(*Book) error) error {
+	by := s.by(ctx)
+	_, err := s.c.Store.Act(ctx, seen.Code, by, func(b *Book) (audit.Entry, error) {
+		if err := b.Seen(seen.Version); err != nil {
+			return audit.Entry{}, err
+		}
+		if err := do(b); err != nil {
+			return audit.Entry{}, err
+		}
+		detail["order"], detail["status"] = seen.Code, b.Order.Status
+		return audit.Entry{At: by.Now, Caller: caller.From(ctx), Tool: name, Outcome: audit.OK, Count: 1, Detail: detail}, nil
+	})
+	return err
+}
+
+// ApplyDeposit lets a late deposit pay its order; see Book.ApplyDeposit. E_CONFLICT with ORDER_CHANGED for one that was not
+// seen as it is.
+func (s *Service) ApplyDeposit(ctx context.Context, seen Seen, deposit ID, note string) error {
+	note, err := checkNote(note, false)
+	if err != nil {
+		return err
+	}
+	return s.act(ctx, seen, "pay.deposits.apply", map[string]any{"deposit": deposit, "note": note},
+		func(b *Book) error { return b.ApplyDeposit(deposit, note) })
+}
+
+// ReturnedByHand keeps that an operator has paid a deposit back without Hub. typed is the amount, to be sure: E_VALIDATION
+// unless it is the deposit's. See Book.ReturnedByHand.
+func (s *Service) ReturnedByHand(ctx context.Context, seen Seen, deposit ID, typed, note string) error {
+	note, err := checkNote(note, true)
+	if err != nil {
+		return err
+	}
+	return s.act(ctx, seen, "pay.deposits.returned", map[string]any{"deposit": deposit, "note": note}, func(b *Book) error {
+		d, err := b.deposit(deposit)
+		if err == nil && won(typed) != d.Amount {
+			err = schema.Invalid("/amount", "equal", "must be the deposit's amount, %d", d.Amount)
+		}
+		if err != nil {
+			return err
+		}
+		return b.ReturnedByHand(deposit, note)
+	})
+}
+
+// ResolveCase ends what an operator had to look at; see Book.Resolve.
+func (s *Service) ResolveCase(ctx context.Context, seen Seen, note string) error {
+	note, err := checkNote(note, true)
+	if err != nil {
+		return err
+	}
+	return s.act(ctx, seen, "pay.cases.resolve", map[string]any{"note": note}, func(b *Book) error { return b.Resolve(note) })
+}
+
+// ReturnDeposit has the provider pay an open deposit back: the wish is kept, the provider is asked, and what it says is
+// kept. Of an unknown outcome the deposit stays RETURNING, for a job to find out. E_VALIDATION when the provider needs an
+// account, E_CONFLICT with PROVIDER_DECLINED when it refuses; see Book.AskReturn.
+func (s *Service) ReturnDeposit(ctx context.Context, seen Seen, deposit ID, account *RefundAccount, note string) (Deposit, error) {
+	note, err := checkNote(note, false)
+	if err != nil {
+		return Deposit{}, err
+	}
+	r := DepositReturn{Code: s.newCode("rf_")}
+	if account != nil {
+		if err := account.check(); err != nil {
+			return Deposit{}, err
+		}
+		if r.Account, r.Masked, err = s.sealAccount(returnName(r.Code), *account); err != nil {
+			return Deposit{}, err
+		}
+	}
+	err = s.act(ctx, seen, "pay.deposits.return", map[string]any{"deposit": deposit, "code": r.Code, "note": note}, func(b *Book) error {
+		if account == nil && s.Can(b.Order).NeedsRefundAccount {
+			return schema.Invalid("/accountNumber", "required", "is needed: the provider pays back to an account")
+		}
+		return b.AskReturn(deposit, r, note)
+	})
+	if err != nil {
+		return Deposit{}, err
+	}
+	by := s.by(ctx)
+	ctx, cancel := steady(ctx)
+	defer cancel()
+	if err := s.giveBack(ctx, seen.Code, deposit, false, by); err != nil {
+		return Deposit{}, err
+	}
+	b, err := s.c.Store.Book(ctx, seen.Code)
+	if err != nil {
+		return Deposit{}, err
+	}
+	d, err := b.deposit(deposit)
+	if err != nil {
+		return Deposit{}, err
+	}
+	if d.Open() && d.Return != nil && d.Return.Failure != nil {
+		return *d, conflict(codeDeclined, "The payment provider does not pay it back: "+d.Return.Failure.Message+". The deposit is open again.",
+			map[string]any{"provider": d.Return.Failure})
+	}
+	return *d, nil
+}
+
+// giveBack asks the provider for a deposit that is returning. What the provider may have done is looked for first. An
+// unknown outcome is no error: the deposit stays RETURNING.
+func (s *Service) giveBack(ctx context.Context, code string, deposit ID, mayBeDone bool, by Actor) error {
+	b, err := s.c.Store.Book(ctx, code)
+	if err != nil {
+		return err
+	}
+	d, err := b.deposit(deposit)
+	if err == nil && mayBeDone && d.State == DepositIsReturning {
+		if b, _, err = s.pull(ctx, Ref{TID: d.TID, Code: code}, by); err != nil {
+			return nil // who does not answer now is asked later
+		}
+		d, err = b.deposit(deposit)
+	}
+	if err != nil || d.State != DepositIsReturning {
+		return err
+	}
+	snapshot, err := s.askToGiveBack(ctx, b.Order, *d)
+	by.Now = s.now()
+	var declined *DeclinedError
+	switch {
+	case err == nil:
+		_, err = s.apply(ctx, code, by, &snapshot, nil)
+		return err
+	case errors.As(err, &declined):
+		return s.declineReturn(ctx, code, d.Return.Code, by, Failure{declined.Code, declined.Message})
+	case errors.Is(err, ErrNotFound):
+		return s.declineReturn(ctx, code, d.Return.Code, by, Failure{"NOT_FOUND", "the provider knows no such payment"})
+	case errors.Is(err, ErrAlreadyCanceled):
+		if _, snapshot, pulled := s.pull(ctx, Ref{TID: d.TID, Code: code}, by); pulled != nil || snapshot == nil {
+			return nil
+		}
+		return s.declineReturn(ctx, code, d.Return.Code, by, Failure{"ALREADY_CANCELED", "the provider has paid it back otherwise"})
+	}
+	s.c.Logger.WarnContext(ctx, "the provider was asked to pay a deposit back, and its answer is not known", "order", code, "return", d.Return.Code, "error", err)
+	return nil
+}
+
+func (s *Service) askToGiveBack(ctx context.Context, o Order, d Deposit) (Snapshot, error) {
+	cred, err := s.c.Credentials.ByID(ctx, o.CredentialID)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	in := CancelRequest{Ref: Ref{TID: d.TID, Code: o.Code, CreatedAt: o.CreatedAt}, RefundCode: d.Return.Code, Reason: "deposit not applied", Amount: &d.Amount}
+	if !s.Can(o).PartialRefund {
+		in.Amount = nil
+	}
+	if d.Return.Account != nil {
+		if in.Account, err = s.openAccount(returnName(d.Return.Code), d.Return.Account); err != nil {
+			return Snapshot{}, err
+		}
+	}
+	return s.c.Provider.Cancel(ctx, cred, in)
+}
+
+func (s *Service) declineReturn(ctx context.Context, code, returned string, by Actor, why Failure) error {
+	_, err := s.c.Store.Change(ctx, code, by, func(b *Book) error { return b.DeclineReturn(returned, why) }, nil)
+	return err
+}
+
+// returnName binds the account that a deposit goes back to, to its row.
+func returnName(code string) string { return "payments.deposits|return_account|" + code }
+
+var (
+	bankCode      = regexp.MustCompile(`^[0-9]{3}$`)
+	accountDigits = regexp.MustCompile(`^[0-9]{1,16}$`)
+)
+
+// maxHolder bounds the holder of an account that money goes back to, in characters.
+const maxHolder = 10
+
+func (a RefundAccount) check() error {
+	switch {
+	case !bankCode.MatchString(a.BankCode):
+		return schema.Invalid("/bankCode", "pattern", "must be three digits")
+	case !accountDigits.MatchString(a.AccountNumber):
+		return schema.Invalid("/accountNumber", "pattern", "must be 1 to 16 digits")
+	case strings.TrimSpace(a.Holder) == "" || utf8.RuneCountInString(a.Holder) > maxHolder:
+		return schema.Invalid("/holder", "length", "must be 1 to %d characters", maxHolder)
+	}
+	return nil
+}
+
+// checkNote trims a note.
+func checkNote(note string, needed bool) (string, error) {
+	note = strings.TrimSpace(strings.ToValidUTF8(note, "\ufffd"))
+	note = strings.ReplaceAll(note, "\x00", "\ufffd")
+	switch {
+	case note == "" && needed:
+		return "", schema.Invalid("/note", "required", "is needed: who looks at it later wants to know")
+	case utf8.RuneCountInString(note) > MaxNote:
+		return "", schema.Invalid("/note", "maxLength", "must be at most %d characters", MaxNote)
+	}
+	return note, nil
+}
+
+// won reads an amount that somebody has typed, with separators or without; -1 for what is none.
+func won(typed string) (n int64) {
+	typed = strings.Trim(strings.NewReplacer(",", "", "₩", "", " ", "").Replace(typed), " ")
+	if typed == "" || len(typed) > 12 {
+		return -1
+	}
+	for _, c := range typed {
+		if c < '0' || c > '9' {
+			return -1
+		}
+		n = n*10 + int64(c-'0')
+	}
+	return n
+}

@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"html/template"
 	"net/http"
-	"net/url"
 	"strconv"
 )
 
@@ -136,8 +135,8 @@ func render(w http.ResponseWriter, status int, v view) {
 	sum := sha256.Sum256([]byte(submit))
 	policy := "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'; script-src 'sha256-" +
 		base64.StdEncoding.EncodeToString(sum[:]) + "'; form-action 'self'"
-	if u, err := url.Parse(v.Back); err == nil && u.Host != "" {
-		policy += " " + u.Scheme + "://" + u.Host
+	if v.Back != "" {
+		policy += " http: https:" // from the returnUrl the browser is sent on, and the form's policy holds on that way, too
 	}
 	w.Header().Set("Content-Security-Policy", policy)
 	w.Header().Set("Content-Type", "text/html;charset=utf-8")

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	case name == "stack":
 		quickExit()
 		main()
-	case slices.Contains([]string{"gateway", "auth", "query", "gen", mailSink}, name):
+	case slices.Contains(fakes, name):
 		fakeProgram(name)
 	case os.Getenv("FAKE_NAME") != "":
 		fakeService()
@@ -31,6 +31,9 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 }
+
+// fakes are the programs that the test binary stands in for.
+var fakes = []string{"gateway", "auth", "query", "payments", "gen", mailSink, pgSim, echo}
 
 // noExitSleep spares each fake program the second that the race detector adds to its exit.
 const noExitSleep = "GORACE=atexit_sleep_ms=0"
@@ -54,8 +57,19 @@ func fakeProgram(name string) {
 	if os.Getenv("FAKE_JOURNAL") == "" {
 		os.Setenv("FAKE_JOURNAL", "journal") // in the repository's root, where programs are run
 	}
+	if len(os.Args) == 1 { // the simulator has neither a sub-command nor a flag
+		fakeService()
+		return
+	}
+	if len(os.Args) > 2 {
+		if answer, known := fakeAnswers[os.Args[1]+" "+os.Args[2]]; known {
+			note(name, strings.Join(os.Args[1:min(len(os.Args), 4)], " "))
+			fmt.Print(answer)
+			return
+		}
+	}
 	switch os.Args[1] {
-	case "serve", "--smtp": // the sink has no sub-command
+	case "serve", "--smtp", "--addr": // the sink and the echo have no sub-command
 		fakeService()
 	case "apikey":
 		note(name, "issues "+os.Args[4])
@@ -71,6 +85,14 @@ func fakeProgram(name string) {
 	}
 }
 
+// fakeAnswers are what commands print that make what a first payment needs.
+var fakeAnswers = map[string]string{
+	"credential list": `{"credentials":[{"env":"sandbox","active":false}]}`, "credential add": "",
+	"app list": `{"apps":[]}`, "app create": "", "app issue-secret": `{"secret":"hss_1","webhook":{"secret":"whsec_1"}}`,
+	"link list": `{"links":[{"external_user_id":"somebody"}]}`, "link add": "",
+	"keyset new": "keyset-of-auth\n", "keyring new": "keyset-of-payments\n",
+}
+
 // fakeService notes its start and its stop in a journal, and serves until SIGTERM.
 func fakeService() {
 	name := os.Getenv("FAKE_NAME")
@@ -81,7 +103,11 @@ func fakeService() {
 		fmt.Fprintln(os.Stderr, "HUB_SOMETHING is not set, for "+strings.Repeat("a long reason, ", 50)+"and the remedy is at the end: set it to this")
 		os.Exit(3)
 	}
-	if addr := os.Getenv("HUB_ADDR"); addr != "" {
+	addr := os.Getenv("HUB_ADDR") + os.Getenv("HUB_PGSIM_ADDR")
+	if name == echo {
+		addr = os.Args[2]
+	}
+	if addr != "" {
 		l, err := net.Listen("tcp", addr)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)

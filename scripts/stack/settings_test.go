@@ -16,10 +16,12 @@ import (
 )
 
 // three are enough to see how services are told of one another.
-func three() inventory.Inventory {
+func three() inventory.Inventory { return pick("gateway", "auth", "query") }
+
+func pick(names ...string) inventory.Inventory {
 	list, err := inventory.Load(filepath.Join("..", ".."))
 	if err == nil {
-		list, err = list.Pick("gateway", "auth", "query")
+		list, err = list.Pick(names...)
 	}
 	if err != nil {
 		panic(err)
@@ -86,6 +88,39 @@ func TestMailGoesToTheSinkUnlessTheCallerNamesAServer(t *testing.T) {
 	env = testEnvironment(map[string]string{"HUB_SMTP_ADDR": "mx.example:587", "HUB_MAIL_FROM": "me@my.example", "HUB_MAIL_DIR": "stale"}).settings(row)
 	if env["HUB_SMTP_ADDR"] != "mx.example:587" || env["HUB_SMTP_TLS"] != "" || env["HUB_MAIL_FROM"] != "me@my.example" || env["HUB_MAIL_DIR"] != "" {
 		t.Errorf("%v", env)
+	}
+}
+
+// TestPaymentsAreSimulated: payments finds the simulated provider, unless the caller names another one, and no service has
+// the keyset of another.
+func TestPaymentsAreSimulated(t *testing.T) {
+	withPayments := func(variables map[string]string) (environment, map[string]string) {
+		e := testEnvironment(variables)
+		e.services = pick("gateway", "auth", "payments")
+		if err := e.state.choosePorts(portNames(e), func(int) bool { return true }); err != nil {
+			t.Fatal(err)
+		}
+		e.state.Secrets["secrets-keyset"], e.state.Secrets["payments-keyset"] = "auth's", "payments'"
+		return e, e.settings(e.services[2])
+	}
+	e, env := withPayments(map[string]string{"HUB_SECRETS_KEYSET": "stale"})
+	if env["HUB_PG_BASE_URL"] != "http://127.0.0.1:8090" || env["HUB_PAY_ENV"] != "sandbox" || env["HUB_SECRETS_KEYSET"] != "payments'" ||
+		env["HUB_PUBLIC_URL"] != "http://127.0.0.1:8080" || env["HUB_NOTIFY_ALLOW_CIDRS"] != "127.0.0.0/8,::1/128" || env["HUB_STATIC"] != "auth="+e.state.addr("auth") {
+		t.Errorf("%v", env)
+	}
+	if auth := e.settings(e.services[1]); auth["HUB_SECRETS_KEYSET"] != "auth's" || auth["HUB_PG_BASE_URL"] != "" {
+		t.Errorf("%v", auth)
+	}
+	if sim := e.providerSettings(); sim["HUB_PGSIM_WEBHOOK_URL"] != "http://127.0.0.1:8080/v1/pay/webhooks/nicepay" || sim["HUB_PGSIM_OPEN_CONTROL"] != "true" || sim["HUB_PGSIM_SECRET"] == "" {
+		t.Errorf("%v", sim)
+	}
+	if _, env := withPayments(map[string]string{"HUB_PG_BASE_URL": "https://sandbox-api.nicepay.co.kr", "HUB_PGSIM_URL": "stale"}); env["HUB_PG_BASE_URL"] != "https://sandbox-api.nicepay.co.kr" || env["HUB_PGSIM_URL"] != "" {
+		t.Errorf("%v", env)
+	}
+	var out strings.Builder
+	summary(&out, e)
+	if text := out.String(); !strings.Contains(text, "http://127.0.0.1:8090") || !strings.Contains(text, "http://127.0.0.1:8091") || !strings.Contains(text, devApp) {
+		t.Errorf("%s", text)
 	}
 }
 

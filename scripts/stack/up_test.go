@@ -20,7 +20,7 @@ func TestUpTwice(t *testing.T) {
 		t.Skip("missing servers: ", missing)
 	}
 	c := newCheckout(t)
-	for _, name := range []string{"gateway", "auth", "query", "gen", mailSink} {
+	for _, name := range fakes {
 		if err := os.Symlink(os.Args[0], c.bin(name)); err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func TestUpTwice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := environment{layout: c.layout, state: st, options: upOptions{discovery: "static"}, services: three(), caller: caller}
+		e := environment{layout: c.layout, state: st, options: upOptions{discovery: "static"}, services: pick("gateway", "auth", "query", "payments"), caller: caller}
 		if err := bringUp(t.Context(), e, quiet); err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +60,7 @@ func TestUpTwice(t *testing.T) {
 	}
 
 	first, env := start()
-	for _, name := range []string{"gateway", "auth", "query", mailSink, "mariadb", "postgres", "redis"} {
+	for _, name := range []string{"gateway", "auth", "query", "payments", mailSink, pgSim, echo, "mariadb", "postgres", "redis"} {
 		if first[name] == 0 {
 			t.Fatalf("%s does not run: %v", name, first)
 		}
@@ -68,7 +68,16 @@ func TestUpTwice(t *testing.T) {
 	if !strings.Contains(env, "export HUB_API_KEY='crm_dev'\n") || !strings.Contains(env, "export HUB_API_KEY_READONLY='crm_dev-readonly'\n") {
 		t.Errorf("dev.env lacks the keys:\n%s", env)
 	}
-	want := []string{"auth:keyset", "gateway:migrate", "auth:migrate", "query:migrate", "gen:scale"}
+	for _, line := range []string{"HUB_SERVICE_CODE='hub-dev'", "HUB_SERVICE_SECRET='hss_1'", "HUB_WEBHOOK_SECRET='whsec_1'", "HUB_LINKED_USER='customer-1'",
+		"HUB_PGSIM_URL='http://127.0.0.1:", "HUB_ECHO_URL='http://127.0.0.1:"} {
+		if !strings.Contains(env, "export "+line) {
+			t.Errorf("dev.env lacks %s:\n%s", line, env)
+		}
+	}
+	if b, err := os.ReadFile(c.webhookSecret()); err != nil || string(b) != "whsec_1\n" {
+		t.Errorf("the echo finds %q, %v", b, err)
+	}
+	want := []string{"auth:keyset:new", "payments:keyring:new", "gateway:migrate", "auth:migrate", "query:migrate", "payments:migrate", "gen:scale"}
 	if got := c.journal(); !slices.Equal(got[:len(want)], want) {
 		t.Errorf("order of the first start: %v", got)
 	}
@@ -91,7 +100,7 @@ func TestUpTwice(t *testing.T) {
 	wantRestarted(t, "another build of query", second, third, "query")
 	caller["MCP_MAX_ROW_LIMIT"] = "7"
 	fourth, _ := start()
-	wantRestarted(t, "another setting", third, fourth, "auth", "gateway", "query")
+	wantRestarted(t, "another setting", third, fourth, "auth", "gateway", "payments", "query")
 
 	if err := down(t.Context(), c.layout, quiet); err != nil {
 		t.Fatal(err)
@@ -104,7 +113,8 @@ func TestUpTwice(t *testing.T) {
 	if _, later := start(); later != env {
 		t.Errorf("dev.env after down and up:\n%s\nwas:\n%s", later, env)
 	}
-	for what, times := range map[string]int{"auth:issues:dev": 1, "auth:issues:dev-readonly": 1, "gen:scale": 1} {
+	for what, times := range map[string]int{"auth:issues:dev": 1, "auth:issues:dev-readonly": 1, "gen:scale": 1,
+		"auth:keyset:new": 1, "payments:keyring:new": 1, "auth:app:issue-secret:hub-dev": 1, "auth:app:rotate-secret:hub-dev": 0} {
 		n := 0
 		for _, line := range c.journal() {
 			if line == what {

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -10,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/hubtest/servers"
 	"hub.internal/pkg/seal"
 	"hub.internal/services/auth/links"
 )
@@ -128,6 +131,55 @@ func TestConnecting(t *testing.T) {
 		other.Sees("The bank")
 		other.went(shop.URL)
 	})
+	t.Run("by a call", func(t *testing.T) {
+		s.ordersOfApps(t)
+		s.run("auth", s.env["auth"], "app", "create", "cafe", "--name", "The café", "--redirect-url", back, "--scopes", "pay:read,pay:write")
+		var key struct{ Secret string }
+		if err := json.Unmarshal([]byte(s.run("auth", s.env["auth"], "app", "issue-secret", "cafe", "--json")), &key); err != nil {
+			t.Fatal(err)
+		}
+		call := func() reply {
+			r, err := s.send(t.Context(), s.url, "POST", "/v1/orders/mine", `{}`, "Authorization", "Bearer "+serviceJWT(key.Secret, "", map[string]any{"iss": "cafe"}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		hubtest.Eventually(t, "the gateway knows the route", func() bool { return call().Error.Code == "ACCOUNT_LINK_REQUIRED" })
+		required := func(reason string) (link string) {
+			r := call()
+			var details struct {
+				LinkURL string `json:"link_url"`
+				Reason  string `json:"reason"`
+			}
+			if err := json.Unmarshal(r.Error.Details, &details); err != nil || r.status != http.StatusUnauthorized || details.Reason != reason || !strings.HasPrefix(details.LinkURL, s.url+"/connect?t=") {
+				t.Fatalf("%d %s", r.status, r.raw)
+			}
+			return strings.TrimPrefix(details.LinkURL, s.url)
+		}
+		guest := s.signedIn(t, ada, "/account/links")
+		required("NOT_LINKED")
+		guest.Open(ticket("cafe", "u-77", "pay:read"))
+		guest.Button("Allow").Click()
+		guest.Sees("is linked")
+		more := required("SCOPE_INCREASED")
+		guest.Open(more + returning)
+		guest.Sees("asks for more than you have allowed it so far")
+		guest.Inspect("connect-more")
+		guest.Button("Allow").Click()
+		guest.Sees("Welcome back")
+		if r := call(); r.status != http.StatusCreated {
+			t.Errorf("linked for more: %d %s", r.status, r.raw)
+		}
+		guest.Open(more)
+		guest.Sees("is linked")
+		guest.Open("/account/links")
+		guest.Link("Unlink The café").Click()
+		guest.Button("Unlink").Click()
+		guest.Sees("The app is unlinked.")
+		required("NOT_LINKED")
+		guest.went(shop.URL)
+	})
 	t.Run("without JavaScript", func(t *testing.T) {
 		plain := s.signedIn(t, ada, "/account/links")
 		plain.WithoutJavaScript()
@@ -142,6 +194,25 @@ func TestConnecting(t *testing.T) {
 	p.Button("Unlink").Click()
 	p.Sees("The app is unlinked.")
 	p.went(shop.URL)
+}
+
+// ordersOfApps starts the orders of the tests, for which apps can call.
+func (s *suite) ordersOfApps(t *testing.T) {
+	t.Helper()
+	port, err := servers.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := fmt.Sprintf("127.0.0.1:%d", port)
+	s.ordersAt(s.ordersEnviron(t, []string{"HUB_ADDR=" + at, "HUB_OPS_ADDR=127.0.0.1:0"}))
+	for i, setting := range s.env["gateway"] {
+		if strings.HasPrefix(setting, "HUB_STATIC=") {
+			s.env["gateway"][i] += ",payments=" + at
+		}
+	}
+	s.process["gateway"].Kill()
+	s.start("gateway")
+	s.ready("gateway")
 }
 
 // went takes note that the window was at another site, as it should.

@@ -32,6 +32,8 @@ func TestMain(m *testing.M) { hubtest.ProgramMain(m, orders, chromium.close) }
 const (
 	allScopes = "explore,sql,query,author,control,admin:read,admin:write"
 	pepper    = "a pepper that only tests know 0123456789abcdef"
+	// payKeyset is payments' own: no service opens what another one has sealed.
+	payKeyset = "CNqRgtIKEmQKWAowdHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUuY3J5cHRvLnRpbmsuQWVzR2NtS2V5EiIaIFto9lmuckWgvgLWeB7Fe7f4FU8pZ5jS3kBP12oLBU2NGAEQARjakYLSCiAB"
 	keyset    = "CNWKzNANEmQKWAowdHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUuY3J5cHRvLnRpbmsuQWVzR2NtS2V5EiIaIJxUo2hSKvtv5jSdnpJrdcykPjP9t2jl3jW0rIbKc3BmGAEQARjViszQDSAB"
 )
 
@@ -60,7 +62,7 @@ func build(t testing.TB) string {
 		for _, s := range house {
 			args = append(args, s.Module()+"/cmd/...")
 		}
-		cmd := exec.Command("go", append(args, "./scripts/gen", "./scripts/mailsink")...)
+		cmd := exec.Command("go", append(args, "./scripts/gen", "./scripts/mailsink", "./scripts/echo")...)
 		cmd.Dir = hubtest.Root(t)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			programs.err = fmt.Errorf("%w: %s", err, out)
@@ -97,6 +99,10 @@ type options struct {
 	// gateways is how many replicas of the edge run, replicas how many of each other service; 1 by default.
 	gateways, replicas int
 	scale              string
+	// without leaves services out, for a test that puts one of its own into their place.
+	without []string
+	// shop starts a simulated payment provider and the receiver of an app (newShop).
+	shop *shop
 	// postgres is a server of the test's own.
 	postgres *servers.Postgres
 	// smtp changes what the mail server does.
@@ -147,9 +153,10 @@ func start(t testing.TB, o options) *suite {
 		o.scale = "0.02"
 	}
 	s.run("gen", nil, "--dsn", admin, "--scale", o.scale, "--schema", filepath.Join(hubtest.Root(t), "deploy/source/schema.sql"))
-	inner, gateways := slices.Clone(services), []string{"gateway"}
+	inner, gateways := slices.DeleteFunc(slices.Clone(services), func(name string) bool { return slices.Contains(o.without, name) }), []string{"gateway"}
+	single := slices.Clone(inner)
 	for i := 2; i <= o.replicas; i++ {
-		for _, name := range services {
+		for _, name := range single {
 			inner = append(inner, fmt.Sprint(name, "-", i))
 		}
 	}
@@ -166,6 +173,9 @@ func start(t testing.TB, o options) *suite {
 		}
 	}
 	s.url = "http://" + s.addr["gateway"]
+	if o.shop != nil {
+		o.env = append(o.env, o.shop.open(s)...)
+	}
 	// static is where the neighbours are that a service calls: what it calls beside them, by
 	// deploy/services.json, it does not find.
 	static := func(service inventory.Service) string {
@@ -191,8 +201,11 @@ func start(t testing.TB, o options) *suite {
 		}
 		s.env[name] = slices.Concat([]string{"HUB_ADDR=" + s.addr[name], "HUB_OPS_ADDR=" + s.ops[name], "HUB_STATIC=" + static(service),
 			"HUB_WRITE_STORE_URL=" + s.store.URL(service.Name)}, callertest.Environ(service.Name, everyProcess...), common)
+		if service.Has(inventory.Provider) {
+			s.env[name] = append(s.env[name], "HUB_SECRETS_KEYSET="+payKeyset)
+		}
 	}
-	for _, name := range append(slices.Clone(services), "gateway") {
+	for _, name := range append(single, "gateway") {
 		s.run(name, s.env[name], "migrate")
 	}
 	for _, name := range append(slices.Clone(inner), gateways...) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"hub.internal/pkg/fault"
@@ -130,10 +131,12 @@ func (s *Service) lapse(ctx context.Context, b *Book, by Actor) (*Book, error) {
 	if seen.Status == Ready {
 		err := s.c.Provider.Expire(ctx, cred, Ref{TID: seen.TID, Code: seen.Code, CreatedAt: seen.CreatedAt})
 		if errors.Is(err, ErrAlreadyPaid) {
-			b, _, err := s.pull(ctx, Ref{Code: seen.Code}, by)
-			return b, err
-		}
-		if err != nil && !errors.Is(err, ErrNotFound) {
+			// It stays READY when what was paid is not what it costs: then the money is an operator's, and the order is over.
+			if b, _, err = s.pull(ctx, Ref{Code: seen.Code}, by); err != nil || !slices.ContainsFunc(b.Deposits, Deposit.Open) {
+				return b, err
+			}
+			seen = b.Order
+		} else if err != nil && !errors.Is(err, ErrNotFound) {
 			return b, s.undecided().Because(err)
 		}
 	}

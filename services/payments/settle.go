@@ -257,7 +257,8 @@ func (s *Service) askToRefund(ctx context.Context, o Order, r Refund) (Snapshot,
 	if err != nil {
 		return Snapshot{}, err
 	}
-	in := CancelRequest{Ref: Ref{TID: o.TID, Code: o.Code, CreatedAt: o.CreatedAt}, RefundCode: r.Code, Reason: r.Reason, Amount: &r.Amount}
+	in := CancelRequest{Ref: Ref{TID: o.TID, Code: o.Code, CreatedAt: o.CreatedAt}, RefundCode: r.Code, Reason: r.Reason,
+		Amount: &r.Amount, TaxFree: o.TaxFree}
 	if r.Account != nil {
 		if in.Account, err = s.openAccount(accountName(r.Code), r.Account); err != nil {
 			return Snapshot{}, err

@@ -13,3 +13,11 @@ var (
 	ListUsers = listUsers
 	ListApps  = listApps
 )
+
+// Keyring, Burn and Sweep are the queries of a token.
+var Keyring = keyring
+
+const (
+	Burn  = burn
+	Sweep = sweep
+)

@@ -106,7 +106,7 @@ func (a answer) snapshot(q asked, raw []byte) (payments.Snapshot, error) {
 	if s.PaidAt, ok = readTime(a.PaidAt); !ok || status == payments.PaymentPaid && s.PaidAt.IsZero() {
 		return none, unknown("the time of the payment cannot be read")
 	}
-	if a.Status == "ready" { // what waits for a deposit and was cancelled has had one
+	if status == payments.PaymentIssued || status == payments.PaymentExpired { // what waits and was cancelled has had a deposit
 		if s.ReversedAt, ok = readTime(a.CancelledAt); !ok {
 			return none, unknown("the time of the reversal cannot be read")
 		}

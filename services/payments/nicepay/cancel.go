@@ -2,8 +2,6 @@ package nicepay
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -23,9 +21,10 @@ type cancelRequest struct {
 	TaxFreeAmt *int64 `json:"taxFreeAmt,omitzero"`
 }
 
-// Cancel implements payments.Provider. The refund's code is the orderId of the cancel, which the vendor takes once, and
-// stands in its reason, which is all that the vendor tells of a cancel later. It has succeeded when the payment tells of a
-// cancel with that code and amount. To give up an order that turns out to be paid is ErrAlreadyPaid; to pay back what went back
+// Cancel implements payments.Provider. It asks for the payment first, since a cancel of what is not paid any more would give up
+// its account instead. The refund's code is the orderId of the cancel, which the vendor takes once, and stands in its
+// reason, which is all that the vendor tells of a cancel later. It has succeeded when the payment tells of a cancel with
+// that code and amount. To give up an order that turns out to be paid is ErrAlreadyPaid; to pay back what went back
 // otherwise is ErrAlreadyCanceled, with the payment as it is.
 func (p *Provider) Cancel(ctx context.Context, c payments.Cred, in payments.CancelRequest) (payments.Snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
@@ -33,16 +32,14 @@ func (p *Provider) Cancel(ctx context.Context, c payments.Cred, in payments.Canc
 	if in.Amount != nil && (*in.Amount < 1 || *in.Amount > maxWireAmount) {
 		return payments.Snapshot{}, &payments.DeclinedError{Code: "2010", Message: "the amount of a refund is at least 1"}
 	}
-	if in.Ref.TID == "" || unpaid(in) {
-		before, err := p.get(ctx, c, in.Ref)
-		if err != nil {
-			return payments.Snapshot{}, notYet(err)
-		}
-		if s, done, err := given(before, in); done {
-			return s, err
-		}
-		in.Ref.TID = before.TID
+	before, err := p.get(ctx, c, in.Ref)
+	if err != nil {
+		return payments.Snapshot{}, err
 	}
+	if done, err := given(before, in); done {
+		return before, err
+	}
+	in.Ref.TID = before.TID
 	raw, err := p.call(ctx, c, "POST", "/v1/payments/"+url.PathEscape(in.Ref.TID)+"/cancel", cancelOf(in))
 	if err != nil {
 		return payments.Snapshot{}, err
@@ -75,23 +72,23 @@ func (p *Provider) Cancel(ctx context.Context, c payments.Cred, in payments.Canc
 // unpaid tells whether an order is to be given up that nobody has paid.
 func unpaid(in payments.CancelRequest) bool { return in.RefundCode == in.Ref.Code+"-cancel" }
 
-// notYet is the error of a question that came before the cancel: nothing was cancelled, whatever it was.
-func notYet(err error) error {
-	if errors.Is(err, payments.ErrNotFound) {
-		return err
-	}
-	return fmt.Errorf("%w: the payment could not be asked for: %s", payments.ErrNotSent, err.Error()) // one kind of error, not two
-}
-
-// given answers without a cancel where one would do harm, or nothing.
-func given(s payments.Snapshot, in payments.CancelRequest) (payments.Snapshot, bool, error) {
+// given tells whether a payment is as it is to be already, or can never be: then a cancel would do harm, or nothing.
+func given(s payments.Snapshot, in payments.CancelRequest) (done bool, err error) {
 	switch {
 	case unpaid(in) && (s.Status == payments.PaymentPaid || !s.PaidAt.IsZero()):
-		return s, true, payments.ErrAlreadyPaid // also where all of it went back since
-	case unpaid(in) && s.Status != payments.PaymentIssued:
-		return s, true, nil // it is given up: cancelled, expired or failed
+		return true, payments.ErrAlreadyPaid // also where all of it went back since
+	case unpaid(in):
+		return s.Status != payments.PaymentIssued, nil // it is given up: cancelled, expired or failed
+	case s.PaidAt.IsZero():
+		return true, &payments.DeclinedError{Code: codeNotPaid, Message: "there is nothing to pay back", Drift: true}
+	case holds(s, in):
+		return true, nil
+	case slices.ContainsFunc(s.Cancels, func(c payments.ProviderCancel) bool { return c.Returned && c.RefundCode == in.RefundCode }):
+		return true, &payments.DeclinedError{Code: codeReturned, Message: "the payout came back; another refund can be made"}
+	case s.Status == payments.PaymentCanceled:
+		return true, payments.ErrAlreadyCanceled
 	}
-	return s, false, nil
+	return false, nil
 }
 
 func cancelOf(in payments.CancelRequest) cancelRequest {
@@ -117,48 +114,32 @@ func (p *Provider) cancelled(
 	if err != nil {
 		return payments.Snapshot{}, err
 	}
-	if holds(s, in) {
-		return proven(s, in)
+	if done, err := given(s, in); done {
+		return s, err
 	}
 	if s, err = p.get(ctx, c, in.Ref); err != nil {
 		return payments.Snapshot{}, unknown("the cancel was accepted: %s", err)
 	}
-	if !holds(s, in) {
-		return payments.Snapshot{}, unknown("the cancel was accepted, and the payment does not show it")
+	if done, err := given(s, in); done {
+		return s, err
 	}
-	return proven(s, in)
-}
-
-// proven is the answer of a cancel that the payment shows. A refund of what is not paid any more has given up the account
-// instead: no money went back.
-func proven(s payments.Snapshot, in payments.CancelRequest) (payments.Snapshot, error) {
-	if !unpaid(in) && s.PaidAt.IsZero() {
-		return s, &payments.DeclinedError{Code: codeNotPaid, Message: "the deposit was taken back before", Drift: true}
-	}
-	return s, nil
+	return payments.Snapshot{}, unknown("the cancel was accepted, and the payment does not show it")
 }
 
 // cancelledBefore finds out about a cancel that the vendor says was asked for before.
 func (p *Provider) cancelledBefore(ctx context.Context, c payments.Cred, in payments.CancelRequest, a answer) (payments.Snapshot, error) {
 	s, err := p.get(ctx, c, in.Ref)
-	switch {
-	case err != nil:
+	if err != nil {
 		return payments.Snapshot{}, unknown("the provider answers %s: %s", printable(a.ResultCode), err)
-	case holds(s, in):
-		return proven(s, in)
-	case slices.ContainsFunc(s.Cancels, func(c payments.ProviderCancel) bool { return c.Returned && c.RefundCode == in.RefundCode }):
-		return s, &payments.DeclinedError{Code: codeReturned, Message: "the payout came back; another refund can be made"}
-	case s.Status == payments.PaymentCanceled:
-		return s, payments.ErrAlreadyCanceled
 	}
-	return s, unknown("the provider answers %s, and the payment does not show it", printable(a.ResultCode))
+	if done, err := given(s, in); done {
+		return s, err
+	}
+	return payments.Snapshot{}, unknown("the provider answers %s, and the payment does not show it", printable(a.ResultCode))
 }
 
-// holds tells whether the payment shows the cancel that was asked for.
+// holds tells whether the payment shows the refund that was asked for.
 func holds(s payments.Snapshot, in payments.CancelRequest) bool {
-	if unpaid(in) {
-		return s.Status == payments.PaymentCanceled
-	}
 	return slices.ContainsFunc(s.Cancels, func(c payments.ProviderCancel) bool {
 		return c.RefundCode == in.RefundCode && !c.Returned && (in.Amount == nil || c.Amount == *in.Amount)
 	})

@@ -33,7 +33,14 @@ type sim struct {
 
 func cred() payments.Cred { return payments.NewCred(7, payments.Sandbox, clientID, secret) }
 
-func newSim(t *testing.T, auto bool) *sim {
+// test is what a test and a run of rapid have in common.
+type test interface {
+	Helper()
+	Cleanup(func())
+	Fatal(...any)
+}
+
+func newSim(t test, auto bool) *sim {
 	t.Helper()
 	s := &sim{clock: hubtest.NewClock(time.Time{})}
 	taker := httptest.NewServer(http.HandlerFunc(s.take))

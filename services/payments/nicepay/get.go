@@ -15,8 +15,9 @@ var kst = time.FixedZone("KST", 9*60*60)
 // clockDrift is how far the vendor's clock and Hub's may be apart.
 const clockDrift = 10 * time.Minute
 
-// Get implements payments.Provider: by the tid where it is known, otherwise by the code and the day of the order. A tid
-// without a code is answered with the code that the vendor has. A checkout that nobody has begun to pay is no payment, and ErrNotFound.
+// Get implements payments.Provider: by the tid where it is known, otherwise by the code and the day of the order, and
+// at last by its checkout. A tid without a code is answered with the code that the vendor has. A checkout that nobody has
+// begun to pay is no payment, and ErrNotFound.
 func (p *Provider) Get(ctx context.Context, c payments.Cred, ref payments.Ref) (payments.Snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
@@ -33,7 +34,31 @@ func (p *Provider) get(ctx context.Context, c payments.Cred, ref payments.Ref) (
 			return s, err
 		}
 	}
-	return payments.Snapshot{}, payments.ErrNotFound
+	return p.getBegun(ctx, c, ref)
+}
+
+// getBegun asks the checkout whether a payer has begun, on whatever day: an order that is not found is given up, so that it
+// has to be certain.
+func (p *Provider) getBegun(ctx context.Context, c payments.Cred, ref payments.Ref) (payments.Snapshot, error) {
+	begun, err := p.checkout(ctx, c, "GET", "/v1/checkout/"+url.PathEscape(ref.Code), nil)
+	if declined := (*payments.DeclinedError)(nil); errors.As(err, &declined) {
+		return payments.Snapshot{}, unknown("%s", declined.Message)
+	}
+	if err != nil {
+		return payments.Snapshot{}, err
+	}
+	switch kind := ofCheckout(begun.code()); {
+	case kind == kindNoPage:
+		return payments.Snapshot{}, payments.ErrNotFound
+	case kind != kindDone:
+		return payments.Snapshot{}, unknown("the provider answers %s", printable(begun.code()))
+	case begun.OrderID != ref.Code || begun.SessionID != ref.Code:
+		return payments.Snapshot{}, unknown("the checkout is about another order")
+	case begun.TID == "":
+		return payments.Snapshot{}, payments.ErrNotFound
+	}
+	ref.TID = begun.TID
+	return p.getAt(ctx, c, "/v1/payments/"+url.PathEscape(ref.TID), ref)
 }
 
 func (p *Provider) getAt(ctx context.Context, c payments.Cred, path string, ref payments.Ref) (payments.Snapshot, error) {

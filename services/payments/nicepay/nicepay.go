@@ -14,8 +14,9 @@
 // # What is not known
 //
 // Before a connection stands nothing was sent (ErrNotSent). From then on, whatever goes wrong, the vendor may have done
-// it (ErrUnknown): ask with Get. A refusal is definite (DeclinedError) for the vendor's codes that say so, and for a
-// checkout for all codes but those of a fault of the vendor's own.
+// it (ErrUnknown): ask with Get. A cancel asks by itself before it is sent, and believes no «done» that the payment does
+// not show. A refusal is definite (DeclinedError) for the vendor's codes that say so, and for a checkout for all codes but
+// those of a fault of the vendor's own.
 //
 // # Webhooks
 //

@@ -2,6 +2,7 @@ package nicepay_test
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -33,6 +34,10 @@ func TestRequests(t *testing.T) {
 		if len(r.TransferEncoding) != 0 || r.Method == http.MethodPost && r.Header.Get("Content-Type") != "application/json;charset=utf-8" {
 			t.Errorf("%v %v", r.TransferEncoding, r.Header)
 		}
+		if r.Method == http.MethodGet && r.URL.Path == "/v1/payments/"+tid {
+			_, _ = io.WriteString(w, with(t, nil))
+			return
+		}
 		w.WriteHeader(http.StatusInternalServerError)
 	})
 	ref := payments.Ref{TID: tid, Code: code, CreatedAt: created}
@@ -57,8 +62,10 @@ func TestRequests(t *testing.T) {
 			`"returnUrl":"https://hub.example/r","taxFreeAmt":11000}`,
 		`GET /v1/payments/` + tid + ` `,
 		`GET /v1/payments/find/` + code + `?orderDate=20260115 `,
+		`GET /v1/payments/` + tid + ` `,
 		`POST /v1/payments/` + tid + `/cancel {"reason":"broken (rf_2) [rf_1]","orderId":"rf_1","cancelAmt":4000,"refundAccount":"123",` +
 			`"refundBankCode":"004","refundHolder":"홍길동","taxFreeAmt":4000}`,
+		`GET /v1/payments/` + tid + ` `,
 		`POST /v1/payments/` + tid + `/cancel {"reason":"` + strings.Repeat("가", 31) + ` [rf_1]","orderId":"rf_1"}`,
 		`POST /v1/checkout/` + code + `/expire {}`,
 		`POST /v1/payments/netcancel {"orderId":"` + code + `"}`,
@@ -85,8 +92,12 @@ func TestDays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var days []string
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				days = append(days, r.URL.Query().Get("orderDate"))
 				w.WriteHeader(http.StatusNotFound)
+				if r.URL.Path == "/v1/checkout/"+code {
+					_, _ = io.WriteString(w, `{"resultCode":"P040","resultMsg":"세션키에 해당하는 주문정보가 존재하지 않습니다."}`)
+					return
+				}
+				days = append(days, r.URL.Query().Get("orderDate"))
 				_, _ = io.WriteString(w, `{"resultCode":"U126","resultMsg":"orderId가 존재 하지 않습니다."}`)
 			}))
 			defer server.Close()
@@ -97,7 +108,7 @@ func TestDays(t *testing.T) {
 			}
 			defer p.Close()
 			_, err = p.Get(t.Context(), cred(), payments.Ref{Code: code, CreatedAt: midnight.Add(row.created).UTC()})
-			if err == nil || !slices.Equal(days, row.want) {
+			if !errors.Is(err, payments.ErrNotFound) || !slices.Equal(days, row.want) {
 				t.Errorf("asked %v, want %v; %v", days, row.want, err)
 			}
 		})

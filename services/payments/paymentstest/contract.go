@@ -32,6 +32,7 @@ func Contract(t *testing.T, start func(t *testing.T, auto bool) *World) {
 		"issue again finds the same":                  {true, issuedAgain},
 		"a card is paid on the page":                  {false, cardPaid},
 		"a failed attempt and a later one":            {false, failedThenPaid},
+		"a payer who comes days later":                {false, daysLater},
 		"a deposit is paid":                           {true, deposited},
 		"another amount is answered as it is":         {true, otherAmount},
 		"an account expires, and money comes late":    {true, lateDeposit},

@@ -35,6 +35,8 @@ type Fake struct {
 
 type order struct {
 	payments.IssueRequest
+	// closes is when the page takes no payer any more by itself.
+	closes   time.Time
 	closed   bool
 	payments []*payment
 }
@@ -115,7 +117,7 @@ func (f *Fake) Issue(_ context.Context, _ payments.Cred, in payments.IssueReques
 		o := f.orders[in.Code]
 		switch {
 		case o == nil:
-			o = &order{IssueRequest: in}
+			o = &order{IssueRequest: in, closes: f.Now().Add(24 * time.Hour)}
 			f.orders[in.Code] = o
 			if f.AutoIssue && in.PayMethod == payments.VBank {
 				f.tell(o, f.issueAccount(o), "")
@@ -126,7 +128,7 @@ func (f *Fake) Issue(_ context.Context, _ payments.Cred, in payments.IssueReques
 		s := payments.Snapshot{Code: in.Code, Status: payments.PaymentIssued, Amount: in.Amount, Balance: in.Amount}
 		if p := o.current(); p != nil {
 			s = f.show(p)
-		} else if o.closed {
+		} else if f.isClosed(o) {
 			s.Status = payments.PaymentExpired
 		}
 		s.CheckoutURL = "https://fake.example/pay/" + in.Code
@@ -159,11 +161,14 @@ func (f *Fake) Cancel(_ context.Context, _ payments.Cred, in payments.CancelRequ
 }
 
 func (f *Fake) giveUp(o *order, p *payment, in payments.CancelRequest) (payments.Snapshot, error) {
+	_, used := f.refunds[in.RefundCode]
 	switch s := f.show(p); {
 	case !s.PaidAt.IsZero():
 		return s, payments.ErrAlreadyPaid
+	case s.Status == payments.PaymentIssued && used:
+		return payments.Snapshot{}, payments.ErrUnknown
 	case s.Status == payments.PaymentIssued:
-		f.take(o, p, p.Amount, in.RefundCode, in.Reason)
+		f.take(o, p, p.balance(), in.RefundCode, in.Reason)
 	}
 	return f.show(p), nil
 }
@@ -179,18 +184,18 @@ func (f *Fake) payBack(o *order, p *payment, in payments.CancelRequest) (payment
 	})
 	cameBack := slices.ContainsFunc(s.Cancels, func(c payments.ProviderCancel) bool { return c.RefundCode == in.RefundCode && c.Returned })
 	switch _, used := f.refunds[in.RefundCode]; {
+	case in.Amount != nil && amount < 1:
+		return s, &payments.DeclinedError{Code: "2010", Message: "the amount of a refund is at least 1"}
+	case s.PaidAt.IsZero():
+		return s, &payments.DeclinedError{Code: "NOT_PAID", Message: "there is nothing to pay back", Drift: true}
 	case has:
 		return s, nil
 	case cameBack:
 		return s, &payments.DeclinedError{Code: "RETURNED", Message: "the payout came back"}
-	case amount < 1 && in.Amount != nil:
-		return s, &payments.DeclinedError{Code: "2010", Message: "the amount of a refund is at least 1"}
 	case s.Status == payments.PaymentCanceled:
 		return s, payments.ErrAlreadyCanceled
 	case used:
-		return s, payments.ErrUnknown
-	case s.Status != payments.PaymentPaid:
-		return payments.Snapshot{}, &payments.DeclinedError{Code: "NOT_PAID", Message: "it is not paid", Drift: true}
+		return payments.Snapshot{}, payments.ErrUnknown
 	case o.PayMethod == payments.VBank && in.Account == nil:
 		return payments.Snapshot{}, &payments.DeclinedError{Code: "U100", Message: "the refund names no account"}
 	case amount > s.Balance:
@@ -212,9 +217,9 @@ func (f *Fake) Expire(_ context.Context, _ payments.Cred, ref payments.Ref) erro
 		}
 		o.closed = true
 		switch p := o.current(); {
-		case p != nil && p.Status == payments.PaymentPaid:
+		case p != nil && f.show(p).Status == payments.PaymentPaid:
 			return payments.Snapshot{}, payments.ErrAlreadyPaid
-		case p != nil && p.Status == payments.PaymentIssued:
+		case p != nil && f.show(p).Status == payments.PaymentIssued:
 			return payments.Snapshot{}, payments.ErrUnknown
 		}
 		return payments.Snapshot{}, nil
@@ -311,6 +316,9 @@ func (f *Fake) show(p *payment) payments.Snapshot {
 	return s
 }
 
+// isClosed tells whether the page of an order takes no payer any more.
+func (f *Fake) isClosed(o *order) bool { return o.closed || f.Now().After(o.closes) }
+
 // begin makes a payment of an order; the lock is held.
 func (f *Fake) begin(o *order) *payment {
 	f.numbers++
@@ -337,7 +345,7 @@ func (f *Fake) take(o *order, p *payment, amount int64, code, reason string) {
 	c := payments.ProviderCancel{TID: fmt.Sprintf("fakec%07d", f.numbers), RefundCode: code, Amount: amount, Reason: reason, At: f.Now()}
 	p.cancels = append(p.cancels, c)
 	if p.Status == payments.PaymentIssued {
-		p.Status = payments.PaymentCanceled
+		p.Status, p.ReversedAt = payments.PaymentCanceled, time.Time{}
 	}
 	if code != "" {
 		f.refunds[code] = o.Code

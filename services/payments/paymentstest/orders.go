@@ -75,6 +75,20 @@ func failedThenPaid(t *testing.T, w *World) {
 	is(t, w.get(t), payments.PaymentPaid, won, won)
 }
 
+// daysLater: an order is found on whatever day its payer comes.
+func daysLater(t *testing.T, w *World) {
+	ref := w.ref()
+	w.Advance(40 * time.Hour)
+	w.issue(t, payments.VBank)
+	w.Advance(20 * time.Hour)
+	_, err := w.Provider.Get(t.Context(), w.Cred, ref)
+	fails(t, err, payments.ErrNotFound)
+	must(t, w.Control.Begin(code))
+	s, err := w.Provider.Get(t.Context(), w.Cred, ref)
+	must(t, err)
+	is(t, s, payments.PaymentIssued, won, won)
+}
+
 func deposited(t *testing.T, w *World) {
 	w.issue(t, payments.VBank)
 	at := w.Now().Add(-time.Minute).Truncate(time.Second)

@@ -15,7 +15,7 @@ import (
 // Begin implements Control.
 func (f *Fake) Begin(code string) error {
 	return f.play(code, 1, func(o *order) *payment {
-		if o.PayMethod != payments.VBank || o.current() != nil || o.closed {
+		if o.PayMethod != payments.VBank || o.current() != nil || f.isClosed(o) {
 			return nil
 		}
 		return f.issueAccount(o)
@@ -25,7 +25,7 @@ func (f *Fake) Begin(code string) error {
 // Pay implements Control.
 func (f *Fake) Pay(code string) error {
 	return f.play(code, 1, func(o *order) *payment {
-		if p := o.current(); o.PayMethod != payments.Card || p != nil && p.Status != payments.PaymentFailed {
+		if p := o.current(); f.isClosed(o) || o.PayMethod != payments.Card || p != nil && p.Status != payments.PaymentFailed {
 			return nil
 		}
 		p := f.begin(o)
@@ -37,7 +37,7 @@ func (f *Fake) Pay(code string) error {
 // Fail implements Control.
 func (f *Fake) Fail(code string) error {
 	return f.play(code, 1, func(o *order) *payment {
-		if p := o.current(); p != nil && p.Status != payments.PaymentFailed {
+		if p := o.current(); f.isClosed(o) || p != nil && p.Status != payments.PaymentFailed {
 			return nil
 		}
 		p := f.begin(o)
@@ -46,11 +46,11 @@ func (f *Fake) Fail(code string) error {
 	})
 }
 
-// Deposit implements Control. An order that is paid, cancelled or failed gets a second payment.
+// Deposit implements Control. An order that is paid, cancelled, failed, or reversed after a refund gets a second payment.
 func (f *Fake) Deposit(code string, amount int64, at time.Time, times int) error {
 	return f.play(code, max(times, 1), func(o *order) *payment {
 		p := o.current()
-		if p == nil || p.Status != payments.PaymentIssued {
+		if p == nil || p.Status != payments.PaymentIssued || len(p.cancels) > 0 {
 			before := p
 			if p = f.begin(o); before != nil {
 				p.Account = before.Account
@@ -68,7 +68,7 @@ func (f *Fake) Deposit(code string, amount int64, at time.Time, times int) error
 func (f *Fake) Reverse(code string) error {
 	return f.play(code, 1, func(o *order) *payment {
 		p := o.current()
-		if p == nil || p.Status != payments.PaymentPaid {
+		if p == nil || p.Status != payments.PaymentPaid || p.balance() == 0 {
 			return nil
 		}
 		p.Status, p.Amount, p.PaidAt, p.ReversedAt = payments.PaymentIssued, o.Amount, time.Time{}, f.Now()
@@ -133,6 +133,13 @@ func (f *Fake) Arm(fault Fault) error {
 	fault.Times = max(fault.Times, 1)
 	f.faults = append(f.faults, &fault)
 	return nil
+}
+
+// Heal implements Control.
+func (f *Fake) Heal() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.faults = nil
 }
 
 // Truth implements Control.

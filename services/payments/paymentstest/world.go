@@ -54,6 +54,8 @@ type Control interface {
 	// SameAccount lets the next account have the number of this order's.
 	SameAccount(code string) error
 	Arm(Fault) error
+	// Heal forgets the faults that have not happened.
+	Heal()
 	// Truth is what the provider holds; false when it knows no such order.
 	Truth(code string) (Truth, bool)
 }

@@ -51,14 +51,15 @@ func (s *Sim) Fail(orderID string) error {
 }
 
 // Deposit moves money to the account of an order, at a time (now, when it is zero), and tells of it a number of times.
-// An order that is paid, cancelled or failed gets a second payment with a tid of its own: the money has come all the same.
+// An order that is paid, cancelled, failed, or reversed after a refund gets a second payment with a tid of its own: the
+// money has come all the same.
 func (s *Sim) Deposit(orderID string, amount int64, at time.Time, times int) error {
 	if amount < 1 || amount > 999_999_999_999 {
 		return errors.New("a deposit has an amount")
 	}
 	return s.changeTold(orderID, max(times, 1), func(o *order) (*payment, error) {
 		p := o.payment()
-		if p == nil || p.Status != ready {
+		if p == nil || p.Status != ready || len(p.Cancels) > 0 {
 			before := p
 			p = s.begin(o)
 			if before != nil {
@@ -77,7 +78,7 @@ func (s *Sim) Deposit(orderID string, amount int64, at time.Time, times int) err
 func (s *Sim) Reverse(orderID string) error {
 	return s.change(orderID, func(o *order) (*payment, error) {
 		p := o.payment()
-		if p == nil || p.Status != paid {
+		if p == nil || !p.holdsMoney() {
 			return nil, errNotPaid
 		}
 		p.Status, p.Amount, p.PaidAt, p.Reversed, p.CancelledAt = ready, o.Amount, time.Time{}, s.c.Now(), s.c.Now()

@@ -77,10 +77,10 @@ func (s *Sim) cancellable(p *payment, in cancelRequest) (int64, *refusal) {
 		return 0, refuse("2014", "취소 불가능 거래")
 	case status == expired:
 		return 0, refuse("2016", "취소 기한 초과")
-	case status == ready && in.CancelAmt != nil && *in.CancelAmt != p.Amount:
+	case status == ready && in.CancelAmt != nil && *in.CancelAmt != balance:
 		return 0, refuse("2011", "취소 금액 불일치")
 	case status == ready:
-		return p.Amount, nil
+		return balance, nil
 	case in.CancelAmt == nil:
 		return balance, nil
 	case *in.CancelAmt > p.Amount && p.Method == methodVBank:

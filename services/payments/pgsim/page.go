@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"html/template"
 	"net/http"
-	"net/url"
 	"strconv"
 )
 
@@ -23,7 +22,7 @@ type view struct {
 	VBank                   bool
 	Paid, Issued, Closed    bool
 	Problem, Bank, Number   string
-	Holder, Due, Back       string
+	Holder, Due, Back, Sum  string
 	Fields                  []pair
 	ReturnsByItself, Failed bool
 	Submit                  template.JS
@@ -53,7 +52,7 @@ func (s *Sim) page(w http.ResponseWriter, r *http.Request) {
 
 // view is what the page shows of an order; the lock is held.
 func (s *Sim) view(o *order) view {
-	v := view{Order: o, VBank: o.Method == methodVBank, Closed: s.isClosed(o), Back: o.ReturnURL}
+	v := view{Order: o, VBank: o.Method == methodVBank, Closed: s.isClosed(o), Back: o.ReturnURL, Sum: grouped(o.Amount)}
 	if p := o.payment(); p != nil {
 		v.Paid, v.Issued, v.Failed = p.Status == paid, p.Status == ready, p.Status == failed
 		v.Bank, v.Number, v.Holder, v.Due = p.BankName, p.Number, p.Owner, p.Due.In(kst).Format("2006-01-02 15:04")
@@ -61,6 +60,15 @@ func (s *Sim) view(o *order) view {
 		v.Fields = s.back(o, p)
 	}
 	return v
+}
+
+// grouped writes an amount as people read it.
+func grouped(amount int64) string {
+	text := strconv.FormatInt(amount, 10)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
 }
 
 // back is what the browser brings to the returnUrl.
@@ -127,8 +135,8 @@ func render(w http.ResponseWriter, status int, v view) {
 	sum := sha256.Sum256([]byte(submit))
 	policy := "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'; script-src 'sha256-" +
 		base64.StdEncoding.EncodeToString(sum[:]) + "'; form-action 'self'"
-	if u, err := url.Parse(v.Back); err == nil && u.Host != "" {
-		policy += " " + u.Scheme + "://" + u.Host
+	if v.Back != "" {
+		policy += " http: https:" // from the returnUrl the browser is sent on, and the form's policy holds on that way, too
 	}
 	w.Header().Set("Content-Security-Policy", policy)
 	w.Header().Set("Content-Type", "text/html;charset=utf-8")

@@ -2,6 +2,19 @@
 // cancel, netcancel, signed webhooks), and has a control API by which a test or a developer plays payer, bank and
 // operator, and lets things go wrong. Unlike the vendor's sandbox it pays back in part, needs no account for that, and tells of deposits. It knows
 // the wire alone, nothing of Hub; everything it says is signed with its secret, and its control API wants that secret.
+//
+// # Control
+//
+// POST /_control/ACTION takes JSON and Authorization: Bearer SECRET, from loopback, too. The payer: issue, pay and fail
+// {orderId}. The bank: deposit {orderId, amount, at, times}, where times repeats the webhook and not the money, reverse
+// {orderId}, same-account {orderId}, fail-refund-later {refundCode}. The operator: console-cancel {orderId, amount}, tell
+// {orderId}, test-webhook, webhook-url {url}. Trouble: fault {kind, on, times, ms, code}, heal. settle waits until every webhook is
+// acknowledged or given up. GET /_control/calls, payments and webhooks (?orderId=) show what came, what is true and what was told.
+//
+// # Where the manual is silent
+//
+// It does not say how the vendor tells of a deposit that the bank took back, or of a payout that returned. Here the first
+// is ready (or expired) again with a cancelledAt, the second keeps its entry in cancels, with a returnedAt, and counts no more.
 package pgsim
 
 import (

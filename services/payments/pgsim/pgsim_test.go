@@ -396,7 +396,7 @@ func TestPage(t *testing.T) {
 	page := fmt.Sprint(made["url"])
 	status, text := get(t, page)
 	want(t, status, 200)
-	if strings.Contains(text, "<script>alert") || !strings.Contains(text, "11000 won") || strings.Contains(text, secret) {
+	if strings.Contains(text, "<script>alert") || !strings.Contains(text, "11,000 won") || strings.Contains(text, secret) {
 		t.Error(text)
 	}
 	status, text = press(t, page, "fail")
@@ -477,13 +477,13 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// TestManyAtOnce: a thousand deposits are told of, each once.
+// TestManyAtOnce: two hundred deposits are told of, each once.
 func TestManyAtOnce(t *testing.T) {
 	b := start(t, nil)
 	var all sync.WaitGroup
-	for worker := range 10 {
+	for worker := range 4 {
 		all.Go(func() {
-			for i := range 100 {
+			for i := range 50 {
 				id := fmt.Sprint("po_", worker, "_", i)
 				b.issue(id, "vbank")
 				if err := b.Deposit(id, 11000, time.Time{}, 1); err != nil {
@@ -493,10 +493,10 @@ func TestManyAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	want(t, len(b.told("tid")), 2000)
+	want(t, len(b.told("tid")), 400)
 	tids := map[string]bool{}
 	for _, truth := range b.Payments() {
 		tids[truth.TID] = true
 	}
-	want(t, len(tids), 1000)
+	want(t, len(tids), 200)
 }

@@ -172,6 +172,9 @@ func (p *Pages) render(w http.ResponseWriter, r *http.Request, changed bool) err
 		return p.site.Render(w, r, "linked", web.Page{Title: o.App.Name + " is linked", Plain: true, Data: c})
 	}
 	page := web.Page{Title: "Link your account to " + o.App.Name + "?", Plain: true, Data: c}
+	if c.Wider() {
+		page.Title = "Allow " + o.App.Name + " more?"
+	}
 	if changed {
 		page.Status = http.StatusConflict
 	}

@@ -31,8 +31,8 @@ After make up all of these are in .hub/dev.env.`
 // payer calls /v1/pay with a ServiceJWT that it makes for each call.
 type payer struct {
 	*client
-	user, key string
-	now       func() time.Time
+	user, key, member string
+	now               func() time.Time
 }
 
 // pay is the command group of payments.
@@ -42,6 +42,7 @@ func pay(c *client) *cobra.Command {
 		// Without these two, cobra answers an unknown command with the help and no error.
 		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.PersistentFlags().StringVar(&p.user, "user", "", "the app's own name for its user (default: HUB_LINKED_USER)")
+	cmd.PersistentFlags().StringVar(&p.member, "print", "", "print this of the answer's data and nothing else, such as order.code")
 	cmd.AddCommand(p.create(), p.show(), p.list(), p.refund(), p.cancel(), p.events(), p.printToken())
 	return cmd
 }
@@ -244,7 +245,32 @@ func (p *payer) do(ctx context.Context, method, path string, body []byte, key st
 	if err != nil {
 		return explained(err)
 	}
-	return p.pretty(answer)
+	if p.member == "" {
+		return p.pretty(answer)
+	}
+	return p.printMember(answer)
+}
+
+// printMember prints a member of the answer's data: text as it is, anything else as JSON.
+func (p *payer) printMember(answer []byte) error {
+	var envelope struct{ Data json.RawMessage }
+	if err := json.Unmarshal(answer, &envelope); err != nil {
+		return fmt.Errorf("the gateway's answer cannot be read: %w", err)
+	}
+	value := envelope.Data
+	for _, name := range strings.Split(p.member, ".") {
+		var members map[string]json.RawMessage
+		if json.Unmarshal(value, &members) != nil || members[name] == nil {
+			return fmt.Errorf("--print %s: there is no %q in the answer's data", p.member, name)
+		}
+		value = members[name]
+	}
+	var text string
+	if json.Unmarshal(value, &text) != nil || string(value) == "null" {
+		return p.pretty(value)
+	}
+	_, err := fmt.Fprintln(p.out, text)
+	return err
 }
 
 // token makes a ServiceJWT for the user.

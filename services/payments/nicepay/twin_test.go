@@ -1,0 +1,150 @@
+package nicepay_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"hub.internal/services/payments"
+	"hub.internal/services/payments/paymentstest"
+)
+
+// twin is one of two providers that have to do the same.
+type twin struct {
+	provider payments.Provider
+	control  paymentstest.Control
+}
+
+// TestTwins: whatever is done, the provider in memory and the adapter over the simulator say the same, so that a test may
+// take either.
+func TestTwins(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		auto := rapid.Bool().Draw(r, "auto")
+		s := newSim(r, auto)
+		fake := paymentstest.NewFake(cred(), s.clock.Now)
+		fake.AutoIssue = auto
+		twins := []twin{{fake, fake}, {s.provider, s}}
+		created := s.clock.Now()
+		method := rapid.SampledFrom([]payments.PayMethod{payments.Card, payments.VBank}).Draw(r, "method")
+		for range rapid.IntRange(1, 25).Draw(r, "steps") {
+			step := drawStep(r, created, method)
+			if step.advance > 0 {
+				s.clock.Advance(step.advance)
+				continue
+			}
+			var said []string
+			for _, w := range twins {
+				out, err := step.do(t.Context(), w)
+				said = append(said, tellOf(out, err))
+			}
+			if !step.lost && said[0] != said[1] {
+				r.Fatalf("%s: the fake says %s, the adapter %s", step.name, said[0], said[1])
+			}
+			a, knownA := fake.Truth(code)
+			b, knownB := s.Truth(code)
+			if knownA != knownB || a.Status != b.Status || a.Paid != b.Paid || a.Cancelled != b.Cancelled || a.Payments != b.Payments {
+				r.Fatalf("%s: the fake holds %+v, the simulator %+v", step.name, a, b)
+			}
+			if a.Cancelled > a.Paid {
+				r.Fatalf("%s: more went back than came: %+v", step.name, a)
+			}
+		}
+	})
+}
+
+type step struct {
+	name    string
+	advance time.Duration
+	// lost tells that something goes wrong, and what is said depends on where.
+	lost bool
+	do   func(context.Context, twin) (payments.Snapshot, error)
+}
+
+// drawStep chooses what happens next.
+func drawStep(r *rapid.T, created time.Time, method payments.PayMethod) step {
+	ref := payments.Ref{Code: code, CreatedAt: created}
+	amount := rapid.SampledFrom([]int64{0, 1, 4_000, 7_000, 11_000, 11_001}).Draw(r, "amount")
+	refundCode := fmt.Sprint("rf_", rapid.IntRange(1, 4).Draw(r, "refund"))
+	control := func(act func(paymentstest.Control) error) func(context.Context, twin) (payments.Snapshot, error) {
+		return func(_ context.Context, w twin) (payments.Snapshot, error) {
+			if act(w.control) != nil {
+				return payments.Snapshot{}, errors.New("not possible")
+			}
+			return payments.Snapshot{}, nil
+		}
+	}
+	cancel := payments.CancelRequest{Ref: ref, RefundCode: refundCode, Reason: "requested",
+		Account: &payments.RefundAccount{BankCode: "004", AccountNumber: "123", Holder: "H"}}
+	if amount > 0 {
+		cancel.Amount = &amount
+	}
+	steps := []step{
+		{name: "issue", do: func(ctx context.Context, w twin) (payments.Snapshot, error) {
+			return w.provider.Issue(ctx, cred(), payments.IssueRequest{Code: code, CreatedAt: created, Amount: 11_000, PayMethod: method,
+				Name: "Liter", ReturnURL: "https://hub.example/r", ValidHours: 24, Holder: "Hub"})
+		}},
+		{name: "get", do: func(ctx context.Context, w twin) (payments.Snapshot, error) { return w.provider.Get(ctx, cred(), ref) }},
+		{name: "refund", do: func(ctx context.Context, w twin) (payments.Snapshot, error) {
+			return w.provider.Cancel(ctx, cred(), cancel)
+		}},
+		{name: "give up", do: func(ctx context.Context, w twin) (payments.Snapshot, error) {
+			return w.provider.Cancel(ctx, cred(), payments.CancelRequest{Ref: ref, RefundCode: code + "-cancel", Reason: "canceled"})
+		}},
+		{name: "expire", do: func(ctx context.Context, w twin) (payments.Snapshot, error) {
+			return payments.Snapshot{}, w.provider.Expire(ctx, cred(), ref)
+		}},
+		{name: "begin", do: control(func(c paymentstest.Control) error { return c.Begin(code) })},
+		{name: "pay", do: control(func(c paymentstest.Control) error { return c.Pay(code) })},
+		{name: "fail", do: control(func(c paymentstest.Control) error { return c.Fail(code) })},
+		{name: "deposit", do: control(func(c paymentstest.Control) error { return c.Deposit(code, max(amount, 1), time.Time{}, 1) })},
+		{name: "reverse", do: control(func(c paymentstest.Control) error { return c.Reverse(code) })},
+		{name: "console cancel", do: control(func(c paymentstest.Control) error { return c.ConsoleCancel(code, amount) })},
+		{name: "refund fails later", do: control(func(c paymentstest.Control) error { return c.FailRefundLater(refundCode) })},
+		{name: "time passes", advance: rapid.SampledFrom([]time.Duration{time.Second, time.Hour, 25 * time.Hour}).Draw(r, "time")},
+	}
+	for i, on := range []string{paymentstest.OnIssue, paymentstest.OnGet, paymentstest.OnCancel, paymentstest.OnCancel, paymentstest.OnCancel} {
+		for _, kind := range []string{paymentstest.TimeoutBefore, paymentstest.TimeoutAfter, paymentstest.Garbage, paymentstest.Decline} {
+			do := steps[i].do
+			steps = append(steps, step{name: "lost " + steps[i].name, lost: true, do: func(ctx context.Context, w twin) (payments.Snapshot, error) {
+				if err := w.control.Arm(paymentstest.Fault{Kind: kind, On: on}); err != nil {
+					return payments.Snapshot{}, err
+				}
+				defer w.control.Heal()
+				return do(ctx, w)
+			}})
+		}
+	}
+	return rapid.SampledFrom(steps).Draw(r, "step")
+}
+
+// String names a step where rapid shows it.
+func (s step) String() string { return s.name }
+
+// tellOf is what a provider has said, without what may differ.
+func tellOf(s payments.Snapshot, err error) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %d of %d, paid %s, reversed %s, tid %t, account %t;", s.Status, s.Balance, s.Amount,
+		s.PaidAt.Truncate(time.Millisecond), s.ReversedAt.Truncate(time.Millisecond), s.TID != "", s.Account != nil)
+	for _, c := range s.Cancels {
+		fmt.Fprintf(&b, " %q %d %t", c.RefundCode, c.Amount, c.Returned)
+	}
+	var declined *payments.DeclinedError
+	switch {
+	case err == nil:
+	case errors.As(err, &declined):
+		return "declined" // what comes with a refusal is not promised
+	default:
+		for _, kind := range []error{payments.ErrNotSent, payments.ErrUnknown, payments.ErrNotFound, payments.ErrAlreadyPaid, payments.ErrAlreadyCanceled} {
+			if errors.Is(err, kind) {
+				return kind.Error()
+			}
+		}
+		return err.Error()
+	}
+	return b.String()
+}

@@ -201,9 +201,9 @@ func (s *Service) askToIssue(ctx context.Context, code string) (*Snapshot, *Fail
 	if err != nil {
 		return nil, nil, err
 	}
-	snapshot, err := s.c.Provider.Issue(ctx, cred, IssueRequest{Code: o.Code, CreatedAt: o.CreatedAt, Amount: o.Amounts.Amount, TaxFree: o.TaxFree,
-		PayMethod: o.PayMethod, Name: cmp.Or(o.Name, "Order "+o.Code), ReturnURL: s.c.PublicURL + "/v1/pay/return/" + o.Code, ValidHours: o.ValidHours,
-		Holder: o.Holder, Buyer: o.Buyer})
+	snapshot, err := s.c.Provider.Issue(ctx, cred, IssueRequest{Code: o.Code, CreatedAt: o.CreatedAt, Amount: o.Amounts.Amount,
+		TaxFree: o.TaxFree, PayMethod: o.PayMethod, Name: cmp.Or(o.Name, "Order "+o.Code), ReturnURL: s.c.PublicURL + "/v1/pay/return/" + o.Code,
+		ValidHours: o.ValidHours, Holder: o.Holder, Buyer: o.Buyer})
 	var declined *DeclinedError
 	switch {
 	case err == nil:
@@ -216,7 +216,8 @@ func (s *Service) askToIssue(ctx context.Context, code string) (*Snapshot, *Fail
 }
 
 // finish applies what the provider has said, if anything, and stores the answer with the key.
-func (s *Service) finish(ctx context.Context, call write.Call, claim write.Claim, code string, status int, snapshot *Snapshot) (tool.Result, error) {
+func (s *Service) finish(ctx context.Context, call write.Call, claim write.Claim, code string, status int,
+	snapshot *Snapshot) (tool.Result, error) {
 	var answer tool.Result
 	_, err := s.apply(ctx, code, s.itself(call), snapshot, &Ending{claim, func(b *Book) (tool.Result, audit.Entry, error) {
 		var err error
@@ -334,7 +335,8 @@ func cancelable(o Order) error {
 	if o.Status == Ready || o.Status == AwaitingDeposit {
 		return nil
 	}
-	return conflict(codeNotCancelable, "The order "+o.Code+" is "+string(o.Status)+"; only one that is not paid can be canceled. Refund a paid one.",
+	return conflict(codeNotCancelable, "The order "+o.Code+" is "+string(o.Status)+"; only one that is not paid can be canceled. Refund a "+
+		"paid one.",
 		map[string]any{"status": o.Status})
 }
 
@@ -362,7 +364,8 @@ func (s *Service) Reconcile(ctx context.Context, code string, amount *int64) (Or
 		return OrderAnswer{}, err
 	}
 	if snapshot != nil && snapshot.Amount != stored {
-		return OrderAnswer{}, conflict(codeMismatch, "The provider has another amount.", map[string]any{"stored": stored, "provider": snapshot.Amount})
+		return OrderAnswer{}, conflict(codeMismatch, "The provider has another amount.", map[string]any{"stored": stored,
+			"provider": snapshot.Amount})
 	}
 	return OrderAnswer{b.View()}, nil
 }

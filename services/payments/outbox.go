@@ -139,7 +139,8 @@ func (s *Service) attempted(ctx context.Context, n Notice, a Attempt) (again tim
 		wait, ok := s.c.Notifier.Next(n.Failed)
 		if !ok {
 			n.State, n.NextAt = NoticeDead, nil
-			s.c.Logger.ErrorContext(ctx, "a message to an app is given up", "message", n.ID, "order", n.Order, "app", n.ServiceCode, "error", a.Error)
+			s.c.Logger.ErrorContext(ctx, "a message to an app is given up", "message", n.ID, "order", n.Order, "app", n.ServiceCode, "error",
+				a.Error)
 			break
 		}
 		again = max(wait, a.RetryAfter, time.Second)

@@ -56,14 +56,15 @@ func (b *Book) NextLook(looks int) (at time.Time, ok bool) {
 // wait after which to look once more; 0 when there is nothing to wait for.
 func (s *Service) Resolve(ctx context.Context, code string) (again time.Duration, err error) {
 	by := Actor{Name: "hub", Now: s.now()}
-	b, err := s.resolve(ctx, code, by)
+	_, err = s.resolve(ctx, code, by)
 	if err != nil && !fault.Is(err, fault.DB) {
 		return 0, err
 	}
 	if err != nil { // the provider does not answer: that is a look, too
 		s.c.Logger.WarnContext(ctx, "an order is not resolved yet", "order", code, "error", err)
 	}
-	if b, err = s.c.Store.Book(ctx, code); err != nil {
+	b, err := s.c.Store.Book(ctx, code)
+	if err != nil {
 		return 0, err
 	}
 	looks, err := s.c.Store.Looks(ctx, code)
@@ -238,7 +239,8 @@ func (s *Service) sealAccount(name string, a RefundAccount) ([]byte, *RefundAcco
 		return nil, nil, err
 	}
 	sealed, err := s.c.Sealer.Seal(string(text), name)
-	masked := RefundAccount{BankCode: a.BankCode, AccountNumber: "****" + a.AccountNumber[max(len(a.AccountNumber)-4, (len(a.AccountNumber)+1)/2):],
+	masked := RefundAccount{BankCode: a.BankCode, AccountNumber: "****" + a.AccountNumber[max(len(a.AccountNumber)-4,
+		(len(a.AccountNumber)+1)/2):],
 		Holder: mask(a.Holder)}
 	return sealed, &masked, err
 }

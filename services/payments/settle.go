@@ -188,7 +188,8 @@ func (s *Service) refundFits(o Order, r Refund, account *RefundAccount) error {
 	case caps.NeedsRefundAccount && account == nil:
 		return schema.Invalid("/refundAccount", "required", "is needed for an order that was paid by %s", o.PayMethod)
 	case !caps.PartialRefund && r.Amount != o.PaidAmount:
-		return schema.Invalid("/amount", "partial", "must be all of %d: the provider refunds no part of an order that was paid by %s", o.PaidAmount, o.PayMethod)
+		return schema.Invalid("/amount", "partial", "must be all of %d: the provider refunds no part of an order that was paid by %s",
+			o.PaidAmount, o.PayMethod)
 	}
 	return nil
 }
@@ -219,7 +220,7 @@ func (s *Service) payBack(ctx context.Context, code, refund string, mayBeDone bo
 	b, err := s.c.Store.Book(ctx, code)
 	if err == nil && mayBeDone {
 		if b, _, err = s.pull(ctx, Ref{Code: code}, by); err != nil {
-			return nil // who does not answer now is asked later
+			return nil //nolint:nilerr // who does not answer now is asked later
 		}
 	}
 	if err != nil {
@@ -241,14 +242,15 @@ func (s *Service) payBack(ctx context.Context, code, refund string, mayBeDone bo
 	case errors.Is(err, ErrAlreadyCanceled):
 		after, snapshot, pulled := s.pull(ctx, Ref{Code: code}, by)
 		if pulled != nil || snapshot == nil {
-			return nil
+			return nil //nolint:nilerr // who does not answer now is asked later
 		}
 		if r := after.refund(refund); r.Status == RefundPending {
 			return s.declineRefund(ctx, code, refund, by, Failure{"ALREADY_CANCELED", "the provider has paid it back without this refund"}, true)
 		}
 		return nil
 	}
-	s.c.Logger.WarnContext(ctx, "the provider was asked for a refund, and its answer is not known", "order", code, "refund", refund, "error", err)
+	s.c.Logger.WarnContext(ctx, "the provider was asked for a refund, and its answer is not known", "order", code, "refund", refund,
+		"error", err)
 	return nil
 }
 

@@ -62,7 +62,8 @@ type Attempt struct {
 func eventsOf(h payments.History) Events {
 	e := Events{Events: []Event{}, Notifications: []Notification{}}
 	for _, x := range h.Events {
-		e.Events = append(e.Events, Event{x.Seq, said(x.From), x.To, x.Trigger, said(x.About), actorOf(x.Actor), said(x.RequestID), schema.Moment(x.At)})
+		e.Events = append(e.Events, Event{x.Seq, said(x.From), x.To, x.Trigger, said(x.About), actorOf(x.Actor), said(x.RequestID),
+			schema.Moment(x.At)})
 	}
 	for _, n := range h.Notices {
 		out := Notification{ID: n.ID, Seq: n.Seq, Type: n.Type, State: n.State, Attempts: []Attempt{}}

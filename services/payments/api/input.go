@@ -48,7 +48,8 @@ const (
 // wanted is the input as the service wants it.
 func (in createIn) wanted() (payments.Wanted, error) {
 	var v schema.Violations
-	w := payments.Wanted{Amount: won(&v, "/amount", in.Amount), SupplyAmount: won(&v, "/supplyAmount", in.SupplyAmount), VAT: won(&v, "/vat", in.VAT),
+	w := payments.Wanted{Amount: won(&v, "/amount", in.Amount), SupplyAmount: won(&v, "/supplyAmount", in.SupplyAmount), VAT: won(&v,
+		"/vat", in.VAT),
 		PayMethod: payments.PayMethod(in.PayMethod), NotifyURL: text(&v, "/payment_notify_url", in.NotifyURL, 0),
 		ClientOrderID: text(&v, "/clientOrderId", in.ClientOrderID, 0), Name: text(&v, "/orderName", in.OrderName, 0),
 		ReturnURL: text(&v, "/returnUrl", in.ReturnURL, 0), Metadata: pairs(&v, in.Metadata)}

@@ -21,8 +21,9 @@ func webhookRoute(s *payments.Service) tool.APIRoute {
 	return tool.NewRoute(tool.RouteDeclaration{Method: http.MethodPost, Path: "/v1/pay/webhooks/{provider}", Idempotency: tool.KeyIgnored,
 		Credential: tool.NoCredential, Form: tool.RawForm, Declaration: tool.Declaration{Name: "pay.webhooks", Category: category,
 			RecordsItself: true, MaxBody: maxBody,
-			Description: "Webhooks of the payment provider, signed with its own key. A webhook is a hint: the provider is asked before anything is done.",
-			Input:       tool.RawInput(schema.Required("provider", schema.String("The name of the provider.", schema.Length(1, 40)))),
+			Description: "Webhooks of the payment provider, signed with its own key. A webhook is a hint: the provider is asked before anything " +
+				"is done.",
+			Input: tool.RawInput(schema.Required("provider", schema.String("The name of the provider.", schema.Length(1, 40)))),
 			Errors: []tool.ErrorDoc{{Code: fault.AuthInvalid, Reason: "It is not signed with a credential of this service."},
 				{Code: fault.NotFound, Reason: "There is no provider of that name."}, away}}},
 		func(ctx context.Context, in webhookIn) (tool.RawAnswer, error) {
@@ -47,8 +48,9 @@ type returnIn struct {
 // returnRoutes are where a payer's browser comes back from the provider's page. What it brings along is not believed.
 func returnRoutes(s *payments.Service) (routes []tool.APIRoute) {
 	for _, way := range []struct{ method, name string }{{http.MethodGet, "pay.return.get"}, {http.MethodPost, "pay.return"}} {
-		routes = append(routes, tool.NewRoute(tool.RouteDeclaration{Method: way.method, Path: "/v1/pay/return/{code}", Idempotency: tool.KeyIgnored,
-			Success: []int{http.StatusSeeOther, http.StatusOK}, Credential: tool.NoCredential, Form: tool.RawForm, Declaration: tool.Declaration{
+		routes = append(routes, tool.NewRoute(tool.RouteDeclaration{Method: way.method, Path: "/v1/pay/return/{code}",
+			Idempotency: tool.KeyIgnored,
+			Success:     []int{http.StatusSeeOther, http.StatusOK}, Credential: tool.NoCredential, Form: tool.RawForm, Declaration: tool.Declaration{
 				Name: way.name, Category: category, RecordsItself: true, MaxBody: maxBody,
 				Description: "Where a payer's browser comes back from the provider's page: it goes on to the order's returnUrl with code and status.",
 				Input:       tool.RawInput(codeMember()), Errors: []tool.ErrorDoc{{Code: fault.NotFound, Reason: "There is no such order."}, away}}},

@@ -29,8 +29,8 @@ var orderCode = regexp.MustCompile(`^po_[0-9A-HJKMNP-TV-Z]{26}$`)
 
 // Routes declares what Connected Apps can ask of payments.
 func Routes(s *payments.Service) []tool.APIRoute {
-	return append([]tool.APIRoute{createRoute(s), listRoute(s), showRoute(s), refundRoute(s), cancelRoute(s), reconcileRoute(s), eventsRoute(s),
-		redeliverRoute(s), webhookRoute(s)}, returnRoutes(s)...)
+	return append([]tool.APIRoute{createRoute(s), listRoute(s), showRoute(s), refundRoute(s), cancelRoute(s), reconcileRoute(s),
+		eventsRoute(s), redeliverRoute(s), webhookRoute(s)}, returnRoutes(s)...)
 }
 
 // codeMember is the {code} of a path.
@@ -53,10 +53,12 @@ func createRoute(s *payments.Service) tool.APIRoute {
 	won := func(name, what string) schema.Property {
 		return schema.Optional(name, schema.Integer(what+" In won, digits alone."))
 	}
-	return tool.NewRoute(tool.RouteDeclaration{Method: http.MethodPost, Path: "/v1/pay/orders", Success: []int{http.StatusCreated, http.StatusOK},
+	return tool.NewRoute(tool.RouteDeclaration{Method: http.MethodPost, Path: "/v1/pay/orders",
+		Success:     []int{http.StatusCreated, http.StatusOK},
 		Idempotency: tool.KeyOptional, Credential: tool.AppCredential, Declaration: tool.Declaration{
 			Name: "pay.orders.create", Category: category, Scope: write, MaxBody: maxBody, Timeout: providerTimeout,
-			Description: "Creates an order, and asks the payment provider for the account or the page to pay it with. Needed is amount or supplyAmount; " +
+			Description: "Creates an order, and asks the payment provider for the account or the page to pay it with. Needed is amount or " +
+				"supplyAmount; " +
 				"amount alone holds a tax of 1/11, and a tax that is not stated is never added to supplyAmount. A clientOrderId that was used " +
 				"before answers that order (200). Status READY with neither vbank nor checkoutUrl: the provider's answer is not known yet; the " +
 				"order comes by itself.",
@@ -65,9 +67,11 @@ func createRoute(s *payments.Service) tool.APIRoute {
 				won("amount", "The total, 1 to 100,000,000."), won("supplyAmount", "The price without tax."), won("vat", "The tax."),
 				schema.Optional("payMethod", schema.String("How it is paid.", schema.Enum("card", "vbank"), schema.Default("card"))),
 				schema.Optional("payment_notify_url", schema.String("Where notifications go, of an allowed origin of the app.", schema.Length(1, 500))),
-				schema.Optional("clientOrderId", schema.String("The app's own id of the order, unique within the app.", schema.Pattern(`^[A-Za-z0-9._-]{1,64}$`))),
+				schema.Optional("clientOrderId", schema.String("The app's own id of the order, unique within the app.",
+					schema.Pattern(`^[A-Za-z0-9._-]{1,64}$`))),
 				schema.Optional("orderName", schema.String("What is sold, as the payer reads it.", schema.Length(1, 100))),
-				schema.Optional("returnUrl", schema.String("Where the browser goes on, one of the app's redirect URLs byte for byte.", schema.Length(1, 500))),
+				schema.Optional("returnUrl", schema.String("Where the browser goes on, one of the app's redirect URLs byte for byte.",
+					schema.Length(1, 500))),
 				schema.Optional("vbank", schema.Object(
 					schema.Optional("validHours", schema.Integer("How long the account waits for its deposit; 168 when absent.", schema.Range(1, 720))),
 					schema.Optional("holder", schema.String("The name of the account, at most 40 bytes.", schema.Length(1, maxHolder))))),
@@ -77,8 +81,10 @@ func createRoute(s *payments.Service) tool.APIRoute {
 					schema.Optional("tel", schema.String("Digits.", schema.Pattern(`^[0-9]{1,20}$`))))),
 				schema.Optional("metadata", schema.FreeObject("At most 20 pairs of strings, echoed in answers and notifications.")),
 			),
-			Errors: []tool.ErrorDoc{invalid, {Code: fault.BadAmount, Reason: "The price does not hold: details.rule is MISSING, SUM, RANGE or NEGATIVE."},
-				{Code: fault.Conflict, Reason: "details.code: AMOUNT_MISMATCH (the clientOrderId has another amount), PROVIDER_DECLINED, CLIENT_ORDER_ID_TAKEN, " + keyTwice},
+			Errors: []tool.ErrorDoc{invalid, {Code: fault.BadAmount, Reason: "The price does not hold: details.rule is MISSING, SUM, RANGE or " +
+				"NEGATIVE."},
+				{Code: fault.Conflict, Reason: "details.code: AMOUNT_MISMATCH (the clientOrderId has another amount), PROVIDER_DECLINED, " +
+					"CLIENT_ORDER_ID_TAKEN, " + keyTwice},
 				away},
 		}}, func(ctx context.Context, in createIn) (tool.Result, error) {
 		w, err := in.wanted()
@@ -132,8 +138,9 @@ func refundRoute(s *payments.Service) tool.APIRoute {
 	return tool.NewRoute(tool.RouteDeclaration{Method: http.MethodPost, Path: "/v1/pay/orders/{code}/refund", Idempotency: tool.KeyOptional,
 		Credential: tool.AppCredential, Declaration: tool.Declaration{Name: "pay.orders.refund", Category: category, Scope: refund,
 			MaxBody: maxBody, Timeout: providerTimeout,
-			Description: "Pays money of a PAID order back, all of it or a part. Send an Idempotency-Key. Status PENDING: the provider's answer is not known " +
-				"yet; the refund comes to its end by itself.",
+			Description: "Pays money of a PAID order back, all of it or a part. Send an Idempotency-Key. Status PENDING: the provider's answer is " +
+				"not " +
+				"known yet; the refund comes to its end by itself.",
 			Output: schema.Of[payments.RefundAnswer](),
 			Input: schema.Object(codeMember(),
 				schema.Optional("amount", schema.Integer("In won, digits alone; all that can be refunded when absent.")),
@@ -144,7 +151,8 @@ func refundRoute(s *payments.Service) tool.APIRoute {
 					schema.Required("holder", schema.String("Whose account it is.", schema.Length(1, 10))))),
 				schema.Optional("expectedRefundable", schema.Integer("What the caller takes the refundable amount for: another one is a conflict.")),
 			),
-			Errors: []tool.ErrorDoc{invalid, missing, {Code: fault.Conflict, Reason: "details.code: ORDER_NOT_REFUNDABLE, AMOUNT_MISMATCH (expectedRefundable), " +
+			Errors: []tool.ErrorDoc{invalid, missing, {Code: fault.Conflict, Reason: "details.code: ORDER_NOT_REFUNDABLE, AMOUNT_MISMATCH " +
+				"(expectedRefundable), " +
 				"REFUND_EXCEEDS_BALANCE, PROVIDER_DECLINED, " + keyTwice}, away}}},
 		func(ctx context.Context, in refundIn) (tool.Result, error) {
 			w, err := in.wanted()
@@ -160,7 +168,8 @@ func cancelRoute(s *payments.Service) tool.APIRoute {
 		Credential: tool.AppCredential, Declaration: tool.Declaration{Name: "pay.orders.cancel", Category: category, Scope: write,
 			MaxBody: maxBody, Timeout: providerTimeout, Description: "Gives an order up that is not paid. A paid one is refunded.",
 			Output: schema.Of[payments.OrderAnswer](), Input: schema.Object(codeMember()),
-			Errors: []tool.ErrorDoc{invalid, missing, {Code: fault.Conflict, Reason: "details.code: ORDER_NOT_CANCELABLE (it is paid, or has ended), " + keyTwice},
+			Errors: []tool.ErrorDoc{invalid, missing, {Code: fault.Conflict, Reason: "details.code: ORDER_NOT_CANCELABLE (it is paid, or has " +
+				"ended), " + keyTwice},
 				away}}},
 		func(ctx context.Context, in codeIn) (tool.Result, error) { return s.CancelOrder(ctx, in.Code) })
 }
@@ -168,9 +177,11 @@ func cancelRoute(s *payments.Service) tool.APIRoute {
 func reconcileRoute(s *payments.Service) tool.APIRoute {
 	return tool.NewRoute(tool.RouteDeclaration{Method: http.MethodPost, Path: "/v1/pay/orders/{code}/reconcile", Idempotency: tool.KeyIgnored,
 		Credential: tool.AppCredential, Declaration: tool.Declaration{Name: "pay.orders.reconcile", Category: category, Scope: write,
-			MaxBody: maxBody, Timeout: providerTimeout, Description: "Asks the provider about the order now, and brings it to what the provider says.",
+			MaxBody: maxBody, Timeout: providerTimeout, Description: "Asks the provider about the order now, and brings it to what the provider " +
+				"says.",
 			Input: schema.Object(codeMember(), schema.Optional("amount", schema.Integer("What the caller takes the order's amount for."))),
-			Errors: []tool.ErrorDoc{invalid, missing, {Code: fault.Conflict, Reason: "details.code AMOUNT_MISMATCH: the caller or the provider has another amount."},
+			Errors: []tool.ErrorDoc{invalid, missing, {Code: fault.Conflict, Reason: "details.code AMOUNT_MISMATCH: the caller or the provider " +
+				"has another amount."},
 				away}}},
 		func(ctx context.Context, in reconcileIn) (payments.OrderAnswer, error) {
 			amount, err := in.amount()

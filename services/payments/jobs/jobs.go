@@ -32,12 +32,15 @@ const (
 func Runner(service *payments.Service, store *postgres.Store, now func() time.Time) jobs.Runner {
 	var r jobs.Runner
 	r.Kinds = []jobs.Kind{
-		jobs.On(func(ctx context.Context, j postgres.Resolve) error { return later(service.Resolve(ctx, j.Code)) }, jobs.Within[postgres.Resolve](resolveTakes)),
+		jobs.On(func(ctx context.Context, j postgres.Resolve) error { return later(service.Resolve(ctx, j.Code)) },
+			jobs.Within[postgres.Resolve](resolveTakes)),
 		jobs.On(func(ctx context.Context, j postgres.LookInto) error {
 			return later(service.LookInto(ctx, j.Provider, j.Env, j.Key))
 		}),
-		jobs.On(func(ctx context.Context, j postgres.Notify) error { return later(service.Notify(ctx, j.ID)) }, jobs.Within[postgres.Notify](notifyTakes)),
-		jobs.On(func(ctx context.Context, _ postgres.Complete) error { return service.Complete(ctx) }, jobs.Within[postgres.Complete](resolveTakes)),
+		jobs.On(func(ctx context.Context, j postgres.Notify) error { return later(service.Notify(ctx, j.ID)) },
+			jobs.Within[postgres.Notify](notifyTakes)),
+		jobs.On(func(ctx context.Context, _ postgres.Complete) error { return service.Complete(ctx) },
+			jobs.Within[postgres.Complete](resolveTakes)),
 		jobs.On(func(ctx context.Context, _ postgres.AddMissing) error { return store.AddMissing(ctx, now()) }),
 		jobs.On(func(ctx context.Context, _ postgres.Sweep) error { return service.Sweep(ctx) }, jobs.Within[postgres.Sweep](sweepTakes)),
 	}

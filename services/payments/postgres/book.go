@@ -13,8 +13,10 @@ import (
 )
 
 const orderColumns = `id, code, service_code, external_user_id, hub_user, env, provider, credential_id, coalesce(tid, ''), status, version,
-	amount, supply_amount, vat, tax_free, paid_amount, refunded_amount, pending_refund, pay_method, coalesce(client_order_id, ''), name, notify_url,
-	return_url, valid_hours, holder, buyer, metadata, checkout_url, bank_code, bank_name, account_number, account_holder, expires_at, attention,
+	amount, supply_amount, vat, tax_free, paid_amount, refunded_amount, pending_refund, pay_method, coalesce(client_order_id, ''), name,
+		notify_url,
+	return_url, valid_hours, holder, buyer, metadata, checkout_url, bank_code, bank_name, account_number, account_holder, expires_at,
+		attention,
 	failure, created_at, issued_at, paid_at, closed_at`
 
 func scanOrder(row pgx.CollectableRow) (*payments.Book, error) {
@@ -116,11 +118,14 @@ func insertOrder(ctx context.Context, tx pgx.Tx, o payments.Order) (id payments.
 	if err != nil {
 		return 0, err
 	}
-	err = tx.QueryRow(ctx, `INSERT INTO payments.orders (code, service_code, external_user_id, hub_user, env, provider, credential_id, status, version,
-			amount, supply_amount, vat, tax_free, pay_method, client_order_id, name, notify_url, return_url, valid_hours, holder, buyer, metadata, created_at)
+	err = tx.QueryRow(ctx, `INSERT INTO payments.orders (code, service_code, external_user_id, hub_user, env, provider, credential_id,
+		status, version,
+			amount, supply_amount, vat, tax_free, pay_method, client_order_id, name, notify_url, return_url, valid_hours, holder, buyer,
+				metadata, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, nullif($15, ''), $16, $17, $18, $19, $20, $21, $22, $23)
 		ON CONFLICT (service_code, client_order_id) DO NOTHING RETURNING id`,
-		o.Code, o.ServiceCode, o.ExternalUserID, o.HubUser, o.Env, o.Provider, int64(o.CredentialID), o.Status, o.Version, o.Amounts.Amount, o.Supply, o.VAT,
+		o.Code, o.ServiceCode, o.ExternalUserID, o.HubUser, o.Env, o.Provider, int64(o.CredentialID), o.Status, o.Version, o.Amounts.Amount,
+		o.Supply, o.VAT,
 		o.TaxFree, o.PayMethod, o.ClientOrderID, o.Name, o.NotifyURL, o.ReturnURL, o.ValidHours, o.Holder, string(buyer), string(metadata),
 		o.CreatedAt).Scan(&id)
 	return id, err

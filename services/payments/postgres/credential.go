@@ -51,7 +51,8 @@ func secondActive(err error, c credentials.Credential) error {
 }
 
 // ChangeCredential locks a credential, lets decide judge it, and commits what it decides.
-func (s *Store) ChangeCredential(ctx context.Context, id credentials.ID, decide func(credentials.Credential) (credentials.Change, error)) error {
+func (s *Store) ChangeCredential(ctx context.Context, id credentials.ID, decide func(credentials.Credential) (credentials.Change,
+	error)) error {
 	return s.atomically(ctx, func(tx pgx.Tx) error {
 		row, err := credentialOf(ctx, tx, id, ` FOR UPDATE`)
 		if err != nil {

@@ -87,7 +87,8 @@ func keepOrder(batch *pgx.Batch, before, b *payments.Book) {
 	batch.Queue(`UPDATE payments.orders SET tid = nullif($2, ''), status = $3, version = $4, paid_amount = $5, refunded_amount = $6,
 			pending_refund = $7, checkout_url = $8, bank_code = $9, bank_name = $10, account_number = $11, account_holder = $12, expires_at = $13,
 			attention = $14, failure = $15, issued_at = $16, paid_at = $17, closed_at = $18 WHERE id = $1`,
-		int64(o.ID), o.TID, o.Status, o.Version, o.PaidAmount, o.RefundedAmount, o.PendingRefund, o.CheckoutURL, account.BankCode, account.BankName,
+		int64(o.ID), o.TID, o.Status, o.Version, o.PaidAmount, o.RefundedAmount, o.PendingRefund, o.CheckoutURL, account.BankCode,
+		account.BankName,
 		account.Number, account.Holder, expires, o.Attention, text(failure), o.IssuedAt, o.PaidAt, o.ClosedAt)
 }
 
@@ -107,7 +108,8 @@ func keepRefund(batch *pgx.Batch, orderID int64, before []payments.Refund, r pay
 	i := slices.IndexFunc(before, func(known payments.Refund) bool { return known.Code == r.Code })
 	switch {
 	case i < 0:
-		batch.Queue(`INSERT INTO payments.refunds (code, order_id, amount, status, source, tid, reason, account, masked, failure, created_at, settled_at)
+		batch.Queue(`INSERT INTO payments.refunds (code, order_id, amount, status, source, tid, reason, account, masked, failure, created_at,
+			settled_at)
 			VALUES ($1, $2, $3, $4, $5, nullif($6, ''), $7, $8, $9, $10, $11, $12)`,
 			r.Code, orderID, r.Amount, r.Status, r.Source, r.TID, r.Reason, r.Account, text(masked), text(failure), r.CreatedAt, r.SettledAt)
 	case before[i].Status != r.Status || before[i].TID != r.TID:

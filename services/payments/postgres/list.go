@@ -66,7 +66,8 @@ func conditions(f payments.Filter) (where string, args []any) {
 			UNION SELECT id FROM payments.orders WHERE tid = $%[1]d
 			UNION SELECT id FROM payments.orders WHERE account_number = $%[1]d AND account_number <> ''
 			UNION SELECT order_id FROM payments.deposits WHERE tid = $%[1]d
-			UNION SELECT order_id FROM payments.refunds WHERE code = $%[1]d UNION SELECT order_id FROM payments.refunds WHERE tid = $%[1]d)`, f.Search)
+			UNION SELECT order_id FROM payments.refunds WHERE code = $%[1]d UNION SELECT order_id FROM payments.refunds WHERE tid =
+				$%[1]d)`, f.Search)
 	}
 	if !f.ReadySince.IsZero() {
 		add(`status = 'READY' AND created_at < $%d`, f.ReadySince)
@@ -82,7 +83,8 @@ func conditions(f payments.Filter) (where string, args []any) {
 
 // History returns the events and the messages of an order.
 func (s *Store) History(ctx context.Context, code string) (h payments.History, err error) {
-	h.Events, err = postgres.All(ctx, s.pool, pgx.RowToStructByPos[payments.Happened], `SELECT e.seq, e.from_status, e.to_status, e.trigger, e.about,
+	h.Events, err = postgres.All(ctx, s.pool, pgx.RowToStructByPos[payments.Happened], `SELECT e.seq, e.from_status, e.to_status,
+		e.trigger, e.about,
 			e.note, e.actor, e.request_id, e.at
 		FROM payments.order_events e JOIN payments.orders o ON o.id = e.order_id WHERE o.code = $1 ORDER BY e.seq`, code)
 	if err != nil {
@@ -109,12 +111,14 @@ func (s *Store) History(ctx context.Context, code string) (h payments.History, e
 		a.Took = time.Duration(took) * time.Millisecond
 		h.Notices[byID[id]].Attempts = append(h.Notices[byID[id]].Attempts, a)
 		return id, nil
-	}, `SELECT notice_id, at, status, delivered, error, answer, took_ms FROM payments.notice_attempts WHERE notice_id = ANY ($1) ORDER BY notice_id, id`, ids)
+	}, `SELECT notice_id, at, status, delivered, error, answer, took_ms FROM payments.notice_attempts WHERE notice_id = ANY ($1) ORDER BY
+		notice_id, id`, ids)
 	return h, explain(err)
 }
 
 // OrderOfRefund is the code of the order that a refund is of.
 func (s *Store) OrderOfRefund(ctx context.Context, refund string) (code string, err error) {
-	err = s.pool.QueryRow(ctx, `SELECT o.code FROM payments.refunds r JOIN payments.orders o ON o.id = r.order_id WHERE r.code = $1`, refund).Scan(&code)
+	err = s.pool.QueryRow(ctx, `SELECT o.code FROM payments.refunds r JOIN payments.orders o ON o.id = r.order_id WHERE r.code = $1`,
+		refund).Scan(&code)
 	return code, explain(err)
 }

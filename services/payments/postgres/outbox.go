@@ -38,9 +38,11 @@ func noSuchNotice(id string) error {
 // Attempted keeps an attempt and what it makes of the message.
 func (s *Store) Attempted(ctx context.Context, n payments.Notice, a payments.Attempt) error {
 	batch := &pgx.Batch{}
-	batch.Queue(`INSERT INTO payments.notice_attempts (notice_id, at, status, delivered, error, answer, took_ms) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+	batch.Queue(`INSERT INTO payments.notice_attempts (notice_id, at, status, delivered, error, answer, took_ms) VALUES ($1, $2, $3, $4,
+		$5, $6, $7)`,
 		n.ID, a.At, a.Status, a.Delivered, a.Error, a.Answer, a.Took.Milliseconds())
-	batch.Queue(`UPDATE payments.notices SET state = $2, failed = $3, next_at = $4 WHERE id = $1 AND state = 'PENDING'`, n.ID, n.State, n.Failed, n.NextAt)
+	batch.Queue(`UPDATE payments.notices SET state = $2, failed = $3, next_at = $4 WHERE id = $1 AND state = 'PENDING'`, n.ID, n.State,
+		n.Failed, n.NextAt)
 	if a.Gone {
 		batch.Queue(`UPDATE payments.orders SET notify_stopped = true WHERE code = $1`, n.Order)
 		batch.Queue(`UPDATE payments.notices SET state = 'STOPPED', next_at = NULL
@@ -88,7 +90,8 @@ func (s *Store) Receive(ctx context.Context, w payments.Webhook) error {
 
 // Webhook returns a webhook.
 func (s *Store) Webhook(ctx context.Context, provider string, env payments.Env, key string) (payments.Webhook, error) {
-	w, err := postgres.One(ctx, s.pool, pgx.RowToStructByPos[payments.Webhook], `SELECT provider, env, event_key, tid, code, claims, raw, received_at,
+	w, err := postgres.One(ctx, s.pool, pgx.RowToStructByPos[payments.Webhook], `SELECT provider, env, event_key, tid, code, claims, raw,
+		received_at,
 		outcome, attempts FROM payments.webhooks WHERE provider = $1 AND env = $2 AND event_key = $3`, provider, env, key)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return w, fault.New(fault.NotFound, "There is no such webhook.")
@@ -98,14 +101,16 @@ func (s *Store) Webhook(ctx context.Context, provider string, env payments.Env, 
 
 // Settle keeps what became of a webhook, and counts the attempt.
 func (s *Store) Settle(ctx context.Context, w payments.Webhook, o payments.Outcome) error {
-	_, err := s.pool.Exec(ctx, `UPDATE payments.webhooks SET outcome = $4, attempts = attempts + 1, settled_at = CASE WHEN $4 = 'UNMATCHED' THEN NULL ELSE now() END
+	_, err := s.pool.Exec(ctx, `UPDATE payments.webhooks SET outcome = $4, attempts = attempts + 1, settled_at = CASE WHEN $4 = 'UNMATCHED'
+		THEN NULL ELSE now() END
 		WHERE provider = $1 AND env = $2 AND event_key = $3`, w.Provider, w.Env, w.Key, string(o))
 	return explain(err)
 }
 
 // LookedAt tells whether somebody has looked at an order since a moment; if not, now is kept as the last look.
 func (s *Store) LookedAt(ctx context.Context, code string, since, now time.Time) (bool, error) {
-	tag, err := s.pool.Exec(ctx, `UPDATE payments.orders SET looked_at = $3 WHERE code = $1 AND (looked_at IS NULL OR looked_at < $2)`, code, since, now)
+	tag, err := s.pool.Exec(ctx, `UPDATE payments.orders SET looked_at = $3 WHERE code = $1 AND (looked_at IS NULL OR looked_at < $2)`,
+		code, since, now)
 	return err == nil && tag.RowsAffected() == 0, explain(err)
 }
 
@@ -117,15 +122,18 @@ func (s *Store) Looks(ctx context.Context, code string) (looks int, err error) {
 
 // Postpone keeps when an order is looked at next, unless it has moved.
 func (s *Store) Postpone(ctx context.Context, code string, version int64, looks int, at time.Time) error {
-	_, err := s.pool.Exec(ctx, `UPDATE payments.orders SET looks = $3, look_at = $4 WHERE code = $1 AND version = $2`, code, version, looks, at)
+	_, err := s.pool.Exec(ctx, `UPDATE payments.orders SET looks = $3, look_at = $4 WHERE code = $1 AND version = $2`, code, version,
+		looks, at)
 	return explain(err)
 }
 
 // Unsettled returns orders after a code that wait for a deposit, or were paid since a moment.
 func (s *Store) Unsettled(ctx context.Context, after string, since time.Time, limit int) ([]string, error) {
-	codes, err := postgres.All(ctx, s.pool, pgx.RowTo[string], `(SELECT code FROM payments.orders WHERE status = 'AWAITING_DEPOSIT' AND code > $1
+	codes, err := postgres.All(ctx, s.pool, pgx.RowTo[string], `(SELECT code FROM payments.orders WHERE status = 'AWAITING_DEPOSIT' AND
+		code > $1
 			ORDER BY code LIMIT $3)
-		UNION (SELECT code FROM payments.orders WHERE paid_at > $2 AND code > $1 ORDER BY code LIMIT $3) ORDER BY code LIMIT $3`, after, since, limit)
+		UNION (SELECT code FROM payments.orders WHERE paid_at > $2 AND code > $1 ORDER BY code LIMIT $3) ORDER BY code LIMIT
+			$3`, after, since, limit)
 	return codes, explain(err)
 }
 
@@ -140,7 +148,8 @@ func (s *Store) LastSweep(ctx context.Context) (at time.Time, err error) {
 
 // AddSweep keeps the report of a sweep.
 func (s *Store) AddSweep(ctx context.Context, r payments.SweepReport) error {
-	_, err := s.pool.Exec(ctx, `INSERT INTO payments.sweeps (started_at, ended_at, checked, moved, drifted, failed) VALUES ($1, $2, $3, $4, $5, $6)`,
+	_, err := s.pool.Exec(ctx, `INSERT INTO payments.sweeps (started_at, ended_at, checked, moved, drifted, failed) VALUES ($1, $2, $3, $4,
+		$5, $6)`,
 		r.StartedAt, r.EndedAt, r.Checked, r.Moved, r.Drifted, r.Failed)
 	return explain(err)
 }

@@ -147,7 +147,8 @@ func (s *Store) Change(ctx context.Context, code string, by payments.Actor, do f
 }
 
 // change locks an order, lets do change it, and keeps the difference.
-func (s *Store) change(ctx context.Context, tx pgx.Tx, code string, by payments.Actor, do func(*payments.Book) error) (*payments.Book, error) {
+func (s *Store) change(ctx context.Context, tx pgx.Tx, code string, by payments.Actor, do func(*payments.Book) error) (*payments.Book,
+	error) {
 	b, err := readBook(ctx, tx, code, `FOR UPDATE`)
 	if err != nil {
 		return nil, err

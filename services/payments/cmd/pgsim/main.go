@@ -32,7 +32,8 @@ func main() {
 	s, err := config.Load[settings](os.Environ())
 	if err == nil {
 		err = pgsim.Serve(ctx, s.Addr, s.Remote, pgsim.Config{ClientID: s.ClientID, Secret: s.Secret.Reveal(), PublicURL: s.PublicURL,
-			WebhookURL: s.WebhookURL, AutoIssue: s.AutoIssue, State: s.State, OpenControl: s.OpenControl, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+			WebhookURL: s.WebhookURL, AutoIssue: s.AutoIssue, State: s.State, OpenControl: s.OpenControl,
+			Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "pgsim: "+err.Error())

@@ -115,10 +115,16 @@ func (s *Store) Looks(ctx context.Context, code string) (looks int, err error) {
 	return looks, explain(err)
 }
 
+// TakeLook tells whether an order is to be looked at by now; if so, the next look is at until.
+func (s *Store) TakeLook(ctx context.Context, code string, now, until time.Time) (bool, error) {
+	tag, err := s.pool.Exec(ctx, `UPDATE payments.orders SET look_at = $3 WHERE code = $1 AND look_at <= $2`, code, now, until)
+	return err == nil && tag.RowsAffected() > 0, explain(err)
+}
+
 // Postpone keeps when an order is looked at next, unless it has moved.
-func (s *Store) Postpone(ctx context.Context, code string, version int64, looks int, at time.Time) error {
-	_, err := s.pool.Exec(ctx, `UPDATE payments.orders SET looks = $3, look_at = $4 WHERE code = $1 AND version = $2`, code, version, looks, at)
-	return explain(err)
+func (s *Store) Postpone(ctx context.Context, code string, version int64, looks int, at time.Time) (bool, error) {
+	tag, err := s.pool.Exec(ctx, `UPDATE payments.orders SET looks = $3, look_at = $4 WHERE code = $1 AND version = $2`, code, version, looks, at)
+	return err == nil && tag.RowsAffected() > 0, explain(err)
 }
 
 // Unsettled returns orders after a code that wait for a deposit, or were paid since a moment.

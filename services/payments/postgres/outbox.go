@@ -40,7 +40,9 @@ func (s *Store) Attempted(ctx context.Context, n payments.Notice, a payments.Att
 	batch := &pgx.Batch{}
 	batch.Queue(`INSERT INTO payments.notice_attempts (notice_id, at, status, delivered, error, answer, took_ms) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 		n.ID, a.At, a.Status, a.Delivered, a.Error, a.Answer, a.Took.Milliseconds())
-	batch.Queue(`UPDATE payments.notices SET state = $2, failed = $3, next_at = $4 WHERE id = $1 AND state = 'PENDING'`, n.ID, n.State, n.Failed, n.NextAt)
+	// A failure counts for the message as it was when it was sent: one that was asked for again meanwhile begins anew.
+	batch.Queue(`UPDATE payments.notices SET state = $2, failed = $3, next_at = $4
+		WHERE id = $1 AND state = 'PENDING' AND ($2 NOT IN ('PENDING', 'DEAD') OR failed = $3 - 1)`, n.ID, string(n.State), n.Failed, n.NextAt)
 	if a.Gone {
 		batch.Queue(`UPDATE payments.orders SET notify_stopped = true WHERE code = $1`, n.Order)
 		batch.Queue(`UPDATE payments.notices SET state = 'STOPPED', next_at = NULL

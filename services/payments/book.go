@@ -324,11 +324,11 @@ func (b *Book) cancels(s Snapshot) error {
 	if o := &b.Order; o.TID != s.TID || o.Status != Paid && o.Status != Refunded {
 		return nil
 	}
-	for _, c := range s.Cancels {
-		if b.returnOf(c.RefundCode) != nil {
+	for began, i := b.Order.Version, 0; i < len(s.Cancels) && b.Order.Version < began+cancelsAtOnce; i++ {
+		if b.returnOf(s.Cancels[i].RefundCode) != nil {
 			continue
 		}
-		if err := b.cancel(c); err != nil {
+		if err := b.cancel(s.Cancels[i]); err != nil {
 			return err
 		}
 	}
@@ -398,6 +398,8 @@ func (b *Book) Decline(why Failure) error {
 const (
 	// lateGrace is how long after its end an account is given up.
 	lateGrace = 10 * time.Minute
+	// cancelsAtOnce bounds what one look settles, while the order is locked; the next one goes on.
+	cancelsAtOnce = 200
 	// returnGrace is how long after a refund a provider that does not tell of it may just be slow: no payout comes back so soon.
 	returnGrace = 5 * time.Minute
 	// readyFor is how long an order waits for its payer.

@@ -14,6 +14,15 @@ import (
 
 var noon = time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
 
+func open(t testing.TB, method payments.PayMethod) *payments.Book {
+	t.Helper()
+	b, err := payments.OpenBook(payments.Order{Code: "po_1", Amounts: payments.Amounts{Amount: 11000, Supply: 10000, VAT: 1000}, PayMethod: method, CreatedAt: noon})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
 // sound holds a book to what is true of every order (payments.md 2.10: 1, 2, 4, 5, 6, 13, 15).
 func sound(b *payments.Book, deposited map[string]int64) error {
 	o := b.Order

@@ -211,7 +211,10 @@ type RefundView struct {
 }
 
 // View is the order as its app sees it.
-func (b *Book) View() OrderView {
+func (b *Book) View() OrderView { return b.view(b.Refunds) }
+
+// view shows the order with these of its refunds.
+func (b *Book) view(refunds []Refund) OrderView {
 	o := b.Order
 	v := OrderView{Code: o.Code, Status: o.Status, Amount: o.Amount, SupplyAmount: o.Supply, VAT: o.VAT, Currency: "KRW",
 		PayMethod: o.PayMethod, Env: o.Env, Version: o.Version, PaidAmount: o.PaidAmount, RefundedAmount: o.RefundedAmount,
@@ -228,7 +231,7 @@ func (b *Book) View() OrderView {
 	if a := o.Account; a != nil {
 		v.VBank = &VBankView{a.BankCode, a.BankName, a.Number, a.Holder, schema.Moment(a.ExpiresAt)}
 	}
-	for _, r := range b.Refunds {
+	for _, r := range refunds {
 		v.Refunds = append(v.Refunds, r.View())
 	}
 	return v
@@ -264,8 +267,8 @@ func (b *Book) message(s Step) ([]byte, error) {
 		Order          OrderView   `json:"order"`
 		Refund         *RefundView `json:"refund"`
 	}
-	d := data{Code: b.Order.Code, Status: string(s.To), Seq: s.Seq, ExternalUserID: b.Order.ExternalUserID, Order: b.View()}
-	d.Order.Refunds = d.Order.Refunds[max(0, len(d.Order.Refunds)-toldRefunds):]
+	d := data{Code: b.Order.Code, Status: string(s.To), Seq: s.Seq, ExternalUserID: b.Order.ExternalUserID,
+		Order: b.view(b.Refunds[max(0, len(b.Refunds)-toldRefunds):])}
 	if s.Tells == TellIssued {
 		d.Status = VBankIssued
 	}

@@ -14,8 +14,10 @@ import (
 type Schedule interface {
 	// LookedAt tells whether somebody has looked at an order since a moment; if not, now is kept as the last look.
 	LookedAt(ctx context.Context, code string, since, now time.Time) (bool, error)
-	// Postpone keeps when an order is looked at next, unless it has moved since version.
-	Postpone(ctx context.Context, code string, version int64, looks int, at time.Time) error
+	// TakeLook tells whether an order is to be looked at by now; if so, the next look is at until, for whoever asks meanwhile.
+	TakeLook(ctx context.Context, code string, now, until time.Time) (bool, error)
+	// Postpone keeps when an order is looked at next; false when it has moved since version, and a look of its own follows.
+	Postpone(ctx context.Context, code string, version int64, looks int, at time.Time) (bool, error)
 	// Looks is how often an order has been looked at since it moved.
 	Looks(ctx context.Context, code string) (int, error)
 	// Unsettled returns orders after a code that wait for a deposit, or were paid since a moment.
@@ -51,6 +53,23 @@ func (b *Book) NextLook(looks int) (at time.Time, ok bool) {
 	return time.Time{}, false
 }
 
+const (
+	// lookTakes is more than one look takes; after that somebody else may look.
+	lookTakes = 5 * time.Minute
+	// earlyLook is how much too early a job may run: its clock is another one.
+	earlyLook = 5 * time.Second
+)
+
+// Look is Resolve for the job of an order, of which each of its moves leaves one behind: the one that comes when the order is to be
+// looked at does it, and the others have nothing to do.
+func (s *Service) Look(ctx context.Context, code string) (again time.Duration, err error) {
+	now := s.now()
+	if due, err := s.c.Store.TakeLook(ctx, code, now.Add(earlyLook), now.Add(lookTakes)); err != nil || !due {
+		return 0, err
+	}
+	return s.Resolve(ctx, code)
+}
+
 // Resolve finds out what became of an order whose outcome is not known, and of its refunds: it asks the provider by
 // Hub's own codes first, asks for what the provider has not heard of, and ends what nobody pays any more. again is the
 // wait after which to look once more; 0 when there is nothing to wait for.
@@ -76,7 +95,11 @@ func (s *Service) Resolve(ctx context.Context, code string) (again time.Duration
 	if !ok {
 		return 0, nil
 	}
-	return max(at.Sub(b.Now), time.Second), s.c.Store.Postpone(ctx, code, b.Order.Version, looks+1, at)
+	kept, err := s.c.Store.Postpone(ctx, code, b.Order.Version, looks+1, at)
+	if err != nil || !kept {
+		return 0, err
+	}
+	return max(at.Sub(b.Now), time.Second), nil
 }
 
 func (s *Service) resolve(ctx context.Context, code string, by Actor) (*Book, error) {

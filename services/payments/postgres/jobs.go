@@ -76,20 +76,20 @@ const overdue = time.Minute
 func (s *Store) AddMissing(ctx context.Context, now time.Time) error {
 	late := now.Add(-overdue)
 	return s.atomically(ctx, func(tx pgx.Tx) error {
-		orders, err := postgres.All(ctx, tx, pgx.RowTo[string], `SELECT code FROM payments.orders WHERE look_at < $1 AND code NOT IN (
-			SELECT args ->> 'code' FROM payments.river_job WHERE finalized_at IS NULL AND kind = 'resolve_order') LIMIT 1000`, late)
+		orders, err := postgres.All(ctx, tx, pgx.RowTo[string], `SELECT code FROM payments.orders o WHERE look_at < $1 AND NOT EXISTS (
+			SELECT FROM payments.river_job WHERE finalized_at IS NULL AND kind = 'resolve_order' AND args ->> 'code' = o.code) LIMIT 1000`, late)
 		if err != nil {
 			return err
 		}
-		notices, err := postgres.All(ctx, tx, pgx.RowTo[string], `SELECT id FROM payments.notices
-			WHERE state = 'PENDING' AND coalesce(next_at, created_at) < $1 AND id NOT IN (
-			SELECT args ->> 'id' FROM payments.river_job WHERE finalized_at IS NULL AND kind = 'notify') LIMIT 1000`, late)
+		notices, err := postgres.All(ctx, tx, pgx.RowTo[string], `SELECT id FROM payments.notices n
+			WHERE state = 'PENDING' AND coalesce(next_at, created_at) < $1 AND NOT EXISTS (
+			SELECT FROM payments.river_job WHERE finalized_at IS NULL AND kind = 'notify' AND args ->> 'id' = n.id) LIMIT 1000`, late)
 		if err != nil {
 			return err
 		}
-		webhooks, err := postgres.All(ctx, tx, pgx.RowToStructByPos[LookInto], `SELECT provider, env, event_key FROM payments.webhooks
-			WHERE outcome IN ('', 'UNMATCHED') AND received_at < $1 AND event_key NOT IN (
-			SELECT args ->> 'key' FROM payments.river_job WHERE finalized_at IS NULL AND kind = 'look_into_webhook') LIMIT 1000`, late)
+		webhooks, err := postgres.All(ctx, tx, pgx.RowToStructByPos[LookInto], `SELECT provider, env, event_key FROM payments.webhooks w
+			WHERE outcome IN ('', 'UNMATCHED') AND received_at < $1 AND NOT EXISTS (
+			SELECT FROM payments.river_job WHERE finalized_at IS NULL AND kind = 'look_into_webhook' AND args ->> 'key' = w.event_key) LIMIT 1000`, late)
 		if err != nil {
 			return err
 		}

@@ -41,8 +41,9 @@ func (s *Store) Attempted(ctx context.Context, n payments.Notice, a payments.Att
 	batch.Queue(`INSERT INTO payments.notice_attempts (notice_id, at, status, delivered, error, answer, took_ms) VALUES ($1, $2, $3, $4,
 		$5, $6, $7)`,
 		n.ID, a.At, a.Status, a.Delivered, a.Error, a.Answer, a.Took.Milliseconds())
-	batch.Queue(`UPDATE payments.notices SET state = $2, failed = $3, next_at = $4 WHERE id = $1 AND state = 'PENDING'`, n.ID, n.State,
-		n.Failed, n.NextAt)
+	// A failure counts for the message as it was when it was sent: one that was asked for again meanwhile begins anew.
+	batch.Queue(`UPDATE payments.notices SET state = $2, failed = $3, next_at = $4
+		WHERE id = $1 AND state = 'PENDING' AND ($2 NOT IN ('PENDING', 'DEAD') OR failed = $3 - 1)`, n.ID, string(n.State), n.Failed, n.NextAt)
 	if a.Gone {
 		batch.Queue(`UPDATE payments.orders SET notify_stopped = true WHERE code = $1`, n.Order)
 		batch.Queue(`UPDATE payments.notices SET state = 'STOPPED', next_at = NULL
@@ -120,11 +121,16 @@ func (s *Store) Looks(ctx context.Context, code string) (looks int, err error) {
 	return looks, explain(err)
 }
 
+// TakeLook tells whether an order is to be looked at by now; if so, the next look is at until.
+func (s *Store) TakeLook(ctx context.Context, code string, now, until time.Time) (bool, error) {
+	tag, err := s.pool.Exec(ctx, `UPDATE payments.orders SET look_at = $3 WHERE code = $1 AND look_at <= $2`, code, now, until)
+	return err == nil && tag.RowsAffected() > 0, explain(err)
+}
+
 // Postpone keeps when an order is looked at next, unless it has moved.
-func (s *Store) Postpone(ctx context.Context, code string, version int64, looks int, at time.Time) error {
-	_, err := s.pool.Exec(ctx, `UPDATE payments.orders SET looks = $3, look_at = $4 WHERE code = $1 AND version = $2`, code, version,
-		looks, at)
-	return explain(err)
+func (s *Store) Postpone(ctx context.Context, code string, version int64, looks int, at time.Time) (bool, error) {
+	tag, err := s.pool.Exec(ctx, `UPDATE payments.orders SET looks = $3, look_at = $4 WHERE code = $1 AND version = $2`, code, version, looks, at)
+	return err == nil && tag.RowsAffected() > 0, explain(err)
 }
 
 // Unsettled returns orders after a code that wait for a deposit, or were paid since a moment.

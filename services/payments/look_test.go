@@ -1,0 +1,232 @@
+package payments_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"hub.internal/pkg/hubtest"
+	"hub.internal/services/payments"
+	"hub.internal/services/payments/pgsim"
+)
+
+// TestOneLookOfMany: an order leaves a job behind with each move; one of them asks the provider when it is time, and the others, early or
+// beside it, do not (2.5).
+func TestOneLookOfMany(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	s, clock := idleShop(t, options{onCall: func(c pgsim.Call) {
+		if c.On == "get" {
+			asked.Add(1)
+		}
+	}})
+	s.arm(pgsim.TimeoutBefore, "issue", 1)
+	o := s.order("")
+	looks := func(what string, want int64) (waits []time.Duration) {
+		t.Helper()
+		asked.Store(0)
+		all := make([]time.Duration, 8)
+		for _, err := range together(len(all), func(i int) (err error) {
+			all[i], err = s.service.Look(t.Context(), o.Code)
+			return err
+		}) {
+			s.do(err)
+		}
+		if n := asked.Load(); n != want {
+			t.Errorf("%s: the provider was asked %d times", what, n)
+		}
+		for _, wait := range all {
+			if wait > 0 {
+				waits = append(waits, wait)
+			}
+		}
+		return waits
+	}
+	if waits := looks("too early", 0); len(waits) != 0 {
+		t.Errorf("%v", waits)
+	}
+	clock.Advance(2 * time.Minute)
+	s.arm(pgsim.ServerError, "get", 1)
+	if waits := looks("the provider is away", 1); len(waits) != 1 || waits[0] != 2*time.Minute {
+		t.Errorf("%v", waits)
+	}
+	clock.Advance(time.Minute)
+	looks("between two looks", 0)
+	clock.Advance(time.Minute)
+	looks("the provider is back", 2) // before, and after it was asked for the account
+	if o = s.show(o.Code); o.Status != payments.AwaitingDeposit {
+		t.Errorf("%+v", o)
+	}
+	clock.Advance(time.Hour)
+	looks("a week too early", 0)
+	clock.Advance(168 * time.Hour)
+	looks("past due", 1)
+	if o = s.show(o.Code); o.Status != payments.Expired {
+		t.Errorf("%+v", o)
+	}
+	if n := s.rows(`SELECT count(*) FROM payments.orders WHERE look_at IS NOT NULL`); n != 0 {
+		t.Errorf("%d orders are looked at for ever", n)
+	}
+}
+
+// TestMissingJobsAreAdded: once each (2.5).
+func TestMissingJobsAreAdded(t *testing.T) {
+	t.Parallel()
+	s, clock := idleShop(t, options{})
+	s.order("")
+	s.do(s.sim.Settle(t.Context()))
+	if _, err := s.super.Exec(t.Context(), `DELETE FROM payments.river_job`); err != nil {
+		t.Fatal(err)
+	}
+	s.do(s.store.AddMissing(t.Context(), clock.Now()))
+	if n := s.rows(`SELECT count(*) FROM payments.river_job`); n != 0 {
+		t.Errorf("%d jobs are added that are not late", n)
+	}
+	for range 3 {
+		s.do(s.store.AddMissing(t.Context(), clock.Now().Add(169*time.Hour)))
+	}
+	got := fmt.Sprint(s.texts(`SELECT kind || ' ' || count(*) FROM payments.river_job GROUP BY kind ORDER BY kind`))
+	if got != "[look_into_webhook 1 notify 1 resolve_order 1]" {
+		t.Errorf("%s", got)
+	}
+}
+
+// TestSlowTransactionLosesNoMessage: one that began earlier and commits later is told of all the same (section 6, 30).
+func TestSlowTransactionLosesNoMessage(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, options{})
+	slow, fast := s.paid(), s.paid()
+	held, release := make(chan struct{}), make(chan struct{})
+	done := make(chan error, 1)
+	go func() {
+		_, err := s.store.Change(t.Context(), slow.Code, payments.Actor{Name: "hub", Now: time.Now()}, func(b *payments.Book) error {
+			_, err := b.AskRefund(payments.RefundAsked{Code: "rf_slow", Reason: "x"})
+			if err == nil {
+				err = b.DeclineRefund("rf_slow", payments.Failure{Code: "1", Message: "no"})
+			}
+			close(held)
+			<-release
+			return err
+		}, nil)
+		done <- err
+	}()
+	<-held
+	s.must(refund, "", refundOf(fast.Code, 11000))
+	hubtest.Eventually(t, "the fast one is told", func() bool {
+		return s.rows(`SELECT count(*) FROM payments.notices WHERE type = $1 AND state = 'DELIVERED'`, payments.TellRefunded) == 1
+	})
+	close(release)
+	s.do(<-done)
+	hubtest.Eventually(t, "the slow one is told", func() bool {
+		return s.rows(`SELECT count(*) FROM payments.notices WHERE type = $1 AND state = 'DELIVERED'`, payments.TellRefundFailed) == 1
+	})
+	s.verified()
+}
+
+// TestRedeliveryOutlivesAnOldAttempt: the last of ten attempts ends while somebody asks for the message again; that is not lost.
+func TestRedeliveryOutlivesAnOldAttempt(t *testing.T) {
+	t.Parallel()
+	s, clock := idleShop(t, options{})
+	inside, release := make(chan struct{}), make(chan struct{})
+	var calls atomic.Int64
+	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if calls.Add(1) == 10 {
+			close(inside)
+			<-release
+		}
+		if calls.Load() < 11 {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	}))
+	t.Cleanup(slow.Close)
+	o := s.must(create, "", `{"amount":11000,"payMethod":"vbank","payment_notify_url":"`+slow.URL+`"}`).Order
+	id := s.events(o.Code).Notifications[0].ID
+	for range 9 {
+		_, err := s.service.Notify(t.Context(), id)
+		s.do(err)
+		clock.Advance(time.Minute)
+	}
+	done := make(chan error, 1)
+	go func() { _, err := s.service.Notify(context.WithoutCancel(t.Context()), id); done <- err }()
+	<-inside
+	if a := s.must("pay.notifications.redeliver", "", `{"code":"`+o.Code+`","id":"`+id+`"}`); a.Status != http.StatusAccepted {
+		t.Errorf("%d", a.Status)
+	}
+	close(release)
+	s.do(<-done)
+	if _, err := s.service.Notify(t.Context(), id); err != nil {
+		t.Error(err)
+	}
+	n := s.events(o.Code).Notifications[0]
+	if n.State != payments.NoticeDelivered || len(n.Attempts) != 11 {
+		t.Errorf("%+v", n)
+	}
+}
+
+// TestTakenOverCallChangesNothing: who finds their claim taken over stores neither an answer nor what comes with it.
+func TestTakenOverCallChangesNothing(t *testing.T) {
+	t.Parallel()
+	const lease = 30 * time.Millisecond
+	var slow atomic.Bool
+	s, _ := idleShop(t, options{lease: lease, onCall: func(c pgsim.Call) {
+		if c.On == "cancel" && slow.CompareAndSwap(true, false) {
+			time.Sleep(5 * lease) // the first who asks comes late
+		}
+	}})
+	o := s.paidIdle()
+	before := s.rows(`SELECT count(*) FROM audit.calls`)
+	slow.Store(true)
+	var answers [6]answer
+	for i, err := range together(len(answers), func(i int) (err error) {
+		time.Sleep(time.Duration(i) * lease / 2)
+		answers[i], err = s.call(refund, "k", refundOf(o.Code, 4000))
+		return err
+	}) {
+		if err != nil && detail(err) != "REQUEST_IN_PROGRESS" {
+			t.Errorf("%v", err)
+		}
+		if err == nil && answers[i].Refund.Amount != 4000 {
+			t.Errorf("%s", answers[i].Raw)
+		}
+	}
+	last := s.must(refund, "k", refundOf(o.Code, 4000))
+	for _, a := range answers {
+		if a.Raw != "" && a.Raw != last.Raw {
+			t.Errorf("%s\nand\n%s", a.Raw, last.Raw)
+		}
+	}
+	if truth := s.truth(o.Code); truth.Cancelled != 4000 || len(truth.Cancels) != 1 || len(last.Order.Refunds) != 1 {
+		t.Errorf("%+v", truth)
+	}
+	if n := s.rows(`SELECT count(*) FROM audit.calls`) - before; n != 1 {
+		t.Errorf("%d rows in the audit log", n)
+	}
+}
+
+// TestBookOfManyCancels: however many a provider tells of, one look is short, and the next ones go on.
+func TestBookOfManyCancels(t *testing.T) {
+	t.Parallel()
+	s := payments.Snapshot{Code: "po_1", TID: "t1", Status: payments.PaymentPaid, Amount: 11000, Balance: 10000, PaidAt: noon}
+	for i := range 1000 {
+		s.Cancels = append(s.Cancels, payments.ProviderCancel{TID: fmt.Sprint("c", i), Amount: 1, At: noon})
+	}
+	b := open(t, payments.Card)
+	for want := range 6 {
+		if err := b.ApplyAsked(s); err != nil || b.Order.RefundedAmount != int64(min(200*(want+1), 1000)) {
+			t.Fatalf("after %d looks: %d, %v", want+1, b.Order.RefundedAmount, err)
+		}
+	}
+	before := b.Order.Version
+	if err := b.ApplyAsked(s); err != nil || b.Order.Version != before {
+		t.Errorf("%v", err)
+	}
+	for _, step := range b.Steps {
+		if len(step.Body) > 20<<10 {
+			t.Fatalf("%d bytes of a message", len(step.Body))
+		}
+	}
+}

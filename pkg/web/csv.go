@@ -4,7 +4,6 @@ import (
 	"encoding/csv"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -56,14 +55,11 @@ func Export(w http.ResponseWriter, r *http.Request, name string, columns []strin
 	panic(http.ErrAbortHandler)
 }
 
-// CSVCell keeps a spreadsheet from taking text that others wrote for a formula (OWASP: CSV injection). A number stays one.
+// CSVCell keeps a spreadsheet from taking text that others wrote for a formula (OWASP: CSV injection).
 func CSVCell(text string) string {
 	// Some drop what nobody sees before they look.
 	start := strings.TrimLeftFunc(text, func(r rune) bool { return !schema.Visible(r) && !strings.ContainsRune("\t\r\n", r) })
 	if first, _ := utf8.DecodeRuneInString(start); start == "" || !strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) {
-		return text
-	}
-	if _, err := strconv.ParseInt(text, 10, 64); err == nil && text[0] == '-' {
 		return text
 	}
 	return "'" + text

@@ -221,3 +221,61 @@ func TestWhatIsRepeated(t *testing.T) {
 		}
 	})
 }
+
+// TestDepositGoesBack: a deposit that goes back is asked for once, is settled by what the provider tells, opens again when its
+// payout comes back, and never counts as a refund of the order.
+func TestDepositGoesBack(t *testing.T) {
+	t.Parallel()
+	b, err := payments.OpenBook(payments.Order{Code: "po_1", Amounts: payments.Amounts{Amount: 11000, Supply: 10000, VAT: 1000}, PayMethod: payments.VBank, CreatedAt: noon})
+	if err != nil {
+		t.Fatal(err)
+	}
+	paid := payments.Snapshot{Code: "po_1", TID: "t1", Status: payments.PaymentPaid, Amount: 11000, Balance: 11000, PaidAt: noon}
+	second := paid
+	second.TID, second.PaidAt = "t2", noon.Add(time.Hour)
+	for _, s := range []payments.Snapshot{paid, second} {
+		if err := b.Apply(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := range b.Deposits {
+		b.Deposits[n].ID = payments.ID(n + 1)
+	}
+	if err := b.AskReturn(1, payments.DepositReturn{Code: "rf_1"}, ""); !fault.Is(err, fault.Conflict) {
+		t.Errorf("what the order is paid with goes back: %v", err)
+	}
+	if err := b.AskReturn(2, payments.DepositReturn{Code: "rf_1"}, ""); err != nil {
+		t.Fatal(err)
+	}
+	for what, err := range map[string]error{"asked twice": b.AskReturn(2, payments.DepositReturn{Code: "rf_2"}, ""), "by hand too": b.ReturnedByHand(2, ""),
+		"applied too": b.ApplyDeposit(2, ""), "resolved": b.Resolve("")} {
+		if !fault.Is(err, fault.Conflict) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	back := second
+	back.Status, back.Balance, back.Cancels = payments.PaymentCanceled, 0, []payments.ProviderCancel{{TID: "c1", RefundCode: "rf_1", Amount: 11000}}
+	for range 2 {
+		if err := b.ApplyAsked(back); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := b.Deposits[1]; d.State != payments.DepositIsReturned || b.Order.Attention != "" || len(b.Refunds) != 0 || b.Order.Refundable() != 11000 {
+		t.Errorf("%+v %+v %+v", d, b.Order, b.Refunds)
+	}
+	b.Now = noon.Add(24 * time.Hour)
+	for range 2 {
+		if err := b.ApplyAsked(second); err != nil { // which no longer tells of the cancel
+			t.Fatal(err)
+		}
+	}
+	if d := b.Deposits[1]; !d.Open() || b.Order.Attention != payments.DuplicateDeposit || d.Return.Failure == nil {
+		t.Errorf("%+v %+v", d, b.Order)
+	}
+	if err := b.ReturnedByHand(2, "by hand"); err != nil || b.Order.Attention != "" {
+		t.Errorf("%v %+v", err, b.Order)
+	}
+	if err := sound(b, map[string]int64{"1": 11000, "2": 11000}); err != nil {
+		t.Error(err)
+	}
+}

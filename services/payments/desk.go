@@ -277,7 +277,7 @@ func (s *Service) askToGiveBack(ctx context.Context, o Order, d Deposit) (Snapsh
 		return Snapshot{}, err
 	}
 	in := CancelRequest{Ref: Ref{TID: d.TID, Code: o.Code, CreatedAt: o.CreatedAt}, RefundCode: d.Return.Code, Reason: "deposit not applied",
-		Amount: &d.Amount}
+		Amount: &d.Amount, TaxFree: o.TaxFree}
 	if !s.Can(o).PartialRefund {
 		in.Amount = nil
 	}

@@ -16,7 +16,6 @@ ALTER TABLE payments.deposits
 DROP INDEX payments.deposits_open;
 CREATE INDEX deposits_open ON payments.deposits (id) WHERE state IN ('MISMATCH', 'UNAPPLIED', 'RETURNING');
 CREATE INDEX deposits_tid ON payments.deposits (tid);
-CREATE INDEX deposits_order ON payments.deposits (order_id, id);
 CREATE INDEX deposits_day ON payments.deposits (deposited_at) WHERE state = 'APPLIED';
 CREATE INDEX refunds_day ON payments.refunds (settled_at) WHERE status = 'SUCCEEDED';
 

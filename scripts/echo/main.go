@@ -30,7 +30,8 @@ func main() {
 func command() *cobra.Command {
 	var addr, secretFile string
 	c := &cobra.Command{
-		Use: "echo", Short: "Take notifications, verify their signature, and show them", Args: cobra.NoArgs, SilenceErrors: true, SilenceUsage: true,
+		Use: "echo", Short: "Take notifications, verify their signature, and show them", Args: cobra.NoArgs,
+		SilenceErrors: true, SilenceUsage: true,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return run(c.Context(), c.OutOrStdout(), addr, fileSecret(secretFile))
 		},

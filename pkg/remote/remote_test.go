@@ -700,8 +700,10 @@ func TestCall(t *testing.T) {
 	sent := make(chan int, 1)
 	endless := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n, err := io.WriteString(w, `{"said":"`)
-		for more := 0; err == nil; n += more {
+		for err == nil {
+			var more int
 			more, err = w.Write(bytes.Repeat([]byte("a"), 64<<10))
+			n += more
 		}
 		sent <- n
 	})

@@ -46,6 +46,11 @@ type DepositReturn struct {
 // Open tells that somebody has to decide about the deposit.
 func (d Deposit) Open() bool { return d.State == DepositIsMismatch || d.State == DepositIsUnapplied }
 
+// same tells whether both are one deposit: there is one of an amount at a moment.
+func (d Deposit) same(other Deposit) bool {
+	return d.TID == other.TID && d.Amount == other.Amount && d.At.Equal(other.At)
+}
+
 // Step is an event of an order: what moved it, and what the app is told. Seq is the version that it made.
 type Step struct {
 	Seq      int64
@@ -220,12 +225,14 @@ func (b *Book) issue(s Snapshot) error {
 // deposited judges money that has arrived.
 func (b *Book) deposited(s Snapshot) error {
 	o := &b.Order
-	if slices.ContainsFunc(b.Deposits, func(d Deposit) bool {
-		return d.TID == s.TID && d.Amount == s.Amount && d.At.Equal(s.PaidAt)
-	}) {
-		return nil
-	}
 	d := Deposit{TID: s.TID, Amount: s.Amount, At: s.PaidAt, State: DepositIsUnapplied}
+	// One that was taken back is new again when the provider holds it after all.
+	if i := slices.IndexFunc(b.Deposits, d.same); i >= 0 {
+		if b.Deposits[i].State != DepositIsReversed {
+			return nil
+		}
+		d.ID = b.Deposits[i].ID
+	}
 	if o.Status == Ready && s.Account != nil && s.Amount == o.Amount {
 		if err := b.issue(s); err != nil { // the news of the account comes with that of the deposit
 			return err
@@ -236,7 +243,7 @@ func (b *Book) deposited(s Snapshot) error {
 	case Ready, AwaitingDeposit:
 		if !fits {
 			d.State = DepositIsMismatch
-			b.Deposits = append(b.Deposits, d)
+			b.hold(d)
 			return b.attend(AmountMismatch, Mismatch, s.TID)
 		}
 		return b.pay(d, Pay)
@@ -246,10 +253,10 @@ func (b *Book) deposited(s Snapshot) error {
 		}
 		fallthrough
 	case Canceled, Failed:
-		b.Deposits = append(b.Deposits, d)
+		b.hold(d)
 		return b.attend(LateDeposit, DepositUnused, s.TID)
 	case Paid, Refunded:
-		b.Deposits = append(b.Deposits, d)
+		b.hold(d)
 		return b.attend(DuplicateDeposit, DepositTwice, s.TID)
 	}
 	return nil
@@ -260,12 +267,17 @@ func (b *Book) pay(d Deposit, trigger Trigger) error {
 	o := &b.Order
 	d.State = DepositIsApplied
 	o.TID, o.PaidAmount, o.PaidAt = d.TID, d.Amount, new(d.At)
-	if i := slices.IndexFunc(b.Deposits, func(known Deposit) bool { return known.ID == d.ID && d.ID != 0 }); i >= 0 {
+	b.hold(d)
+	return b.step(trigger, Paid, "")
+}
+
+// hold keeps a deposit as it is now.
+func (b *Book) hold(d Deposit) {
+	if i := slices.IndexFunc(b.Deposits, d.same); i >= 0 {
 		b.Deposits[i] = d
 	} else {
 		b.Deposits = append(b.Deposits, d)
 	}
-	return b.step(trigger, Paid, "")
 }
 
 // reversed takes a deposit back that the provider says that it has taken back.

@@ -242,7 +242,7 @@ func (s *Service) giveBack(ctx context.Context, code string, deposit ID, mayBeDo
 	d, err := b.deposit(deposit)
 	if err == nil && mayBeDone && d.State == DepositIsReturning {
 		if b, _, err = s.pull(ctx, Ref{TID: d.TID, Code: code}, by); err != nil {
-			return nil // who does not answer now is asked later
+			return nil //nolint:nilerr // who does not answer now is asked later
 		}
 		d, err = b.deposit(deposit)
 	}
@@ -262,11 +262,12 @@ func (s *Service) giveBack(ctx context.Context, code string, deposit ID, mayBeDo
 		return s.declineReturn(ctx, code, d.Return.Code, by, Failure{"NOT_FOUND", "the provider knows no such payment"})
 	case errors.Is(err, ErrAlreadyCanceled):
 		if _, snapshot, pulled := s.pull(ctx, Ref{TID: d.TID, Code: code}, by); pulled != nil || snapshot == nil {
-			return nil
+			return nil //nolint:nilerr // as above
 		}
 		return s.declineReturn(ctx, code, d.Return.Code, by, Failure{"ALREADY_CANCELED", "the provider has paid it back otherwise"})
 	}
-	s.c.Logger.WarnContext(ctx, "the provider was asked to pay a deposit back, and its answer is not known", "order", code, "return", d.Return.Code, "error", err)
+	s.c.Logger.WarnContext(ctx, "the provider was asked to pay a deposit back, and its answer is not known", "order", code, "return",
+		d.Return.Code, "error", err)
 	return nil
 }
 
@@ -275,7 +276,8 @@ func (s *Service) askToGiveBack(ctx context.Context, o Order, d Deposit) (Snapsh
 	if err != nil {
 		return Snapshot{}, err
 	}
-	in := CancelRequest{Ref: Ref{TID: d.TID, Code: o.Code, CreatedAt: o.CreatedAt}, RefundCode: d.Return.Code, Reason: "deposit not applied", Amount: &d.Amount}
+	in := CancelRequest{Ref: Ref{TID: d.TID, Code: o.Code, CreatedAt: o.CreatedAt}, RefundCode: d.Return.Code, Reason: "deposit not applied",
+		Amount: &d.Amount}
 	if !s.Can(o).PartialRefund {
 		in.Amount = nil
 	}

@@ -479,7 +479,7 @@ func TestOrdersAreListed(t *testing.T) {
 	refund := d.must("pay.orders.refund", "", `{"code":"`+p.Code+`","amount":4000,"refundAccount":{"bankCode":"004","accountNumber":"`+accountNumber+`","holder":"Kim"}}`).Refund
 	l := d.late(11000)
 	card := d.must("pay.orders.create", "", `{"amount":5000,"payMethod":"card","clientOrderId":"c-1","orderName":"=cmd|' /C calc'!A0"}`).Order
-	d.page("/admin/orders", p.Code, l.Code, card.Code, "1 order needs attention", "Late deposit", "₩11,000", "₩4,000", "Being refunded", "Paid and refunded")
+	d.page("/admin/orders", p.Code, l.Code, card.Code, "1 order needs attention", "Late deposit", "₩11,000", "₩4,000", "Paid and refunded")
 	tid := d.book(p.Code).Order.TID
 	for _, q := range []string{p.Code, tid, p.VBank.AccountNumber, refund.Code} {
 		d.page("/admin/orders?q="+url.QueryEscape(q), p.Code, "!"+card.Code)

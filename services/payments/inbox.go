@@ -45,7 +45,8 @@ type Webhook struct {
 }
 
 // unshown begin the names of what of a webhook nobody sees: what proves or is secret, and who has paid. It is in lower case.
-var unshown = []string{"signature", "secret", "clientid", "clientkey", "authorization", "buyer", "mallreserved", "malluserid", "refundaccount", "refundholder",
+var unshown = []string{"signature", "secret", "clientid", "clientkey", "authorization", "buyer", "mallreserved", "malluserid",
+	"refundaccount", "refundholder",
 	"cardnum", "cardno"}
 
 // Shown is what the webhook says as an operator may see it, indented: without its signature, and without the payer. It
@@ -116,7 +117,8 @@ func (s *Service) Receive(ctx context.Context, provider, contentType string, raw
 	case e.Kind == EventTest:
 		return nil
 	}
-	return s.c.Store.Receive(ctx, Webhook{Provider: provider, Env: e.Cred.Env, Key: e.Key, TID: e.TID, Code: e.Code, Claims: e.Status, Raw: raw,
+	return s.c.Store.Receive(ctx, Webhook{Provider: provider, Env: e.Cred.Env, Key: e.Key, TID: e.TID, Code: e.Code, Claims: e.Status,
+		Raw:        raw,
 		ReceivedAt: s.now()})
 }
 

@@ -19,6 +19,7 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
+	pkgjobs "hub.internal/pkg/jobs"
 	pgstore "hub.internal/pkg/postgres"
 	"hub.internal/pkg/seal"
 	"hub.internal/pkg/tool"
@@ -31,7 +32,7 @@ import (
 	"hub.internal/services/payments/postgres"
 )
 
-func TestMain(m *testing.M) { hubtest.Main(m) }
+func TestMain(m *testing.M) { hubtest.ProgramMain(m, program) }
 
 const (
 	clientID      = "CANARY-client-id-0001"
@@ -55,6 +56,8 @@ type shop struct {
 	logs    *hubtest.Buffer
 	stop    func()
 	still   bool // its clock is a test's
+	// wire is where the simulator is, and keyset seals accounts: for the same service in another process.
+	wire, keyset string
 }
 
 // app takes notifications, and answers what it is told to.
@@ -91,10 +94,10 @@ func (a *app) answer(status int) {
 	a.status = status
 }
 
-// apps knows one app, and its neighbours do not.
-type apps struct{ a *app }
+// apps knows the apps whose names begin with svc.
+type apps struct{}
 
-func (a apps) App(_ context.Context, code string) (payments.App, error) {
+func (apps) App(_ context.Context, code string) (payments.App, error) {
 	if !strings.HasPrefix(code, "svc") {
 		return payments.App{}, fault.New(fault.NotFound, "no app")
 	}
@@ -159,21 +162,14 @@ func newShop(t testing.TB, o options) *shop {
 		t.Fatal(err)
 	}
 	t.Cleanup(provider.Close)
-	keyset, err := seal.NewKeyset()
+	s.wire = wire.URL
+	if s.keyset, err = seal.NewKeyset(); err != nil {
+		t.Fatal(err)
+	}
+	config, err := configOf(s.store, provider, s.keyset, o.now, logger)
 	if err != nil {
 		t.Fatal(err)
 	}
-	box, err := seal.Open(keyset)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var schedule notify.Schedule
-	if err := schedule.UnmarshalText([]byte("0s,0s,0s,0s,0s,0s,0s,0s,0s,0s")); err != nil {
-		t.Fatal(err)
-	}
-	config := payments.Config{Store: s.store, Apps: apps{s.app}, Credentials: creds{}, Provider: provider, Sealer: box, Env: payments.Sandbox,
-		Notifier:  notify.New(notify.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, AllowHTTP: true, Schedule: schedule, Now: o.now}),
-		PublicURL: "https://hub.example", Now: o.now, Logger: logger}
 	if o.change != nil {
 		o.change(&config)
 	}
@@ -188,10 +184,28 @@ func newShop(t testing.TB, o options) *shop {
 	return s
 }
 
-// work runs the jobs until the test ends, or stop is called.
-func (s *shop) work(logger *slog.Logger, now func() time.Time) {
+// configOf is the service as a test has it.
+func configOf(store payments.Store, provider payments.Provider, keyset string, now func() time.Time, logger *slog.Logger) (payments.Config, error) {
+	box, err := seal.Open(keyset)
+	if err != nil {
+		return payments.Config{}, err
+	}
+	var schedule notify.Schedule
+	err = schedule.UnmarshalText([]byte("0s,0s,0s,0s,0s,0s,0s,0s,0s,0s"))
+	return payments.Config{Store: store, Apps: apps{}, Credentials: creds{}, Provider: provider, Sealer: box, Env: payments.Sandbox,
+		Notifier:  notify.New(notify.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, AllowHTTP: true, Schedule: schedule, Now: now}),
+		PublicURL: "https://hub.example", Now: now, Logger: logger}, err
+}
+
+func (s *shop) runner(logger *slog.Logger, now func() time.Time) pkgjobs.Runner {
 	r := jobs.Runner(s.service, s.store, now)
 	r.Pool, r.Service, r.Schema, r.Logger = s.pool, "payments", "payments", logger
+	return r
+}
+
+// work runs the jobs until the test ends, or stop is called.
+func (s *shop) work(logger *slog.Logger, now func() time.Time) {
+	r := s.runner(logger, now)
 	ctx, cancel := context.WithCancel(context.Background())
 	var done sync.WaitGroup
 	done.Go(func() { _ = r.Run(ctx) })

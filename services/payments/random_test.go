@@ -18,21 +18,30 @@ import (
 	"hub.internal/services/payments/pgsim"
 )
 
-// years is a clock that goes on from one run to the next, by months, so that each begins at the same time of a day.
+// years is a clock that goes on from one run to the next, by months, so that each begins at the same time of a day. From zero it is the
+// machine's, and as far ahead as it was moved.
 type years struct {
-	mu  sync.Mutex
-	now time.Time
+	mu    sync.Mutex
+	now   time.Time
+	ahead time.Duration
 }
 
 func (y *years) Now() time.Time {
 	y.mu.Lock()
 	defer y.mu.Unlock()
+	if y.now.IsZero() {
+		return time.Now().Add(y.ahead)
+	}
 	return y.now
 }
 
 func (y *years) advance(d time.Duration) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
+	if y.now.IsZero() {
+		y.ahead += d
+		return
+	}
 	y.now = y.now.Add(d)
 }
 
@@ -57,7 +66,11 @@ type keyed struct{ route, key, input, raw string }
 
 func (p *play) fatal(format string, args ...any) {
 	log := p.logs.String()
-	p.r.Fatalf(format+"\nlog: %s", append(args, log[max(0, len(log)-4000):])...)
+	fail := p.t.Fatalf
+	if p.r != nil {
+		fail = p.r.Fatalf
+	}
+	fail(format+"\nlog: %s", append(args, log[max(0, len(log)-4000):])...)
 }
 
 // allowed are the refusals that a caller can be given; anything else is a defect.
@@ -272,8 +285,12 @@ func TestWhateverHappens(t *testing.T) {
 			"break":     func(r *rapid.T) { p.r = r; p.breaks() },
 			"work":      func(r *rapid.T) { p.r = r; p.work() },
 			"pair":      func(r *rapid.T) { p.r = r; p.pair() },
-			"return":    func(r *rapid.T) { p.r = r; _, _, err := s.service.Return(context.Background(), p.order()); p.allowed("return", err) },
-			"app":       func(r *rapid.T) { p.r = r; s.app.answer(rapid.SampledFrom([]int{200, 200, 500}).Draw(r, "app")) },
+			"return": func(r *rapid.T) {
+				p.r = r
+				_, _, err := s.service.Return(context.Background(), p.order())
+				p.allowed("return", err)
+			},
+			"app": func(r *rapid.T) { p.r = r; s.app.answer(rapid.SampledFrom([]int{200, 200, 500}).Draw(r, "app")) },
 			"time": func(r *rapid.T) {
 				p.r = r
 				clock.advance(rapid.SampledFrom([]time.Duration{time.Second, 3 * time.Minute, 15 * time.Minute, 3 * time.Hour, 25 * time.Hour}).Draw(r, "time"))
@@ -448,7 +465,9 @@ func (p *play) agrees(code string) {
 	}
 }
 
-func (p *play) happenedNow(code string, trigger payments.Trigger) bool { return p.happened(code, trigger) > 0 }
+func (p *play) happenedNow(code string, trigger payments.Trigger) bool {
+	return p.happened(code, trigger) > 0
+}
 
 // private holds everything that is kept, logged or told to what must not be in it (2.10, 12).
 func (s *shop) private() {

@@ -164,7 +164,8 @@ func (b *Book) Seen(version int64) error {
 	if b.Order.Version == version {
 		return nil
 	}
-	return conflict(codeMoved, "The order has changed since you looked at it, and nothing was done. Look again.", map[string]any{"version": b.Order.Version})
+	return conflict(codeMoved, "The order has changed since you looked at it, and nothing was done. Look again.",
+		map[string]any{"version": b.Order.Version})
 }
 
 // deposit finds a deposit; E_NOT_FOUND when the order has none of that id.
@@ -214,7 +215,7 @@ func (b *Book) AskReturn(id ID, in DepositReturn, note string) error {
 		return notOpen(*d)
 	}
 	if !b.CanAskReturn(*d) {
-		return conflict(codeSamePayment, "The provider has this deposit under the payment that the order is paid with, and would pay that one back. "+
+		return conflict(codeSamePayment, "The provider has this deposit under the payment that the order is paid with. "+
 			"Pay it back yourself, and keep that here.", map[string]any{"tid": d.TID})
 	}
 	d.State, d.Return = DepositIsReturning, &in
@@ -279,7 +280,10 @@ func (b *Book) note(text string) {
 
 // unsettled tells that there is a deposit, beside one, that is neither applied nor back.
 func (b *Book) unsettled(but ID) bool {
-	return slices.ContainsFunc(b.Deposits, func(d Deposit) bool { return (d.Open() || d.State == DepositIsReturning) && (d.ID != but || but == 0) })
+	return slices.ContainsFunc(b.Deposits, func(d Deposit) bool {
+		return (d.Open() || d.State == DepositIsReturning) && (d.ID != but ||
+			but == 0)
+	})
 }
 
 // ease ends a case about deposits when the last of them is decided.
@@ -335,7 +339,8 @@ func (b *Book) returns(s Snapshot) error {
 func (b *Book) returnsCameBack(s Snapshot) error {
 	for i := range b.Deposits {
 		d := &b.Deposits[i]
-		if d.State != DepositIsReturned || d.TID != s.TID || d.Return == nil || d.Return.TID == "" || !b.Now.After(d.Return.SettledAt.Add(returnGrace)) ||
+		if d.State != DepositIsReturned || d.TID != s.TID || d.Return == nil || d.Return.TID == "" ||
+			!b.Now.After(d.Return.SettledAt.Add(returnGrace)) ||
 			slices.ContainsFunc(s.Cancels, func(c ProviderCancel) bool { return c.TID == d.Return.TID }) {
 			continue
 		}

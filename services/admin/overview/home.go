@@ -104,7 +104,8 @@ func (p *homePage) plots(g audit.Range) {
 	p.Calls = web.Plot{ID: "calls", Title: "Calls", Kind: "bars", Step: step, Caption: "Calls by " + each(g.Step),
 		Series: []web.Series{{Label: "Calls", Color: "--accent"}, {Label: "Failed", Color: "--bad-fill"}}}
 	p.Latency = web.Plot{ID: "latency", Title: "Latency", Kind: "lines", Unit: "ms", Step: step,
-		Caption: "Time that calls took by " + each(g.Step), Series: []web.Series{{Label: "Median", Color: "--accent"}, {Label: "95th percentile", Color: "--warn-fill"}}}
+		Caption: "Time that calls took by " + each(g.Step),
+		Series:  []web.Series{{Label: "Median", Color: "--accent"}, {Label: "95th percentile", Color: "--warn-fill"}}}
 	for _, x := range p.Summary.Points {
 		p.Calls.Rows = append(p.Calls.Rows, web.PlotRow{At: x.At, Values: []web.PlotValue{whole(x.Calls), whole(x.Failed)}})
 		took := []web.PlotValue{{Text: "–"}, {Text: "–"}}

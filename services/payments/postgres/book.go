@@ -90,7 +90,8 @@ func readRest(ctx context.Context, q postgres.Querier, books ...*payments.Book) 
 		var d payments.Deposit
 		var r payments.DepositReturn
 		var masked, failure []byte
-		if err := row.Scan(&id, &d.ID, &d.TID, &d.Amount, &d.At, &d.State, &r.Code, &r.TID, &r.Account, &masked, &failure, &r.SettledAt); err != nil {
+		err = row.Scan(&id, &d.ID, &d.TID, &d.Amount, &d.At, &d.State, &r.Code, &r.TID, &r.Account, &masked, &failure, &r.SettledAt)
+		if err != nil {
 			return id, err
 		}
 		if r.Code != "" {
@@ -99,8 +100,8 @@ func readRest(ctx context.Context, q postgres.Querier, books ...*payments.Book) 
 		}
 		byID[id].Deposits = append(byID[id].Deposits, d)
 		return id, err
-	}, `SELECT order_id, id, tid, amount, deposited_at, state, coalesce(return_code, ''), coalesce(return_tid, ''), return_account, return_masked, return_failure,
-			return_settled
+	}, `SELECT order_id, id, tid, amount, deposited_at, state, coalesce(return_code, ''), coalesce(return_tid, ''), return_account,
+			return_masked, return_failure, return_settled
 		FROM payments.deposits WHERE order_id = ANY ($1) ORDER BY id`, ids)
 	return err
 }

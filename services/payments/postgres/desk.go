@@ -13,7 +13,8 @@ import (
 )
 
 // Act changes an order, and keeps the row of the audit log.
-func (s *Store) Act(ctx context.Context, code string, by payments.Actor, do func(*payments.Book) (audit.Entry, error)) (b *payments.Book, err error) {
+func (s *Store) Act(ctx context.Context, code string, by payments.Actor, do func(*payments.Book) (audit.Entry, error)) (b *payments.Book,
+	err error) {
 	err = s.atomically(ctx, func(tx pgx.Tx) error {
 		var entry audit.Entry
 		b, err = s.change(ctx, tx, code, by, func(b *payments.Book) (err error) {
@@ -30,7 +31,8 @@ func (s *Store) Act(ctx context.Context, code string, by payments.Actor, do func
 
 // Webhooks returns what a provider has told of an order, newest first.
 func (s *Store) Webhooks(ctx context.Context, code string, limit int) ([]payments.Webhook, error) {
-	list, err := postgres.All(ctx, s.pool, pgx.RowToStructByPos[payments.Webhook], `SELECT provider, env, event_key, tid, code, claims, raw, received_at,
+	list, err := postgres.All(ctx, s.pool, pgx.RowToStructByPos[payments.Webhook],
+		`SELECT provider, env, event_key, tid, code, claims, raw, received_at,
 		outcome, attempts FROM payments.webhooks WHERE code = $1 ORDER BY received_at DESC LIMIT $2`, code, limit)
 	return list, explain(err)
 }
@@ -46,7 +48,8 @@ func (s *Store) Cases(ctx context.Context, readySince time.Time) (c payments.Cas
 // Totals are the sums of the orders that a filter leaves, by status.
 func (s *Store) Totals(ctx context.Context, f payments.Filter) ([]payments.Total, error) {
 	where, args := conditions(f)
-	list, err := postgres.All(ctx, s.pool, pgx.RowToStructByPos[payments.Total], `SELECT status, count(*), sum(amount)::bigint, sum(paid_amount)::bigint,
+	list, err := postgres.All(ctx, s.pool, pgx.RowToStructByPos[payments.Total],
+		`SELECT status, count(*), sum(amount)::bigint, sum(paid_amount)::bigint,
 		sum(refunded_amount)::bigint, sum(pending_refund)::bigint FROM payments.orders WHERE `+where+` GROUP BY status`, args...)
 	return list, explain(err)
 }
@@ -61,7 +64,8 @@ func (s *Store) Days(ctx context.Context, f payments.Filter, from time.Time) ([]
 		join = `JOIN (SELECT id FROM payments.orders WHERE ` + where + `) o ON o.id = m.order_id`
 	}
 	args = append(args, from)
-	list, err := postgres.All(ctx, s.pool, pgx.RowToStructByPos[payments.Day], fmt.Sprintf(`SELECT day AT TIME ZONE 'Asia/Seoul', sum(paid)::bigint, sum(back)::bigint FROM (
+	list, err := postgres.All(ctx, s.pool, pgx.RowToStructByPos[payments.Day],
+		fmt.Sprintf(`SELECT day AT TIME ZONE 'Asia/Seoul', sum(paid)::bigint, sum(back)::bigint FROM (
 			SELECT date_trunc('day', m.deposited_at AT TIME ZONE 'Asia/Seoul') AS day, m.amount AS paid, 0 AS back
 			FROM payments.deposits m %[1]s WHERE m.state = 'APPLIED' AND m.deposited_at >= $%[2]d
 			UNION ALL SELECT date_trunc('day', m.settled_at AT TIME ZONE 'Asia/Seoul'), 0, m.amount
@@ -113,7 +117,8 @@ const accounts = `FROM payments.orders o
 
 // Ledger is what was received, and what became of it, by app.
 func (s *Store) Ledger(ctx context.Context) ([]payments.Account, error) {
-	list, err := postgres.All(ctx, s.pool, pgx.RowToStructByPos[payments.Account], `SELECT o.service_code, '', count(*), coalesce(sum(received), 0)::bigint,
+	list, err := postgres.All(ctx, s.pool, pgx.RowToStructByPos[payments.Account],
+		`SELECT o.service_code, '', count(*), coalesce(sum(received), 0)::bigint,
 		coalesce(sum(applied), 0)::bigint, coalesce(sum(open), 0)::bigint, coalesce(sum(asked), 0)::bigint, coalesce(sum(returned), 0)::bigint,
 		coalesce(sum(reversed), 0)::bigint, sum(paid_amount)::bigint, sum(refunded_amount)::bigint, sum(pending_refund)::bigint,
 		coalesce(sum(done), 0)::bigint, coalesce(sum(pending), 0)::bigint `+accounts+` GROUP BY o.service_code ORDER BY o.service_code`)
@@ -122,7 +127,8 @@ func (s *Store) Ledger(ctx context.Context) ([]payments.Account, error) {
 
 // Unbalanced are the orders of which the books do not add up.
 func (s *Store) Unbalanced(ctx context.Context, limit int) ([]payments.Account, error) {
-	list, err := postgres.All(ctx, s.pool, pgx.RowToStructByPos[payments.Account], `SELECT o.service_code, o.code, 1::bigint, coalesce(received, 0),
+	list, err := postgres.All(ctx, s.pool, pgx.RowToStructByPos[payments.Account],
+		`SELECT o.service_code, o.code, 1::bigint, coalesce(received, 0),
 		coalesce(applied, 0), coalesce(open, 0), coalesce(asked, 0), coalesce(returned, 0), coalesce(reversed, 0), paid_amount, refunded_amount,
 		pending_refund, coalesce(done, 0), coalesce(pending, 0) `+accounts+`
 		WHERE coalesce(received, 0) <> coalesce(applied + open + asked + returned + reversed, 0) OR coalesce(applied, 0) <> paid_amount
@@ -133,7 +139,8 @@ func (s *Store) Unbalanced(ctx context.Context, limit int) ([]payments.Account, 
 
 // Sweeps are the reports of the last sweeps.
 func (s *Store) Sweeps(ctx context.Context, limit int) ([]payments.SweepReport, error) {
-	list, err := postgres.All(ctx, s.pool, pgx.RowToStructByPos[payments.SweepReport], `SELECT started_at, ended_at, checked, moved, drifted, failed
+	list, err := postgres.All(ctx, s.pool, pgx.RowToStructByPos[payments.SweepReport],
+		`SELECT started_at, ended_at, checked, moved, drifted, failed
 		FROM payments.sweeps ORDER BY id DESC LIMIT $1`, limit)
 	return list, explain(err)
 }

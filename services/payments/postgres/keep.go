@@ -141,7 +141,8 @@ func keepDeposit(batch *pgx.Batch, orderID int64, before []payments.Deposit, d p
 			}
 		}
 		batch.Queue(`UPDATE payments.deposits SET state = $2, return_code = nullif($3, ''), return_tid = nullif($4, ''), return_account = $5,
-			return_masked = $6, return_failure = $7, return_settled = $8 WHERE id = $1`, int64(d.ID), d.State, r.Code, r.TID, r.Account, text(masked), text(failure), r.SettledAt)
+			return_masked = $6, return_failure = $7, return_settled = $8 WHERE id = $1`, int64(d.ID), d.State, r.Code, r.TID, r.Account,
+			text(masked), text(failure), r.SettledAt)
 	}
 	return nil
 }

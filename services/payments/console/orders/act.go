@@ -47,7 +47,8 @@ func (p *Pages) named(r *http.Request, a act) (b *payments.Book, d payments.Depo
 }
 
 // ask answers the page that asks, with what was typed before and what is wrong with it.
-func (p *Pages) ask(w http.ResponseWriter, r *http.Request, a act, b *payments.Book, d payments.Deposit, version string, form url.Values, wrong error) error {
+func (p *Pages) ask(w http.ResponseWriter, r *http.Request, a act, b *payments.Book, d payments.Deposit, version string, form url.Values,
+	wrong error) error {
 	c, fields := a.ask(p, b, d)
 	status := 0
 	for _, f := range fields {
@@ -127,7 +128,8 @@ var applying = act{
 var returning = act{
 	title: "Pay this deposit back?", about: true,
 	ask: func(p *Pages, b *payments.Book, d payments.Deposit) (web.Confirmation, []*web.Field) {
-		c := web.Confirmation{Text: "Hub asks the payment provider to pay " + won(d.Amount) + " back.", Facts: depositFacts(b, d), Button: "Pay " + won(d.Amount) + " back"}
+		c := web.Confirmation{Text: "Hub asks the payment provider to pay " + won(d.Amount) + " back.", Facts: depositFacts(b, d),
+			Button: "Pay " + won(d.Amount) + " back"}
 		if !b.CanAskReturn(d) {
 			c.Warning = "This will be refused: the provider has the deposit under the payment that the order is paid with."
 		}
@@ -136,7 +138,8 @@ var returning = act{
 			needed := p.service.Can(b.Order).NeedsRefundAccount
 			fields = []*web.Field{
 				{Name: "bankCode", Label: "Bank code", Required: needed, MaxLength: 3, Autocomplete: "off", Placeholder: "004", Hint: "Three digits."},
-				{Name: "accountNumber", Label: "Account number", Required: needed, MaxLength: 16, Autocomplete: "off", Hint: "Of the payer, digits alone. It is kept sealed, and only its last four digits are shown."},
+				{Name: "accountNumber", Label: "Account number", Required: needed, MaxLength: 16, Autocomplete: "off",
+					Hint: "Of the payer, digits alone. It is kept sealed, and only its last four digits are shown."},
 				{Name: "holder", Label: "Account holder", Required: needed, MaxLength: 10, Autocomplete: "off"},
 			}
 		}
@@ -159,9 +162,11 @@ var returning = act{
 var returned = act{
 	title: "You have paid this deposit back yourself?", about: true,
 	ask: func(_ *Pages, b *payments.Book, d payments.Deposit) (web.Confirmation, []*web.Field) {
-		return web.Confirmation{Text: "Hub moves no money: it only keeps that you have. That cannot be taken back.", Facts: depositFacts(b, d), Button: "I have paid it back"},
+		return web.Confirmation{Text: "Hub moves no money: it only keeps that you have. That cannot be taken back.", Facts: depositFacts(b, d),
+				Button: "I have paid it back"},
 			[]*web.Field{
-				{Name: "amount", Label: "Amount that you have paid back", Required: true, MaxLength: 15, Autocomplete: "off", Hint: "Type " + web.Number(d.Amount) + " to confirm."},
+				{Name: "amount", Label: "Amount that you have paid back", Required: true, MaxLength: 15, Autocomplete: "off",
+					Hint: "Type " + web.Number(d.Amount) + " to confirm."},
 				noteField(true),
 			}
 	},
@@ -174,7 +179,8 @@ var resolving = act{
 	title: "Resolve this case?",
 	ask: func(_ *Pages, b *payments.Book, _ payments.Deposit) (web.Confirmation, []*web.Field) {
 		c := web.Confirmation{Text: "The order no longer needs attention then. No money moves.", Button: "Resolve the case", Facts: []web.Fact{
-			{Label: "Case", Value: attentionBadge(b.Order.Attention).Text}, {Label: "Order", Value: won(b.Order.Amounts.Amount) + ", " + statusBadge(b.Order.Status).Text}}}
+			{Label: "Case", Value: attentionBadge(b.Order.Attention).Text}, {Label: "Order",
+				Value: won(b.Order.Amounts.Amount) + ", " + statusBadge(b.Order.Status).Text}}}
 		if b.Order.Attention == "" {
 			c.Warning, c.Facts = "The order needs no attention.", c.Facts[1:]
 		}

@@ -66,7 +66,8 @@ func (p *Pages) accounts(r *http.Request) (apps []payments.Account, sum payments
 	return apps, sum, err
 }
 
-var accountColumns = []string{"app", "order", "orders", "adds_up", "received", "applied", "open", "being_returned", "returned", "reversed", "gap", "paid",
+var accountColumns = []string{"app", "order", "orders", "adds_up", "received", "applied", "open", "being_returned", "returned",
+	"reversed", "gap", "paid",
 	"refunded", "refunds_done", "pending", "refunds_pending"}
 
 // exportAccounts answers the orders that do not add up, the apps, and their sum as CSV.
@@ -83,21 +84,26 @@ func (p *Pages) exportAccounts(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	sum.ServiceCode = "(all)"
-	return web.Export(w, r, "conservation-"+p.now().UTC().Format("20060102-150405"), accountColumns, func(row func(cells ...string) error) error {
-		for _, a := range slices.Concat(wrong, apps, []payments.Account{sum}) {
-			cells := []string{a.ServiceCode, a.Code, strconv.FormatInt(a.Orders, 10), strconv.FormatBool(a.Sound())}
-			for _, n := range []int64{a.Received, a.Applied, a.Open, a.Returning, a.Returned, a.Reversed, a.Gap(), a.Paid, a.Refunded, a.RefundsDone, a.Pending, a.RefundsPending} {
-				cells = append(cells, strconv.FormatInt(n, 10))
+	return web.Export(w, r, "conservation-"+p.now().UTC().Format("20060102-150405"), accountColumns,
+		func(row func(cells ...string) error) error {
+			for _, a := range slices.Concat(wrong, apps, []payments.Account{sum}) {
+				cells := []string{a.ServiceCode, a.Code, strconv.FormatInt(a.Orders, 10), strconv.FormatBool(a.Sound())}
+				for _, n := range []int64{a.Received, a.Applied, a.Open, a.Returning, a.Returned, a.Reversed, a.Gap(), a.Paid, a.Refunded,
+					a.RefundsDone, a.Pending, a.RefundsPending} {
+					cells = append(cells, strconv.FormatInt(n, 10))
+				}
+				if err := row(cells...); err != nil {
+					return err
+				}
 			}
-			if err := row(cells...); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+			return nil
+		})
 }
 
 // Took is how long a sweep took, as people read it.
 func (conservationPage) Took(r payments.SweepReport) string {
-	return r.EndedAt.Sub(r.StartedAt).Round(time.Second).String()
+	if took := r.EndedAt.Sub(r.StartedAt).Round(time.Second); took > 0 {
+		return took.String()
+	}
+	return "<1s"
 }

@@ -45,7 +45,8 @@ var moments = []string{"2006-01-02 15:04", "2006-01-02T15:04", time.DateOnly, ti
 var periods = []struct {
 	name, text string
 	length     time.Duration
-}{{"24h", "24 hours", day}, {"7d", "7 days", 7 * day}, {lately, "30 days", 30 * day}, {"90d", "90 days", 90 * day}, {"365d", "A year", 365 * day}, {allTime, "All time", 0}}
+}{{"24h", "24 hours", day}, {"7d", "7 days", 7 * day}, {lately, "30 days", 30 * day}, {"90d", "90 days", 90 * day}, {"365d", "A year",
+	365 * day}, {allTime, "All time", 0}}
 
 func filterOf(v url.Values, now time.Time) filter {
 	f := filter{Values: url.Values{}}
@@ -96,7 +97,8 @@ func filterOf(v url.Values, now time.Time) filter {
 	if s := choice(web.Field{Name: "status", Label: "Status"}, statuses()...); s != "" {
 		f.Status = []payments.Status{payments.Status(s)}
 	}
-	f.PayMethod = payments.PayMethod(choice(web.Field{Name: "method", Label: "Pay method"}, web.Option{Text: "Any"}, web.Option{Value: string(payments.Card), Text: "Card"},
+	f.PayMethod = payments.PayMethod(choice(web.Field{Name: "method", Label: "Pay method"}, web.Option{Text: "Any"},
+		web.Option{Value: string(payments.Card), Text: "Card"},
 		web.Option{Value: string(payments.VBank), Text: "Virtual account"}))
 	f.ServiceCode = field(web.Field{Name: "app", Label: "App"})
 	within := choice(web.Field{Name: "within", Label: "Made within the last"}, withins()...)
@@ -181,7 +183,8 @@ func (f filter) detail() map[string]string {
 func positionOf(text string) (payments.Position, bool) {
 	at, code, ok := strings.Cut(text, "_")
 	moment, err := time.Parse(time.RFC3339Nano, at)
-	return payments.Position{At: moment, Code: code}, ok && err == nil && code != "" && len(code) < 64 && utf8.ValidString(code) && !strings.Contains(code, "\x00")
+	return payments.Position{At: moment, Code: code}, ok && err == nil && code != "" && len(code) < 64 && utf8.ValidString(code) &&
+		!strings.Contains(code, "\x00")
 }
 
 func after(p payments.Position) string { return p.At.UTC().Format(time.RFC3339Nano) + "_" + p.Code }

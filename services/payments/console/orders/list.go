@@ -49,7 +49,8 @@ func (p *Pages) list(w http.ResponseWriter, r *http.Request) error {
 			return web.Go(w, r, f.address(ordersPath, "after", q.Get("after")))
 		}
 	}
-	page := listPage{Filter: f, Export: f.address(exportPath, "", ""), Limit: exportLimit, All: filter{}.address(ordersPath, "show", showAttention),
+	page := listPage{Filter: f, Export: f.address(exportPath, "", ""), Limit: exportLimit, All: filter{}.address(ordersPath, "show",
+		showAttention),
 		Pager: web.Pager{Label: "More orders", Key: "n"}}
 	before, further := positionOf(q.Get("after"))
 	if further {
@@ -62,8 +63,10 @@ func (p *Pages) list(w http.ResponseWriter, r *http.Request) error {
 	} else if err := p.fill(r, &page, f, now, !further); err != nil {
 		return err
 	}
-	return p.site.Render(w, r, "orders", web.Page{Title: "Orders", Wide: true, Status: status, Data: page, Lead: "What Connected Apps have ordered, newest first.",
-		Keys: []web.Key{{Press: "j", Does: "Next order"}, {Press: "k", Does: "The order before"}, {Press: "o", Does: "Open the order"}, {Press: "n", Does: "Next page"}}})
+	return p.site.Render(w, r, "orders", web.Page{Title: "Orders", Wide: true, Status: status, Data: page,
+		Lead: "What Connected Apps have ordered, newest first.",
+		Keys: []web.Key{{Press: "j", Does: "Next order"}, {Press: "k", Does: "The order before"}, {Press: "o", Does: "Open the order"},
+			{Press: "n", Does: "Next page"}}})
 }
 
 func (p *Pages) fill(r *http.Request, page *listPage, f filter, now time.Time, first bool) (err error) {
@@ -113,7 +116,8 @@ func (l *listPage) choices(f filter) {
 		count      int
 	}{{showAll, "All", -1}, {showAttention, "Need attention", l.Cases.Attention}, {showStuck, "Ready for over an hour", l.Cases.Stuck},
 		{showUndelivered, "Notification given up", l.Cases.Undelivered}} {
-		l.Choices = append(l.Choices, web.Choice{Text: c.text, Href: filter{}.address(ordersPath, "show", c.show), Active: f.Show == c.show, Count: c.count})
+		l.Choices = append(l.Choices, web.Choice{Text: c.text, Href: filter{}.address(ordersPath, "show", c.show), Active: f.Show == c.show,
+			Count: c.count})
 	}
 }
 
@@ -146,7 +150,8 @@ func (p *Pages) plot(r *http.Request, page *listPage, f filter, now time.Time) e
 	if err != nil || len(days) == 0 {
 		return err
 	}
-	plot := web.Plot{ID: "days", Title: "Paid and refunded", Caption: "Won paid and refunded by day in Korea", Kind: "bars", Unit: "won", Step: int(day.Seconds()),
+	plot := web.Plot{ID: "days", Title: "Paid and refunded", Caption: "Won paid and refunded by day in Korea", Kind: "bars", Unit: "won",
+		Step: int(day.Seconds()),
 		Zone: 9 * 60 * 60, Series: []web.Series{{Label: "Paid", Color: "--accent"}, {Label: "Refunded", Color: "--warn-fill"}}}
 	known := map[string]payments.Day{}
 	for _, d := range days {
@@ -167,8 +172,10 @@ func midnight(at time.Time) time.Time {
 	return time.Date(y, m, d, 0, 0, 0, 0, korea)
 }
 
-var exportColumns = []string{"code", "status", "attention", "app", "external_user_id", "client_order_id", "name", "pay_method", "env", "currency", "amount",
-	"supply_amount", "vat", "paid", "refunded", "pending_refund", "refundable", "provider", "provider_id", "bank", "virtual_account", "expires_at", "created_at",
+var exportColumns = []string{"code", "status", "attention", "app", "external_user_id", "client_order_id", "name", "pay_method", "env",
+	"currency", "amount",
+	"supply_amount", "vat", "paid", "refunded", "pending_refund", "refundable", "provider", "provider_id", "bank", "virtual_account",
+	"expires_at", "created_at",
 	"issued_at", "paid_at", "closed_at", "version"}
 
 // export streams what was looked for as CSV. Who has asked for what is in the audit log before the first byte.
@@ -207,7 +214,9 @@ func record(o payments.Order) []string {
 	if o.Account != nil {
 		account = *o.Account
 	}
-	return []string{o.Code, string(o.Status), string(o.Attention), o.ServiceCode, o.ExternalUserID, o.ClientOrderID, o.Name, string(o.PayMethod), string(o.Env), "KRW",
-		n(o.Amounts.Amount), n(o.Supply), n(o.VAT), n(o.PaidAmount), n(o.RefundedAmount), n(o.PendingRefund), n(o.Refundable()), o.Provider, o.TID, account.BankName,
+	return []string{o.Code, string(o.Status), string(o.Attention), o.ServiceCode, o.ExternalUserID, o.ClientOrderID, o.Name,
+		string(o.PayMethod), string(o.Env), "KRW",
+		n(o.Amounts.Amount), n(o.Supply), n(o.VAT), n(o.PaidAmount), n(o.RefundedAmount), n(o.PendingRefund), n(o.Refundable()),
+		o.Provider, o.TID, account.BankName,
 		account.Number, at(&account.ExpiresAt), at(&o.CreatedAt), at(o.IssuedAt), at(o.PaidAt), at(o.ClosedAt), n(o.Version)}
 }

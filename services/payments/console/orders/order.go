@@ -21,10 +21,17 @@ type orderPage struct {
 	Deposits []depositRow
 	Refunds  []payments.Refund
 	Events   []payments.Happened
-	Notices  []payments.Told
+	Notices  []noticeRow
 	Webhooks []payments.Webhook
 	// Most is how many webhooks are shown at most.
 	Most int
+}
+
+// noticeRow is a notification with its last attempt, and those before it, newest first.
+type noticeRow struct {
+	payments.Told
+	Last   *payments.Attempt
+	Before []payments.Attempt
 }
 
 // depositRow is a deposit with what may be done about it.
@@ -43,20 +50,29 @@ func (p *Pages) order(w http.ResponseWriter, r *http.Request) error {
 	page := orderPage{Order: b.Order, Refundable: b.Order.Refundable(), Case: cases[b.Order.Attention].text, Resolves: b.Order.Attention != "",
 		Refunds: b.Refunds, Most: mostWebhooks}
 	for _, d := range b.Deposits {
-		page.Deposits = append(page.Deposits, depositRow{d, b.CanApply(d), b.CanAskReturn(d), ordersPath + "/" + code + "/deposits/" + d.ID.String()})
+		page.Deposits = append(page.Deposits, depositRow{d, b.CanApply(d), b.CanAskReturn(d),
+			ordersPath + "/" + code + "/deposits/" + d.ID.String()})
 		page.Resolves = page.Resolves && !d.Open() && d.State != payments.DepositIsReturning
 	}
 	h, err := p.service.Reports().History(ctx, code)
 	if err != nil {
 		return err
 	}
-	page.Events, page.Notices = h.Events, h.Notices
+	page.Events = h.Events
 	slices.Reverse(page.Events)
-	slices.Reverse(page.Notices)
+	for _, n := range slices.Backward(h.Notices) {
+		row := noticeRow{Told: n}
+		slices.Reverse(row.Attempts)
+		if len(row.Attempts) > 0 {
+			row.Last, row.Before = &row.Attempts[0], row.Attempts[1:]
+		}
+		page.Notices = append(page.Notices, row)
+	}
 	if page.Webhooks, err = p.service.Reports().Webhooks(ctx, code, mostWebhooks); err != nil {
 		return err
 	}
-	return p.site.Render(w, r, "order", web.Page{Title: code, Lead: b.Order.Name, Wide: true, Data: page, Crumbs: []web.Link{{Text: "Orders", Href: ordersPath}}})
+	return p.site.Render(w, r, "order", web.Page{Title: code, Lead: b.Order.Name, Wide: true, Data: page, Crumbs: []web.Link{{Text: "Orders",
+		Href: ordersPath}}})
 }
 
 // reconcile asks the provider now.
@@ -69,5 +85,6 @@ func (p *Pages) reconcile(w http.ResponseWriter, r *http.Request) error {
 // redeliver sends a notification again.
 func (p *Pages) redeliver(w http.ResponseWriter, r *http.Request) error {
 	code := r.PathValue("code")
-	return back(w, r, code, "The notification is on its way again, the same bytes under the same id.", p.service.RedeliverNotice(r.Context(), code, r.PathValue("id")))
+	return back(w, r, code, "The notification is on its way again, the same bytes under the same id.", p.service.RedeliverNotice(r.Context(),
+		code, r.PathValue("id")))
 }

@@ -33,8 +33,9 @@ type Pages struct {
 
 // New returns the pages; site makes their site, below the service's own.
 func New(service *payments.Service, now func() time.Time, site func(web.Options) (*web.Site, error)) (*Pages, error) {
-	s, err := site(web.Options{Files: files, Folder: "orders", Funcs: template.FuncMap{"won": won, "status": statusBadge, "attention": attentionBadge,
-		"deposit": depositBadge, "refund": refundBadge, "notice": noticeBadge, "outcome": outcomeBadge, "happened": happened}})
+	s, err := site(web.Options{Files: files, Folder: "orders", Funcs: template.FuncMap{"won": won, "status": statusBadge,
+		"attention": attentionBadge,
+		"deposit":   depositBadge, "refund": refundBadge, "notice": noticeBadge, "outcome": outcomeBadge, "happened": happened}})
 	if err != nil {
 		return nil, err
 	}

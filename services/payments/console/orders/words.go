@@ -17,8 +17,10 @@ func won(n any) string {
 }
 
 func statusBadge(s payments.Status) web.Badge {
-	kind := map[payments.Status]string{payments.AwaitingDeposit: "info", payments.Paid: "good", payments.Refunded: "warn", payments.Failed: "bad"}[s]
-	text := map[payments.Status]string{payments.Ready: "Ready", payments.AwaitingDeposit: "Awaiting deposit", payments.Paid: "Paid", payments.Refunded: "Refunded",
+	kind := map[payments.Status]string{payments.AwaitingDeposit: "info", payments.Paid: "good", payments.Refunded: "warn",
+		payments.Failed: "bad"}[s]
+	text := map[payments.Status]string{payments.Ready: "Ready", payments.AwaitingDeposit: "Awaiting deposit", payments.Paid: "Paid",
+		payments.Refunded: "Refunded",
 		payments.Canceled: "Canceled", payments.Expired: "Expired", payments.Failed: "Failed"}[s]
 	if text == "" {
 		text = string(s)
@@ -30,13 +32,16 @@ func statusBadge(s payments.Status) web.Badge {
 type reason struct{ name, text string }
 
 var cases = map[payments.Attention]reason{
-	payments.AmountMismatch:   {"Other amount", "Another amount than the order’s was issued or deposited. Pay a deposit back; the payer then pays the right one, or the order ends by itself."},
-	payments.LateDeposit:      {"Late deposit", "Money has come for an order that had ended. Apply the deposit, and the order is paid; or pay it back."},
+	payments.AmountMismatch: {"Other amount",
+		"Another amount than the order’s was issued or deposited. Pay a deposit back; the order goes on waiting, or ends by itself."},
+	payments.LateDeposit: {"Late deposit",
+		"Money has come for an order that had ended. Apply the deposit, and the order is paid; or pay it back."},
 	payments.DuplicateDeposit: {"Second deposit", "The order is paid, and money has come once more. Pay the second deposit back."},
 	payments.ReversedAfterRefund: {"Reversed after refund", "The provider has taken the deposit back after a refund was made of it. " +
 		"Settle it with the provider, and then resolve the case."},
-	payments.BalanceDrift: {"Balance drift", "The provider has another balance than Hub. Compare the refunds here with the provider’s own pages, and then resolve the case. " +
-		"While it lasts, the next question to the provider opens it again."},
+	payments.BalanceDrift: {"Balance drift",
+		"The provider has another balance than Hub. Compare the refunds here with the provider’s own pages, and then resolve the case. " +
+			"While it lasts, the next question to the provider opens it again."},
 }
 
 func attentionBadge(a payments.Attention) web.Badge {

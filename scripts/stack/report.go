@@ -36,8 +36,8 @@ func summary(out io.Writer, e environment) {
 	fmt.Fprintf(w, "  Reviewer\t%s  %s\n", values["HUB_REVIEWER_EMAIL"], values["HUB_REVIEWER_PASSWORD"])
 	fmt.Fprintf(w, "  Administrator\t%s  %s\n", values["HUB_ADMIN_EMAIL"], values["HUB_ADMIN_PASSWORD"])
 	fmt.Fprintf(w, "  Mail\t%s  (what was sent; kept in %s)\n", e.mailURL(), rel(e.layout.mail()))
-	if values["HUB_SERVICE_CODE"] != "" {
-		fmt.Fprintf(w, "  Connected App\t%s, with %s linked to the administrator  (bin/hub pay)\n", values["HUB_SERVICE_CODE"], values["HUB_LINKED_USER"])
+	if app := values["HUB_SERVICE_CODE"]; app != "" {
+		fmt.Fprintf(w, "  Connected App\t%s, whose %s is linked to the administrator  (bin/hub pay)\n", app, values["HUB_LINKED_USER"])
 		fmt.Fprintf(w, "  Payment provider\t%s  (simulated: no money moves)\n", values["HUB_PGSIM_URL"])
 		fmt.Fprintf(w, "  Notifications\t%s  (what the app was told)\n", values["HUB_ECHO_URL"])
 	}

@@ -64,7 +64,8 @@ func standIns(e environment) []serviceSpec {
 	of := func(name string, env map[string]string, args ...string) serviceSpec {
 		return serviceSpec{Name: name, Path: e.layout.bin(name), Layer: layerServers, Grace: grace, Env: environ(env), Args: args}
 	}
-	list := []serviceSpec{of(mailSink, nil, "--smtp", e.state.addr(mailSink+"-smtp"), "--web", e.state.addr(mailSink+"-web"), "--dir", e.layout.mail())}
+	list := []serviceSpec{of(mailSink, nil, "--smtp", e.state.addr(mailSink+"-smtp"), "--web", e.state.addr(mailSink+"-web"),
+		"--dir", e.layout.mail())}
 	if _, ok := e.withProvider(); !ok {
 		return list
 	}

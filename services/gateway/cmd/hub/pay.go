@@ -152,7 +152,8 @@ func (p *payer) show() *cobra.Command {
 }
 
 func (p *payer) events() *cobra.Command {
-	return &cobra.Command{Use: "events CODE", Short: "Show what has happened to an order, and each attempt to notify the app", Args: cobra.ExactArgs(1),
+	return &cobra.Command{Use: "events CODE", Args: cobra.ExactArgs(1),
+		Short: "Show what has happened to an order, and each attempt to notify the app",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.onOrder(args[0], func(path string) error { return p.read(cmd.Context(), path+"/events") })
 		}}

@@ -172,10 +172,12 @@ func (s *Service) stillThere(ctx context.Context, code string, deposit ID) error
 		return err
 	}
 	_, now, err := s.look(ctx, Ref{TID: d.TID, Code: code})
-	if err != nil || now != nil && now.Status == PaymentPaid && now.Balance == d.Amount && d.same(Deposit{TID: now.TID, Amount: now.Amount, At: now.PaidAt}) {
+	if err != nil || now != nil && now.Status == PaymentPaid && now.Balance == d.Amount &&
+		d.same(Deposit{TID: now.TID, Amount: now.Amount, At: now.PaidAt}) {
 		return err
 	}
-	return conflict(codeDepositGone, "The provider does not hold this deposit any more: it was taken or paid back. Keep that it went back.", map[string]any{"tid": d.TID})
+	return conflict(codeDepositGone, "The provider does not hold this deposit any more: it was taken or paid back. Keep that it went back.",
+		map[string]any{"tid": d.TID})
 }
 
 // ReturnedByHand keeps that an operator has paid a deposit back without Hub. typed is the amount, to be sure: E_VALIDATION

@@ -319,48 +319,6 @@ func (b *Book) canceled(s Snapshot) error {
 	return nil
 }
 
-// cancels settles the refunds that the provider tells of.
-func (b *Book) cancels(s Snapshot) error {
-	if o := &b.Order; o.TID != s.TID || o.Status != Paid && o.Status != Refunded {
-		return nil
-	}
-	for began, i := b.Order.Version, 0; i < len(s.Cancels) && b.Order.Version < began+cancelsAtOnce; i++ {
-		if b.returnOf(s.Cancels[i].RefundCode) != nil {
-			continue
-		}
-		if err := b.cancel(s.Cancels[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (b *Book) cancel(c ProviderCancel) error {
-	o := &b.Order
-	r := b.refund(c.RefundCode)
-	if i := slices.IndexFunc(b.Refunds, func(r Refund) bool { return r.TID == c.TID && c.TID != "" }); i >= 0 {
-		r = &b.Refunds[i]
-	}
-	switch {
-	case c.Returned:
-		if r != nil && r.Status == RefundSucceeded {
-			return b.returned(r)
-		}
-		return nil
-	case r != nil && (r.Status == RefundSucceeded || r.Status == RefundFailed && r.TID != ""):
-		return nil // known, or come back since
-	case r != nil && r.Amount == c.Amount && (r.Status == RefundPending || c.Amount <= o.Refundable()) && o.Status == Paid:
-		return b.succeed(r, c.TID)
-	case r == nil && c.Amount <= o.Refundable() && o.Status == Paid && c.Amount > 0:
-		b.Refunds = append(b.Refunds, Refund{Code: consoleRefund(c.TID), Amount: c.Amount, Status: RefundFailed, Source: SourceProvider,
-			Reason: c.Reason, CreatedAt: b.Now})
-		return b.succeed(&b.Refunds[len(b.Refunds)-1], c.TID)
-	case o.Attention == BalanceDrift:
-		return nil
-	}
-	return b.attend(BalanceDrift, Drift, c.TID)
-}
-
 // Audit compares the provider's balance with what Hub takes for refundable: unequal ones are for an operator.
 func (b *Book) Audit(s Snapshot) error {
 	o := &b.Order

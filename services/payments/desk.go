@@ -146,15 +146,38 @@ func (s *Service) act(ctx context.Context, seen Seen, name string, detail map[st
 	return err
 }
 
-// ApplyDeposit lets a late deposit pay its order; see Book.ApplyDeposit. E_CONFLICT with ORDER_CHANGED for one that was not
-// seen as it is.
+// ApplyDeposit lets a late deposit pay its order; see Book.ApplyDeposit. The provider is asked before: E_CONFLICT with
+// DEPOSIT_GONE when it does not hold the money any more, E_DB when it does not say. E_CONFLICT with ORDER_CHANGED for an order
+// that was not seen as it is.
 func (s *Service) ApplyDeposit(ctx context.Context, seen Seen, deposit ID, note string) error {
 	note, err := checkNote(note, false)
 	if err != nil {
 		return err
 	}
+	if err := s.stillThere(ctx, seen.Code, deposit); err != nil {
+		return err
+	}
 	return s.act(ctx, seen, "pay.deposits.apply", map[string]any{"deposit": deposit, "note": note},
 		func(b *Book) error { return b.ApplyDeposit(deposit, note) })
+}
+
+// stillThere asks the provider whether it holds an open deposit, whole. Of any other deposit the book says why it cannot be applied.
+func (s *Service) stillThere(ctx context.Context, code string, deposit ID) error {
+	b, err := s.c.Store.Book(ctx, code)
+	if err != nil {
+		return err
+	}
+	d, err := b.deposit(deposit)
+	if err != nil || !b.CanApply(*d) {
+		return err
+	}
+	_, now, err := s.look(ctx, Ref{TID: d.TID, Code: code})
+	if err != nil || now != nil && now.Status == PaymentPaid && now.Balance == d.Amount &&
+		d.same(Deposit{TID: now.TID, Amount: now.Amount, At: now.PaidAt}) {
+		return err
+	}
+	return conflict(codeDepositGone, "The provider does not hold this deposit any more: it was taken or paid back. Keep that it went back.",
+		map[string]any{"tid": d.TID})
 }
 
 // ReturnedByHand keeps that an operator has paid a deposit back without Hub. typed is the amount, to be sure: E_VALIDATION
@@ -248,6 +271,9 @@ func (s *Service) giveBack(ctx context.Context, code string, deposit ID, mayBeDo
 	}
 	if err != nil || d.State != DepositIsReturning {
 		return err
+	}
+	if b.paidWith(d.TID) {
+		return s.declineReturn(ctx, code, d.Return.Code, by, Failure{codeSamePayment, "the order was paid with this payment meanwhile"})
 	}
 	snapshot, err := s.askToGiveBack(ctx, b.Order, *d)
 	by.Now = s.now()

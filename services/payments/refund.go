@@ -56,6 +56,7 @@ const (
 	codeMoved          = "ORDER_CHANGED"
 	codeDeposit        = "DEPOSIT_NOT_OPEN"
 	codeSamePayment    = "DEPOSIT_OF_APPLIED_PAYMENT"
+	codeDepositGone    = "DEPOSIT_GONE"
 	codeOpenDeposits   = "DEPOSITS_OPEN"
 	codeNoCase         = "NO_CASE"
 )
@@ -179,7 +180,8 @@ func (b *Book) deposit(id ID) (*Deposit, error) {
 
 // ApplyDeposit takes a deposit that has come too late for the payment of its order, which is paid then (payments.md 2.4).
 // It returns E_NOT_FOUND, or E_CONFLICT with DEPOSIT_NOT_OPEN, with AMOUNT_MISMATCH for a deposit of another amount than the
-// order's, or with ORDER_NOT_PAYABLE for an order that has not ended unpaid.
+// order's, with DEPOSIT_OF_APPLIED_PAYMENT while the payment that it belongs to is being paid back, or with ORDER_NOT_PAYABLE
+// for an order that has not ended unpaid.
 func (b *Book) ApplyDeposit(id ID, note string) error {
 	d, err := b.deposit(id)
 	if err != nil {
@@ -192,6 +194,9 @@ func (b *Book) ApplyDeposit(id ID, note string) error {
 	case d.Amount != o.Amounts.Amount:
 		return conflict(codeMismatch, "The deposit is not of the order's amount: it can only be paid back.",
 			map[string]any{"stored": o.Amounts.Amount, "deposited": d.Amount})
+	case slices.ContainsFunc(b.returning(), func(r Deposit) bool { return r.TID == d.TID }):
+		return conflict(codeSamePayment, "The provider is paying another deposit of the same payment back, and could take this one. Wait for that.",
+			map[string]any{"tid": d.TID})
 	case o.Status != Expired && o.Status != Canceled && o.Status != Failed:
 		return conflict("ORDER_NOT_PAYABLE", "The order "+o.Code+" is "+string(o.Status)+": a deposit cannot be applied to it.",
 			map[string]any{"status": o.Status})
@@ -226,7 +231,12 @@ func (b *Book) AskReturn(id ID, in DepositReturn, note string) error {
 
 // CanAskReturn tells whether the provider can pay an open deposit back without touching what the order is paid with.
 func (b *Book) CanAskReturn(d Deposit) bool {
-	return d.Open() && !slices.ContainsFunc(b.Deposits, func(o Deposit) bool { return o.State == DepositIsApplied && o.TID == d.TID })
+	return d.Open() && !b.paidWith(d.TID)
+}
+
+// paidWith tells whether the order is paid with a payment of the provider's.
+func (b *Book) paidWith(tid string) bool {
+	return slices.ContainsFunc(b.Deposits, func(d Deposit) bool { return d.State == DepositIsApplied && d.TID == tid })
 }
 
 // CanApply tells whether an open deposit can pay the order.
@@ -321,7 +331,7 @@ func (b *Book) returns(s Snapshot) error {
 		switch {
 		case c.Returned && (d.State == DepositIsReturned || d.State == DepositIsReturning):
 			err = b.reopen(d, Failure{"RETURNED", "the payout came back"})
-		case !c.Returned && d.State == DepositIsReturning:
+		case !c.Returned && (d.State == DepositIsReturning || d.Open() && d.Return.TID == ""): // also after it seemed to refuse
 			r := *d.Return
 			r.TID, r.Failure, r.SettledAt = c.TID, nil, new(b.Now)
 			d.State, d.Return = DepositIsReturned, &r

@@ -1,0 +1,177 @@
+package payments_test
+
+import (
+	"testing"
+	"time"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/services/payments"
+	"hub.internal/services/payments/pgsim"
+)
+
+// paidBook is the book of an order that is paid, with a refund of 4,000 won under way.
+func paidBook(t *testing.T) (*payments.Book, payments.Snapshot) {
+	t.Helper()
+	b := open(t, payments.Card)
+	s := payments.Snapshot{TID: "t1", Code: "po_1", Status: payments.PaymentPaid, Amount: 11000, Balance: 11000, PaidAt: noon}
+	amount := int64(4000)
+	if err := b.Apply(s); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.AskRefund(payments.RefundAsked{Code: "rf_1", Amount: &amount, Reason: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	return b, s
+}
+
+// TestRefundPaidTwice: a provider that has paid a refund back twice under its one code has moved money twice. The books
+// have both, and an operator hears of it once.
+func TestRefundPaidTwice(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		second        int64
+		refunded      int64
+		refunds, said int
+	}{
+		"and it fits":             {4000, 8000, 2, 1},
+		"and all of it went":      {7000, 11000, 2, 1},
+		"and more than there was": {9000, 4000, 1, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, s := paidBook(t)
+			s.Cancels = []payments.ProviderCancel{{TID: "c1", RefundCode: "rf_1", Amount: 4000, At: noon}}
+			if err := b.ApplyAsked(s); err != nil || b.Order.Attention != "" {
+				t.Fatal(err, b.Order.Attention)
+			}
+			s.Cancels = append(s.Cancels, payments.ProviderCancel{TID: "c2", RefundCode: "rf_1", Amount: row.second, At: noon})
+			for range 3 {
+				if err := b.ApplyAsked(s); err != nil {
+					t.Fatal(err)
+				}
+			}
+			drifts := 0
+			for _, step := range b.Steps {
+				if step.Trigger == payments.Drift {
+					drifts++
+				}
+			}
+			if b.Order.RefundedAmount != row.refunded || len(b.Refunds) != row.refunds || b.Order.Attention != payments.BalanceDrift || drifts != row.said {
+				t.Errorf("%+v %+v, %d drifts", b.Order, b.Refunds, drifts)
+			}
+			if err := sound(b, map[string]int64{"": 11000}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestOtherPayoutsReturn: that a second payout of a refund came back says nothing of the first one.
+func TestOtherPayoutsReturn(t *testing.T) {
+	t.Parallel()
+	b, s := paidBook(t)
+	s.Cancels = []payments.ProviderCancel{{TID: "c1", RefundCode: "rf_1", Amount: 4000, At: noon}}
+	if err := b.Apply(s); err != nil {
+		t.Fatal(err)
+	}
+	s.Cancels = append(s.Cancels, payments.ProviderCancel{TID: "c2", RefundCode: "rf_1", Amount: 4000, At: noon, Returned: true})
+	if err := b.Apply(s); err != nil || b.Order.RefundedAmount != 4000 {
+		t.Errorf("%v: %+v", err, b.Order)
+	}
+}
+
+// TestDepositThatIsGoneIsNotApplied: money that went back since an operator has looked pays no order.
+func TestDepositThatIsGoneIsNotApplied(t *testing.T) {
+	t.Parallel()
+	for name, gone := range map[string]func(*pgsim.Sim, string) error{
+		"paid back at the provider": func(s *pgsim.Sim, code string) error { return s.ConsoleCancel(code, 0) },
+		"a part of it":              func(s *pgsim.Sim, code string) error { return s.ConsoleCancel(code, 1000) },
+		"taken back by the bank":    func(s *pgsim.Sim, code string) error { return s.Reverse(code) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t, options{})
+			o := d.late(11000)
+			path := d.depositPath(o.Code)
+			form := d.form(path + "/apply")
+			d.do(gone(d.sim, o.Code))
+			d.settled()
+			form.Set("version", d.form(path+"/apply").Get("version"))
+			d.says(path+"/apply", form, "does not hold this deposit")
+			if got := d.show(o.Code); got.Status != payments.Canceled {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+// TestUnreachableProviderAppliesNothing: who cannot be asked about a deposit does not hold it.
+func TestUnreachableProviderAppliesNothing(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, options{})
+	o := d.late(11000)
+	d.do(d.sim.Arm(pgsim.Fault{Kind: pgsim.TimeoutBefore, On: "get", Times: 50}))
+	b := d.book(o.Code)
+	err := d.service.ApplyDeposit(t.Context(), payments.Seen{Code: o.Code, Version: b.Order.Version}, b.Deposits[0].ID, "")
+	if !fault.Is(err, fault.DB) || d.show(o.Code).Status != payments.Canceled {
+		t.Errorf("%v: %+v", err, d.show(o.Code))
+	}
+}
+
+// TestReturnLeavesWhatPays: a deposit of the payment that the order was paid with meanwhile is not paid back, for that
+// would take the money of the order.
+func TestReturnLeavesWhatPays(t *testing.T) {
+	t.Parallel()
+	s, clock := idleShop(t, options{})
+	created := clock.Now()
+	o := s.must(create, "", `{"amount":11000,"payMethod":"vbank","vbank":{"validHours":1}}`).Order
+	clock.Advance(time.Hour + 11*time.Minute)
+	s.resolve(o.Code)
+	s.do(s.sim.Deposit(o.Code, 11000, clock.Now(), 1))
+	s.drain()
+	ctx := t.Context()
+	b, err := s.store.Book(ctx, o.Code)
+	s.do(err)
+	s.arm(pgsim.TimeoutBefore, "cancel", 1)
+	by := payments.RefundAccount{BankCode: "004", AccountNumber: accountNumber, Holder: "Kim"}
+	if _, err := s.service.ReturnDeposit(ctx, payments.Seen{Code: o.Code, Version: b.Order.Version}, b.Deposits[0].ID, &by, ""); err != nil {
+		t.Fatal(err)
+	}
+	// The bank takes it back, and tells of another one into the same account that was in time.
+	s.do(s.sim.Reverse(o.Code))
+	s.drain()
+	s.do(s.sim.Deposit(o.Code, 11000, created.Add(30*time.Minute), 1))
+	s.drain()
+	if got := s.show(o.Code); got.Status != payments.Paid {
+		t.Fatalf("%+v", got)
+	}
+	s.resolve(o.Code)
+	if truth := s.truth(o.Code); truth.Cancelled != 0 {
+		t.Errorf("the provider has paid back %+v", truth)
+	}
+	if b, err = s.store.Book(ctx, o.Code); err != nil || !b.Deposits[0].Open() || b.Order.Attention == "" {
+		t.Errorf("%v: %+v %+v", err, b.Order, b.Deposits)
+	}
+}
+
+// TestRefusedReturnThatWasMade: a return that seemed to be refused, and that the provider tells of all the same, has been made.
+func TestRefusedReturnThatWasMade(t *testing.T) {
+	t.Parallel()
+	b, s := paidBook(t)
+	second := s
+	second.TID, second.PaidAt = "t2", noon.Add(time.Minute)
+	if err := b.Apply(second); err != nil {
+		t.Fatal(err)
+	}
+	b.Deposits[0].ID, b.Deposits[1].ID = 1, 2
+	if err := b.AskReturn(2, payments.DepositReturn{Code: "rf_back"}, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.DeclineReturn("rf_back", payments.Failure{Code: "2016", Message: "no"}); err != nil {
+		t.Fatal(err)
+	}
+	second.Cancels = []payments.ProviderCancel{{TID: "c9", RefundCode: "rf_back", Amount: 11000, At: noon}}
+	if err := b.Apply(second); err != nil || b.Deposits[1].State != payments.DepositIsReturned || b.Order.Attention != "" {
+		t.Errorf("%v: %+v %+v", err, b.Order, b.Deposits)
+	}
+}

@@ -57,7 +57,7 @@ func TestOneLookOfMany(t *testing.T) {
 	clock.Advance(time.Minute)
 	looks("between two looks", 0)
 	clock.Advance(time.Minute)
-	looks("the provider is back", 2) // before, and after it was asked for the account
+	looks("the provider is back", 3) // by its day and by its page before it is asked for the account, and once after
 	if o = s.show(o.Code); o.Status != payments.AwaitingDeposit {
 		t.Errorf("%+v", o)
 	}

@@ -32,7 +32,8 @@ const (
 func Runner(service *payments.Service, store *postgres.Store, now func() time.Time) jobs.Runner {
 	var r jobs.Runner
 	r.Kinds = []jobs.Kind{
-		jobs.On(func(ctx context.Context, j postgres.Resolve) error { return later(service.Look(ctx, j.Code)) }, jobs.Within[postgres.Resolve](resolveTakes)),
+		jobs.On(func(ctx context.Context, j postgres.Resolve) error { return later(service.Look(ctx, j.Code)) },
+			jobs.Within[postgres.Resolve](resolveTakes)),
 		jobs.On(func(ctx context.Context, j postgres.LookInto) error {
 			return later(service.LookInto(ctx, j.Provider, j.Env, j.Key))
 		}),

@@ -89,7 +89,8 @@ func (s *Store) AddMissing(ctx context.Context, now time.Time) error {
 		}
 		webhooks, err := postgres.All(ctx, tx, pgx.RowToStructByPos[LookInto], `SELECT provider, env, event_key FROM payments.webhooks w
 			WHERE outcome IN ('', 'UNMATCHED') AND received_at < $1 AND NOT EXISTS (
-			SELECT FROM payments.river_job WHERE finalized_at IS NULL AND kind = 'look_into_webhook' AND args ->> 'key' = w.event_key) LIMIT 1000`, late)
+			SELECT FROM payments.river_job WHERE finalized_at IS NULL AND kind = 'look_into_webhook'
+			AND args ->> 'key' = w.event_key) LIMIT 1000`, late)
 		if err != nil {
 			return err
 		}

@@ -129,7 +129,8 @@ func (s *Store) TakeLook(ctx context.Context, code string, now, until time.Time)
 
 // Postpone keeps when an order is looked at next, unless it has moved.
 func (s *Store) Postpone(ctx context.Context, code string, version int64, looks int, at time.Time) (bool, error) {
-	tag, err := s.pool.Exec(ctx, `UPDATE payments.orders SET looks = $3, look_at = $4 WHERE code = $1 AND version = $2`, code, version, looks, at)
+	tag, err := s.pool.Exec(ctx, `UPDATE payments.orders SET looks = $3, look_at = $4 WHERE code = $1 AND version = $2`,
+		code, version, looks, at)
 	return err == nil && tag.RowsAffected() > 0, explain(err)
 }
 

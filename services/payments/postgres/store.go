@@ -58,12 +58,8 @@ func New(pool *postgres.Pool) *Store { return NewWith(pool, Options{}) }
 
 // NewWith is New with options.
 func NewWith(pool *postgres.Pool, o Options) *Store {
-<<<<<<< HEAD
 	return &Store{Readiness: postgres.NewReadiness(pool, service,
 		`SELECT FROM payments.orders, payments.credentials, payments.river_job LIMIT 0`),
-=======
-	return &Store{Readiness: postgres.NewReadiness(pool, service, `SELECT FROM payments.orders, payments.river_job LIMIT 0`),
->>>>>>> pay-proof
 		pool: pool, lease: cmp.Or(o.Lease, payments.Lease),
 		keys: write.New(pool, write.Options{Service: service, Kept: payments.KeysKept, Reused: payments.KeyReused}),
 		jobs: jobs.NewAdder(pool, schema)}

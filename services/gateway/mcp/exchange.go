@@ -223,13 +223,15 @@ func (x *exchange) id() json.RawMessage {
 	return nil
 }
 
-// writeError answers a request that holds no messages.
-func writeError(w http.ResponseWriter, c *gateway.Call, err error) {
-	wire := &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: err.Error()}
-	_ = errors.As(err, &wire)
-	body := errorBody(nil, wire)
-	c.Headers(w).Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(http.StatusBadRequest)
+// reject answers a request whose messages the protocol is not given.
+func (x *exchange) reject(w http.ResponseWriter, e *jsonrpc.Error) {
+	status := http.StatusBadRequest
+	if e.Code == jsonrpc.CodeMethodNotFound {
+		status = http.StatusNotFound
+	}
+	body := errorBody(x.id(), e)
+	x.first.Headers(w).Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
 	_, _ = w.Write(body) // the only error left is a reader that has gone
 }
 

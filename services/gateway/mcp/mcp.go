@@ -62,7 +62,7 @@ type Server struct {
 
 // New returns the transport of a gateway whose catalog takes API keys. It refuses an origin that is none.
 func New(g *gateway.Gateway, o Options) (*Server, error) {
-	s := &Server{gateway: g, authenticator: g.Authenticators[tool.KeyCredential], publicURL: strings.TrimRight(o.PublicURL, "/")}
+	s := &Server{gateway: g, publicURL: strings.TrimRight(o.PublicURL, "/")}
 	for _, origin := range o.Origins {
 		u, err := url.Parse(origin)
 		if err != nil || origin != originOf(u) {
@@ -73,6 +73,7 @@ func New(g *gateway.Gateway, o Options) (*Server, error) {
 	if u, err := url.Parse(s.publicURL); err == nil && u.Host != "" {
 		s.origins = append(s.origins, originOf(u))
 	}
+	s.authenticator = g.Authenticators[tool.KeyCredential]
 	s.call = g.Pipeline(known{})
 	s.list = g.Listing(known{}, s.listing)
 	s.other = g.Listing(known{}, func(context.Context, any) (any, error) { return struct{}{}, nil })
@@ -142,7 +143,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := x.parse(body); err != nil {
-		writeError(w, c, err)
+		x.reject(w, err)
 		return
 	}
 	defer x.end()

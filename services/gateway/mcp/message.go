@@ -2,9 +2,11 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 
@@ -29,9 +31,8 @@ type message struct {
 	small []byte
 }
 
-// parse reads the messages of a body. Their arguments are not looked into: the tool's schema judges them. Its error is
-// a *jsonrpc.Error.
-func (x *exchange) parse(body []byte) error {
+// parse reads the messages of a body. Their arguments are not looked into: the tool's schema judges them.
+func (x *exchange) parse(body []byte) *jsonrpc.Error {
 	values := []jsontext.Value{bytes.TrimSpace(body)}
 	if x.batch = len(values[0]) > 0 && values[0][0] == '['; x.batch {
 		var err error
@@ -53,6 +54,9 @@ func (x *exchange) parse(body []byte) error {
 		}
 		x.messages = append(x.messages, m)
 	}
+	if slices.ContainsFunc(x.messages, func(m *message) bool { return m.method == "subscriptions/listen" }) {
+		return broken(jsonrpc.CodeMethodNotFound, errors.New("subscriptions/listen is not served: no list here changes by itself"))
+	}
 	return nil
 }
 
@@ -60,7 +64,7 @@ func broken(code int64, err error) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: code, Message: err.Error()}
 }
 
-func readMessage(v jsontext.Value, slot int) (*message, error) {
+func readMessage(v jsontext.Value, slot int) (*message, *jsonrpc.Error) {
 	top, err := members(v)
 	if err != nil {
 		return nil, broken(jsonrpc.CodeParseError, err)
@@ -97,7 +101,7 @@ func field(name string, of map[string]jsontext.Value) []byte {
 func members(object jsontext.Value) (map[string]jsontext.Value, error) {
 	d := decoder(object)
 	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
-		return nil, cmpErr(err, "a message is an object")
+		return nil, cmp.Or(err, errors.New("a message is an object"))
 	}
 	all := map[string]jsontext.Value{}
 	for d.PeekKind() != '}' {
@@ -150,15 +154,8 @@ func end(d *jsontext.Decoder) error {
 	if _, err := d.ReadToken(); err != nil {
 		return err
 	}
-	if d.PeekKind() != 0 {
+	if _, err := d.ReadToken(); err != io.EOF {
 		return errors.New("something follows the end")
 	}
 	return nil
-}
-
-func cmpErr(err error, text string) error {
-	if err != nil {
-		return err
-	}
-	return errors.New(text)
 }

@@ -43,8 +43,6 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			}
 		case "tools/list":
 			return s.listTools(ctx, x)
-		case "subscriptions/listen":
-			return nil, broken(jsonrpc.CodeMethodNotFound, fmt.Errorf("%q is not served: nothing here changes by itself", method))
 		case "notifications/initialized", "notifications/cancelled", "notifications/progress", "notifications/roots/list_changed":
 			return next(ctx, method, req)
 		}

@@ -38,6 +38,7 @@ var (
 	writeOnly = "crm_" + strings.Repeat("w", 42) // what readOnly has not
 	revoked   = "crm_" + strings.Repeat("x", 42)
 	tight     = "crm_" + strings.Repeat("t", 42) // two calls
+	noSQL     = "crm_" + strings.Repeat("q", 42) // all but sql
 	unknown   = "crm_" + strings.Repeat("u", 42)
 )
 
@@ -119,6 +120,8 @@ func verify(_ context.Context, in struct {
 		answer["scopes"] = []string{"query"}
 	case writeOnly:
 		answer["scopes"] = slices.DeleteFunc(slices.Clone(scopes), func(s string) bool { return s == "query" })
+	case noSQL:
+		answer["scopes"] = slices.DeleteFunc(slices.Clone(scopes), func(s string) bool { return s == "sql" })
 	case revoked:
 		answer["status"] = "revoked"
 	case tight:

@@ -45,9 +45,11 @@ type Call struct {
 	Entry  *Entry
 	Limits Decision
 	Input  []byte
-	// end releases what the call's deadline takes, once its answer has been written.
-	end context.CancelFunc
+	end    context.CancelFunc
 }
+
+// End releases what the call's deadline takes, once its answer has been written.
+func (c *Call) End() { c.end() }
 
 // Answer is what the pipeline ends with.
 type Answer struct {

@@ -124,7 +124,7 @@ func (v *visit) html() bool { return strings.Contains(v.r.Header.Get("Accept"), 
 
 // serve answers a request of the console; false leaves it to the caller: it is none.
 func (k *Console) serve(g *Gateway, w http.ResponseWriter, r *http.Request) bool {
-	v := &visit{Call: g.newCall(r), w: w, r: r, tls: r.TLS != nil || g.TrustedHops > 0 && r.Header.Get("X-Forwarded-Proto") == "https"}
+	v := &visit{Call: g.NewCall(r), w: w, r: r, tls: r.TLS != nil || g.TrustedHops > 0 && r.Header.Get("X-Forwarded-Proto") == "https"}
 	ours := g.Catalog.consoleRoute("/login") != nil
 	_, signedIn := r.Cookie(web.CookieName(web.SessionCookie, k.PlainCookies))
 	// ServeMux cleans what is written plainly; "%2e%2e" is left to us, and means nothing here.

@@ -24,11 +24,12 @@ func (c *Call) head(name string, count int) []byte {
 	b = append(b, `,"request_id":`...)
 	b = quote(b, c.RequestID)
 	b = append(b, `,"took_ms":`...)
-	b = strconv.AppendInt(b, c.took(), 10)
+	b = strconv.AppendInt(b, c.Took(), 10)
 	return append(b, `,"data":`...)
 }
 
-func (c *Call) took() int64 { return time.Since(c.Started).Milliseconds() }
+// Took is how long ago the call began, in milliseconds.
+func (c *Call) Took() int64 { return time.Since(c.Started).Milliseconds() }
 
 func quote(b []byte, s string) []byte {
 	// The error is about invalid UTF-8, which is replaced all the same.
@@ -41,7 +42,7 @@ func quote(b []byte, s string) []byte {
 func (c *Call) writeAnswer(w http.ResponseWriter, name string, a *Answer) {
 	defer a.Data.Close()
 	head := c.head(name, a.Count)
-	h := c.headers(w)
+	h := c.Headers(w)
 	if a.Length >= 0 {
 		h.Set("Content-Length", strconv.FormatInt(int64(len(head))+a.Length+1, 10))
 	}
@@ -67,7 +68,7 @@ func (c *Call) writeAnswer(w http.ResponseWriter, name string, a *Answer) {
 // so it is not copied.
 func (c *Call) writeData(w http.ResponseWriter, name string, count int, data []byte) {
 	head := c.head(name, count)
-	c.headers(w).Set("Content-Length", strconv.Itoa(len(head)+len(data)+1))
+	c.Headers(w).Set("Content-Length", strconv.Itoa(len(head)+len(data)+1))
 	for _, part := range [][]byte{head, data, {'}'}} {
 		if _, err := w.Write(part); err != nil {
 			return // the reader has gone
@@ -75,7 +76,8 @@ func (c *Call) writeData(w http.ResponseWriter, name string, count int, data []b
 	}
 }
 
-func (c *Call) headers(w http.ResponseWriter) http.Header {
+// Headers sets what every answer in JSON says, and returns them all.
+func (c *Call) Headers(w http.ResponseWriter) http.Header {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("X-Request-Id", c.RequestID)
@@ -105,7 +107,7 @@ type failedError struct {
 
 // writeFailure answers the failure envelope; status 0 takes the code's.
 func (c *Call) writeFailure(w http.ResponseWriter, f *fault.Error, status int) {
-	h := c.headers(w)
+	h := c.Headers(w)
 	if f.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(wholeSeconds(f.RetryAfter)))
 	}
@@ -116,7 +118,15 @@ func (c *Call) writeFailure(w http.ResponseWriter, f *fault.Error, status int) {
 		writePlain(w, status)
 		return
 	}
-	answer := failure{Error: failedError{f.Code, f.Message, f.Details, f.Retryable()}, RequestID: c.RequestID, TookMS: c.took()}
+	body := c.Failure(f)
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	_, _ = w.Write(body)
+}
+
+// Failure is the failure envelope.
+func (c *Call) Failure(f *fault.Error) []byte {
+	answer := failure{Error: failedError{f.Code, f.Message, f.Details, f.Retryable()}, RequestID: c.RequestID, TookMS: c.Took()}
 	if required, ok := f.Details.(linkRequired); ok {
 		answer.LinkURL = required.LinkURL
 	}
@@ -125,7 +135,5 @@ func (c *Call) writeFailure(w http.ResponseWriter, f *fault.Error, status int) {
 		answer.Error.Details = nil
 		body, _ = json.Marshal(answer)
 	}
-	h.Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(status)
-	_, _ = w.Write(body)
+	return body
 }

@@ -33,7 +33,7 @@ func (g *Gateway) Routes(mux *http.ServeMux) {
 		if method == http.MethodGet {
 			allow = append(allow, http.MethodHead)
 		}
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { g.wrongMethod(w, r, allow) })
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { g.WrongMethod(w, r, allow) })
 	}
 	keys := g.Authenticators[tool.KeyCredential]
 	route("GET", "/api/tools", g.tools(g.Listing(keys, g.catalog)))
@@ -52,7 +52,7 @@ func (g *Gateway) Routes(mux *http.ServeMux) {
 
 func (g *Gateway) nothing(w http.ResponseWriter, r *http.Request) {
 	f := fault.New(fault.NotFound, "There is nothing at %s. GET /api/tools lists the tools.", printable(r.URL.Path))
-	g.newCall(r).writeFailure(w, f, 0)
+	g.NewCall(r).writeFailure(w, f, 0)
 }
 
 // errMethod is what a fault that is answered as 405 follows from.
@@ -63,18 +63,18 @@ func notAllowed(method, allow string) *fault.Error {
 	return fault.New(fault.Validation, "The method %s is not allowed here; use %s.", printable(method), allow).Because(errMethod)
 }
 
-// wrongMethod answers 405 with Allow.
-func (g *Gateway) wrongMethod(w http.ResponseWriter, r *http.Request, methods []string) {
+// WrongMethod answers 405 with Allow.
+func (g *Gateway) WrongMethod(w http.ResponseWriter, r *http.Request, methods []string) {
 	allow := strings.Join(methods, ", ")
 	w.Header().Set("Allow", allow)
-	g.newCall(r).writeFailure(w, notAllowed(r.Method, allow), http.StatusMethodNotAllowed)
+	g.NewCall(r).writeFailure(w, notAllowed(r.Method, allow), http.StatusMethodNotAllowed)
 }
 
 // tools is the transport of /api/tools: the body is the input of the tool that the path names.
 func (g *Gateway) tools(e endpoint.Endpoint) http.Handler {
 	pipeline := g.server(e)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c := g.newCall(r)
+		c := g.NewCall(r)
 		c.Name = r.PathValue("name")
 		c.Find = func() *Entry { return g.Catalog.Entry(c.Name) }
 		c.Read = func(ctx context.Context, limit int64) ([]byte, error) {
@@ -116,8 +116,8 @@ type handled struct{}
 
 func (handled) Handle(context.Context, error) {}
 
-// newCall reads what a request says of itself; nothing of it is believed yet.
-func (g *Gateway) newCall(r *http.Request) *Call {
+// NewCall reads what a request says of itself; nothing of it is believed yet.
+func (g *Gateway) NewCall(r *http.Request) *Call {
 	return &Call{
 		end:            func() {},
 		RequestID:      requestID(r.Header),
@@ -165,14 +165,24 @@ func jsonContent(header string) error {
 	return schema.Invalid("", "contentType", "must be sent as Content-Type: application/json")
 }
 
-// writeError is where a failed call is answered, and logged when the failure is ours.
+// writeError is where a failed call is answered.
 func (g *Gateway) writeError(ctx context.Context, err error, w http.ResponseWriter) {
 	c := callOf(ctx)
+	c.writeFailure(w, g.Fault(ctx, c, err), 0)
+}
+
+// Fault is what a failed call is answered with; a failure of ours is logged.
+func (g *Gateway) Fault(ctx context.Context, c *Call, err error) *fault.Error {
 	f := fault.From(err)
 	if f.Status() >= 500 {
 		g.Logger.ErrorContext(ctx, "call failed", "request_id", c.RequestID, "tool", c.Name, "error", err)
 	}
-	c.writeFailure(w, f, 0)
+	return f
+}
+
+// Refuse answers a request whose call failed with the failure envelope; status 0 takes the code's.
+func (g *Gateway) Refuse(ctx context.Context, c *Call, w http.ResponseWriter, err error, status int) {
+	c.writeFailure(w, g.Fault(ctx, c, err), status)
 }
 
 func (a *Answer) write(c *Call, w http.ResponseWriter) {
@@ -196,7 +206,7 @@ func (d *document) write(c *Call, w http.ResponseWriter) {
 	w.Header().Set("Cache-Control", "private, no-cache")
 	w.Header().Set("Vary", "Authorization, X-API-Key")
 	if web.MatchesETag(c.IfNoneMatch, d.etag) {
-		c.headers(w).Del("Content-Type")
+		c.Headers(w).Del("Content-Type")
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}

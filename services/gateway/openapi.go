@@ -21,7 +21,7 @@ type object = map[string]any
 func (g *Gateway) openAPI(w http.ResponseWriter, r *http.Request) {
 	description, err := g.Catalog.merged.Load().openAPI()
 	if err != nil {
-		g.newCall(r).writeFailure(w, fault.From(err), 0)
+		g.NewCall(r).writeFailure(w, fault.From(err), 0)
 		g.Logger.ErrorContext(r.Context(), "no OpenAPI document", "error", err)
 		return
 	}

@@ -94,7 +94,7 @@ func loopback(host string) bool { return host == "localhost" || net.ParseIP(host
 // write implements what a transport writes. It is what others have said, on the host that the console has: no
 // browser runs it.
 func (a *rawAnswer) write(c *Call, w http.ResponseWriter) {
-	h := c.headers(w)
+	h := c.Headers(w)
 	plainHeaders(h)
 	h.Del("Content-Type")
 	if len(a.Body) > 0 {

@@ -84,14 +84,14 @@ func (g *Gateway) routes() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m, allow := g.Catalog.match(r.Method, r.URL.EscapedPath())
 		if m == nil && allow != nil {
-			g.wrongMethod(w, r, allow)
+			g.WrongMethod(w, r, allow)
 			return
 		}
 		if m == nil || pipelines[m.Route.Credential] == nil {
 			g.nothing(w, r)
 			return
 		}
-		c := g.newCall(r)
+		c := g.NewCall(r)
 		c.Name = m.Spec.Name
 		c.Find = func() *Entry { return m.Entry }
 		c.Read = func(ctx context.Context, limit int64) ([]byte, error) { return m.input(ctx, r, limit) }

@@ -4,6 +4,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"hub.internal/pkg/remote"
 	"hub.internal/pkg/service"
 	"hub.internal/services/gateway"
+	"hub.internal/services/gateway/mcp"
 	"hub.internal/services/gateway/redis"
 )
 
@@ -30,6 +32,8 @@ type settings struct {
 	// PublicURL is where browsers reach the gateway, when a proxy in front changes the Host header. What auth says of
 	// where to link accounts has to begin with it.
 	PublicURL string `env:"HUB_PUBLIC_URL"`
+	// MCPOrigins are the origins, as https://example.com, whose pages may call /mcp.
+	MCPOrigins []string `env:"HUB_MCP_ORIGINS"`
 }
 
 // program has no tables but the audit log that it appends to.
@@ -70,11 +74,18 @@ func build(h *service.Host, s settings) error {
 	if err := gateway.Observe(limiter, catalog); err != nil {
 		return err
 	}
+	clientsOfMCP, err := mcp.New(g, mcp.Options{PublicURL: s.PublicURL, Origins: s.MCPOrigins})
+	if err != nil {
+		return fmt.Errorf("configuration: %w", err)
+	}
 	h.Go("rate limits", limiter.Run)
 	h.Go("refused calls", refused.Run)
 	h.Go("key notices", func(ctx context.Context) error { return shared.Subscribe(ctx, h.Logger(), keys.Forget, keys.ForgetAll) })
 	h.Go("menus", menus.Follow)
 	h.Go("manifests", func(ctx context.Context) error { return catalog.Follow(ctx, clients, h.Discovered) })
-	h.Public(g.Routes)
+	h.Public(func(mux *http.ServeMux) {
+		g.Routes(mux)
+		clientsOfMCP.Routes(mux)
+	})
 	return nil
 }

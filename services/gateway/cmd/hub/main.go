@@ -54,7 +54,7 @@ func command(getenv func(string) string, in io.Reader, out io.Writer) *cobra.Com
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return c.print(cmd.Context(), http.MethodGet, "/api/tools/"+args[0]+"/detail", nil, "")
 			}},
-		call, pay(c))
+		call, pay(c), mcp(c, in))
 	root.SetOut(out)
 	return root
 }

@@ -1,0 +1,247 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hop"
+	"hub.internal/pkg/remote"
+	"hub.internal/services/gateway"
+)
+
+// exchange is one request, and what stands behind the words that the protocol is given for its parts.
+type exchange struct {
+	first     *gateway.Call
+	in        *http.Request
+	principal gateway.Principal
+	refusal   error
+	batch     bool
+	messages  []*message
+	// word begins every word of this exchange; nobody outside can know it before it is used.
+	word string
+
+	mu sync.Mutex
+	// calls are those that were made; data is what they are answered, by message.
+	calls []*gateway.Call
+	data  map[int][]byte
+	// status and out are the protocol's answer.
+	status int
+	header http.Header
+	out    bytes.Buffer
+}
+
+type exchangeKey struct{}
+
+func exchangeOf(ctx context.Context) *exchange { return ctx.Value(exchangeKey{}).(*exchange) }
+
+func newExchange(r *http.Request, c *gateway.Call) *exchange {
+	return &exchange{first: c, in: r, word: rand.Text(), data: map[int][]byte{}, header: http.Header{}}
+}
+
+// read reads the body, of at most limit bytes, on the account of the caller.
+func (x *exchange) read(ctx context.Context, limit int64) ([]byte, error) {
+	return hop.ReadBody(caller.With(ctx, x.principal.Caller), x.in.Body, x.in.ContentLength, limit)
+}
+
+// request is the request that the protocol is given.
+func (x *exchange) request(ctx context.Context, r *http.Request) *http.Request {
+	var body bytes.Buffer
+	for i, m := range x.messages {
+		if i > 0 {
+			body.WriteByte(',')
+		}
+		if m.small != nil {
+			body.Write(m.small)
+		} else {
+			body.Write(m.raw)
+		}
+	}
+	b := body.Bytes()
+	if x.batch {
+		b = append(append([]byte{'['}, b...), ']')
+	}
+	r = r.Clone(ctx)
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(b)), int64(len(b))
+	if len(r.Header.Values("Accept")) == 0 {
+		r.Header.Set("Accept", "*/*") // RFC 9110 section 12.5.1
+	}
+	return r
+}
+
+// call makes the Call of a message.
+func (x *exchange) call(g *gateway.Gateway) *gateway.Call {
+	c := x.first
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if len(x.calls) > 0 {
+		c = g.NewCall(x.in)
+	}
+	x.calls = append(x.calls, c)
+	return c
+}
+
+// end releases what the calls hold.
+func (x *exchange) end() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, c := range x.calls {
+		c.End()
+	}
+}
+
+// keep puts data behind the word of a message, and returns the words for it as a value and as text.
+func (x *exchange) keep(slot int, data []byte) (value json.RawMessage, text string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.data[slot] = data
+	n := strconv.Itoa(slot)
+	return json.RawMessage(`"` + x.word + "v" + n + `"`), x.word + "t" + n
+}
+
+// errHalf is of an answer that broke off.
+var errHalf = errors.New("the answer broke off")
+
+// collect reads the data of an answer, on the account of the caller: it is written twice.
+func (x *exchange) collect(ctx context.Context, a *remote.Response) ([]byte, error) {
+	defer a.Data.Close()
+	x.mu.Lock()
+	holder, _ := x.in.Body.(hop.Holder)
+	x.mu.Unlock()
+	from := &counted{Reader: a.Data, exchange: x, holder: holder}
+	data, err := hop.ReadBody(ctx, from, a.Length, maxData)
+	if f := fault.From(err); err != nil && f.Code != fault.RateLimit {
+		return nil, fault.New(fault.DB, "The answer could not be read to its end. Try again.").After(time.Second).Because(errors.Join(errHalf, err))
+	}
+	return data, err
+}
+
+// maxData bounds the data of an answer, in bytes, where nothing else does.
+const maxData = 256 << 20
+
+// counted is data whose bytes count as the request's body does. Calls of a batch take turns.
+type counted struct {
+	io.Reader
+	exchange *exchange
+	holder   hop.Holder
+}
+
+// Hold implements hop.Holder.
+func (c *counted) Hold(ctx context.Context, n int64) error {
+	if c.holder == nil {
+		return nil
+	}
+	c.exchange.mu.Lock()
+	defer c.exchange.mu.Unlock()
+	return c.holder.Hold(ctx, n)
+}
+
+// answer is where the protocol writes its own.
+func (x *exchange) answer() http.ResponseWriter { return (*recorder)(x) }
+
+type recorder exchange
+
+func (r *recorder) Header() http.Header { return r.header }
+
+func (r *recorder) WriteHeader(status int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.status == 0 {
+		r.status = status
+	}
+}
+
+func (r *recorder) Write(b []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.out.Write(b)
+}
+
+// Flush implements http.Flusher, which the protocol asks for; what it writes is sent when it has ended.
+func (r *recorder) Flush() {}
+
+// write writes the protocol's answer with the data in place of the words.
+func (x *exchange) write(w http.ResponseWriter) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	h := w.Header()
+	if len(x.calls) == 0 || x.batch {
+		x.first.Headers(w)
+	} else {
+		x.calls[0].Headers(w)
+	}
+	if x.status >= http.StatusBadRequest && x.header.Get("Content-Type") != "application/json" {
+		x.plain(h)
+	} else if kind := x.header.Get("Content-Type"); kind != "" {
+		h.Set("Content-Type", kind)
+	} else {
+		h.Del("Content-Type")
+	}
+	parts, length := x.splice()
+	if length > 0 {
+		h.Set("Content-Length", strconv.FormatInt(length, 10))
+	}
+	if x.status != 0 {
+		w.WriteHeader(x.status)
+	}
+	for _, p := range parts {
+		if err := p.write(w); err != nil {
+			return // the reader has gone
+		}
+	}
+}
+
+// plain makes a failure of the protocol, which it tells in a line of text, one of JSON-RPC: clients read that.
+func (x *exchange) plain(h http.Header) {
+	if allow := x.header.Get("Allow"); allow != "" {
+		h.Set("Allow", allow)
+	}
+	code := int64(jsonrpc.CodeInvalidRequest)
+	if bytes.HasPrefix(x.out.Bytes(), []byte("JSON RPC not handled")) {
+		code = jsonrpc.CodeMethodNotFound
+	}
+	body := errorBody(x.id(), &jsonrpc.Error{Code: code, Message: string(bytes.TrimSpace(x.out.Bytes()))})
+	x.out.Reset()
+	x.out.Write(body)
+}
+
+func (x *exchange) id() json.RawMessage {
+	if len(x.messages) == 1 && !x.batch {
+		return json.RawMessage(x.messages[0].id)
+	}
+	return nil
+}
+
+// reject answers a request whose messages the protocol is not given.
+func (x *exchange) reject(w http.ResponseWriter, e *jsonrpc.Error) {
+	status := http.StatusBadRequest
+	if e.Code == jsonrpc.CodeMethodNotFound {
+		status = http.StatusNotFound
+	}
+	body := errorBody(x.id(), e)
+	x.first.Headers(w).Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // the only error left is a reader that has gone
+}
+
+func errorBody(id json.RawMessage, e *jsonrpc.Error) []byte {
+	if id == nil {
+		id = json.RawMessage("null")
+	}
+	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "error": e})
+	if err != nil {
+		body = []byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"internal error"}}`)
+	}
+	return body
+}

@@ -1,0 +1,114 @@
+package mcp_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"testing"
+
+	"hub.internal/services/gateway/mcp/stdio"
+)
+
+// program is `hub mcp` with a key.
+type program struct {
+	in    io.WriteCloser
+	out   *bufio.Scanner
+	ended chan error
+}
+
+func newProgram(t testing.TB, url, key string) *program {
+	t.Helper()
+	inOf, in := io.Pipe()
+	out, outOf := io.Pipe()
+	b := &stdio.Bridge{URL: url, Key: key, Client: &http.Client{Transport: &http.Transport{}}, Log: slog.New(slog.DiscardHandler)}
+	p := &program{in: in, out: bufio.NewScanner(out), ended: make(chan error, 1)}
+	p.out.Buffer(nil, 64<<20)
+	go func() { p.ended <- b.Run(t.Context(), inOf, outOf); outOf.Close() }()
+	t.Cleanup(func() { in.Close(); b.Client.CloseIdleConnections() })
+	return p
+}
+
+func (p *program) post(t testing.TB, body string) answer {
+	t.Helper()
+	if _, err := io.WriteString(p.in, body+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	if !p.out.Scan() {
+		t.Fatal(p.out.Err())
+	}
+	a := answer{body: p.out.Text()}
+	if err := json.Unmarshal(p.out.Bytes(), &a); err != nil {
+		t.Fatalf("%v\n%s", err, p.out.Text())
+	}
+	return a
+}
+
+// TestEveryTransportHasTheSameVerdict tries every tool over REST, MCP over HTTP and MCP over stdio with every kind of key.
+func TestEveryTransportHasTheSameVerdict(t *testing.T) {
+	t.Parallel()
+	e := newEdge(t)
+	url := e.urls[0]
+	keys := map[string]string{"no key": "", "malformed": "crm_x", "an app's token": "eyJhbGciOiJIUzI1NiJ9.e30.AAAA", "unknown": unknown, "revoked": revoked,
+		"reads": readOnly, "all but reads": writeOnly, "all scopes": allScopes}
+	n := 0
+	for kind, key := range keys {
+		program := newProgram(t, url, key)
+		for _, entry := range e.catalog.Entries() {
+			for _, input := range []string{string(entry.Spec.Examples[0].Request), `{"noSuchProperty":1}`} {
+				n++
+				rest := e.send(t, http.MethodPost, url+"/api/tools/"+entry.Spec.Name, key, input, "Idempotency-Key", fmt.Sprint("rest-", n))
+				message := call(n, entry.Spec.Name, input, "")
+				overHTTP, overStdio := e.post(t, url, key, message), program.post(t, call(n+100_000, entry.Spec.Name, input, ""))
+				want := rest.code(t)
+				var envelope struct{ Data json.RawMessage }
+				if err := json.Unmarshal([]byte(rest.body), &envelope); err != nil {
+					t.Fatal(err)
+				}
+				for transport, a := range map[string]answer{"HTTP": overHTTP, "stdio": overStdio} {
+					if got := a.code(t); got != want {
+						t.Errorf("%s with %s over %s: %q, REST %q\n%s", entry.Spec.Name, kind, transport, got, want, a.body)
+					}
+					if want == "" && (string(a.Result.StructuredContent) != string(envelope.Data) || len(a.Result.Content) != 1 || a.Result.Content[0].Text != string(envelope.Data)) {
+						t.Errorf("%s over %s: %s\n%s", entry.Spec.Name, transport, a.body, rest.body)
+					}
+				}
+				if refused := rest.status == 401 || rest.status == 403 && want != "E_SCOPE"; refused != (overHTTP.status == rest.status) && rest.status != 200 {
+					t.Errorf("%s with %s: HTTP %d, REST %d", entry.Spec.Name, kind, overHTTP.status, rest.status)
+				}
+			}
+		}
+	}
+	if n != 21*2*len(keys) {
+		t.Errorf("%d combinations", n)
+	}
+}
+
+func TestAListHoldsWhatTheKeyMayUse(t *testing.T) {
+	t.Parallel()
+	e := newEdge(t)
+	for key, holds := range map[string]func(scope string) bool{allScopes: func(string) bool { return true },
+		readOnly: func(s string) bool { return s == "query" }, writeOnly: func(s string) bool { return s != "query" }} {
+		a := e.post(t, e.urls[0], key, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+		var names, want []string
+		for _, l := range a.Result.Tools {
+			names = append(names, l.Name)
+			spec := e.catalog.Entry(l.Name).Spec
+			if l.Annotations["readOnlyHint"] == spec.Write || l.Annotations["destructiveHint"] != false || l.Annotations["idempotentHint"] != true ||
+				l.Annotations["openWorldHint"] != false || l.Title == "" || string(l.InputSchema) != string(spec.Input) || l.Description != spec.Description {
+				t.Errorf("%+v", l)
+			}
+		}
+		for _, entry := range e.catalog.Entries() {
+			if holds(entry.Spec.Scope) {
+				want = append(want, entry.Spec.Name)
+			}
+		}
+		if !slices.Equal(names, want) || a.Result.CacheScope != "private" || a.Result.NextCursor != "" {
+			t.Errorf("%s: %q, want %q", key, names, want)
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package mcp
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/propagation"
+
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/fault"
+	"hub.internal/services/gateway"
+)
+
+// Names in _meta.
+const (
+	keyMeta      = "hub/idempotencyKey"
+	requestMeta  = "hub/requestId"
+	countMeta    = "hub/count"
+	tookMeta     = "hub/tookMs"
+	replayedMeta = "hub/replayed"
+)
+
+// codeRefused is the JSON-RPC error of what Hub refuses and what is no call; its data is the failure envelope.
+const codeRefused = -32000
+
+// receive is where the protocol hands a message over. Every request is charged to its key's limits.
+func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		x := exchangeOf(ctx)
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(x.in.Context(), cancel)() // who has gone needs no answer
+		switch method {
+		case callMethod:
+			if p, ok := req.GetParams().(*mcp.CallToolParamsRaw); ok {
+				return s.callTool(ctx, x, p)
+			}
+		case "tools/list":
+			return s.listTools(ctx, x)
+		case "notifications/initialized", "notifications/cancelled", "notifications/progress", "notifications/roots/list_changed":
+			return next(ctx, method, req)
+		}
+		c := x.call(s.gateway)
+		if _, err := s.other(ctx, c); err != nil {
+			return nil, s.refused(ctx, c, codeRefused, err)
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// refused is a failure as an error of the protocol.
+func (s *Server) refused(ctx context.Context, c *gateway.Call, code int64, err error) error {
+	f := s.gateway.Fault(ctx, c, err)
+	return &jsonrpc.Error{Code: code, Message: f.Message, Data: c.Failure(f)}
+}
+
+// callTool is a call of the pipeline. A failure is a result that its model can read, but for a tool that nobody has.
+func (s *Server) callTool(ctx context.Context, x *exchange, p *mcp.CallToolParamsRaw) (mcp.Result, error) {
+	var place struct{ Slot int }
+	if err := json.Unmarshal(p.Arguments, &place); err != nil || place.Slot >= len(x.messages) || p.Name == "" {
+		return nil, broken(jsonrpc.CodeInvalidParams, fmt.Errorf("params.name is the name of a tool"))
+	}
+	m, meta := x.messages[place.Slot], p.GetMeta()
+	c := x.call(s.gateway)
+	c.Name = p.Name
+	c.Find = func() *gateway.Entry { return s.gateway.Catalog.Entry(p.Name) }
+	input := []byte(m.arguments)
+	if m.arguments == nil || m.arguments.Kind() == 'n' {
+		input = []byte("{}")
+	}
+	c.BodyLength = int64(len(input))
+	c.Read = func(context.Context, int64) ([]byte, error) { return input, nil } // capBody has held it to its bound
+	if id, ok := meta[requestMeta].(string); ok && caller.ValidRequestID(id) {
+		c.RequestID = id
+	}
+	x.idempotency(c, m, meta)
+	response, err := s.call(traced(ctx, meta), c)
+	if err == nil {
+		answer := response.(*gateway.Answer)
+		var data []byte
+		if data, err = x.collect(caller.With(ctx, c.Caller), answer.Response); err == nil {
+			return result(x, place.Slot, c, data, answer), nil
+		}
+	}
+	if c.Entry == nil && fault.From(err).Code == fault.NotFound {
+		return nil, s.refused(ctx, c, jsonrpc.CodeInvalidParams, err)
+	}
+	return result(x, place.Slot, c, c.Failure(s.gateway.Fault(ctx, c, err)), nil), nil
+}
+
+// result is what a call is answered: data in the envelope's place, or the failure envelope when there is no answer.
+func result(x *exchange, slot int, c *gateway.Call, data []byte, a *gateway.Answer) *mcp.CallToolResult {
+	value, text := x.keep(slot, data)
+	r := &mcp.CallToolResult{StructuredContent: value, Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: a == nil}
+	r.Meta = mcp.Meta{requestMeta: c.RequestID, tookMeta: c.Took()}
+	if a != nil {
+		r.Meta[countMeta] = a.Count
+		if a.Replayed {
+			r.Meta[replayedMeta] = true
+		}
+	}
+	return r
+}
+
+// idempotency is the key of a call that writes: of its _meta, of the request's header when it holds one message, or
+// made of the message, so that the same message sent again writes once. Clients count their messages anew in each
+// session: so the arguments are part of it, and another call with the same id is none that was seen.
+func (x *exchange) idempotency(c *gateway.Call, m *message, meta map[string]any) {
+	key, sent := meta[keyMeta]
+	switch text, isText := key.(string); {
+	case sent && isText:
+		c.IdempotencyKey, c.HasKey = text, true
+	case sent:
+		c.IdempotencyKey, c.HasKey = "", true // refused for its form
+	case c.HasKey && !x.batch:
+	default:
+		c.IdempotencyKey, c.HasKey = "", false
+		if e := c.Find(); e != nil && e.Spec.Write {
+			c.IdempotencyKey, c.HasKey = derived(x.principal.Caller.CredentialID, m), true
+		}
+	}
+}
+
+func derived(credential string, m *message) string {
+	h := sha256.New()
+	input := sha256.Sum256(m.arguments)
+	fmt.Fprintf(h, "%s\n%s\n%x", credential, m.id, input)
+	return "mcp-" + hex.EncodeToString(h.Sum(nil)[:20])
+}
+
+// traced continues the trace that a message names in its _meta (SEP-414).
+func traced(ctx context.Context, meta map[string]any) context.Context {
+	carrier := propagation.MapCarrier{}
+	for _, name := range []string{"traceparent", "tracestate", "baggage"} {
+		if text, ok := meta[name].(string); ok {
+			carrier[name] = text
+		}
+	}
+	if carrier["traceparent"] == "" {
+		return ctx
+	}
+	return otel.GetTextMapPropagator().Extract(ctx, carrier)
+}

@@ -1,0 +1,311 @@
+package mcp_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/propagation"
+
+	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/tool"
+	"hub.internal/services/gateway/mcp"
+)
+
+func TestMain(m *testing.M) {
+	otel.SetTextMapPropagator(propagation.TraceContext{})
+	hubtest.Main(m)
+}
+
+const brand = `{"brandId":1}`
+
+// TestEveryRevisionIsServed: on one address, without a session, by gateways that take turns.
+func TestEveryRevisionIsServed(t *testing.T) {
+	t.Parallel()
+	e := newEdge(t)
+	for _, version := range sdk.SupportedProtocolVersions() {
+		header := func(method, name string) []string {
+			return []string{"Mcp-Protocol-Version", version, "Mcp-Method", method, "Mcp-Name", name}
+		}
+		meta := `{}`
+		if version >= "2026-07-28" {
+			meta = `{"io.modelcontextprotocol/protocolVersion":"` + version + `","io.modelcontextprotocol/clientCapabilities":{}}`
+			a := e.post(t, e.urls[0], allScopes, `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":`+meta+`}}`, header("server/discover", "")...)
+			if len(a.Result.SupportedVersions) != len(sdk.SupportedProtocolVersions()) || a.Result.Instructions != mcp.Instructions || a.Result.CacheScope != "private" {
+				t.Errorf("%s: %s", version, a.body)
+			}
+		} else {
+			a := e.post(t, e.urls[0], allScopes, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"`+version+`","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`)
+			if a.Result.ProtocolVersion != version || a.Result.Instructions != mcp.Instructions || len(a.Result.Capabilities) != 1 || a.header.Get("Mcp-Session-Id") != "" {
+				t.Errorf("%s: %s", version, a.body)
+			}
+			if a := e.post(t, e.urls[1], allScopes, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, header("", "")...); a.status != http.StatusAccepted || a.body != "" {
+				t.Errorf("%s: %d %s", version, a.status, a.body)
+			}
+		}
+		list := e.post(t, e.urls[1], allScopes, `{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"_meta":`+meta+`}}`, header("tools/list", "")...)
+		for i := range 4 {
+			a := e.post(t, e.urls[i%2], allScopes, call(3+i, "get_brand", brand, meta), header("tools/call", "get_brand")...)
+			if len(list.Result.Tools) != 21 || a.status != 200 || a.Result.IsError || a.Result.StructuredContent == nil || string(a.ID) != fmt.Sprint(3+i) ||
+				a.Result.Meta["hub/count"] != 3.0 || a.Result.Meta["hub/requestId"] != a.header.Get("X-Request-Id") || a.header.Get("RateLimit") == "" {
+				t.Errorf("%s: %s %v", version, a.body, a.header)
+			}
+		}
+	}
+}
+
+func TestAMessageThatIsNone(t *testing.T) {
+	t.Parallel()
+	e := newEdge(t)
+	for body, want := range map[string]float64{
+		``: -32700, `{`: -32700, `"x"`: -32700, `{"jsonrpc":"2.0"`: -32700, `{"jsonrpc":"2.0","id":1,"method":"ping"} x`: -32700, `[1]`: -32700,
+		`{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}`:                                                   -32700,
+		`{"jsonrpc":"2.0","id":1,"method":7}`:                                                               -32600,
+		`{"jsonrpc":"2.0","id":1,"method":"no/such"}`:                                                       -32601,
+		`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{}}`:                              -32601,
+		`{"jsonrpc":"2.0","method":"tools/call","params":{"name":"get_brand"}}`:                             -32600,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`:                                                    -32600,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[]}`:                                        -32602,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}`:                                        -32602,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":7}}`:                                -32602,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","name":"b"}}`:                   -32700,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"no_such_tool"}}`:                   -32602,
+		`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", 1<<20+1) + `"}}`:    -32600,
+		`[` + strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"ping"},`, 20) + `{"jsonrpc":"2.0","id":1}]`: -32600,
+	} {
+		a := e.post(t, e.urls[0], allScopes, body)
+		if a.Error == nil || a.Error.Code != want || a.header.Get("Content-Type") != "application/json" {
+			t.Errorf("%.80s: %d %.300s, want %v", body, a.status, a.body, want)
+		}
+	}
+	if a := e.post(t, e.urls[0], allScopes, call(1, "search_brand", "{}", "")); a.code(t) != "E_NOT_FOUND" || !strings.Contains(a.Error.Message, "search_brands") {
+		t.Errorf("%s", a.body)
+	}
+	// What the tool's schema judges is the tool's to say.
+	for _, arguments := range []string{`[]`, `7`, `{"brandId":1,"brandId":2}`, `{"slot":0}`, "{\"brandId\":\"\xff\"}"} {
+		if a := e.post(t, e.urls[0], allScopes, call(1, "get_brand", arguments, "")); a.code(t) != "E_VALIDATION" || !a.Result.IsError {
+			t.Errorf("%s: %s", arguments, a.body)
+		}
+	}
+	for _, arguments := range []string{`null`, `{}`} {
+		if a := e.post(t, e.urls[0], allScopes, call(1, "list_segments", arguments, "")); a.code(t) != "" {
+			t.Errorf("%s: %s", arguments, a.body)
+		}
+	}
+}
+
+func TestHTTP(t *testing.T) {
+	t.Parallel()
+	e := newEdge(t, func(o *mcp.Options) { o.PublicURL = "https://hub.example/" })
+	ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+	for _, method := range []string{"GET", "DELETE", "PUT", "OPTIONS"} {
+		if a := e.send(t, method, e.urls[0]+"/mcp", allScopes, ""); a.status != 405 || a.header.Get("Allow") != "POST" || a.code(t) != "E_VALIDATION" {
+			t.Errorf("%s: %d %v %s", method, a.status, a.header, a.body)
+		}
+	}
+	for origin, status := range map[string]int{"https://hub.example": 200, "https://inspector.example": 200, "https://evil.example": 403, "null": 403,
+		"http://hub.example": 403, "https://hub.example:8443": 403, e.urls[0]: 403, "": 200} {
+		headers := []string{"Origin", origin}
+		if origin == "" {
+			headers = nil
+		}
+		a := e.post(t, e.urls[0], allScopes, ping, headers...)
+		if a.status != status || status == 200 && a.header.Get("Access-Control-Allow-Origin") != origin || status == 403 && a.header.Get("Access-Control-Allow-Origin") != "" {
+			t.Errorf("Origin %q: %d %v", origin, a.status, a.header)
+		}
+	}
+	if a := e.send(t, "OPTIONS", e.urls[0]+"/mcp", "", "", "Origin", "https://inspector.example"); a.status != 204 || !strings.Contains(a.header.Get("Access-Control-Allow-Headers"), "Authorization") {
+		t.Errorf("%d %v", a.status, a.header)
+	}
+	const challenge = `Bearer resource_metadata="https://hub.example/.well-known/oauth-protected-resource/mcp"`
+	for key, want := range map[string]string{"": challenge, unknown: challenge + `, error="invalid_token"`, revoked: "", allScopes: ""} {
+		if a := e.post(t, e.urls[0], key, ping); a.header.Get("WWW-Authenticate") != want {
+			t.Errorf("%q: %d %v", key, a.status, a.header)
+		}
+	}
+	if a := e.post(t, e.urls[0], "", ping, "X-API-Key", allScopes); a.status != 200 {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	for _, path := range []string{"/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"} {
+		a := e.send(t, "GET", e.urls[0]+path, "", "")
+		var said struct {
+			Resource string   `json:"resource"`
+			Methods  []string `json:"bearer_methods_supported"`
+			Scopes   []string `json:"scopes_supported"`
+		}
+		if err := json.Unmarshal([]byte(a.body), &said); err != nil || said.Resource != "https://hub.example/mcp" || len(said.Methods) != 1 || len(said.Scopes) != len(scopes) {
+			t.Errorf("%s %v", a.body, err)
+		}
+		if a := e.send(t, "POST", e.urls[0]+path, "", ""); a.status != 405 || a.header.Get("Allow") != "GET, HEAD" {
+			t.Errorf("%d %v", a.status, a.header)
+		}
+	}
+	if a := e.post(t, e.urls[0], allScopes, ping, "Content-Type", "text/plain"); a.status != 415 {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	if a := e.post(t, e.urls[0], allScopes, ping, "Accept", "text/html"); a.status != 400 || a.Error == nil {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+	if a := e.post(t, e.urls[0], readOnly, call(1, "list_segments", `{"x":"`+strings.Repeat("x", 3<<20)+`"}`, "")); a.status != 400 || a.code(t) != "E_VALIDATION" {
+		t.Errorf("%d %.200s", a.status, a.body)
+	}
+	if a := e.post(t, e.urls[0], allScopes, call(1, "list_segments", `{"x":"`+strings.Repeat("x", 3<<20)+`"}`, "")); a.code(t) != "E_VALIDATION" || !strings.Contains(a.body, "limit_bytes") {
+		t.Errorf("%d %.200s", a.status, a.body)
+	}
+	if _, err := mcp.New(nil, mcp.Options{Origins: []string{"https://x.example/path"}}); err == nil {
+		t.Error("a path is taken for an origin")
+	}
+}
+
+func TestAWriteHasAKey(t *testing.T) {
+	t.Parallel()
+	e := newEdge(t)
+	input := string(e.catalog.Entry("create_segment").Spec.Examples[0].Request)
+	other := strings.Replace(input, `"name":"`, `"name":"Other `, 1)
+	write := func(url string, id int, input, meta string, headers ...string) (answer, string) {
+		a := e.post(t, url, allScopes, call(id, "create_segment", input, meta), headers...)
+		return a, e.last().Get(tool.KeyHeader)
+	}
+	a, first := write(e.urls[0], 1, input, "")
+	b, again := write(e.urls[1], 1, input, "")
+	if first == "" || first != again || a.Result.Meta["hub/replayed"] != nil || b.Result.Meta["hub/replayed"] != true || string(a.Result.StructuredContent) != string(b.Result.StructuredContent) {
+		t.Errorf("%q %q %s %s", first, again, a.body, b.body)
+	}
+	if _, key := write(e.urls[0], 2, input, ""); key == first {
+		t.Error("another message has the same key")
+	}
+	if a, key := write(e.urls[0], 1, other, ""); key == first || a.Result.IsError {
+		t.Errorf("another session's message with the id of one before is taken for it: %s", a.body)
+	}
+	if _, key := write(e.urls[0], 3, input, `{"hub/idempotencyKey":"own"}`, "Idempotency-Key", "header"); key != "own" {
+		t.Errorf("%q", key)
+	}
+	if a, _ := write(e.urls[1], 4, other, `{"hub/idempotencyKey":"own"}`); a.code(t) != "E_IDEMPOTENCY" {
+		t.Errorf("%s", a.body)
+	}
+	if _, key := write(e.urls[0], 3, input, "", "Idempotency-Key", "header"); key != "header" {
+		t.Errorf("%q", key)
+	}
+	for _, meta := range []string{`{"hub/idempotencyKey":""}`, `{"hub/idempotencyKey":7}`, `{"hub/idempotencyKey":null}`} {
+		if a, _ := write(e.urls[0], 5, input, meta); a.code(t) != "E_VALIDATION" {
+			t.Errorf("%s: %s", meta, a.body)
+		}
+	}
+	e.post(t, e.urls[0], allScopes, call(6, "list_segments", "{}", `{"hub/idempotencyKey":"x"}`))
+	if key := e.last().Get(tool.KeyHeader); key != "" {
+		t.Errorf("a read has the key %q", key)
+	}
+}
+
+func TestWhatAMessageSaysOfItself(t *testing.T) {
+	t.Parallel()
+	e := newEdge(t)
+	const trace = "0af7651916cd43dd8448eb211c80319c"
+	a := e.post(t, e.urls[0], allScopes, call(1, "list_segments", "{}", `{"hub/requestId":"mine-1","traceparent":"00-`+trace+`-b7ad6b7169203331-01"}`),
+		"X-Request-Id", "header-1", "X-External-User-Id", "someone")
+	if a.Result.Meta["hub/requestId"] != "mine-1" || a.header.Get("X-Request-Id") != "mine-1" || !strings.Contains(e.last().Get("Traceparent"), trace) {
+		t.Errorf("%s %v", a.body, e.last())
+	}
+	if a := e.post(t, e.urls[0], allScopes, call(1, "list_segments", "{}", `{"hub/requestId":"not fit"}`), "X-Request-Id", "header-1"); a.Result.Meta["hub/requestId"] != "header-1" {
+		t.Errorf("%s", a.body)
+	}
+}
+
+func TestABatch(t *testing.T) {
+	t.Parallel()
+	e := newEdge(t)
+	body := "[" + call(1, "list_segments", "{}", "") + "," + call(2, "get_brand", `{"x":1}`, "") + `,{"jsonrpc":"2.0","id":3,"method":"ping"},` + call(4, "list_drafts", "{}", "") + "]"
+	a := e.post(t, e.urls[0], allScopes, body, "Mcp-Protocol-Version", "2025-03-26")
+	var all []answer
+	if err := json.Unmarshal([]byte(a.body), &all); err != nil || len(all) != 4 {
+		t.Fatalf("%v %s", err, a.body)
+	}
+	ids := map[any]bool{}
+	for _, one := range all {
+		switch string(one.ID) {
+		case "1", "4":
+			want := e.catalog.Entry(map[string]string{"1": "list_segments", "4": "list_drafts"}[string(one.ID)]).Spec.Examples[0].Data
+			if string(one.Result.StructuredContent) != string(want) {
+				t.Errorf("%s: %s", one.ID, one.Result.StructuredContent)
+			}
+			ids[one.Result.Meta["hub/requestId"]] = true
+		case "2":
+			if !one.Result.IsError {
+				t.Errorf("%+v", one)
+			}
+		}
+	}
+	if len(ids) != 2 {
+		t.Errorf("%v", ids)
+	}
+	if a := e.post(t, e.urls[0], allScopes, body, "Mcp-Protocol-Version", "2025-11-25"); a.status != 400 || a.Error == nil {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+}
+
+// TestEveryRequestCounts: against the limits of the key, whatever it asks.
+func TestEveryRequestCounts(t *testing.T) {
+	t.Parallel()
+	for name, message := range map[string]string{"tools/call": call(1, "list_segments", "{}", ""), "tools/list": `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`,
+		"ping": `{"jsonrpc":"2.0","id":1,"method":"ping"}`} {
+		e := newEdge(t)
+		for i := range 3 {
+			if a := e.post(t, e.urls[0], tight, message); (a.code(t) == "E_RATE_LIMIT") != (i == 2) {
+				t.Errorf("%s %d: %s", name, i, a.body)
+			}
+		}
+	}
+}
+
+// TestALargeAnswerPassesUntouched: byte for byte, as a value and as text.
+func TestALargeAnswerPassesUntouched(t *testing.T) {
+	t.Parallel()
+	e := newEdge(t)
+	var b bytes.Buffer
+	b.WriteString("{\n\t\"rows\":[")
+	for i := range 100_000 {
+		fmt.Fprintf(&b, `["\"%d\\ 한글 \u0000 </script>",%d, 1e400 ],`, i, i)
+	}
+	b.WriteString("null]\r\n}")
+	e.data = b.Bytes()
+	a := e.post(t, e.urls[0], allScopes, call(1, "list_segments", "{}", ""))
+	if !bytes.Equal(a.Result.StructuredContent, e.data) || a.Result.Content[0].Text != string(e.data) {
+		t.Errorf("%.200s", a.body)
+	}
+	if got := newProgram(t, e.urls[0], allScopes).post(t, call(1, "list_segments", "{}", "")); got.Result.Content[0].Text != string(e.data) {
+		t.Errorf("%.200s", got.body)
+	}
+}
+
+func TestACallEndsWithItsRequest(t *testing.T) {
+	t.Parallel()
+	e := newEdge(t)
+	running, ended := make(chan struct{}), make(chan struct{})
+	e.during = func(r *http.Request) {
+		close(running)
+		<-r.Context().Done()
+		close(ended)
+	}
+	p := newProgram(t, e.urls[0], allScopes)
+	if _, err := io.WriteString(p.in, call(7, "list_segments", "{}", "")+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	<-running
+	e.mu.Lock()
+	e.during = nil
+	e.mu.Unlock()
+	if a := p.post(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`+"\n"+`{"jsonrpc":"2.0","id":8,"method":"ping"}`); string(a.ID) != "8" {
+		t.Errorf("%s", a.body)
+	}
+	<-ended
+	p.in.Close()
+	if err := <-p.ended; err != nil {
+		t.Error(err)
+	}
+}

@@ -31,8 +31,12 @@ func Bind[In any](s *Schema) *Binding[In] {
 	if err := sameMembers(s, reflect.TypeFor[In](), "(root)"); err != nil {
 		panic(fmt.Sprintf("schema: %v", err))
 	}
+	if err := v.TakeNumbers(NumbersFor[In]()...); err != nil {
+		panic(err)
+	}
 	b := &Binding[In]{Validator: v, options: jsonv2.JoinOptions(jsonv2.WithUnmarshalers(
-		jsonv2.JoinUnmarshalers(jsonv2.UnmarshalFromFunc(unmarshalWhole), jsonv2.UnmarshalFromFunc(unmarshalRaw))),
+		jsonv2.JoinUnmarshalers(jsonv2.UnmarshalFromFunc(unmarshalWhole), jsonv2.UnmarshalFromFunc(unmarshalRaw),
+			jsonv2.UnmarshalFromFunc(unmarshalIDText))),
 		jsontext.AllowDuplicateNames(true))} // Validate has refused them
 	defaults := map[string]json.RawMessage{}
 	for name, p := range s.Properties {
@@ -100,6 +104,42 @@ func unmarshalRaw(dec *jsontext.Decoder, to *json.RawMessage) error {
 	}
 	*to = json.RawMessage(raw[:len(raw):len(raw)])
 	return nil
+}
+
+// unmarshalIDText reads an id that may come as a number.
+func unmarshalIDText(dec *jsontext.Decoder, to *IDText) error {
+	raw, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	if raw.Kind() == '"' {
+		text, err := jsontext.AppendUnquote(nil, raw)
+		*to = IDText(text)
+		return err
+	}
+	value, whole := wholeNumber(raw)
+	if !whole || value == nil {
+		return fmt.Errorf("%s is no id", bytes.TrimSpace(raw))
+	}
+	*to = IDText(ID(*value).String())
+	return nil
+}
+
+// NumbersFor names the members of In that are an IDText, whose schema is a string: an edge that knows the schema alone passes
+// them to TakeNumbers.
+func NumbersFor[In any]() []string {
+	t := reflect.TypeFor[In]()
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	var names []string
+	for _, f := range reflect.VisibleFields(t) {
+		if f.Type == reflect.TypeFor[IDText]() {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // Int64 reads a JSON number the way inputs are decoded: 1.0 and 1e0 are 1. It is for

@@ -28,7 +28,8 @@ type node struct {
 	properties           map[string]*member
 	required             []string // at most 64: object keeps them in a bit set
 	closed               bool
-	instead              string // names the properties, for whoever sends another
+	names                []string // of the properties, sorted, for whoever sends another
+	numbers              bool     // a string whose digits may come as a number
 	items                *node
 	minItems, maxItems   int
 	minLength, maxLength int
@@ -97,9 +98,7 @@ func compile(s *Schema, path string) (*node, error) {
 			n.properties[name] = &member{node: child, required: slices.Index(s.Required, name)}
 		}
 	}
-	if len(s.Properties) > 0 {
-		n.instead = "; here it has " + strings.Join(slices.Sorted(maps.Keys(s.Properties)), ", ")
-	}
+	n.names = slices.Sorted(maps.Keys(s.Properties))
 	if s.Items != nil {
 		items, err := compile(s.Items, path+"/*")
 		if err != nil {
@@ -108,6 +107,19 @@ func compile(s *Schema, path string) (*node, error) {
 		n.items = items
 	}
 	return n, nil
+}
+
+// TakeNumbers lets a whole number stand for its digits in these members of the root, which are strings: ids that a caller has
+// read as numbers. What the schema says of itself stays as it is.
+func (v *Validator) TakeNumbers(names ...string) error {
+	for _, name := range names {
+		m := v.root.properties[name]
+		if m == nil || m.node.kind != "string" {
+			return fmt.Errorf("schema: %q is no string of the input", name)
+		}
+		m.node.numbers = true
+	}
+	return nil
 }
 
 func orRoot(path string) string {
@@ -190,8 +202,9 @@ func notJSON(err error, length int) Violation {
 // pass is the state of one Validate. It keeps the violations that are listed and
 // counts the others: a body of 32 MiB can hold millions.
 type pass struct {
-	dec   *jsontext.Decoder
-	found Violations
+	dec    *jsontext.Decoder
+	found  Violations
+	needed bool // the value that is read next is a required member
 }
 
 // report is about the value that was read last.
@@ -219,16 +232,46 @@ func (p *pass) value(n *node) error {
 		return p.array(n)
 	case n.kind == "string" && kind == '"':
 		return p.text(n)
+	case n.numbers && kind == '0':
+		return p.digits()
 	case n.kind == "integer" && kind == '0':
 		return p.integer(n)
 	case n.kind == "boolean" && (kind == 't' || kind == 'f'):
 		return p.dec.SkipValue()
 	}
-	if err := p.dec.SkipValue(); err != nil {
+	var raw jsontext.Value
+	var hint string
+	var err error
+	if kind == '{' || kind == '[' {
+		err = p.dec.SkipValue() // which may be large
+	} else if raw, err = p.dec.ReadValue(); err == nil {
+		hint = mend(n.kind, kind, raw)
+		if kind == 'n' && !p.needed {
+			hint = ": leave it out when there is nothing to say"
+		}
+	}
+	if err != nil {
 		return err
 	}
-	p.report("type", "must be %s, not %s", article(n.kind), kindName(kind))
+	p.report("type", "must be %s, not %s%s", article(n.kind), kindName(kind), hint)
 	return nil
+}
+
+// mend says how a scalar of another type is written as what it has to be.
+func mend(want string, kind jsontext.Kind, raw []byte) string {
+	text := strings.Trim(string(raw[:min(len(raw), 32)]), `"`)
+	_, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case kind == 'n':
+		return ""
+	case want == "integer" && kind == '"' && err == nil, want == "boolean" && kind == '"' && (text == "true" || text == "false"):
+		return ": write " + text + " without quotes"
+	case want == "string" && kind == '0' && err == nil:
+		return `: write "` + text + `"`
+	case want == "array":
+		return ": write [value]"
+	}
+	return ""
 }
 
 func article(kind string) string {
@@ -263,6 +306,7 @@ func (p *pass) object(n *node) error {
 		return err
 	}
 	var seen uint64
+	wrapped := false
 	for p.dec.PeekKind() != '}' {
 		raw, err := p.dec.ReadValue()
 		if err != nil {
@@ -277,17 +321,17 @@ func (p *pass) object(n *node) error {
 			m = n.properties[string(name)]
 		}
 		if m == nil {
-			if err := p.dec.SkipValue(); err != nil {
+			wraps, err := p.unknown(n, raw)
+			if err != nil {
 				return err
 			}
-			if n.closed {
-				p.report("additionalProperties", "is not a property of this input%s", n.instead)
-			}
+			wrapped = wrapped || wraps
 			continue
 		}
 		if m.required >= 0 {
 			seen |= 1 << m.required
 		}
+		p.needed = m.required >= 0
 		if err := p.value(m.node); err != nil {
 			return err
 		}
@@ -296,9 +340,53 @@ func (p *pass) object(n *node) error {
 		return err
 	}
 	for i, name := range n.required {
-		if seen&(1<<i) == 0 {
+		if seen&(1<<i) == 0 && !wrapped {
 			p.reportMember(name, "required", "is required")
 		}
+	}
+	return nil
+}
+
+// wrappers are the names under which other protocols send the input of a call.
+var wrappers = map[string]bool{"input": true, "arguments": true, "args": true, "params": true, "parameters": true, "body": true, "data": true,
+	"payload": true}
+
+// unknown judges a member that the schema does not have, whose name has been read; wraps says that it holds the whole input.
+func (p *pass) unknown(n *node, quoted []byte) (wraps bool, err error) {
+	if !n.closed {
+		return false, p.dec.SkipValue()
+	}
+	name := string(quoted[1 : len(quoted)-1][:min(len(quoted)-2, 65)]) // the decoder's bytes do not last
+	wraps = p.dec.StackDepth() == 1 && wrappers[strings.ToLower(name)] && p.dec.PeekKind() == '{'
+	if err := p.dec.SkipValue(); err != nil {
+		return false, err
+	}
+	here := "it has no properties"
+	if len(n.names) > 0 {
+		here = "here it has " + strings.Join(n.names, ", ")
+	}
+	switch {
+	case p.found.Full(): // no more is looked for than is told
+		p.report("", "")
+	case wraps:
+		p.report("additionalProperties", "wraps the input: send the fields themselves as the body; %s", here)
+	default:
+		if nearest := Nearest(name, n.names); nearest != "" {
+			here = "did you mean " + nearest + "? " + strings.ToUpper(here[:1]) + here[1:]
+		}
+		p.report("additionalProperties", "is not a property of this input; %s", here)
+	}
+	return wraps, nil
+}
+
+// digits judges a number that stands for its digits.
+func (p *pass) digits() error {
+	raw, err := p.dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	if value, whole := wholeNumber(raw); !whole || value == nil {
+		p.report("type", "must be a string, or a whole number of 64 bits")
 	}
 	return nil
 }

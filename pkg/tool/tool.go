@@ -45,6 +45,8 @@ type Spec struct {
 	Write bool `json:"write"`
 	// Input is the schema of the request body; bounds are enforced at the edge and again in the service.
 	Input json.RawMessage `json:"input_schema"`
+	// Numbers names the strings of the input that are taken as whole numbers too: ids.
+	Numbers []string `json:"numbers,omitempty"`
 	// Output documents data.
 	Output json.RawMessage `json:"output_schema"`
 	// Errors are the codes that this tool adds to those that any call can answer.
@@ -155,7 +157,9 @@ func New[In, Out any](d Declaration, do func(context.Context, In) (Out, error)) 
 	if d.Write {
 		key = KeyRequired
 	}
-	return Tool{RecordsItself: d.RecordsItself, Spec: d.spec(), Endpoint: bind(d.Input, key, 0, do)}
+	spec := d.spec()
+	spec.Numbers = schema.NumbersFor[In]()
+	return Tool{RecordsItself: d.RecordsItself, Spec: spec, Endpoint: bind(d.Input, key, 0, do)}
 }
 
 // bind is the endpoint of a function: key is what holds for its Idempotency-Key, status that of an

@@ -188,7 +188,7 @@ func (s *Service) SaveMessageDraft(ctx context.Context, in saveMessageDraftIn) (
 	}
 	id, ok := schema.ParseID(in.SegmentID)
 	if !ok {
-		return tool.Result{}, missing("segment", in.SegmentID)
+		return tool.Result{}, missing("segment", string(in.SegmentID))
 	}
 	segment, err := s.c.Store.Segment(ctx, id)
 	if err != nil {

@@ -116,7 +116,7 @@ func createSegmentTool(s *Service) tool.Tool {
 }
 
 type saveMessageDraftIn struct {
-	SegmentID       string          `json:"segmentId"`
+	SegmentID       schema.IDText   `json:"segmentId"`
 	Name            string          `json:"name"`
 	SubjectTemplate string          `json:"subjectTemplate"`
 	BodyTemplate    string          `json:"bodyTemplate"`

@@ -16,6 +16,7 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/schema"
 	"hub.internal/pkg/service"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/web"
@@ -210,16 +211,20 @@ func (c *Catalog) Owners() []string {
 	return slices.Sorted(maps.Keys(c.owners))
 }
 
-// unknown is the refusal of a tool that does not exist; it names those that sound alike.
+// unknown is the refusal of a tool that does not exist; it names the one that was meant, or those that sound alike.
 func (c *Catalog) unknown(name string) error {
-	var alike []string
+	var all, alike []string
 	for _, e := range c.Entries() {
-		for _, word := range strings.Split(strings.ToLower(name), "_") {
+		all = append(all, e.Spec.Name)
+		for _, word := range strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == '_' || r == '-' || r == ' ' }) {
 			if len(word) > 3 && strings.Contains(e.Spec.Name, word) {
 				alike = append(alike, e.Spec.Name)
 				break
 			}
 		}
+	}
+	if nearest := schema.Nearest(name, all); nearest != "" {
+		alike = []string{nearest}
 	}
 	if len(alike) > 0 {
 		return fault.New(fault.NotFound,

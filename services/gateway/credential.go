@@ -96,6 +96,10 @@ func (a APIKeys) verify(ctx context.Context, c Credential) (APIKey, error) {
 		}
 		scheme, token, _ := strings.Cut(value, " ")
 		token = strings.TrimSpace(token)
+		if !strings.EqualFold(scheme, "Bearer") && (form.MatchString(scheme) || form.MatchString(token)) {
+			return APIKey{}, fault.New(fault.AuthInvalid,
+				"The header Authorization has an API key without the word Bearer: send Authorization: Bearer <API_KEY>, or X-API-Key: <API_KEY>.")
+		}
 		if !strings.EqualFold(scheme, "Bearer") || (key != "" && key != token) || token == "" {
 			return APIKey{}, invalidKey()
 		}

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -130,10 +131,19 @@ func (c *Call) Failure(f *fault.Error) []byte {
 	if required, ok := f.Details.(linkRequired); ok {
 		answer.LinkURL = required.LinkURL
 	}
-	body, err := json.Marshal(answer)
+	body, err := plainJSON(answer)
 	if err != nil {
 		answer.Error.Details = nil
-		body, _ = json.Marshal(answer)
+		body, _ = plainJSON(answer)
 	}
 	return body
+}
+
+// plainJSON is v without < > & escaped: messages have them, and people read them.
+func plainJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }

@@ -117,7 +117,10 @@ func compileInput(spec tool.Spec) (*schema.Schema, *schema.Validator, error) {
 		return nil, nil, fmt.Errorf("input schema: %w", err)
 	}
 	v, err := schema.Compile(&s)
-	return &s, v, err
+	if err != nil {
+		return nil, nil, err
+	}
+	return &s, v, v.TakeNumbers(spec.Numbers...)
 }
 
 func (o *owner) addRoute(name string, r tool.RouteSpec) error {

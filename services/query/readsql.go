@@ -10,6 +10,7 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/quota"
+	"hub.internal/pkg/tool"
 	"hub.internal/services/query/sqlguard"
 )
 
@@ -24,6 +25,10 @@ type StatementReader interface {
 // Statement is text to run.
 type Statement struct {
 	Text string
+	// Written is the text as the caller wrote it, for messages; empty when it is Text.
+	Written string
+	// Quoted are texts in it that may have been meant as names of columns: those that are, are warned of.
+	Quoted []string
 	// Most is how many rows the text itself yields at most; 0 when that is not known.
 	Most int
 	// Turn is told of the statement's end on the server; nil when nobody waits for it.
@@ -49,6 +54,8 @@ type RowWriter interface {
 	Columns([]ResultColumn)
 	// Row takes a row; false ends the reading.
 	Row(RowEncoder) (more bool)
+	// Warned comes behind the rows, perhaps more than once.
+	Warned([]tool.Warning)
 }
 
 // A RowEncoder appends a row as a JSON array. It gives up, and returns false, when the
@@ -231,13 +238,18 @@ func (s *statements) run(ctx context.Context, key, text string, answer *sqlAnswe
 		return err
 	}
 	// One row more than the limit tells whether the answer is cut.
-	st := Statement{Turn: turn}
+	st := Statement{Written: text, Turn: turn}
+	var noticed []sqlguard.Notice
+	noticed, st.Quoted = accepted.Noticed()
 	var edited bool
 	if st.Text, edited = accepted.Capped(answer.limit + 1); edited {
 		st.Most = answer.limit + 1
 	}
 	if err := s.reader.ReadStatement(ctx, st, answer); err != nil {
 		return err
+	}
+	for _, n := range noticed {
+		answer.Warned([]tool.Warning{{Rule: n.Rule, Message: n.Message}})
 	}
 	return answer.refused
 }

@@ -8,6 +8,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/quota"
+	"hub.internal/pkg/tool"
 )
 
 // sqlAnswer is an answer in the making. It implements RowWriter.
@@ -20,12 +21,13 @@ type sqlAnswer struct {
 	truncated     bool
 	truncatedHere string // what cut the answer, other than the row limit
 	refused       error  // why there is none
+	warnings      []tool.Warning
 	// What came from the server: all of it, and since the end of the last row.
 	arrived, arrivedOfRow int
 }
 
 const (
-	// tailSize is more than end appends.
+	// tailSize is more than end appends, but for warnings: they come on top, and are a few hundred bytes each.
 	tailSize = 128
 	// columnBytes bounds the definitions of an answer's columns. They are cheap to ask for
 	// (SELECT a.*, a.*, …) and cost many times their size: 2 MiB are 10,000 columns and more.
@@ -60,15 +62,19 @@ func (a *sqlAnswer) Arrived(n int) bool {
 func (a *sqlAnswer) Columns(columns []ResultColumn) {
 	a.columns, a.arrivedOfRow = columns, 0
 	a.json = append(a.json, `{"columns":`...)
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	// Strings always encode.
-	_ = e.Encode(columns)
-	a.json = append(append(a.json, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...), `,"rows":[`...)
+	a.json = append(append(a.json, encoded(columns)...), `,"rows":[`...)
 	if len(a.json)+tailSize > a.bytes {
 		a.refuse(tooManyColumns())
 	}
+}
+
+// encoded is a list of strings as JSON, which always can be.
+func encoded(list any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(list)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
 // Row implements RowWriter.
@@ -93,6 +99,9 @@ func (a *sqlAnswer) Row(encode RowEncoder) bool {
 	a.rows++
 	return a.fits()
 }
+
+// Warned implements RowWriter.
+func (a *sqlAnswer) Warned(list []tool.Warning) { a.warnings = append(a.warnings, list...) }
 
 // cut ends the answer before a row that is too large, unless it has all its rows anyway.
 func (a *sqlAnswer) cut() bool {
@@ -133,6 +142,9 @@ func (a *sqlAnswer) end() ReadSQLOut {
 	a.json = strconv.AppendInt(append(a.json, `,"row_limit":`...), int64(a.limit), 10)
 	if a.truncatedHere != "" {
 		a.json = append(append(append(a.json, `,"truncated_by":"`...), a.truncatedHere...), '"')
+	}
+	if len(a.warnings) > 0 {
+		a.json = append(append(a.json, `,"warnings":`...), encoded(a.warnings)...)
 	}
 	a.json = append(a.json, '}')
 	out := ReadSQLOut{data: a.json, rows: a.rows}

@@ -30,6 +30,8 @@ type readSQLDoc struct {
 	Truncated   bool    `json:"truncated" jsonschema:"true when the statement has more rows than this answer; false when its own LIMIT ended it"`
 	RowLimit    int64   `json:"row_limit" jsonschema:"The row cap that applied: limit, or less where the server allows less"`
 	TruncatedBy string  `json:"truncated_by,omitempty" jsonschema:"bytes when the size of the answer cut it (max_result_bytes); absent when the row cap did. With no row at all, the first is larger than an answer may be: select fewer or shorter columns, such as LEFT(col, 1000)"`
+	// Warnings are what the server and the guard noticed.
+	Warnings []tool.Warning `json:"warnings,omitempty" jsonschema:"What may have been meant otherwise, such as a text compared as a date; absent when there is nothing"`
 }
 
 func executeReadSQLTool(s *Service) tool.Tool {

@@ -74,7 +74,7 @@ func (s *Service) QueueForReview(ctx context.Context, in queueForReviewIn) (tool
 	}
 	id, ok := schema.ParseID(in.DraftID)
 	if !ok {
-		return tool.Result{}, Missing("draft", in.DraftID)
+		return tool.Result{}, Missing("draft", string(in.DraftID))
 	}
 	kept, found, err := s.c.Store.Intent(ctx, id)
 	if err != nil {

@@ -21,9 +21,9 @@ func Tools(s *Service) []tool.Tool {
 }
 
 type queueForReviewIn struct {
-	DraftID string `json:"draftId"`
-	Actor   string `json:"actor"`
-	Note    string `json:"note"`
+	DraftID schema.IDText `json:"draftId"`
+	Actor   string        `json:"actor"`
+	Note    string        `json:"note"`
 }
 
 // check judges the texts, which people read.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -66,6 +67,7 @@ type ReaderOptions struct {
 // into the pool only if its statement ended by itself, without an error and with every
 // row read. After anything else the connection is closed.
 type Reader struct {
+	source   *Source // for the names that messages need
 	db       *sql.DB
 	kills    *sql.DB
 	timeout  time.Duration
@@ -101,7 +103,7 @@ func NewReader(s *Source, o ReaderOptions) *Reader {
 	if err != nil {
 		otel.Handle(err)
 	}
-	r := &Reader{timeout: o.Timeout, logger: o.Logger, holes: holes}
+	r := &Reader{source: s, timeout: o.Timeout, logger: o.Logger, holes: holes}
 	r.db = sql.OpenDB(&sessions{server: s.server, timeout: o.Timeout, maxRows: o.MaxRows, tmpBytes: o.TmpBytes})
 	r.db.SetMaxOpenConns(o.Sessions)
 	r.db.SetMaxIdleConns(o.Sessions)
@@ -144,6 +146,9 @@ func (r *Reader) ReadStatement(ctx context.Context, st query.Statement, to query
 		end, err = r.attempt(ctx, st, to)
 	}
 	endSpan(span, err)
+	if err == nil {
+		to.Warned(r.namedTexts(ctx, st.Quoted))
+	}
 	return err
 }
 
@@ -189,7 +194,7 @@ func (r *Reader) attempt(ctx context.Context, st query.Statement, to query.RowWr
 		return driver.ErrBadConn
 	})
 	_ = conn.Close()
-	return end, r.judge(ctx, err)
+	return end, r.judge(ctx, st, err)
 }
 
 // run reads the statement's rows. The session is pristine when the statement ended by
@@ -227,13 +232,20 @@ func (r *Reader) run(ctx context.Context, s *session, st query.Statement, to que
 		// BENCHMARK and GET_LOCK end with a value, not an error, when time is up.
 		err = errDeadline
 	}
-	if err != nil || !whole || s.chain == "" {
-		return err == nil && whole, end, err
+	if err != nil || !whole {
+		return false, end, err
 	}
 	// What is read is read: a session that cannot go on costs the connection only.
 	renewal := time.AfterFunc(renewLimit, cancel)
 	defer renewal.Stop()
-	return s.exec(socket, s.chain) == nil, end, nil
+	if warned(s.wire.last[:]) {
+		warnings, err := s.warnings(socket)
+		if err != nil {
+			return false, end, nil
+		}
+		to.Warned(warnings)
+	}
+	return s.chain == "" || s.exec(socket, s.chain) == nil, end, nil
 }
 
 // endingOf says what the end of the reading tells of the statement.
@@ -304,7 +316,7 @@ func (r *Reader) read(ctx context.Context, s *session, st query.Statement, to qu
 }
 
 // judge turns what ended a statement into what its caller is told.
-func (r *Reader) judge(ctx context.Context, err error) error {
+func (r *Reader) judge(ctx context.Context, st query.Statement, err error) error {
 	var answered *mysqldriver.MySQLError
 	switch {
 	case err == nil:
@@ -326,13 +338,14 @@ func (r *Reader) judge(ctx context.Context, err error) error {
 	case tmpSpace[number]:
 		return fault.New(fault.Validation, "The statement needs more temporary space on the source database than it may have. "+
 			"Narrow it: filter before you group, sort or recurse, select fewer and shorter columns, or aggregate in steps.").
-			With(refusal(answered.Number, "needs too much temporary space: "+answered.Message)).Because(err)
+			With(refusal(answered.Number, "needs too much temporary space on the source database")).Because(err)
 	case number == errReadOnlyTransaction, number == errTableDenied, number == errAccessNeeded:
 		r.holes.Add(ctx, 1, metric.WithAttributes(attribute.Int("db_errno", int(number))))
 		r.logger.WarnContext(ctx, "a statement that the guard accepted was refused by the server", "db_errno", number, "error", answered.Message)
 	}
-	return fault.New(fault.Validation, "The source database refused the statement: %s", answered.Message).
-		With(refusal(answered.Number, answered.Message)).Because(err)
+	message := r.translate(ctx, st, answered)
+	return fault.New(fault.Validation, "The source database refused the statement: %s.", strings.TrimSuffix(message, ".")).
+		With(refusal(answered.Number, message)).Because(err)
 }
 
 // Refusals of a statement that the guard accepted: each is counted, for an alarm.

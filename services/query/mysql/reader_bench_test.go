@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"hub.internal/pkg/tool"
 	"hub.internal/services/query"
 )
 
@@ -140,3 +141,5 @@ func plainLoop(db *sql.DB, text string, buffer *[]byte) (n int, err error) {
 	}
 	return n, rows.Err()
 }
+
+func (d *discarded) Warned([]tool.Warning) {}

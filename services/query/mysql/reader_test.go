@@ -15,6 +15,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/tool"
 	"hub.internal/services/query"
 )
 
@@ -614,3 +615,5 @@ func TestManyAtOnce(t *testing.T) {
 		}
 	}
 }
+
+func (c *collected) Warned([]tool.Warning) {}

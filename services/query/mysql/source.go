@@ -71,6 +71,7 @@ const (
 type Source struct {
 	server *server
 	db     *sql.DB
+	kept   keptNames
 }
 
 var _ query.Source = (*Source)(nil)

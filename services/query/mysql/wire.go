@@ -13,9 +13,10 @@ import (
 // driver takes it: the driver takes a row as one piece, however large it is.
 type wire struct {
 	net.Conn
-	meter meter // of the statement that runs; nil when nobody counts
-	cut   bool  // the meter has ended the reading, and with it the connection
-	large bool  // the driver has had a buffer that it does not keep, and holds on to the last one
+	meter meter           // of the statement that runs; nil when nobody counts
+	cut   bool            // the meter has ended the reading, and with it the connection
+	large bool            // the driver has had a buffer that it does not keep, and holds on to the last one
+	last  [endLength]byte // the bytes that came last
 }
 
 // meter is told of n bytes that have come; false ends the reading.
@@ -30,6 +31,12 @@ const keptBuffer = 256 << 10
 func (w *wire) Read(b []byte) (int, error) {
 	w.large = w.large || len(b) > keptBuffer
 	n, err := w.Conn.Read(b)
+	if n >= endLength {
+		copy(w.last[:], b[n-endLength:n])
+	} else if n > 0 {
+		copy(w.last[:], w.last[n:])
+		copy(w.last[endLength-n:], b[:n])
+	}
 	if w.meter != nil && n > 0 && !w.meter.Arrived(n) {
 		w.cut = true
 		return n, errCut

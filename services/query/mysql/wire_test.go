@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/tool"
 	"hub.internal/services/query"
 )
 
@@ -83,3 +84,5 @@ func TestFixedStatementsAreBounded(t *testing.T) {
 		t.Errorf("6 MiB: %v", err)
 	}
 }
+
+func (c *capped) Warned([]tool.Warning) {}

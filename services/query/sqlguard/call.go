@@ -59,6 +59,9 @@ func (g *Guard) checkCall(t tokens, i int) error {
 	if why := g.reason(name); why != "" {
 		return refuse("sql.function", "%.40s() %s (HUB_SQL_FUNCTIONS admits stored functions only)", name, why)
 	}
+	if why := g.foreign[name]; why != "" {
+		return refuse("sql.function", "%.40s() %s", name, why)
+	}
 	return refuse("sql.function", "%.40s() is not on the list of functions: use built-in functions of text, number, "+
 		"date, JSON, regexp, aggregate and window%s", name, storedHint)
 }

@@ -36,6 +36,7 @@ type Options struct {
 // A Guard judges statements. It does not change.
 type Guard struct {
 	lists
+	foreign  map[string]string
 	stored   map[string]bool // in upper case
 	maxBytes uint64
 }
@@ -43,7 +44,7 @@ type Guard struct {
 // Default returns a guard that admits no stored function, and no constant size beyond
 // maxResultBytes unless that is 0.
 func Default(maxResultBytes int) *Guard {
-	g := &Guard{lists: readLists(), stored: map[string]bool{}, maxBytes: math.MaxUint64}
+	g := &Guard{lists: readLists(), foreign: foreignFunctions(), stored: map[string]bool{}, maxBytes: math.MaxUint64}
 	if maxResultBytes > 0 {
 		g.maxBytes = uint64(maxResultBytes)
 	}

@@ -64,6 +64,9 @@ func checkText(text string) error {
 	if strings.HasPrefix(text, "\ufeff") {
 		return refuse("sql.encoding", "the statement starts with a byte-order mark: leave it out")
 	}
+	if strings.HasPrefix(strings.TrimSpace(text), "```") {
+		return refuse("sql.fence", "the statement stands in a markdown fence: leave out the lines with ```, and send what is between them")
+	}
 	for i, r := range text {
 		if unicode.IsControl(r) && !isSpace(byte(r)) {
 			return refuse("sql.control", "control character U+%04X at byte %d: remove it, or write CHAR(%d) in an expression", r, i, r)
@@ -277,6 +280,9 @@ func (l *lexer) punctuation(c byte) error {
 	case ':':
 		if l.peek(1) == '=' {
 			return refuse("sql.assignment", ":= sets a user variable: use a window function such as ROW_NUMBER() OVER (...), or WITH")
+		}
+		if l.peek(1) == ':' {
+			return refuse("sql.cast", ":: at byte %d is PostgreSQL's cast: write CAST(value AS type), with CHAR, SIGNED, DECIMAL(18,2), DATE or DATETIME", l.pos)
 		}
 		return refuse("sql.placeholder", "colon at byte %d: write the value itself instead of a :name", l.pos)
 	case '\\':

@@ -1,0 +1,107 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"hub.internal/pkg/schema"
+)
+
+const (
+	// namesAge is how long the names of tables and columns are good for: they serve messages.
+	namesAge = time.Minute
+	// namesLimit bounds the wait for them.
+	namesLimit = 2 * time.Second
+	// maxNames bounds how many columns are read.
+	maxNames = 20_000
+)
+
+// names are the tables of the source with their columns, as the server has them.
+type names struct {
+	at      time.Time
+	tables  []string
+	columns map[string][]string // by table
+}
+
+// keptNames are read at most once a minute, by one caller for all.
+type keptNames struct {
+	mu   sync.Mutex
+	last *names
+}
+
+// selectNames reads what an account may see anyway.
+const selectNames = `SELECT c.table_name, c.column_name FROM information_schema.columns c
+WHERE c.table_schema = DATABASE() ORDER BY c.table_name, c.ordinal_position LIMIT ?`
+
+// names are none when they cannot be read in time: a message is worth no more.
+func (s *Source) names(ctx context.Context) *names {
+	s.kept.mu.Lock()
+	defer s.kept.mu.Unlock()
+	if s.kept.last != nil && time.Since(s.kept.last.at) < namesAge {
+		return s.kept.last
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), namesLimit)
+	defer cancel()
+	n := &names{at: time.Now(), columns: map[string][]string{}}
+	if err := s.query(ctx, selectNames, []any{maxNames}, func(r *sql.Rows) error {
+		var table, column string
+		if err := r.Scan(&table, &column); err != nil {
+			return err
+		}
+		if len(n.columns[table]) == 0 {
+			n.tables = append(n.tables, table)
+		}
+		n.columns[table] = append(n.columns[table], column)
+		return nil
+	}); err != nil {
+		return &names{}
+	}
+	s.kept.last = n
+	return n
+}
+
+// table is the server's spelling of a table, or "".
+func (n *names) table(name string) string {
+	for _, t := range n.tables {
+		if strings.EqualFold(t, name) {
+			return t
+		}
+	}
+	return ""
+}
+
+// column returns a table that has the column, of those given first, and the column's spelling; "" when none has.
+func (n *names) column(name string, first []string) (table, column string) {
+	for _, t := range slices.Concat(first, n.tables) {
+		for _, c := range n.columns[t] {
+			if strings.EqualFold(c, name) {
+				return t, c
+			}
+		}
+	}
+	return "", ""
+}
+
+// nearest returns the column of the tables that was most likely meant, as table.column; "" when none is near.
+func (n *names) nearest(name string, tables []string) string {
+	var all, owners []string
+	for _, t := range tables {
+		for _, c := range n.columns[t] {
+			all, owners = append(all, c), append(owners, t)
+		}
+	}
+	if best := schema.Nearest(name, all); best != "" {
+		return owners[slices.Index(all, best)] + "." + best
+	}
+	// name for brand_name: what people call a column without its table in front.
+	for i, c := range all {
+		if len(name) > 2 && strings.HasSuffix(strings.ToLower(c), "_"+strings.ToLower(name)) {
+			return owners[i] + "." + c
+		}
+	}
+	return ""
+}

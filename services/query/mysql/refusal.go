@@ -1,0 +1,226 @@
+package mysql
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	mysqldriver "github.com/go-sql-driver/mysql"
+
+	"hub.internal/pkg/schema"
+	"hub.internal/services/query"
+	"hub.internal/services/query/sqlguard"
+)
+
+// Error numbers that say what is wrong with a statement.
+const (
+	errSyntax          = 1064
+	errEmptyQuery      = 1065
+	errNoFunction      = 1305
+	errFunctionDenied  = 1370
+	errParameterCount  = 1582
+	errParameters      = 1583
+	errColumnDenied    = 1143
+	errAmbiguousColumn = 1052
+)
+
+// advice is what to write instead, by number, where the server's own words only say what is wrong.
+var advice = map[uint16]string{
+	errAmbiguousColumn: "write the table or its alias in front: alias.column",
+	1056:               "group by columns, not by an aggregate",
+	1060:               "give the columns of a derived table names of their own: col AS name",
+	1066:               "give each table an alias of its own",
+	1109:               "name the table behind FROM, or write its alias in front of the column",
+	1111:               "aggregates stand in SELECT, HAVING and ORDER BY: filter groups with HAVING",
+	1140:               "add GROUP BY with the columns that are no aggregates",
+	1055:               "add the column to GROUP BY, or take MAX() of it",
+	1222:               "each SELECT of a UNION needs as many columns",
+	1241:               "compare as many columns as the subquery has",
+	1242:               "a subquery beside = answers one row: write IN, or LIMIT 1",
+	1248:               "write an alias behind the parenthesis: (SELECT …) AS t",
+	1235:               "join with a derived table instead",
+	3593:               "compute a window function in a WITH, and filter in the SELECT behind it",
+	4015:               "compute a window function in a WITH, and filter in the SELECT behind it",
+}
+
+var (
+	account       = regexp.MustCompile("(to|for) user '[^']*'@'[^']*'")
+	nearWhere     = regexp.MustCompile(`(?s)near '(.*)' at line \d+$`)
+	unknownColumn = regexp.MustCompile(`Unknown column '([^']*)'`)
+	unknownTable  = regexp.MustCompile(`Table '(?:[^'.]*\.)?([^']*)' doesn't exist`)
+	deniedTable   = regexp.MustCompile("for table (?:`[^`]*`\\.)?[`']([^`']+)[`']")
+	functionName  = regexp.MustCompile("(?:FUNCTION |FUNCTION `|routine '|native function ')(?:[^\\s'`]*\\.)?([^\\s'`.]+)")
+)
+
+// translate is a server's refusal in words that say what to write instead. It has neither the account's name nor a text that
+// Hub has added.
+func (r *Reader) translate(ctx context.Context, st query.Statement, answered *mysqldriver.MySQLError) string {
+	written := st.Written
+	if written == "" {
+		written = st.Text
+	}
+	message := account.ReplaceAllString(answered.Message, "to Hub")
+	switch answered.Number {
+	case errSyntax, errEmptyQuery:
+		return syntax(st.Text, written, answered.Message)
+	case errUnknownColumn:
+		if m := unknownColumn.FindStringSubmatch(message); m != nil {
+			return r.source.names(ctx).missingColumn(m[1], written)
+		}
+	case errNoSuchTable, errTableDenied:
+		m := unknownTable.FindStringSubmatch(message)
+		if m == nil {
+			m = deniedTable.FindStringSubmatch(message)
+		}
+		if m != nil {
+			return r.source.names(ctx).missingTable(m[1])
+		}
+	case errNoFunction, errFunctionDenied:
+		if m := functionName.FindStringSubmatch(message); m != nil {
+			return missingFunction(m[1])
+		}
+	case errParameterCount, errParameters:
+		if m := functionName.FindStringSubmatch(message); m != nil {
+			if usage := sqlguard.Usage(m[1]); usage != "" {
+				return usage
+			}
+		}
+	}
+	if more := advice[answered.Number]; more != "" {
+		return message + ": " + more
+	}
+	return message
+}
+
+// quotedLength is how much of a statement a message repeats, in characters.
+const quotedLength = 40
+
+// syntax names the place where the server stopped, in the caller's own text, and what other databases have there.
+func syntax(run, written, message string) string {
+	where := "at its end"
+	if m := nearWhere.FindStringSubmatch(message); m != nil {
+		if place := strings.TrimSpace(placeIn(run, written, m[1])); place != "" {
+			runes := []rune(place)
+			if len(runes) > quotedLength {
+				place = string(runes[:quotedLength]) + "…"
+			}
+			where = fmt.Sprintf("near %q", place)
+		}
+	}
+	hint := sqlguard.Advice(written)
+	if hint == "" {
+		hint = "look at the word before that place; a name that is a keyword, such as rank or groups, is written in `backquotes`"
+	}
+	return fmt.Sprintf("syntax error %s: %s", where, hint)
+}
+
+// placeIn returns what of the text as written follows the place at which the server stopped in the text as run. The two differ
+// in a LIMIT at most; the server repeats up to 80 characters.
+func placeIn(run, written, fragment string) string {
+	at := strings.LastIndex(run, fragment)
+	if !strings.HasSuffix(run, fragment) {
+		at = strings.Index(run, fragment)
+	}
+	same := 0
+	for same < len(run) && same < len(written) && run[same] == written[same] {
+		same++
+	}
+	if at < 0 || at > same || at > len(written) {
+		return ""
+	}
+	return written[at:]
+}
+
+// mostListed bounds how many names a message lists.
+const mostListed = 20
+
+func list(names []string) string {
+	if len(names) > mostListed {
+		return strings.Join(names[:mostListed], ", ") + fmt.Sprintf(" and %d more", len(names)-mostListed)
+	}
+	return strings.Join(names, ", ")
+}
+
+func (n *names) missingTable(name string) string {
+	if _, plain, dotted := strings.Cut(name, "."); dotted {
+		name = plain
+	}
+	if len(n.tables) == 0 {
+		return fmt.Sprintf("there is no table %q that Hub may read; describe_schema lists them", name)
+	}
+	if nearest := schema.Nearest(name, n.tables); nearest != "" {
+		return fmt.Sprintf("there is no table %q that Hub may read; did you mean %s? There are %s", name, nearest, list(n.tables))
+	}
+	return fmt.Sprintf("there is no table %q that Hub may read; there are %s", name, list(n.tables))
+}
+
+// missingColumn explains an unknown column in a statement.
+func (n *names) missingColumn(name, written string) string {
+	words := sqlguard.Words(written)
+	prefix, plain := "", name
+	if i := strings.LastIndexByte(name, '.'); i >= 0 {
+		prefix, plain = name[:i], name[i+1:]
+	}
+	tables := n.mentioned(words)
+	if of := n.behind(prefix, words); of != "" {
+		tables = []string{of}
+	} else if prefix != "" && !slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(w, prefix) }) {
+		return fmt.Sprintf("there is no column %q: no table or alias of the statement is called %s", name, prefix)
+	}
+	said := fmt.Sprintf("there is no column %q", name)
+	if nearest := n.nearest(plain, tables); nearest != "" {
+		said += "; did you mean " + nearest + "?"
+	}
+	if table, column := n.column(plain, nil); table != "" && !slices.Contains(tables, table) {
+		said += fmt.Sprintf("; %s is a column of %s, which has to be joined", column, table)
+	}
+	for i, t := range tables {
+		if i == 3 {
+			break
+		}
+		said += fmt.Sprintf("; %s has %s", t, list(n.columns[t]))
+	}
+	if len(tables) == 0 {
+		said += "; a name from SELECT can be used in GROUP BY, HAVING and ORDER BY only; text stands in single quotes"
+	}
+	return said
+}
+
+// mentioned are the tables that are among a statement's words, in their order.
+func (n *names) mentioned(words []string) (tables []string) {
+	for _, w := range words {
+		if t := n.table(w); t != "" && !slices.Contains(tables, t) {
+			tables = append(tables, t)
+		}
+	}
+	return tables
+}
+
+// behind is the table that a prefix of a column stands for: its name, or its alias behind it; "" when that is not known.
+func (n *names) behind(prefix string, words []string) string {
+	if prefix == "" {
+		return ""
+	}
+	for i, w := range words {
+		if i > 0 && strings.EqualFold(w, prefix) {
+			before := i - 1
+			if before > 0 && strings.EqualFold(words[before], "as") {
+				before--
+			}
+			if t := n.table(words[before]); t != "" {
+				return t
+			}
+		}
+	}
+	return n.table(prefix)
+}
+
+func missingFunction(name string) string {
+	if why := sqlguard.Foreign(name); why != "" {
+		return fmt.Sprintf("there is no function %s(): it %s", name, why)
+	}
+	return fmt.Sprintf("there is no function %s() on this server: use its built-in functions of text, number, date, JSON, regexp, "+
+		"aggregate and window", name)
+}

@@ -54,9 +54,10 @@ check: $(LINT) ## gofmt, vet, lint, each module's build alone, import rules, the
 	go test -count=1 ./pkg/hubtest/inventory ./pkg/hubtest/contract
 	go run ./scripts/catalog -check
 
-bench: servers ## Run the benchmarks: Hub beside the in-process limit and, with Node, its peers; the console's pages; the audit log at five million rows
+bench: servers ## Run the benchmarks: Hub beside the in-process limit and, with Node, its peers; the console's pages; the audit log at five million rows; a thousand webhooks in two seconds
 	go run ./scripts/bench
 	go run ./scripts/bench --only audit
+	go test -run "^$$" -bench Webhooks -benchtime 1x ./services/payments
 
 fuzz: ## Fuzz the parsers, and what the SQL guard accepts on a server, a minute each
 	go test -run '^$$' -fuzz FuzzParse -fuzztime 1m ./services/query/sqlguard

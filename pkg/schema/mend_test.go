@@ -123,3 +123,24 @@ func TestTimesAsAnswersHaveThem(t *testing.T) {
 		}
 	}
 }
+
+// TestNullsOfRoutes: where a validator takes them, null stands for an optional member alone.
+func TestNullsOfRoutes(t *testing.T) {
+	t.Parallel()
+	s := schema.Object(schema.Required("code", schema.String("")), schema.Optional("amount", schema.Integer("")),
+		schema.Optional("list", schema.Array("", schema.String(""))), schema.Optional("inner", schema.Object(schema.Optional("x", schema.String("")))))
+	v, err := schema.Compile(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const nulls = `{"code":"c","amount":null,"list":null,"inner":{"x":null}}`
+	if v.Validate([]byte(nulls)) == nil {
+		t.Error("a tool takes null")
+	}
+	v.TakeNulls()
+	for input, ok := range map[string]bool{nulls: true, `{"code":null}`: false, `{"code":"c","list":[null]}`: false, `null`: false, `{"code":"c","none":null}`: false} {
+		if f := v.Validate([]byte(input)); (f == nil) != ok {
+			t.Errorf("%s: %v", input, f)
+		}
+	}
+}

@@ -20,7 +20,10 @@ import (
 )
 
 // Validator judges the bytes of one JSON value.
-type Validator struct{ root *node }
+type Validator struct {
+	root  *node
+	nulls bool
+}
 
 // node is a schema prepared for one pass: no reflection, no map of keywords.
 type node struct {
@@ -122,6 +125,9 @@ func (v *Validator) TakeNumbers(names ...string) error {
 	return nil
 }
 
+// TakeNulls lets null stand for an optional member that is not there. What the schema says of itself stays as it is.
+func (v *Validator) TakeNulls() { v.nulls = true }
+
 func orRoot(path string) string {
 	if path == "" {
 		return "(root)"
@@ -170,7 +176,7 @@ func enforceable(s *Schema) error {
 // names, nothing after it) and the schema. It returns an E_VALIDATION fault with
 // every violation in the order of the text, or nil.
 func (v *Validator) Validate(input []byte) *fault.Error {
-	p := pass{dec: jsontext.NewDecoder(bytes.NewBuffer(input))}
+	p := pass{dec: jsontext.NewDecoder(bytes.NewBuffer(input)), nulls: v.nulls}
 	err := p.value(v.root)
 	if err == nil {
 		if _, end := p.dec.ReadToken(); !errors.Is(end, io.EOF) {
@@ -205,6 +211,7 @@ type pass struct {
 	dec    *jsontext.Decoder
 	found  Violations
 	needed bool // the value that is read next is a required member
+	nulls  bool // an optional member may be null
 }
 
 // report is about the value that was read last.
@@ -332,6 +339,12 @@ func (p *pass) object(n *node) error {
 			seen |= 1 << m.required
 		}
 		p.needed = m.required >= 0
+		if p.nulls && !p.needed && p.dec.PeekKind() == 'n' {
+			if err := p.dec.SkipValue(); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := p.value(m.node); err != nil {
 			return err
 		}

@@ -166,6 +166,9 @@ func New[In, Out any](d Declaration, do func(context.Context, In) (Out, error)) 
 // answer that says none.
 func bind[In, Out any](input *schema.Schema, key string, status int, do func(context.Context, In) (Out, error)) endpoint.Endpoint {
 	binding := schema.Bind[In](input)
+	if status != 0 {
+		binding.TakeNulls() // as the edge does for a route
+	}
 	return func(ctx context.Context, request any) (any, error) {
 		call := request.(*Call)
 		if key != KeyIgnored {

@@ -131,6 +131,7 @@ func (o *owner) addRoute(name string, r tool.RouteSpec) error {
 	if err := r.Check(input); err != nil {
 		return err
 	}
+	validator.TakeNulls() // programs write null for what they leave out
 	if r.MaxBody > maxRouteBody || r.Timeout() > maxRouteTime {
 		return errors.New("its body or its time is too large")
 	}

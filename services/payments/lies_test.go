@@ -1,6 +1,7 @@
 package payments_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -173,5 +174,42 @@ func TestRefusedReturnThatWasMade(t *testing.T) {
 	second.Cancels = []payments.ProviderCancel{{TID: "c9", RefundCode: "rf_back", Amount: 11000, At: noon}}
 	if err := b.Apply(second); err != nil || b.Deposits[1].State != payments.DepositIsReturned || b.Order.Attention != "" {
 		t.Errorf("%v: %+v %+v", err, b.Order, b.Deposits)
+	}
+}
+
+// TestOneSignatureFillsNoInbox: a webhook's signature covers its payment alone, so that who has seen one can make as many others
+// as they like. Some are kept; of all others the order is looked at, once for many.
+func TestOneSignatureFillsNoInbox(t *testing.T) {
+	t.Parallel()
+	s, clock := idleShop(t, options{})
+	o := s.order("")
+	p := s.truth(o.Code).Payments[0]
+	looks := func() int64 {
+		return s.rows(`SELECT count(*) FROM payments.river_job WHERE kind = 'resolve_order' AND args->>'code' = $1 AND scheduled_at <= $2`,
+			o.Code, clock.Now().Add(time.Minute))
+	}
+	edit := func(n int) []byte { return s.hook(p, fmt.Sprintf("po_edited%d", n), "paid") }
+	for n := range 260 {
+		if !s.acked(edit(n)) {
+			t.Fatalf("%d is not acknowledged: %s", n, s.logs)
+		}
+	}
+	if n := s.rows(`SELECT count(*) FROM payments.webhooks WHERE code LIKE 'po_edited%'`); n > 200 || n < 190 {
+		t.Errorf("%d are kept", n)
+	}
+	if n := looks(); n != 1 {
+		t.Errorf("%d looks at the order", n)
+	}
+	if !s.acked(edit(0)) || looks() != 1 { // a repetition
+		t.Error("one that is kept is told again")
+	}
+	p.TID = "tid-of-nobody"
+	for n := range 200 {
+		if !s.acked(edit(n)) {
+			t.Fatalf("%d of no order is not acknowledged", n)
+		}
+	}
+	if s.acked(edit(200)) {
+		t.Error("what is neither kept nor looked at is acknowledged")
 	}
 }

@@ -3,6 +3,7 @@ package payments_test
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"hub.internal/pkg/fault"
@@ -212,4 +213,46 @@ func TestOneSignatureFillsNoInbox(t *testing.T) {
 	if s.acked(edit(200)) {
 		t.Error("what is neither kept nor looked at is acknowledged")
 	}
+}
+
+// TestSlowReceiversTakeNotAllTurns: an app whose receivers hang keeps a few workers busy, and nobody else's.
+func TestSlowReceiversTakeNotAllTurns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		take := payments.Turns()
+		must := func(app string) func() {
+			t.Helper()
+			done, wait := take(app)
+			if wait > 0 {
+				t.Fatalf("%s waits for %s", app, wait)
+			}
+			return done
+		}
+		var hanging []func()
+		for range 16 { // nobody knows yet
+			hanging = append(hanging, must("slow"))
+		}
+		time.Sleep(15 * time.Second)
+		for _, done := range hanging {
+			done()
+		}
+		for n := range 4 {
+			hanging[n] = must("slow")
+		}
+		if _, wait := take("slow"); wait < 5*time.Second || wait > 10*time.Second {
+			t.Errorf("the fifth of a slow app waits for %s", wait)
+		}
+		for range 16 {
+			defer must("other")()
+		}
+		hanging[0]()
+		hanging[0] = must("slow") // one's end is another's turn
+		for n := range 4 {
+			hanging[n]()
+		}
+		time.Sleep(time.Minute + time.Second)
+		for range 16 { // it has recovered
+			defer must("slow")()
+		}
+	})
 }

@@ -215,6 +215,26 @@ func TestOneSignatureFillsNoInbox(t *testing.T) {
 	}
 }
 
+// TestManyRefundsNobodyAskedFor: as many as an answer of the provider can hold are kept in a moment.
+func TestManyRefundsNobodyAskedFor(t *testing.T) {
+	t.Parallel()
+	b := open(t, payments.Card)
+	s := payments.Snapshot{TID: "t1", Code: "po_1", Status: payments.PaymentPaid, Amount: 11000, PaidAt: noon}
+	for n := range 8000 {
+		s.Cancels = append(s.Cancels, payments.ProviderCancel{TID: fmt.Sprint("c", n), Amount: 1, At: noon})
+	}
+	began := time.Now()
+	if err := b.ApplyAsked(s); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took > 20*time.Second || b.Order.RefundedAmount != 8000 {
+		t.Errorf("%s for %+v", took, b.Order)
+	}
+	if last := b.Steps[len(b.Steps)-1]; len(last.Body) > 20<<10 {
+		t.Errorf("a message has %d bytes", len(last.Body))
+	}
+}
+
 // TestSlowReceiversTakeNotAllTurns: an app whose receivers hang keeps a few workers busy, and nobody else's.
 func TestSlowReceiversTakeNotAllTurns(t *testing.T) {
 	t.Parallel()

@@ -315,8 +315,8 @@ func (b *Book) message(s Step) ([]byte, error) {
 		Order          OrderView   `json:"order"`
 		Refund         *RefundView `json:"refund"`
 	}
-	d := data{Code: b.Order.Code, Status: string(s.To), Seq: s.Seq, ExternalUserID: b.Order.ExternalUserID, Order: b.View()}
-	d.Order.Refunds = d.Order.Refunds[max(0, len(d.Order.Refunds)-toldRefunds):]
+	newest := Book{Order: b.Order, Refunds: b.Refunds[max(0, len(b.Refunds)-toldRefunds):]}
+	d := data{Code: b.Order.Code, Status: string(s.To), Seq: s.Seq, ExternalUserID: b.Order.ExternalUserID, Order: newest.View()}
 	if s.Tells == TellIssued {
 		d.Status = VBankIssued
 	}

@@ -85,7 +85,8 @@ func withoutSecrets(said any) any {
 
 // Inbox keeps webhooks until they have been looked into.
 type Inbox interface {
-	// Receive stores a webhook with the job that looks into it; one that is there already changes nothing.
+	// Receive stores a webhook with the job that looks into it; one that is there already changes nothing. Of a payment that has
+	// many, the order is looked at and nothing is stored; E_RATE_LIMIT when it has none.
 	Receive(ctx context.Context, w Webhook) error
 	// Webhook returns a webhook; E_NOT_FOUND without one.
 	Webhook(ctx context.Context, provider string, env Env, key string) (Webhook, error)
@@ -98,7 +99,8 @@ var rematch = []time.Duration{10 * time.Second, time.Minute, 10 * time.Minute, t
 
 // Receive takes a webhook of a provider: what is signed is stored and looked into later, for a signature does not cover
 // what the webhook claims. E_NOT_FOUND for a provider that Hub does not have, E_AUTH_INVALID for what no credential
-// verifies, of which nothing is stored, E_DB when it could not be stored: the provider sends it again.
+// verifies, of which nothing is stored, E_DB when it could not be stored: the provider sends it again. E_RATE_LIMIT for one too
+// many of a payment that no order has.
 func (s *Service) Receive(ctx context.Context, provider, contentType string, raw []byte) error {
 	if provider != s.c.Provider.Name() {
 		return fault.New(fault.NotFound, "There is no provider of that name.")

@@ -1,7 +1,9 @@
 package payments_test
 
 import (
+	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"hub.internal/pkg/fault"
@@ -174,4 +176,103 @@ func TestRefusedReturnThatWasMade(t *testing.T) {
 	if err := b.Apply(second); err != nil || b.Deposits[1].State != payments.DepositIsReturned || b.Order.Attention != "" {
 		t.Errorf("%v: %+v %+v", err, b.Order, b.Deposits)
 	}
+}
+
+// TestOneSignatureFillsNoInbox: a webhook's signature covers its payment alone, so that who has seen one can make as many others
+// as they like. Some are kept; of all others the order is looked at, once for many.
+func TestOneSignatureFillsNoInbox(t *testing.T) {
+	t.Parallel()
+	s, clock := idleShop(t, options{})
+	o := s.order("")
+	p := s.truth(o.Code).Payments[0]
+	looks := func() int64 {
+		return s.rows(`SELECT count(*) FROM payments.river_job WHERE kind = 'resolve_order' AND args->>'code' = $1 AND scheduled_at <= $2`,
+			o.Code, clock.Now().Add(time.Minute))
+	}
+	edit := func(n int) []byte { return s.hook(p, fmt.Sprintf("po_edited%d", n), "paid") }
+	for n := range 260 {
+		if !s.acked(edit(n)) {
+			t.Fatalf("%d is not acknowledged: %s", n, s.logs)
+		}
+	}
+	if n := s.rows(`SELECT count(*) FROM payments.webhooks WHERE code LIKE 'po_edited%'`); n > 200 || n < 190 {
+		t.Errorf("%d are kept", n)
+	}
+	if n := looks(); n != 1 {
+		t.Errorf("%d looks at the order", n)
+	}
+	if !s.acked(edit(0)) || looks() != 1 { // a repetition
+		t.Error("one that is kept is told again")
+	}
+	p.TID = "tid-of-nobody"
+	for n := range 200 {
+		if !s.acked(edit(n)) {
+			t.Fatalf("%d of no order is not acknowledged", n)
+		}
+	}
+	if s.acked(edit(200)) {
+		t.Error("what is neither kept nor looked at is acknowledged")
+	}
+}
+
+// TestManyRefundsNobodyAskedFor: as many as an answer of the provider can hold are kept in a moment.
+func TestManyRefundsNobodyAskedFor(t *testing.T) {
+	t.Parallel()
+	b := open(t, payments.Card)
+	s := payments.Snapshot{TID: "t1", Code: "po_1", Status: payments.PaymentPaid, Amount: 11000, PaidAt: noon}
+	for n := range 8000 {
+		s.Cancels = append(s.Cancels, payments.ProviderCancel{TID: fmt.Sprint("c", n), Amount: 1, At: noon})
+	}
+	began := time.Now()
+	if err := b.ApplyAsked(s); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took > 20*time.Second || b.Order.RefundedAmount != 8000 {
+		t.Errorf("%s for %+v", took, b.Order)
+	}
+	if last := b.Steps[len(b.Steps)-1]; len(last.Body) > 20<<10 {
+		t.Errorf("a message has %d bytes", len(last.Body))
+	}
+}
+
+// TestSlowReceiversTakeNotAllTurns: an app whose receivers hang keeps a few workers busy, and nobody else's.
+func TestSlowReceiversTakeNotAllTurns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		take := payments.Turns()
+		must := func(app string) func() {
+			t.Helper()
+			done, wait := take(app)
+			if wait > 0 {
+				t.Fatalf("%s waits for %s", app, wait)
+			}
+			return done
+		}
+		var hanging []func()
+		for range 16 { // nobody knows yet
+			hanging = append(hanging, must("slow"))
+		}
+		time.Sleep(15 * time.Second)
+		for _, done := range hanging {
+			done()
+		}
+		for n := range 4 {
+			hanging[n] = must("slow")
+		}
+		if _, wait := take("slow"); wait < 5*time.Second || wait > 10*time.Second {
+			t.Errorf("the fifth of a slow app waits for %s", wait)
+		}
+		for range 16 {
+			defer must("other")()
+		}
+		hanging[0]()
+		hanging[0] = must("slow") // one's end is another's turn
+		for n := range 4 {
+			hanging[n]()
+		}
+		time.Sleep(time.Minute + time.Second)
+		for range 16 { // it has recovered
+			defer must("slow")()
+		}
+	})
 }

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"math/rand/v2"
 	"strconv"
+	"sync"
 	"time"
 
 	"hub.internal/pkg/fault"
@@ -116,6 +118,11 @@ func (s *Service) Notify(ctx context.Context, id string) (again time.Duration, e
 	if n.NextAt != nil && s.now().Before(*n.NextAt) {
 		return n.NextAt.Sub(s.now()), nil
 	}
+	done, wait := s.turns.take(n.ServiceCode)
+	if wait > 0 {
+		return wait, nil
+	}
+	defer done()
 	app, err := s.c.Apps.App(ctx, n.ServiceCode)
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return 0, err // without the app's secrets nothing was tried
@@ -147,6 +154,51 @@ func (s *Service) attempted(ctx context.Context, n Notice, a Attempt) (again tim
 		n.NextAt = new(s.now().Add(again))
 	}
 	return again, s.c.Store.Attempted(ctx, n, a)
+}
+
+// turns sees to it that the receivers of one app, when they are slow, do not take all the workers that others wait for.
+type turns struct {
+	mu sync.Mutex
+	// running counts an app's attempts, and slowUntil is how long it is taken for slow.
+	running   map[string]int
+	slowUntil map[string]time.Time
+}
+
+const (
+	// slowAfter is what an attempt may take, slowFor how long a slower one is remembered, and slowTurns how many attempts of
+	// a slow app run at once in a process.
+	slowAfter = time.Second
+	slowFor   = time.Minute
+	slowTurns = 4
+	// turnWait is how long who has no turn waits at least, and at most twice that.
+	turnWait = 5 * time.Second
+)
+
+func newTurns() *turns { return &turns{running: map[string]int{}, slowUntil: map[string]time.Time{}} }
+
+// take begins an attempt of an app, which done ends; or tells how long to wait.
+func (t *turns) take(app string) (done func(), wait time.Duration) {
+	began := time.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.running[app] >= slowTurns && began.Before(t.slowUntil[app]) {
+		return nil, turnWait + rand.N(turnWait)
+	}
+	t.running[app]++
+	return func() {
+		now := time.Now()
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.running[app]--; t.running[app] == 0 {
+			delete(t.running, app)
+		}
+		switch {
+		case now.Sub(began) > slowAfter:
+			t.slowUntil[app] = now.Add(slowFor)
+		case now.After(t.slowUntil[app]):
+			delete(t.slowUntil, app)
+		}
+	}, 0
 }
 
 // Redeliver lets a message of the caller's order be sent again: the same bytes under the same id.

@@ -141,10 +141,13 @@ type Config struct {
 }
 
 // Service takes money. Who calls is the caller of the context.
-type Service struct{ c Config }
+type Service struct {
+	c     Config
+	turns *turns
+}
 
 // New returns a Service.
-func New(c Config) *Service { return &Service{c} }
+func New(c Config) *Service { return &Service{c, newTurns()} }
 
 const (
 	// Lease is how long who claimed a key has it for themselves.

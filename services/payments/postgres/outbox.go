@@ -77,16 +77,48 @@ func (s *Store) Redeliver(ctx context.Context, order, id string, by payments.Act
 	})
 }
 
-// Receive stores a webhook with the job that looks into it.
+// maxOfPayment is how many webhooks of one payment are kept. What else its sender claims is not signed, and so costs nothing to
+// make: who has seen one that is signed, as a payer has, could fill the inbox.
+const maxOfPayment = 200
+
+// Receive stores a webhook with the job that looks into it, or lets the order be looked at where enough are kept.
 func (s *Store) Receive(ctx context.Context, w payments.Webhook) error {
 	return s.atomically(ctx, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `INSERT INTO payments.webhooks (provider, env, event_key, tid, code, claims, raw, received_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`, w.Provider, w.Env, w.Key, w.TID, w.Code, w.Claims, w.Raw, w.ReceivedAt)
-		if err != nil || tag.RowsAffected() == 0 {
+			SELECT $1, $2, $3, $4, $5, $6, $7, $8
+			WHERE (SELECT count(*) FROM (SELECT FROM payments.webhooks WHERE tid = $4 LIMIT $9) AS kept) < $9
+			ON CONFLICT DO NOTHING`, w.Provider, w.Env, w.Key, w.TID, w.Code, w.Claims, w.Raw, w.ReceivedAt, maxOfPayment)
+		switch {
+		case err != nil:
 			return err
+		case tag.RowsAffected() == 1:
+			return s.jobs.Add(ctx, tx, LookInto{w.Provider, w.Env, w.Key})
 		}
-		return s.jobs.Add(ctx, tx, LookInto{w.Provider, w.Env, w.Key})
+		return s.hinted(ctx, tx, w)
 	})
+}
+
+// hintedWithin is how soon an order is looked at that a webhook which is not kept was about.
+const hintedWithin = 10 * time.Second
+
+// hinted lets the order that has the payment be looked at soon, once for all webhooks until then. One that was kept before needs
+// nothing; E_RATE_LIMIT for a payment of no order.
+func (s *Store) hinted(ctx context.Context, tx pgx.Tx, w payments.Webhook) error {
+	var kept, waits bool
+	var code string
+	soon := w.ReceivedAt.Add(hintedWithin)
+	err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM payments.webhooks WHERE provider = $1 AND env = $2 AND event_key = $3),
+			coalesce(o.code, ''), EXISTS (SELECT FROM payments.river_job WHERE kind = 'resolve_order' AND args @> jsonb_build_object('code', o.code)
+				AND state IN ('available', 'scheduled') AND scheduled_at <= $5)
+		FROM (SELECT) AS one LEFT JOIN payments.orders o ON o.provider = $1 AND o.env = $2 AND o.tid = $4`,
+		w.Provider, w.Env, w.Key, w.TID, soon).Scan(&kept, &code, &waits)
+	switch {
+	case err != nil || kept || waits:
+		return err
+	case code == "":
+		return fault.New(fault.RateLimit, "There are enough webhooks of this payment already.").After(hintedWithin)
+	}
+	return s.jobs.AddAt(ctx, tx, soon, Resolve{code})
 }
 
 // Webhook returns a webhook.

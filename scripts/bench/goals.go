@@ -24,6 +24,25 @@ var ratioGoals = []ratioGoal{
 	{"rows10000", 1, "limit", 0.75}, {"rows10000", 8, "limit", 0.85},
 }
 
+// mcpShare is what MCP over HTTP has to reach of REST, whatever the workload.
+const mcpShare = 0.85
+
+// mcpVerdicts judges one transport beside the other.
+func (b *bench) mcpVerdicts() (list []verdict) {
+	for _, w := range workloadNames() {
+		for _, c := range []int{1, 8, 16, 64} {
+			rest, mcp := b.cell(w, "hub", c), b.cell(w, "mcp", c)
+			if rest == nil || mcp == nil || rest.rate == 0 {
+				continue
+			}
+			ratio := mcp.rate / rest.rate
+			list = append(list, verdict{fmt.Sprintf("MCP beside REST, %s, c %d", w, c), fmt.Sprintf("≥ %.2f ×", mcpShare),
+				fmt.Sprintf("%.2f ×", ratio), ratio >= mcpShare})
+		}
+	}
+	return list
+}
+
 const (
 	addedP50   = 350 * time.Microsecond // by the gateway at concurrency 1
 	addedP99   = time.Millisecond
@@ -53,6 +72,7 @@ func (b *bench) verdicts() (list []verdict) {
 		list = append(list, verdict{fmt.Sprintf("%s beside %s, c %d", g.workload, g.beside, g.concurrency),
 			fmt.Sprintf("≥ %.2f ×", g.atLeast), fmt.Sprintf("%.2f ×", ratio), ratio >= g.atLeast})
 	}
+	list = append(list, b.mcpVerdicts()...)
 	if hub, plain := b.cell("brands", "hub", 1), b.cell("brands", "straightforward", 1); hub != nil && b.scale >= plainScale {
 		share := float64(hub.p50) / float64(plain.p50)
 		list = append(list, verdict{"brands beside the straightforward statement, p50 at c 1", fmt.Sprintf("< %.0f %%", plainShare*100),

@@ -25,6 +25,38 @@ func hubTarget(s *stack) target {
 		}}
 }
 
+// mcpTarget is Hub as a client of the Model Context Protocol sees it: the same gateway and the same key.
+func mcpTarget(s *stack) target {
+	return target{name: "mcp", processes: []string{"gateway", "query", "auth", "redis", "postgres"}, own: 2, has: always, read: readHub,
+		open: func(w *workload) (session, error) {
+			h := http.Header{"Authorization": {"Bearer " + s.key}, "Accept": {"application/json, text/event-stream"}, "Mcp-Protocol-Version": {"2025-11-25"}}
+			c := &mcpSession{wire: wire{addr: s.addr["gateway"]}}
+			for _, in := range w.inputs {
+				body := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, w.tool, in.json)
+				c.requests = append(c.requests, request(s.addr["gateway"], "/mcp", h, body))
+			}
+			return c, nil
+		}}
+}
+
+type mcpSession struct {
+	wire
+	requests [][]byte
+}
+
+// call takes data out of the result, where they are a second time as text.
+func (c *mcpSession) call(i int) ([]byte, error) {
+	body, err := c.send(c.requests[i])
+	if err != nil {
+		return nil, err
+	}
+	_, data, found := bytes.Cut(body, []byte(`,"structuredContent":`))
+	if !found || !bytes.HasSuffix(data, []byte("}}}")) {
+		return nil, fmt.Errorf("not a result: %.200s", body)
+	}
+	return data[:len(data)-2], nil
+}
+
 func always(*workload) bool { return true }
 
 type hubSession struct {

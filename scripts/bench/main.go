@@ -127,7 +127,7 @@ func run(ctx context.Context, o options, out, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
-	targets, skipped := []target{hubTarget(s), serviceTarget(s), limitTarget(s)}, []string(nil)
+	targets, skipped := []target{hubTarget(s), mcpTarget(s), serviceTarget(s), limitTarget(s)}, []string(nil)
 	if o.peers && len(works) > 0 {
 		var peers []target
 		peers, skipped = startPeers(ctx, s, works, say)

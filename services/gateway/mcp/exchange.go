@@ -114,37 +114,39 @@ func (x *exchange) keep(slot int, data []byte) (value json.RawMessage, text stri
 var errHalf = errors.New("the answer broke off")
 
 // collect reads the data of an answer, on the account of the caller: it is written twice.
-func (x *exchange) collect(ctx context.Context, a *remote.Response) ([]byte, error) {
+func (x *exchange) collect(ctx context.Context, a *remote.Response) (data []byte, err error) {
 	defer a.Data.Close()
-	x.mu.Lock()
-	holder, _ := x.in.Body.(hop.Holder)
-	x.mu.Unlock()
-	from := &counted{Reader: a.Data, exchange: x, holder: holder}
-	data, err := hop.ReadBody(ctx, from, a.Length, maxData)
-	if f := fault.From(err); err != nil && f.Code != fault.RateLimit {
+	if a.Length >= 0 { // as it is but for an owner that streams
+		if err = x.Hold(ctx, a.Length); err == nil {
+			data = make([]byte, a.Length)
+			_, err = io.ReadFull(a.Data, data)
+		}
+	} else {
+		data, err = hop.ReadBody(ctx, held{a.Data, x}, a.Length, maxData)
+	}
+	if err != nil && fault.From(err).Code != fault.RateLimit {
 		return nil, fault.New(fault.DB, "The answer could not be read to its end. Try again.").After(time.Second).Because(errors.Join(errHalf, err))
 	}
 	return data, err
 }
 
-// maxData bounds the data of an answer, in bytes, where nothing else does.
+// maxData bounds the data of an answer of unknown length, in bytes.
 const maxData = 256 << 20
 
-// counted is data whose bytes count as the request's body does. Calls of a batch take turns.
-type counted struct {
+// held is data whose bytes count as the request's body does.
+type held struct {
 	io.Reader
-	exchange *exchange
-	holder   hop.Holder
+	*exchange
 }
 
-// Hold implements hop.Holder.
-func (c *counted) Hold(ctx context.Context, n int64) error {
-	if c.holder == nil {
-		return nil
+// Hold implements hop.Holder. The calls of a batch take turns.
+func (x *exchange) Hold(ctx context.Context, n int64) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if holder, ok := x.in.Body.(hop.Holder); ok {
+		return holder.Hold(ctx, n)
 	}
-	c.exchange.mu.Lock()
-	defer c.exchange.mu.Unlock()
-	return c.holder.Hold(ctx, n)
+	return nil
 }
 
 // answer is where the protocol writes its own.
@@ -189,17 +191,13 @@ func (x *exchange) write(w http.ResponseWriter) {
 		h.Del("Content-Type")
 	}
 	parts, length := x.splice()
-	if length > 0 {
+	if length >= 0 && x.out.Len() > 0 {
 		h.Set("Content-Length", strconv.FormatInt(length, 10))
 	}
 	if x.status != 0 {
 		w.WriteHeader(x.status)
 	}
-	for _, p := range parts {
-		if err := p.write(w); err != nil {
-			return // the reader has gone
-		}
-	}
+	_ = writeAll(w, parts, length) // the only error left is a reader that has gone
 }
 
 // plain makes a failure of the protocol, which it tells in a line of text, one of JSON-RPC: clients read that.

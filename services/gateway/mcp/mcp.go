@@ -8,6 +8,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"mime"
@@ -25,7 +26,6 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hop"
 	"hub.internal/pkg/schema"
-	"hub.internal/pkg/service"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/gateway"
 )
@@ -55,6 +55,7 @@ type Server struct {
 	// call, list and other are the ways of tools/call, of tools/list and of what needs no tool.
 	call, list, other endpoint.Endpoint
 	protocol          http.Handler
+	implementation    *mcp.Implementation
 	publicURL         string
 	origins           []string
 	tools             atomic.Pointer[listings]
@@ -62,7 +63,7 @@ type Server struct {
 
 // New returns the transport of a gateway whose catalog takes API keys. It refuses an origin that is none.
 func New(g *gateway.Gateway, o Options) (*Server, error) {
-	s := &Server{gateway: g, publicURL: strings.TrimRight(o.PublicURL, "/")}
+	s := &Server{gateway: g, implementation: implementation(), publicURL: strings.TrimRight(o.PublicURL, "/")}
 	for _, origin := range o.Origins {
 		u, err := url.Parse(origin)
 		if err != nil || origin != originOf(u) {
@@ -77,12 +78,13 @@ func New(g *gateway.Gateway, o Options) (*Server, error) {
 	s.call = g.Pipeline(known{})
 	s.list = g.Listing(known{}, s.listing)
 	s.other = g.Listing(known{}, func(context.Context, any) (any, error) { return struct{}{}, nil })
-	server := mcp.NewServer(&mcp.Implementation{Name: "hub", Title: "Hub", Version: service.Version}, &mcp.ServerOptions{
+	server := mcp.NewServer(s.implementation, &mcp.ServerOptions{
 		Instructions: Instructions, Logger: slog.New(slog.DiscardHandler),
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 		// What a key may do is for its holder alone.
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" },
 	})
+	server.AddTool(&mcp.Tool{Name: anyTool, InputSchema: json.RawMessage(`{"type":"object"}`)}, s.callAny)
 	server.AddReceivingMiddleware(s.receive)
 	s.protocol = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: 8 * maxEnvelope,
@@ -147,7 +149,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer x.end()
-	s.protocol.ServeHTTP(x.answer(), x.request(ctx, r))
+	if !s.direct(ctx, x, r) {
+		s.protocol.ServeHTTP(x.answer(), x.request(ctx, r))
+	}
 	x.write(w)
 }
 

@@ -25,8 +25,10 @@ type message struct {
 	// id is nil for a notification.
 	id     jsontext.Value
 	method string
-	// arguments and meta are those of a call; nil for none.
-	arguments, meta jsontext.Value
+	// version is that of JSON-RPC.
+	version jsontext.Value
+	// name, arguments and meta are those of a call; nil for none.
+	name, arguments, meta jsontext.Value
 	// small is the message with a word for its arguments; nil for any other than a call.
 	small []byte
 }
@@ -69,7 +71,7 @@ func readMessage(v jsontext.Value, slot int) (*message, *jsonrpc.Error) {
 	if err != nil {
 		return nil, broken(jsonrpc.CodeParseError, err)
 	}
-	m := &message{raw: v, id: top["id"]}
+	m := &message{raw: v, id: top["id"], version: top["jsonrpc"]}
 	if method := top["method"]; method != nil && json.Unmarshal(method, &m.method) != nil {
 		return nil, broken(jsonrpc.CodeInvalidRequest, errors.New("method is no string"))
 	}
@@ -80,7 +82,7 @@ func readMessage(v jsontext.Value, slot int) (*message, *jsonrpc.Error) {
 	if err != nil {
 		return nil, broken(jsonrpc.CodeParseError, err)
 	}
-	m.arguments, m.meta = params["arguments"], params["_meta"]
+	m.name, m.arguments, m.meta = params["name"], params["arguments"], params["_meta"]
 	b := append(bytes.Clone([]byte(`{"method":"`+callMethod+`"`)), field("jsonrpc", top)...)
 	b = append(append(b, field("id", top)...), `,"params":{"arguments":{"slot":`...)
 	b = append(strconv.AppendInt(b, int64(slot), 10), '}')

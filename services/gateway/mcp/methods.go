@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -39,8 +40,10 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		switch method {
 		case callMethod:
 			if p, ok := req.GetParams().(*mcp.CallToolParamsRaw); ok {
-				return s.callTool(ctx, x, p)
+				ctx = context.WithValue(ctx, nameKey{}, p.Name)
+				p.Name = anyTool
 			}
+			return next(ctx, method, req)
 		case "tools/list":
 			return s.listTools(ctx, x)
 		case "notifications/initialized", "notifications/cancelled", "notifications/progress", "notifications/roots/list_changed":
@@ -60,16 +63,28 @@ func (s *Server) refused(ctx context.Context, c *gateway.Call, code int64, err e
 	return &jsonrpc.Error{Code: code, Message: f.Message, Data: c.Failure(f)}
 }
 
-// callTool is a call of the pipeline. A failure is a result that its model can read, but for a tool that nobody has.
-func (s *Server) callTool(ctx context.Context, x *exchange, p *mcp.CallToolParamsRaw) (mcp.Result, error) {
+// anyTool is the one tool that the protocol knows: what is called in truth is in the context (nameKey), and the
+// catalog's to find.
+const anyTool = "call"
+
+type nameKey struct{}
+
+// callAny is a call as the protocol hands it over.
+func (s *Server) callAny(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	x, name := exchangeOf(ctx), ctx.Value(nameKey{}).(string)
 	var place struct{ Slot int }
-	if err := json.Unmarshal(p.Arguments, &place); err != nil || place.Slot >= len(x.messages) || p.Name == "" {
-		return nil, broken(jsonrpc.CodeInvalidParams, fmt.Errorf("params.name is the name of a tool"))
+	if json.Unmarshal(req.Params.Arguments, &place) != nil || place.Slot >= len(x.messages) || name == "" {
+		return nil, broken(jsonrpc.CodeInvalidParams, errors.New("params.name is the name of a tool"))
 	}
-	m, meta := x.messages[place.Slot], p.GetMeta()
+	return s.callTool(ctx, x, place.Slot, name, req.Params.GetMeta())
+}
+
+// callTool is a call of the pipeline. A failure is a result that its model can read, but for a tool that nobody has.
+func (s *Server) callTool(ctx context.Context, x *exchange, slot int, name string, meta map[string]any) (*mcp.CallToolResult, error) {
+	m := x.messages[slot]
 	c := x.call(s.gateway)
-	c.Name = p.Name
-	c.Find = func() *gateway.Entry { return s.gateway.Catalog.Entry(p.Name) }
+	c.Name = name
+	c.Find = func() *gateway.Entry { return s.gateway.Catalog.Entry(name) }
 	input := []byte(m.arguments)
 	if m.arguments == nil || m.arguments.Kind() == 'n' {
 		input = []byte("{}")
@@ -85,13 +100,13 @@ func (s *Server) callTool(ctx context.Context, x *exchange, p *mcp.CallToolParam
 		answer := response.(*gateway.Answer)
 		var data []byte
 		if data, err = x.collect(caller.With(ctx, c.Caller), answer.Response); err == nil {
-			return result(x, place.Slot, c, data, answer), nil
+			return result(x, slot, c, data, answer), nil
 		}
 	}
 	if c.Entry == nil && fault.From(err).Code == fault.NotFound {
 		return nil, s.refused(ctx, c, jsonrpc.CodeInvalidParams, err)
 	}
-	return result(x, place.Slot, c, c.Failure(s.gateway.Fault(ctx, c, err)), nil), nil
+	return result(x, slot, c, c.Failure(s.gateway.Fault(ctx, c, err)), nil), nil
 }
 
 // result is what a call is answered: data in the envelope's place, or the failure envelope when there is no answer.

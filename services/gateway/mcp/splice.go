@@ -12,44 +12,59 @@ type part struct {
 	quoted bool
 }
 
-// splice cuts the protocol's answer at the words, puts the data in their place, and says how long it is.
+// counted is up to which size an answer tells its length: to count is to read all of it once more.
+const counted = 64 << 10
+
+// splice cuts the protocol's answer at the words, and puts the data in their place; length is -1 for a large one.
 func (x *exchange) splice() (parts []part, length int64) {
 	rest := x.out.Bytes()
-	add := func(p part) {
-		parts, length = append(parts, p), length+p.length()
-	}
 	for {
 		at := bytes.Index(rest, []byte(`"`+x.word))
 		if at < 0 {
-			add(part{data: rest})
-			return parts, length
+			parts = append(parts, part{data: rest})
+			return parts, lengthOf(parts)
 		}
 		end := at + 1 + len(x.word)
-		close := end + bytes.IndexByte(rest[end:], '"')
-		slot, _ := strconv.Atoi(string(rest[end+1 : close])) // keep made it
+		closing := end + bytes.IndexByte(rest[end:], '"')
+		slot, _ := strconv.Atoi(string(rest[end+1 : closing])) // keep made it
 		if rest[end] == 'v' {
-			add(part{data: rest[:at]})
-			add(part{data: x.data[slot]})
-			rest = rest[close+1:]
-			continue
+			parts = append(parts, part{data: rest[:at]}, part{data: x.data[slot]})
+			rest = rest[closing+1:]
+		} else {
+			parts = append(parts, part{data: rest[:at+1]}, part{data: x.data[slot], quoted: true})
+			rest = rest[closing:]
 		}
-		add(part{data: rest[:at+1]})
-		add(part{data: x.data[slot], quoted: true})
-		rest = rest[close:]
 	}
 }
 
-func (p part) length() int64 {
-	n := int64(len(p.data))
-	if p.quoted {
-		for _, c := range p.data {
-			n += int64(len(escapes[c]))
-			if escapes[c] != "" {
-				n--
-			}
+func lengthOf(parts []part) (length int64) {
+	for _, p := range parts {
+		if length += int64(len(p.data)); length > counted {
+			return -1
+		}
+		for i := 0; p.quoted && i < len(p.data); i++ {
+			length += int64(max(len(escapes[p.data[i]])-1, 0))
 		}
 	}
-	return n
+	return length
+}
+
+// writeAll writes a small answer at once, and a large one as it is.
+func writeAll(w io.Writer, parts []part, length int64) error {
+	if length >= 0 {
+		whole := bytes.NewBuffer(make([]byte, 0, length))
+		for _, p := range parts {
+			_ = p.write(whole) // a buffer takes all
+		}
+		_, err := w.Write(whole.Bytes())
+		return err
+	}
+	for _, p := range parts {
+		if err := p.write(w); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (p part) write(w io.Writer) error {
@@ -57,22 +72,27 @@ func (p part) write(w io.Writer) error {
 		_, err := w.Write(p.data)
 		return err
 	}
-	buf := make([]byte, 0, min(2*len(p.data)+8, 32<<10))
-	for _, c := range p.data {
-		if escape := escapes[c]; escape != "" {
-			buf = append(buf, escape...)
-		} else {
-			buf = append(buf, c)
-		}
-		if len(buf) > cap(buf)-8 {
-			if _, err := w.Write(buf); err != nil {
-				return err
+	// The longest escape has six bytes.
+	buf := make([]byte, 0, min(6*len(p.data), 64<<10))
+	rest := p.data
+	for len(rest) > 0 {
+		piece := rest[:min(len(rest), cap(buf)/6)]
+		rest = rest[len(piece):]
+		start := 0
+		for i, c := range piece {
+			if plainByte[c] {
+				continue
 			}
-			buf = buf[:0]
+			buf = append(append(buf, piece[start:i]...), escapes[c]...)
+			start = i + 1
 		}
+		buf = append(buf, piece[start:]...)
+		if _, err := w.Write(buf); err != nil {
+			return err
+		}
+		buf = buf[:0]
 	}
-	_, err := w.Write(buf)
-	return err
+	return nil
 }
 
 // escapes are how the bytes of UTF-8 are written that a JSON string cannot hold (RFC 8259 section 7).
@@ -82,5 +102,13 @@ var escapes = func() (all [256]string) {
 		all[c] = `\u00` + string(hex[c>>4]) + string(hex[c&15])
 	}
 	all['\n'], all['\r'], all['\t'], all['"'], all['\\'] = `\n`, `\r`, `\t`, `\"`, `\\`
+	return all
+}()
+
+// plainByte are those that it can hold.
+var plainByte = func() (all [256]bool) {
+	for c := range all {
+		all[c] = escapes[c] == ""
+	}
 	return all
 }()

@@ -3,9 +3,12 @@ package mcp_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -307,5 +310,42 @@ func TestACallEndsWithItsRequest(t *testing.T) {
 	p.in.Close()
 	if err := <-p.ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestDirectAnswersAreTheProtocols: a call alone is answered without the SDK; in the company of a header that it is not
+// sure of, through it. Both say the same, but for what differs from call to call.
+func TestDirectAnswersAreTheProtocols(t *testing.T) {
+	t.Parallel()
+	e := newEdge(t)
+	const since = "2026-07-28"
+	meta := `{"io.modelcontextprotocol/protocolVersion":"` + since + `","io.modelcontextprotocol/clientCapabilities":{},"hub/requestId":"r"}`
+	ways := map[string]struct {
+		meta    string
+		headers []string
+	}{
+		"no revision": {meta: `{"hub/requestId":"r"}`},
+		"2024-11-05":  {`{"hub/requestId":"r"}`, []string{"Mcp-Protocol-Version", "2024-11-05"}},
+		"2025-11-25":  {`{"hub/requestId":"r"}`, []string{"Mcp-Protocol-Version", "2025-11-25"}},
+		since:         {meta, []string{"Mcp-Protocol-Version", since, "Mcp-Method", "tools/call"}},
+	}
+	took := regexp.MustCompile(`(hub/tookMs":|took_ms":|took_ms\\":)\d+`)
+	for revision, way := range ways {
+		for _, c := range [][2]string{{"list_segments", `{}`}, {"get_brand", `{"x":"\u0000"}`}, {"no_such", `{}`}, {"list_drafts", `[]`}} {
+			headers := append([]string{"Mcp-Name", c[0]}, way.headers...)
+			for _, id := range []string{`7`, `"a"`, `-1`} {
+				body := `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"` + c[0] + `","arguments":` + c[1] + `,"_meta":` + way.meta + `}}`
+				direct := e.post(t, e.urls[0], allScopes, body, headers...)
+				// The parameter is one that a client may send, and that direct does not look for.
+				through := e.post(t, e.urls[0], allScopes, body, append(headers, "Accept", "application/*, text/*")...)
+				var a, b any
+				if err := errors.Join(json.Unmarshal(took.ReplaceAll([]byte(direct.body), []byte("${1}0")), &a), json.Unmarshal(took.ReplaceAll([]byte(through.body), []byte("${1}0")), &b)); err != nil {
+					t.Fatal(err)
+				}
+				if !reflect.DeepEqual(a, b) || direct.status != through.status || direct.header.Get("Content-Type") != through.header.Get("Content-Type") {
+					t.Errorf("%s %s: %d %s\n%d %s", revision, c[0], direct.status, direct.body, through.status, through.body)
+				}
+			}
+		}
 	}
 }

@@ -1,0 +1,93 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"hub.internal/pkg/service"
+)
+
+// perRequest is the first revision whose requests say for themselves in which one they are.
+const perRequest = "2026-07-28"
+
+// plainID is an id that every reader of JSON understands alike.
+var plainID = regexp.MustCompile(`^(-?[0-9]{1,15}|"[^"\\]{0,200}")$`)
+
+// direct answers a single call that has nothing unusual about it, as the protocol would (TestDirectAnswersAreTheProtocols):
+// which makes a session for each request, and so takes twice the time of the call. It tells whether it did; whatever it
+// is not sure of is the protocol's to judge.
+func (s *Server) direct(ctx context.Context, x *exchange, r *http.Request) bool {
+	if x.batch || len(x.messages) != 1 {
+		return false
+	}
+	m := x.messages[0]
+	var name string
+	var meta map[string]any
+	switch {
+	case m.small == nil, string(m.version) != `"2.0"`, !plainID.Match(m.id), json.Unmarshal(m.name, &name) != nil, name == "",
+		m.meta != nil && json.Unmarshal(m.meta, &meta) != nil, !acceptsBoth(r.Header), r.Header.Get("Last-Event-ID") != "":
+		return false
+	}
+	version := r.Header.Get("Mcp-Protocol-Version")
+	said, saysVersion := meta[mcp.MetaKeyProtocolVersion]
+	switch {
+	case version == "" && !saysVersion, version != "" && version < perRequest && !saysVersion && slices.Contains(mcp.SupportedProtocolVersions(), version):
+	case version == perRequest && said == version && r.Header.Get("Mcp-Method") == callMethod && r.Header.Get("Mcp-Name") == name && introduced(m.meta):
+	default:
+		return false
+	}
+	result, err := s.callTool(ctx, x, 0, name, meta)
+	var wire *jsonrpc.Error
+	if errors.As(err, &wire) {
+		if version == perRequest {
+			x.status = http.StatusBadRequest // as every InvalidParams is, since that revision
+		}
+		x.header.Set("Content-Type", "application/json")
+		x.out.Write(errorBody(json.RawMessage(m.id), wire))
+		return true
+	}
+	if version == perRequest {
+		result.Meta[mcp.MetaKeyServerInfo] = s.implementation
+	}
+	b, err := json.Marshal(result)
+	if err != nil {
+		return false
+	}
+	if b = b[:len(b)-1]; version == perRequest {
+		b = append(b, `,"resultType":"complete"`...)
+	}
+	x.header.Set("Content-Type", "application/json")
+	x.out.WriteString(`{"jsonrpc":"2.0","id":`)
+	x.out.Write(m.id)
+	x.out.WriteString(`,"result":`)
+	x.out.Write(b)
+	x.out.WriteString("}}")
+	return true
+}
+
+// introduced tells that a client says what the protocol wants to know of it.
+func introduced(meta []byte) bool {
+	var of struct {
+		Info         *mcp.Implementation     `json:"io.modelcontextprotocol/clientInfo"`
+		Capabilities *mcp.ClientCapabilities `json:"io.modelcontextprotocol/clientCapabilities"`
+	}
+	return json.Unmarshal(meta, &of) == nil && of.Capabilities != nil
+}
+
+// acceptsBoth tells that a client takes both forms of an answer, as it has to.
+func acceptsBoth(h http.Header) bool {
+	accept := strings.Join(h.Values("Accept"), ",")
+	return accept == "" || strings.Contains(accept, "*/*") || strings.Contains(accept, "application/json") && strings.Contains(accept, "text/event-stream")
+}
+
+func implementation() *mcp.Implementation {
+	return &mcp.Implementation{Name: "hub", Title: "Hub", Version: service.Version}
+}

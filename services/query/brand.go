@@ -1,6 +1,10 @@
 package query
 
-import "time"
+import (
+	"time"
+
+	"hub.internal/pkg/tool"
+)
 
 // Brand is a marketing unit of one partner.
 type Brand struct {
@@ -26,7 +30,17 @@ type BrandMatch struct {
 	PartnerID      ID            `json:"partner_id" jsonschema:"Partner that owns the brand: the externalId of a segment of kind partner"`
 	PartnerName    *string       `json:"partner_name" jsonschema:"Corporate name of the partner; null when the source has no such partner"`
 	LastCampaignAt *DateTime     `json:"last_campaign_at" jsonschema:"Greatest start_at of the brand's campaigns, without a zone; null when it has none"`
+	LastCampaign   *LastCampaign `json:"last_campaign" jsonschema:"That campaign, whatever its status; null when there is none"`
 	Contact        *BrandContact `json:"contact" jsonschema:"A person to write to: verified address, active account, newest log-in. Null unless hasVerifiedContact is true"`
+}
+
+// LastCampaign is the campaign of a brand with the greatest start_at, and of several the one with the highest id.
+type LastCampaign struct {
+	ID         ID       `json:"campaign_id" jsonschema:"Campaign id"`
+	Name       string   `json:"name" jsonschema:"Campaign name"`
+	StatusCode string   `json:"status_code" jsonschema:"1206 accepting, 1208 under review, 1209 closed, 1210 cancelled, 1211 rejected"`
+	Status     *string  `json:"status" jsonschema:"Meaning of status_code; null for a code without one"`
+	StartAt    DateTime `json:"start_at" jsonschema:"Start, without a zone; it may be in the future"`
 }
 
 // BrandFilter selects brands; zero members do not filter.
@@ -44,6 +58,8 @@ type BrandFilter struct {
 type BrandPage struct {
 	Brands  []BrandMatch `json:"brands" jsonschema:"One row per brand; newest last_campaign_at first, those without a campaign last, then by brand_id"`
 	HasMore bool         `json:"has_more" jsonschema:"Whether a call with offset + limit finds more"`
+	// Warnings are about codes and categories that do not exist.
+	Warnings []tool.Warning `json:"warnings,omitempty" jsonschema:"What may have been meant otherwise, such as a countryCode that no brand has; absent when there is nothing"`
 }
 
 // Count is the number of brands.

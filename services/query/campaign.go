@@ -1,6 +1,10 @@
 package query
 
-import "time"
+import (
+	"time"
+
+	"hub.internal/pkg/tool"
+)
 
 // Campaign is one marketing run.
 type Campaign struct {
@@ -60,6 +64,8 @@ type Page struct{ Limit, Offset int64 }
 type CampaignPage struct {
 	Campaigns []Campaign `json:"campaigns" jsonschema:"Newest start_at first, then the highest campaign_id"`
 	HasMore   bool       `json:"has_more" jsonschema:"Whether a call with offset + limit finds more"`
+	// Warnings are about codes that do not exist.
+	Warnings []tool.Warning `json:"warnings,omitempty" jsonschema:"What may have been meant otherwise, such as a status code that no campaign has; absent when there is nothing"`
 }
 
 // Count is the number of campaigns.

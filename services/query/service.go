@@ -9,11 +9,13 @@ package query
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
+	"hub.internal/pkg/tool"
 	"hub.internal/services/query/sqlguard"
 )
 
@@ -33,6 +35,10 @@ type Source interface {
 	Categories(ctx context.Context, parent int64, language string) ([]Category, error)
 	// SearchBrands returns a page and one brand more when there is one.
 	SearchBrands(context.Context, BrandFilter) ([]BrandMatch, error)
+	// Codes are the distinct values of a column of a CRM table that holds few, in order; at most 200.
+	Codes(ctx context.Context, table, column string) ([]string, error)
+	// Facts are what the rows of a base table say; of one with no shape, its foreign keys alone.
+	Facts(ctx context.Context, table string, shape TableShape) (TableFacts, error)
 	// Brand is a profile; nil when there is none of that id.
 	Brand(ctx context.Context, id, campaigns int64) (*BrandProfile, error)
 	// SearchCampaigns returns a page and one campaign more when there is one.
@@ -70,6 +76,8 @@ type Service struct {
 	Config
 	categories *categories
 	statements *statements
+	codes      *known[[]string]
+	facts      *known[TableFacts]
 }
 
 // New returns a service. It touches no database.
@@ -83,7 +91,8 @@ func New(c Config) *Service {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Service{Config: c, categories: newCategories(c.Source, c.Now), statements: newStatements(c)}
+	return &Service{Config: c, categories: newCategories(c.Source, c.Now), statements: newStatements(c),
+		codes: newKnown[[]string](c.Now), facts: newKnown[TableFacts](c.Now)}
 }
 
 // DescribeSchema lists the CRM tables, or describes one table of any kind.
@@ -96,7 +105,11 @@ func (s *Service) DescribeSchema(ctx context.Context, in describeSchemaIn) (coun
 		return curated(tables), nil
 	}
 	t, err := s.Source.TableColumns(ctx, in.Table)
-	return found(t, err, "table", in.Table)
+	if t == nil || err != nil {
+		return nil, s.noTable(ctx, in.Table, err)
+	}
+	s.withFacts(ctx, t)
+	return t, nil
 }
 
 // GetDDL lists every base table, or answers the definition of one.
@@ -109,7 +122,30 @@ func (s *Service) GetDDL(ctx context.Context, in getDDLIn) (counted, error) {
 		return flagged(tables), nil
 	}
 	t, err := s.Source.TableDDL(ctx, in.Table, in.IncludeIndexes)
-	return found(t, err, "table", in.Table)
+	if t == nil || err != nil {
+		return nil, s.noTable(ctx, in.Table, err)
+	}
+	return t, nil
+}
+
+// noTable is E_NOT_FOUND with the table that was most likely meant, unless reading it failed otherwise.
+func (s *Service) noTable(ctx context.Context, name string, err error) error {
+	if err != nil {
+		return err
+	}
+	tables, err := s.Source.Tables(ctx)
+	if err != nil {
+		return err
+	}
+	names := make([]string, len(tables))
+	for i, t := range tables {
+		names[i] = t.Name
+	}
+	refusal := fault.New(fault.NotFound, "The source database has no table %.64q. Call without table for the list.", name)
+	if nearest := schema.Nearest(name, names); nearest != "" {
+		refusal = fault.New(fault.NotFound, "The source database has no table %.64q. Did you mean %s? Call without table for the list.", name, nearest)
+	}
+	return refusal.With(map[string]any{"table": name})
 }
 
 // ListCategories lists the children of a category.
@@ -123,7 +159,7 @@ func (s *Service) SearchBrands(ctx context.Context, in searchBrandsIn) (BrandPag
 	f := BrandFilter{CountryCode: in.CountryCode, VerifiedContact: in.HasVerifiedContact, Keyword: in.Keyword,
 		Page: Page{Limit: in.Limit, Offset: in.Offset}}
 	var err error
-	if f.LastCampaignAfter, f.LastCampaignBefore, err = dates(in.LastCampaignAfter, in.LastCampaignBefore); err != nil {
+	if f.LastCampaignAfter, f.LastCampaignBefore, err = dates("lastCampaign", in.LastCampaignAfter, in.LastCampaignBefore); err != nil {
 		return BrandPage{}, err
 	}
 	if in.CategoryID != nil {
@@ -131,7 +167,8 @@ func (s *Service) SearchBrands(ctx context.Context, in searchBrandsIn) (BrandPag
 			return BrandPage{}, err
 		}
 		if f.Category == nil {
-			return BrandPage{Brands: []BrandMatch{}}, nil
+			return BrandPage{Brands: []BrandMatch{}, Warnings: []tool.Warning{{Rule: "categoryId",
+				Message: fmt.Sprintf("there is no category %d: list_categories finds them", *in.CategoryID)}}}, nil
 		}
 	}
 	brands, err := s.Source.SearchBrands(ctx, f)
@@ -139,7 +176,11 @@ func (s *Service) SearchBrands(ctx context.Context, in searchBrandsIn) (BrandPag
 		return BrandPage{}, err
 	}
 	brands, more := cut(brands, in.Limit)
-	return BrandPage{Brands: brands, HasMore: more}, nil
+	page := BrandPage{Brands: brands, HasMore: more}
+	if in.CountryCode != "" && len(brands) == 0 {
+		page.Warnings = s.unknownCodes(ctx, "countryCode", "brand", "country_code", []string{in.CountryCode}, nil)
+	}
+	return page, nil
 }
 
 // GetBrand answers a brand's profile.
@@ -153,7 +194,7 @@ func (s *Service) SearchCampaigns(ctx context.Context, in searchCampaignsIn) (Ca
 	f := CampaignFilter{PartnerID: in.PartnerID, StatusCodes: in.StatusCodes, Keyword: in.Keyword, MinApplyCount: in.MinApplyCount,
 		Page: Page{Limit: in.Limit, Offset: in.Offset}}
 	var err error
-	if f.StartedAfter, f.StartedBefore, err = dates(in.StartedAfter, in.StartedBefore); err != nil {
+	if f.StartedAfter, f.StartedBefore, err = dates("started", in.StartedAfter, in.StartedBefore); err != nil {
 		return CampaignPage{}, err
 	}
 	campaigns, err := s.Source.SearchCampaigns(ctx, f)
@@ -161,7 +202,15 @@ func (s *Service) SearchCampaigns(ctx context.Context, in searchCampaignsIn) (Ca
 		return CampaignPage{}, err
 	}
 	campaigns, more := cut(campaigns, in.Limit)
-	return CampaignPage{Campaigns: campaigns, HasMore: more}, nil
+	page := CampaignPage{Campaigns: campaigns, HasMore: more}
+	if len(in.StatusCodes) > 0 {
+		seen := make([]string, len(campaigns))
+		for i, c := range campaigns {
+			seen[i] = c.StatusCode
+		}
+		page.Warnings = s.unknownCodes(ctx, "statusCodes", "campaign", "status_code", in.StatusCodes, seen)
+	}
+	return page, nil
 }
 
 // SearchPartnerContacts lists whom Hub may write to at a partner.
@@ -196,11 +245,14 @@ func cut[T any](rows []T, limit int64) ([]T, bool) {
 	return rows, false
 }
 
-// dates reads a pair of ISO dates; an empty one is the zero time. DATETIME of the
-// source has no zone: Hub takes it for UTC.
-func dates(after, before string) (from, to time.Time, err error) {
+// dates reads a pair of ISO dates, whose members are called so with After and Before behind; an empty one is the zero time.
+// DATETIME of the source has no zone: Hub takes it for UTC. It returns E_VALIDATION for a pair that no time can be between.
+func dates(member, after, before string) (from, to time.Time, err error) {
 	if from, err = date(after); err == nil {
 		to, err = date(before)
+	}
+	if err == nil && !from.IsZero() && !to.IsZero() && !from.Before(to) {
+		err = schema.Invalid("/"+member+"Before", "range", "must be later than %sAfter: nothing is from %s on and before %s", member, after, before)
 	}
 	return from, to, err
 }

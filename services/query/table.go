@@ -18,6 +18,9 @@ type Column struct {
 	Default  *string `json:"default" jsonschema:"Default value as plain text; null when there is none"`
 	Extra    string  `json:"extra" jsonschema:"auto_increment and the like, or empty"`
 	Comment  string  `json:"comment" jsonschema:"What the column holds, as the schema says it"`
+	// References and Codes are describe_schema's.
+	References *Reference `json:"references,omitempty" jsonschema:"What the column refers to; absent when it refers to nothing"`
+	Codes      []Code     `json:"codes,omitempty" jsonschema:"The codes that the column holds, the most frequent first, up to 50; absent when it holds none"`
 }
 
 // TableColumns is the answer of describe_schema for one table.
@@ -26,6 +29,9 @@ type TableColumns struct {
 	Comment    string   `json:"comment" jsonschema:"What the table holds, as the schema says it"`
 	ApproxRows int64    `json:"approx_rows" jsonschema:"Number of rows by the server's own estimate"`
 	Columns    []Column `json:"columns" jsonschema:"The table's columns in order"`
+	// CountedRows and Freshest are of what the rows say: at most ten minutes old.
+	CountedRows int64      `json:"counted_rows,omitempty" jsonschema:"How many rows the codes were counted in, the newest ones of a large table; at most ten minutes ago"`
+	Freshest    *Freshness `json:"freshest,omitempty" jsonschema:"How fresh the table is; absent without rows or dates"`
 }
 
 // Count is the number of columns.

@@ -52,7 +52,8 @@ func describeSchemaTool(s *Service) tool.Tool {
 		Name: "describe_schema", Position: 1, Category: tool.Explore, Scope: scopeExplore,
 		Description: "Learn the source database before you write SQL. Without table: the CRM tables with their audience (B2B tables hold the " +
 			"companies and people that may be written to, B2C tables are for analytics only), a description and an approximate row count. With " +
-			"table: that table's columns with type, nullability, key, default and comment. Any base table is accepted, also one outside the " +
+			"table: that table's columns with type, nullability, key, default, comment, what they refer to and which codes they hold, and how fresh " +
+			"the table is. Any base table is accepted, also one outside the " +
 			"list; get_ddl lists them all.",
 		Input: schema.Object(
 			schema.Optional("table", schema.String("Name of one base table, without schema or quotes. Leave it out for the list.")),
@@ -122,8 +123,9 @@ func searchBrandsTool(s *Service) tool.Tool {
 		Description: "Find brands to market to: the first step before create_segment. One row per brand, the most recently active first " +
 			"(last_campaign_at descending, brands without a campaign last, then brand_id). Filters combine with AND. Set hasVerifiedContact to " +
 			"true to get only brands whose partner has a contact with a verified address and an active account, and that contact with each row; " +
-			"otherwise contact is null. The date filters look at the start of a brand's most recent campaign, so lastCampaignBefore finds brands " +
-			"that have gone quiet; a brand that never had a campaign matches neither. Read on with offset while has_more is true.",
+			"otherwise contact is null. The date filters look at last_campaign, the one that starts last: rejected, cancelled and future ones " +
+			"count. So lastCampaignBefore finds brands that have gone quiet; a brand without campaigns matches neither. Read on with offset " +
+			"while has_more is true.",
 		Input: schema.Object(
 			schema.Optional("categoryId", schema.Integer("Category of the brand, or any category above it. An unknown category matches nothing.",
 				schema.Min(0))),
@@ -248,7 +250,7 @@ func getCampaignPerformanceTool(s *Service) tool.Tool {
 }
 
 const (
-	isoDate      = "YYYY-MM-DD, which is midnight, or an RFC 3339 time. Times of the source have no zone and are taken for UTC."
+	isoDate      = "2026-01-31, 2026-01-31T09:00:00 (both UTC, as all times of the source), or RFC 3339."
 	missingTable = "The source database has no such CRM table; the message names it."
 )
 

@@ -13,6 +13,9 @@ import (
 // for it, and no more.
 const lastCampaign = `(SELECT l.start_at FROM campaign l WHERE l.brand_id = b.brand_id ORDER BY l.start_at DESC LIMIT 1)`
 
+// lastCampaignID is the id of that campaign, of several with one start the highest: the index has it behind start_at.
+const lastCampaignID = `(SELECT l.campaign_id FROM campaign l WHERE l.brand_id = b.brand_id ORDER BY l.start_at DESC, l.campaign_id DESC LIMIT 1)`
+
 // categoryName is the brand's category (alias b) in Korean, else in English.
 const categoryName = `COALESCE(
     (SELECT n.category_name FROM category_name n WHERE n.category_id = b.category_id AND n.language = 'ko'),
@@ -77,23 +80,29 @@ JOIN partner_admin a ON a.partner_id = b.partner_id AND ` + active
 		order = `, ` + newestLogin
 	}
 	statement := `SELECT b.brand_id, b.brand_name, b.president, b.category_id, ` + categoryName +
-		`, b.country_code, b.partner_id, p.name, page.last_campaign_at, ` + columns + `
+		`, b.country_code, b.partner_id, p.name, page.last_campaign_at, c.campaign_id, c.name, c.status_code, c.start_at, ` + columns + `
 FROM (` + ids + `) page
 JOIN brand b ON b.brand_id = page.brand_id
-LEFT JOIN partner p ON p.partner_id = b.partner_id` + join + `
+LEFT JOIN partner p ON p.partner_id = b.partner_id
+LEFT JOIN campaign c ON c.campaign_id = ` + lastCampaignID + join + `
 ORDER BY page.last_campaign_at DESC, page.brand_id` + order
 	brands := []query.BrandMatch{}
 	err := s.query(ctx, statement, args, func(r *sql.Rows) error {
 		var b query.BrandMatch
-		var id sql.NullInt64
-		var name, email sql.NullString
+		var id, campaign sql.NullInt64
+		var name, email, campaignName, status sql.NullString
+		var start *query.DateTime
 		var position *string
 		if err := r.Scan(&b.ID, &b.Name, &b.President, &b.CategoryID, &b.CategoryName, &b.CountryCode, &b.PartnerID, &b.PartnerName,
-			nullDateTime(&b.LastCampaignAt), &id, &name, &email, &position); err != nil {
+			nullDateTime(&b.LastCampaignAt), &campaign, &campaignName, &status, nullDateTime(&start), &id, &name, &email, &position); err != nil {
 			return err
 		}
 		if n := len(brands); n > 0 && brands[n-1].ID == b.ID {
 			return nil // a contact that comes second
+		}
+		if campaign.Valid {
+			b.LastCampaign = &query.LastCampaign{ID: query.ID(campaign.Int64), Name: campaignName.String, StatusCode: status.String,
+				Status: query.CampaignStatus(status.String), StartAt: *start}
 		}
 		if id.Valid {
 			b.Contact = &query.BrandContact{ID: query.ID(id.Int64), Name: name.String, Email: email.String, Position: position}

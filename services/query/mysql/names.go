@@ -74,16 +74,26 @@ func (n *names) table(name string) string {
 	return ""
 }
 
-// column returns a table that has the column, of those given first, and the column's spelling; "" when none has.
-func (n *names) column(name string, first []string) (table, column string) {
-	for _, t := range slices.Concat(first, n.tables) {
+// column is the server's spelling of a column of any table, or "".
+func (n *names) column(name string) string {
+	for _, t := range n.tables {
 		for _, c := range n.columns[t] {
 			if strings.EqualFold(c, name) {
-				return t, c
+				return c
 			}
 		}
 	}
-	return "", ""
+	return ""
+}
+
+// owners are the tables that have the column.
+func (n *names) owners(column string) (tables []string) {
+	for _, t := range n.tables {
+		if slices.ContainsFunc(n.columns[t], func(c string) bool { return strings.EqualFold(c, column) }) {
+			tables = append(tables, t)
+		}
+	}
+	return tables
 }
 
 // nearest returns the column of the tables that was most likely meant, as table.column; "" when none is near.

@@ -67,7 +67,7 @@ func (r *Reader) translate(ctx context.Context, st query.Statement, answered *my
 		return syntax(st.Text, written, answered.Message)
 	case errUnknownColumn:
 		if m := unknownColumn.FindStringSubmatch(message); m != nil {
-			return r.source.names(ctx).missingColumn(m[1], written)
+			return r.source.names(ctx).missingColumn(m[1], written, message)
 		}
 	case errNoSuchTable, errTableDenied:
 		m := unknownTable.FindStringSubmatch(message)
@@ -147,43 +147,41 @@ func (n *names) missingTable(name string) string {
 	if _, plain, dotted := strings.Cut(name, "."); dotted {
 		name = plain
 	}
-	if len(n.tables) == 0 {
+	switch nearest := schema.Nearest(name, n.tables); {
+	case len(n.tables) == 0:
 		return fmt.Sprintf("there is no table %q that Hub may read; describe_schema lists them", name)
-	}
-	if nearest := schema.Nearest(name, n.tables); nearest != "" {
+	case n.table(name) == name: // of another schema
+		return fmt.Sprintf("a table is named without a schema in front: write %s", name)
+	case nearest != "":
 		return fmt.Sprintf("there is no table %q that Hub may read; did you mean %s? There are %s", name, nearest, list(n.tables))
 	}
 	return fmt.Sprintf("there is no table %q that Hub may read; there are %s", name, list(n.tables))
 }
 
-// missingColumn explains an unknown column in a statement.
-func (n *names) missingColumn(name, written string) string {
+// missingColumn explains an unknown column in a statement; message is the server's, which tells the clause.
+func (n *names) missingColumn(name, written, message string) string {
 	words := sqlguard.Words(written)
 	prefix, plain := "", name
 	if i := strings.LastIndexByte(name, '.'); i >= 0 {
 		prefix, plain = name[:i], name[i+1:]
 	}
 	tables := n.mentioned(words)
+	said := fmt.Sprintf("there is no column %q", name)
 	if of := n.behind(prefix, words); of != "" {
 		tables = []string{of}
-	} else if prefix != "" && !slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(w, prefix) }) {
-		return fmt.Sprintf("there is no column %q: no table or alias of the statement is called %s", name, prefix)
+	} else if prefix != "" {
+		said += fmt.Sprintf(": %s is no table or alias of the statement, or has no such column", prefix)
 	}
-	said := fmt.Sprintf("there is no column %q", name)
+	joint := "; "
 	if nearest := n.nearest(plain, tables); nearest != "" {
-		said += "; did you mean " + nearest + "?"
+		said, joint = said+"; did you mean "+nearest+"?", " "
+	} else if owners := n.owners(plain); len(owners) > 0 {
+		said += fmt.Sprintf("; %s is a column of %s, which has to be joined", plain, list(owners))
+	} else if prefix == "" && strings.Contains(strings.ToLower(message), "'where") {
+		said += "; what SELECT names is known to GROUP BY, HAVING and ORDER BY, not to WHERE"
 	}
-	if table, column := n.column(plain, nil); table != "" && !slices.Contains(tables, table) {
-		said += fmt.Sprintf("; %s is a column of %s, which has to be joined", column, table)
-	}
-	for i, t := range tables {
-		if i == 3 {
-			break
-		}
-		said += fmt.Sprintf("; %s has %s", t, list(n.columns[t]))
-	}
-	if len(tables) == 0 {
-		said += "; a name from SELECT can be used in GROUP BY, HAVING and ORDER BY only; text stands in single quotes"
+	for _, t := range tables[:min(len(tables), 3)] {
+		said, joint = said+joint+t+" has "+list(n.columns[t]), "; "
 	}
 	return said
 }

@@ -130,8 +130,8 @@ func (r *Reader) namedTexts(ctx context.Context, quoted []string) (list []tool.W
 		if !dotted {
 			column = q
 		}
-		table, name := n.column(column, nil)
-		if table == "" || slices.Contains(told, name) || len(list) == maxWarnings {
+		name := n.column(column)
+		if name == "" || slices.Contains(told, name) || len(list) == maxWarnings {
 			continue
 		}
 		told = append(told, name)

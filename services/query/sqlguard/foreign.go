@@ -93,6 +93,10 @@ func (t tokens) advice(i int) string {
 		return "IS DISTINCT FROM is not known here: write NOT (a <=> b), and a <=> b for IS NOT DISTINCT FROM"
 	case key == "," && (next == "FROM" || next == "WHERE" || next == ")" || next == "GROUP" || next == "ORDER"):
 		return "there is a comma too many before " + next
+	case key == "SELECT" && next == "FROM":
+		return "there is nothing between SELECT and FROM: name columns, or write *"
+	case (key == "FROM" || key == "JOIN") && next == "(" && t.isQuery(i+1) && t.nothingNamed(t[i+1].mate+1):
+		return "a subquery behind " + key + " needs an alias: (SELECT …) AS t"
 	case key == "AS" && foreignTypes[next] != "" && t.inCast(i):
 		return "CAST has no type " + next + " here: write " + foreignTypes[next]
 	case (key == "DATE_ADD" || key == "DATE_SUB") && next == "(" && !t[i+1:t[i+1].mate].find("INTERVAL"):
@@ -113,6 +117,15 @@ func (t tokens) placeholder(i int) bool {
 		return t[i+1].key == "S" || t[i+1].key == "D" || t[i+1].key == "("
 	}
 	return false
+}
+
+// nothingNamed reports whether no alias stands at i.
+func (t tokens) nothingNamed(i int) bool {
+	switch t.key(i) {
+	case "WHERE", "GROUP", "ORDER", "LIMIT", "JOIN", "LEFT", "INNER", "ON", "UNION", ")", ",":
+		return true
+	}
+	return i >= len(t)
 }
 
 // inCast reports whether the AS at i is CAST's.

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/services/payments"
 	"hub.internal/services/payments/pgsim"
@@ -212,6 +213,34 @@ func TestOneSignatureFillsNoInbox(t *testing.T) {
 	}
 	if s.acked(edit(200)) {
 		t.Error("what is neither kept nor looked at is acknowledged")
+	}
+}
+
+// TestOrdersAreNobodys: who is neither the order's app nor an operator sees no order, whatever lets them come so far.
+func TestOrdersAreNobodys(t *testing.T) {
+	t.Parallel()
+	s, _ := idleShop(t, options{})
+	o := s.order("")
+	mine := caller.From(as(t.Context(), "svc", "u-77"))
+	for name, change := range map[string]func(*caller.Caller){
+		"nobody":          func(c *caller.Caller) { *c = caller.Caller{} },
+		"a visitor":       func(c *caller.Caller) { c.Kind = caller.Visitor },
+		"an agent":        func(c *caller.Caller) { c.Kind = caller.Key },
+		"a service":       func(c *caller.Caller) { *c = caller.Itself("query") },
+		"another app":     func(c *caller.Caller) { c.Service = "svc2" },
+		"another user":    func(c *caller.Caller) { c.ExternalUserID = "u-78" },
+		"an app's nobody": func(c *caller.Caller) { c.ExternalUserID = "" },
+	} {
+		who := mine
+		change(&who)
+		ctx := caller.With(t.Context(), who)
+		_, shown := s.service.Order(ctx, o.Code)
+		_, history := s.service.History(ctx, o.Code)
+		_, reconciled := s.service.Reconcile(ctx, o.Code, nil)
+		page, _, err := s.service.List(ctx, payments.Filter{Limit: 10})
+		if !fault.Is(shown, fault.NotFound) || !fault.Is(history, fault.NotFound) || !fault.Is(reconciled, fault.NotFound) || err != nil || len(page) > 0 {
+			t.Errorf("%s: %v, %v, %v, %d orders, %v", name, shown, history, reconciled, len(page), err)
+		}
 	}
 }
 

@@ -102,7 +102,8 @@ func (g *Gateway) observe(next endpoint.Endpoint) endpoint.Endpoint {
 
 // record keeps what was refused here, or got no answer from its owner; what a service
 // has answered is in that service's own rows. A call that was charged to no limit, because
-// it was refused before or by it, can be made without end: those are counted.
+// it was refused before or by it, can be made without end, and one without a credential by
+// anybody: those are counted.
 func (g *Gateway) record(next endpoint.Endpoint) endpoint.Endpoint {
 	return func(ctx context.Context, request any) (any, error) {
 		response, err := next(ctx, request)
@@ -114,7 +115,7 @@ func (g *Gateway) record(next endpoint.Endpoint) endpoint.Endpoint {
 			if from == "" {
 				from, e.Detail = caller.Network(c.Address), map[string]string{"address": c.Address}
 			}
-			charged := len(c.Limits.States) > 0 && c.Limits.Refused == ""
+			charged := len(c.Limits.States) > 0 && c.Limits.Refused == "" && c.Caller.Kind != caller.Visitor
 			if charged || !g.Refused.Counted(from, e) {
 				g.Audit.Queue(e)
 			}

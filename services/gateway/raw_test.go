@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/tool"
@@ -241,6 +242,25 @@ func TestRawFailuresArePlain(t *testing.T) {
 		if r.status != c.status || string(r.body) != c.text || strings.Contains(fmt.Sprint(r.header), "secretname") || r.header.Get("X-Request-Id") == "" || (r.header.Get("Retry-After") == "3") != (c.status == 503) {
 			t.Errorf("%v: %d %v %s", c.err, r.status, r.header, r.body)
 		}
+	}
+}
+
+// TestVisitorsFillNoAuditLog: what nobody in particular sends, and no owner has taken, is a few rows and a count.
+func TestVisitorsFillNoAuditLog(t *testing.T) {
+	t.Parallel()
+	var tally *audit.Tally
+	s := newTill(t, func(g *gateway.Gateway) {
+		tally = audit.NewTally(g.Audit, "calls.refused")
+		g.Refused = tally
+	})
+	const calls, each = 100, 20
+	for range calls {
+		if r := s.raw(t, "POST", "/v1/till/hooks/x", strings.Repeat("x", 300), []byte("x")); r.status != http.StatusBadRequest {
+			t.Fatalf("%d %s", r.status, r.body)
+		}
+	}
+	if rows, counted := s.told(t, tally); rows != each+1 || counted != calls-each {
+		t.Errorf("%d rows, %d counted", rows, counted)
 	}
 }
 

@@ -1,11 +1,14 @@
 package payments_test
 
 import (
+	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/services/payments"
 	"hub.internal/services/payments/pgsim"
@@ -212,6 +215,70 @@ func TestOneSignatureFillsNoInbox(t *testing.T) {
 	}
 	if s.acked(edit(200)) {
 		t.Error("what is neither kept nor looked at is acknowledged")
+	}
+}
+
+// TestOrdersAreNobodys: who is neither the order's app nor an operator sees no order, whatever lets them come so far.
+func TestOrdersAreNobodys(t *testing.T) {
+	t.Parallel()
+	s, _ := idleShop(t, options{})
+	o := s.order("")
+	mine := caller.From(as(t.Context(), "svc", "u-77"))
+	for name, change := range map[string]func(*caller.Caller){
+		"nobody":          func(c *caller.Caller) { *c = caller.Caller{} },
+		"a visitor":       func(c *caller.Caller) { c.Kind = caller.Visitor },
+		"an agent":        func(c *caller.Caller) { c.Kind = caller.Key },
+		"a service":       func(c *caller.Caller) { *c = caller.Itself("query") },
+		"another app":     func(c *caller.Caller) { c.Service = "svc2" },
+		"another user":    func(c *caller.Caller) { c.ExternalUserID = "u-78" },
+		"an app's nobody": func(c *caller.Caller) { c.ExternalUserID = "" },
+	} {
+		who := mine
+		change(&who)
+		ctx := caller.With(t.Context(), who)
+		_, shown := s.service.Order(ctx, o.Code)
+		_, history := s.service.History(ctx, o.Code)
+		_, reconciled := s.service.Reconcile(ctx, o.Code, nil)
+		page, _, err := s.service.List(ctx, payments.Filter{Limit: 10})
+		if !fault.Is(shown, fault.NotFound) || !fault.Is(history, fault.NotFound) || !fault.Is(reconciled, fault.NotFound) || err != nil || len(page) > 0 {
+			t.Errorf("%s: %v, %v, %v, %d orders, %v", name, shown, history, reconciled, len(page), err)
+		}
+	}
+}
+
+// origins are those of the one app that there is, which an administrator changes.
+type origins struct {
+	apps
+	allowed atomic.Pointer[[]string]
+}
+
+func (o *origins) App(ctx context.Context, code string) (payments.App, error) {
+	a, err := o.apps.App(ctx, code)
+	if allowed := o.allowed.Load(); allowed != nil {
+		a.Origins = *allowed
+	}
+	return a, err
+}
+
+// TestNoNoticeToAnOriginThatWasRemoved: what an administrator has taken off the list is told nothing, whenever the order was made.
+func TestNoNoticeToAnOriginThatWasRemoved(t *testing.T) {
+	t.Parallel()
+	var list origins
+	s, clock := idleShop(t, options{change: func(c *payments.Config) { c.Apps = &list }})
+	o := s.order("")
+	list.allowed.Store(&[]string{"https://svc.example"})
+	s.drain()
+	if took := s.app.all(); len(took) != 0 {
+		t.Errorf("it was told %d times", len(took))
+	}
+	if n := s.rows(`SELECT count(*) FROM payments.notice_attempts WHERE NOT delivered AND error LIKE '%origin is none%'`); n != 1 {
+		t.Errorf("%d attempts\n%s", n, s.logs)
+	}
+	list.allowed.Store(&[]string{s.app.url})
+	clock.Advance(2 * time.Second)
+	s.drain()
+	if s.told(o.Code, payments.TellIssued) != 1 || len(s.app.all()) != 1 {
+		t.Errorf("%d were told once it is on the list again", len(s.app.all()))
 	}
 }
 

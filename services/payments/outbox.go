@@ -128,7 +128,9 @@ func (s *Service) Notify(ctx context.Context, id string) (again time.Duration, e
 		return 0, err // without the app's secrets nothing was tried
 	}
 	a := Attempt{At: s.now(), Error: "the app has no secret to sign with"}
-	if len(app.Secrets) > 0 {
+	if err := s.c.Notifier.Check(n.URL, app.Origins); err != nil { // they may have been fewer since the order was made
+		a.Error = "the URL cannot be used: " + err.Error()
+	} else if len(app.Secrets) > 0 {
 		a = s.c.Notifier.Send(ctx, Outgoing{ID: n.ID, URL: n.URL, Body: n.Body, Secrets: app.Secrets})
 		a.At = s.now()
 	}

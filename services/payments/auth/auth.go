@@ -3,9 +3,11 @@ package auth
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"hub.internal/pkg/caller"
+	"hub.internal/pkg/fault"
 	"hub.internal/pkg/remote"
 	"hub.internal/services/payments"
 )
@@ -15,6 +17,7 @@ type settingsQuestion struct {
 }
 
 type settingsAnswer struct {
+	ServiceCode    string   `json:"service_code"`
 	Status         string   `json:"status"`
 	RedirectURLs   []string `json:"redirect_urls"`
 	Origins        []string `json:"origins"`
@@ -44,6 +47,10 @@ func (a Apps) App(ctx context.Context, serviceCode string) (payments.App, error)
 	s, err := readSettings.Call(caller.Alone(ctx, "payments"), a.client, settingsQuestion{serviceCode})
 	if err != nil {
 		return payments.App{}, err
+	}
+	if s.ServiceCode != serviceCode { // the secrets of another app would sign for this one
+		return payments.App{}, fault.New(fault.DB, "The auth service cannot be asked right now. Try again in a moment.").
+			Because(fmt.Errorf("auth answers for %.60q when asked about %q", s.ServiceCode, serviceCode))
 	}
 	return payments.App{Active: s.Status == "ACTIVE", RedirectURLs: s.RedirectURLs, Origins: s.Origins, Secrets: s.WebhookSecrets}, nil
 }

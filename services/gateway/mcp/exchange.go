@@ -191,7 +191,7 @@ func (x *exchange) write(w http.ResponseWriter) {
 		h.Del("Content-Type")
 	}
 	parts, length := x.splice()
-	if length >= 0 && x.out.Len() > 0 {
+	if x.out.Len() > 0 {
 		h.Set("Content-Length", strconv.FormatInt(length, 10))
 	}
 	if x.status != 0 {

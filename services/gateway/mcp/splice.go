@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"encoding/binary"
 	"io"
 	"strconv"
 )
@@ -12,10 +13,7 @@ type part struct {
 	quoted bool
 }
 
-// counted is up to which size an answer tells its length: to count is to read all of it once more.
-const counted = 64 << 10
-
-// splice cuts the protocol's answer at the words, and puts the data in their place; length is -1 for a large one.
+// splice cuts the protocol's answer at the words, puts the data in their place, and says how long it is then.
 func (x *exchange) splice() (parts []part, length int64) {
 	rest := x.out.Bytes()
 	for {
@@ -39,24 +37,50 @@ func (x *exchange) splice() (parts []part, length int64) {
 
 func lengthOf(parts []part) (length int64) {
 	for _, p := range parts {
-		if length += int64(len(p.data)); length > counted {
-			return -1
-		}
-		for i := 0; p.quoted && i < len(p.data); i++ {
-			length += int64(max(len(escapes[p.data[i]])-1, 0))
+		length += int64(len(p.data))
+		if p.quoted {
+			length += escaped(p.data)
 		}
 	}
 	return length
 }
 
-// writeAll writes a small answer at once, and a large one as it is.
-func writeAll(w io.Writer, parts []part, length int64) error {
-	if length >= 0 {
-		whole := bytes.NewBuffer(make([]byte, 0, length))
-		for _, p := range parts {
-			_ = p.write(whole) // a buffer takes all
+// escaped is by how much data grow as the inside of a string. What is usual is counted by the word.
+func escaped(data []byte) (n int64) {
+	n = int64(bytes.Count(data, []byte{'"'}) + bytes.Count(data, []byte{'\\'}))
+	rest := data
+	for ; len(rest) >= 8; rest = rest[8:] {
+		// The high bit of each byte that is less than 0x20 (and maybe of one after it, which is counted by itself).
+		word := binary.LittleEndian.Uint64(rest)
+		if (word-0x2020202020202020)&^word&0x8080808080808080 != 0 {
+			n += controls(rest[:8])
 		}
-		_, err := w.Write(whole.Bytes())
+	}
+	return n + controls(rest)
+}
+
+func controls(data []byte) (n int64) {
+	for _, c := range data {
+		if c < ' ' {
+			n += int64(len(escapes[c]) - 1)
+		}
+	}
+	return n
+}
+
+const (
+	// atOnce is up to which size an answer is written in one piece, and the size of the pieces of a larger one.
+	atOnce = 64 << 10
+	piece  = 32 << 10
+)
+
+func writeAll(w io.Writer, parts []part, length int64) error {
+	if length <= atOnce {
+		whole := make([]byte, 0, length)
+		for _, p := range parts {
+			whole = p.append(whole, p.data)
+		}
+		_, err := w.Write(whole)
 		return err
 	}
 	for _, p := range parts {
@@ -72,27 +96,32 @@ func (p part) write(w io.Writer) error {
 		_, err := w.Write(p.data)
 		return err
 	}
-	// The longest escape has six bytes.
-	buf := make([]byte, 0, min(6*len(p.data), 64<<10))
-	rest := p.data
-	for len(rest) > 0 {
-		piece := rest[:min(len(rest), cap(buf)/6)]
-		rest = rest[len(piece):]
-		start := 0
-		for i, c := range piece {
-			if plainByte[c] {
-				continue
-			}
-			buf = append(append(buf, piece[start:i]...), escapes[c]...)
-			start = i + 1
-		}
-		buf = append(buf, piece[start:]...)
+	buf := make([]byte, 0, 2*piece)
+	for rest := p.data; len(rest) > 0; {
+		next := rest[:min(len(rest), piece)]
+		rest = rest[len(next):]
+		buf = p.append(buf[:0], next)
 		if _, err := w.Write(buf); err != nil {
 			return err
 		}
-		buf = buf[:0]
 	}
 	return nil
+}
+
+// append appends a piece of the part's data as it is written.
+func (p part) append(to, data []byte) []byte {
+	if !p.quoted {
+		return append(to, data...)
+	}
+	start := 0
+	for i, c := range data {
+		if plainByte[c] {
+			continue
+		}
+		to = append(append(to, data[start:i]...), escapes[c]...)
+		start = i + 1
+	}
+	return append(to, data[start:]...)
 }
 
 // escapes are how the bytes of UTF-8 are written that a JSON string cannot hold (RFC 8259 section 7).

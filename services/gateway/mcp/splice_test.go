@@ -1,0 +1,58 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestTextIsWhatItWas: whatever bytes of UTF-8 the data have, however long they are, the string that stands for them is they.
+func TestTextIsWhatItWas(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringOf(rapid.OneOf(rapid.Rune(), rapid.RuneFrom([]rune("\"\\\n\t\x00\x1f 0a")))).Draw(t, "text")
+		data := []byte(text)
+		for range rapid.IntRange(0, 12).Draw(t, "doublings") {
+			data = append(data, data...)
+		}
+		parts := []part{{data: []byte(`"`)}, {data: data, quoted: true}, {data: []byte(`"`)}}
+		var out bytes.Buffer
+		length := lengthOf(parts)
+		if err := writeAll(&out, parts, length); err != nil || length != int64(out.Len()) {
+			t.Fatalf("%d bytes, said %d: %v", out.Len(), length, err)
+		}
+		var back string
+		if err := json.Unmarshal(out.Bytes(), &back); err != nil || back != string(data) {
+			t.Fatalf("%v", err)
+		}
+	})
+}
+
+func BenchmarkText(b *testing.B) {
+	data := bytes.Repeat([]byte(`[123,"a name","2026-01-31T09:00:00",null],`), 30_000)
+	parts := []part{{data: data}, {data: data, quoted: true}}
+	b.SetBytes(int64(len(data)))
+	for b.Loop() {
+		_ = writeAll(&bytes.Buffer{}, parts, lengthOf(parts))
+	}
+}
+
+// FuzzParse: whatever a body holds, it is messages or is refused.
+func FuzzParse(f *testing.F) {
+	for _, body := range []string{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"a":[1]},"_meta":{}}}`, `[{},{"method":"ping"}]`, `[`, `{"a":1,"a":2}`, `nul`} {
+		f.Add([]byte(body))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		x := &exchange{}
+		if x.parse(body) != nil {
+			return
+		}
+		for _, m := range x.messages {
+			if !json.Valid(m.raw) || m.small != nil && !json.Valid(m.small) {
+				t.Errorf("%q became %q, %q", body, m.raw, m.small)
+			}
+		}
+	})
+}

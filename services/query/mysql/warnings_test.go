@@ -40,8 +40,8 @@ func TestTheServersWarningsAreTold(t *testing.T) {
 		`SELECT CAST('12x' AS SIGNED)`:                        "sql.number the text '12x'",
 		`SELECT name FROM partner`:                            "",
 		`EXPLAIN EXTENDED SELECT name FROM partner`:           "", // a note
-		`SHOW TABLES`:                                         "",
-		`SELECT name FROM partner LIMIT 0`:                    "",
+		`SHOW TABLES`:                      "",
+		`SELECT name FROM partner LIMIT 0`: "",
 	} {
 		got := f.warnings(t, text)
 		if want == "" && len(got) > 0 || want != "" && (len(got) != 1 || !strings.HasPrefix(got[0].Rule+" "+got[0].Message, want)) {

@@ -72,6 +72,7 @@ func TestPlainSQL(t *testing.T) {
 			LastCampaignAfter: maybe(t, "after", dates), LastCampaignBefore: maybe(t, "before", dates),
 			HasVerifiedContact: maybe(t, "verified", rapid.Ptr(rapid.Bool(), false)), Limit: ptr(rapid.IntRange(1, 200).Draw(t, "limit")),
 		}
+		q.LastCampaignAfter, q.LastCampaignBefore = inOrder(q.LastCampaignAfter, q.LastCampaignBefore)
 		if rapid.Bool().Draw(t, "keyword?") {
 			q.Keyword = pieces(t, people)
 		}
@@ -127,6 +128,7 @@ func TestPlainSQL(t *testing.T) {
 			StartedAfter: maybe(t, "after", dates), StartedBefore: maybe(t, "before", dates),
 			MinApplyCount: maybe(t, "min", rapid.Ptr(rapid.Int64Range(0, 400), false)), Limit: ptr(rapid.IntRange(20, 200).Draw(t, "limit")),
 		}
+		q.StartedAfter, q.StartedBefore = inOrder(q.StartedAfter, q.StartedBefore)
 		if rapid.IntRange(0, 2).Draw(t, "keyword?") == 0 {
 			q.Keyword = pieces(t, titles)
 		}

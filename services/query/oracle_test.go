@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/schema"
 	"hub.internal/services/query"
 )
 
@@ -272,10 +273,10 @@ type brandQuery struct {
 func (w *world) searchBrands(q brandQuery) []query.BrandMatch {
 	out := []query.BrandMatch{}
 	for _, b := range w.brands {
-		last := ""
+		last, newest := "", campaign{}
 		for _, c := range w.campaigns {
-			if c.brand == b.id {
-				last = max(last, c.start)
+			if c.brand == b.id && (c.start > last || c.start == last && c.id > newest.id) {
+				last, newest = c.start, c
 			}
 		}
 		contacts := w.contacts(b.partner, false)
@@ -292,6 +293,8 @@ func (w *world) searchBrands(q brandQuery) []query.BrandMatch {
 			CountryCode: b.country, PartnerID: query.ID(b.partner), PartnerName: &w.partner(b.partner).name}
 		if last != "" {
 			m.LastCampaignAt = ptr(dateTime(last))
+			m.LastCampaign = &query.LastCampaign{ID: query.ID(newest.id), Name: newest.name, StatusCode: newest.status,
+				Status: query.CampaignStatus(newest.status), StartAt: dateTime(last)}
 		}
 		if verified {
 			c := contacts[0]
@@ -370,6 +373,19 @@ func maybe[T any](t *rapid.T, name string, g *rapid.Generator[T]) T {
 	return g.Draw(t, name)
 }
 
+// inOrder are two bounds between which there can be something: others are refused.
+func inOrder(after, before string) (from, to string) {
+	a, errA := schema.ParseISODate(after)
+	b, errB := schema.ParseISODate(before)
+	switch {
+	case errA != nil || errB != nil || a.Before(b):
+		return after, before
+	case a.Equal(b):
+		return after, ""
+	}
+	return before, after
+}
+
 func keywords(t *rapid.T) string {
 	return maybe(t, "keyword", rapid.Custom(func(t *rapid.T) string {
 		return strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 1, 2).Draw(t, "words"), "")
@@ -402,6 +418,7 @@ func TestOracle(t *testing.T) {
 					LastCampaignAfter: maybe(t, "after", isoDates), LastCampaignBefore: maybe(t, "before", isoDates),
 					HasVerifiedContact: maybe(t, "verified", rapid.Ptr(rapid.Bool(), false)), Keyword: keywords(t), Limit: ptr(rapid.IntRange(1, 60).Draw(t, "limit")),
 				}
+				q.LastCampaignAfter, q.LastCampaignBefore = inOrder(q.LastCampaignAfter, q.LastCampaignBefore)
 				got := pages(t, *q.Limit, func(offset int) ([]query.BrandMatch, bool) {
 					q.Offset = offset
 					p := call[query.BrandPage](x, "search_brands", q)
@@ -415,6 +432,7 @@ func TestOracle(t *testing.T) {
 					StartedAfter: maybe(t, "after", isoDates), StartedBefore: maybe(t, "before", isoDates), Keyword: keywords(t),
 					MinApplyCount: maybe(t, "min", rapid.Ptr(rapid.Int64Range(0, 31), false)), Limit: ptr(rapid.IntRange(3, 200).Draw(t, "limit")),
 				}
+				q.StartedAfter, q.StartedBefore = inOrder(q.StartedAfter, q.StartedBefore)
 				got := pages(t, *q.Limit, func(offset int) ([]query.Campaign, bool) {
 					q.Offset = offset
 					p := call[query.CampaignPage](x, "search_campaigns", q)

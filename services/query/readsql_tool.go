@@ -40,10 +40,10 @@ func executeReadSQLTool(s *Service) tool.Tool {
 		Description: "Run one read-only SQL statement on the source database (MariaDB or MySQL): SELECT, WITH ... SELECT, SHOW, EXPLAIN or " +
 			"DESCRIBE. One statement without a semicolon; no INTO, no locking clause, no variables with :=. Functions of text, number, date, " +
 			"JSON, regexp, aggregate, window, control, cast, hash and network; none of XML, geometry, locks, files or the session, and stored " +
-			"ones only where the operator names them. SHOW TABLES, COLUMNS, INDEX, CREATE TABLE, CREATE VIEW, TABLE STATUS, DATABASES, " +
-			"VARIABLES, STATUS and the like, with LIKE or a plain WHERE; of the server's schemas, the tables of information_schema that describe " +
-			"tables. Joins, aggregates and ORDER BY run over all data; only the final rows are capped at limit, and truncated says whether there " +
-			"were more. Values: integers beyond ±2^53 and decimals are strings, DATETIME is 2026-01-31T09:00:00 without a zone (TIMESTAMP in " +
+			"ones only where the operator names them. SHOW TABLES, COLUMNS, INDEX, CREATE TABLE, VARIABLES and the like, with LIKE or a plain " +
+			"WHERE; of the server's schemas, information_schema where it describes tables. Joins, aggregates and ORDER BY run over all data; " +
+			"only the final rows are capped at limit, and truncated says whether there were more. warnings tells what looks meant otherwise. " +
+			"Values: integers beyond ±2^53 and decimals are strings, DATETIME is 2026-01-31T09:00:00 without a zone (TIMESTAMP in " +
 			"UTC), binary data is base64:…. B2C tables (member, campaign_application, review) may be read for analytics, never for a mailing. " +
 			"Every statement is recorded. Start with describe_schema or get_ddl.",
 		Input: schema.Object(

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"slices"
 	"strconv"
+	"strings"
 
 	"hub.internal/services/query"
 )
@@ -116,5 +117,6 @@ func (s *Source) freshest(ctx context.Context, table, column, key string) (*quer
 	if err != nil || at == nil {
 		return nil, err
 	}
-	return &query.Freshness{Column: column, At: *at}, nil
+	// The scale of the column is no precision of the value.
+	return &query.Freshness{Column: column, At: query.DateTime(strings.TrimSuffix(string(*at), ".000000"))}, nil
 }

@@ -195,7 +195,8 @@ func (b *Book) ApplyDeposit(id ID, note string) error {
 		return conflict(codeMismatch, "The deposit is not of the order's amount: it can only be paid back.",
 			map[string]any{"stored": o.Amounts.Amount, "deposited": d.Amount})
 	case slices.ContainsFunc(b.returning(), func(r Deposit) bool { return r.TID == d.TID }):
-		return conflict(codeSamePayment, "The provider is paying another deposit of the same payment back, and could take this one. Wait for that.",
+		return conflict(codeSamePayment, "The provider is paying another deposit of the same payment back, and could take this one. Wait for "+
+			"that.",
 			map[string]any{"tid": d.TID})
 	case o.Status != Expired && o.Status != Canceled && o.Status != Failed:
 		return conflict("ORDER_NOT_PAYABLE", "The order "+o.Code+" is "+string(o.Status)+": a deposit cannot be applied to it.",

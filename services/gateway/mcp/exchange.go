@@ -125,7 +125,8 @@ func (x *exchange) collect(ctx context.Context, a *remote.Response) (data []byte
 		data, err = hop.ReadBody(ctx, held{a.Data, x}, a.Length, maxData)
 	}
 	if err != nil && fault.From(err).Code != fault.RateLimit {
-		return nil, fault.New(fault.DB, "The answer could not be read to its end. Try again.").After(time.Second).Because(errors.Join(errHalf, err))
+		return nil, fault.New(fault.DB, "The answer could not be read to its end. Try again.").After(time.Second).Because(errors.Join(errHalf,
+			err))
 	}
 	return data, err
 }

@@ -34,7 +34,8 @@ var (
 	listTargets = remote.Operation[draftTargetsRequest, draftTargetsResponse]{
 		Path: "/internal/drafts/targets", Most: mostContent, Repeatable: true,
 	}
-	recipients = remote.Operation[recipientsRequest, recipientsResponse]{Path: "/internal/drafts/recipients", Most: mostContent, Repeatable: true}
+	recipients = remote.Operation[recipientsRequest, recipientsResponse]{Path: "/internal/drafts/recipients", Most: mostContent,
+		Repeatable: true}
 	transition = remote.Operation[transitionRequest, nothing]{Path: "/internal/drafts/transition", Repeatable: true, ForCaller: true}
 	progress   = remote.Operation[progressRequest, nothing]{Path: "/internal/drafts/progress", Repeatable: true}
 )

@@ -3,6 +3,7 @@ package payments_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -10,7 +11,9 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/tool"
 	"hub.internal/services/payments"
+	"hub.internal/services/payments/api"
 	"hub.internal/services/payments/pgsim"
 )
 
@@ -342,4 +345,53 @@ func TestSlowReceiversTakeNotAllTurns(t *testing.T) {
 			defer must("slow")()
 		}
 	})
+}
+
+// hurried keeps the longest that a call to the provider might have taken.
+type hurried struct {
+	payments.Provider
+	longest atomic.Int64
+}
+
+func (h *hurried) Get(ctx context.Context, c payments.Cred, ref payments.Ref) (payments.Snapshot, error) {
+	left := time.Duration(1 << 62)
+	if end, ok := ctx.Deadline(); ok {
+		left = time.Until(end)
+	}
+	h.longest.Store(max(h.longest.Load(), int64(left)))
+	return h.Provider.Get(ctx, c, ref)
+}
+
+// TestLeftCallsEndWithinTheirLease: whoever takes a call over is done with it, or has given up, before another can take it.
+func TestLeftCallsEndWithinTheirLease(t *testing.T) {
+	t.Parallel()
+	const lease = 50 * time.Millisecond
+	provider := &hurried{}
+	var config payments.Config
+	s, _ := idleShop(t, options{lease: lease, change: func(c *payments.Config) {
+		provider.Provider = c.Provider
+		c.Provider = provider
+		config = *c
+	}})
+	o := s.paidIdle()
+	store := &dies{Store: s.store}
+	store.at.Store(1)
+	config.Store, config.Logger = store, slog.New(slog.DiscardHandler)
+	dying := *s
+	dying.service, dying.routes = payments.New(config), map[string]tool.APIRoute{}
+	for _, r := range api.Routes(dying.service) {
+		dying.routes[r.Spec.Name] = r
+	}
+	if _, err := dying.call(refund, "left", refundOf(o.Code, 4000)); err == nil {
+		t.Fatal("it did not die")
+	}
+	time.Sleep(lease + 10*time.Millisecond)
+	provider.longest.Store(0)
+	s.do(s.service.Complete(t.Context()))
+	if n := s.rows(`SELECT count(*) FROM payments.idempotency_keys WHERE state = 'running'`); n != 0 {
+		t.Errorf("%d calls are left", n)
+	}
+	if longest := time.Duration(provider.longest.Load()); longest == 0 || longest >= payments.Lease {
+		t.Errorf("a call that was taken over may take %s, its lease is %s", longest, payments.Lease)
+	}
 }

@@ -286,7 +286,7 @@ func (s *Service) declineRefund(ctx context.Context, code, refund string, by Act
 const mostLeft = 100
 
 // Complete ends calls whose process has gone: what they began is brought to its end, and its answer kept for whoever
-// sends the same key again.
+// sends the same key again. One takes less time than its lease lasts, so that nobody else has it meanwhile.
 func (s *Service) Complete(ctx context.Context) error {
 	left, err := s.c.Store.Left(ctx, mostLeft)
 	if err != nil {
@@ -295,7 +295,9 @@ func (s *Service) Complete(ctx context.Context) error {
 	for _, claim := range left {
 		claim, ok, err := s.c.Store.Take(ctx, claim)
 		if err == nil && ok {
-			err = s.complete(ctx, claim)
+			within, cancel := context.WithTimeout(ctx, providerTakes)
+			err = s.complete(within, claim)
+			cancel()
 		}
 		if err != nil {
 			s.c.Logger.WarnContext(ctx, "a call that was left is not completed yet", "about", claim.Resource, "error", err)

@@ -23,3 +23,6 @@ func Snapshot(raw []byte, tid, code, secret string) (any, error) {
 
 // Trimmed is a text as the wire takes it.
 func Trimmed(text string, limit int) string { return trimmed(text, limit) }
+
+// Payable tells whether a page may be shown to a payer.
+func (p *Provider) Payable(page string) bool { return p.payable(page) }

@@ -118,7 +118,8 @@ func (p *Provider) checkout(ctx context.Context, c payments.Cred, method, path s
 	return out, err
 }
 
-// payable tells whether a page may be shown to a payer: one of the vendor's, or of what stands in for it.
+// payable tells whether a page may be shown to a payer: one of the vendor's, or of what stands in for it, in production on no
+// other host than that.
 func (p *Provider) payable(page string) bool {
 	u, err := url.Parse(page)
 	if err != nil || u.Hostname() == "" || u.User != nil || len(page) > 500 {
@@ -127,7 +128,8 @@ func (p *Provider) payable(page string) bool {
 	if p.base != nil && p.base.Scheme == "http" {
 		return u.Scheme == "http" || u.Scheme == "https"
 	}
-	return u.Scheme == "https" && (p.base != nil || strings.HasSuffix(u.Hostname(), ".nicepay.co.kr"))
+	standsIn := p.base != nil && (!p.production || strings.EqualFold(u.Host, p.base.Host))
+	return u.Scheme == "https" && (standsIn || strings.HasSuffix(u.Hostname(), ".nicepay.co.kr"))
 }
 
 func requestOf(in payments.IssueRequest) checkoutRequest {

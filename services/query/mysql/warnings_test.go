@@ -182,6 +182,9 @@ func TestLastCampaignReadsOneEntryOfAnIndex(t *testing.T) {
 			}
 			n += value
 		}
+		if err := rows.Err(); err != nil {
+			t.Fatal(err)
+		}
 		return n
 	}
 	before := handler()

@@ -54,8 +54,9 @@ var foreignWords = map[string]string{
 var foreignTypes = map[string]string{
 	"TEXT": "CHAR", "STRING": "CHAR", "VARCHAR2": "CHAR", "NVARCHAR": "CHAR", "BIGINT": "SIGNED", "SMALLINT": "SIGNED", "TINYINT": "SIGNED",
 	"INT8": "SIGNED", "INT4": "SIGNED", "INT64": "SIGNED", "NUMBER": "DECIMAL(18,2)", "NUMERIC": "DECIMAL(18,2)", "FLOAT8": "DOUBLE",
-	"FLOAT64": "DOUBLE", "REAL": "DOUBLE", "MONEY": "DECIMAL(18,2)", "TIMESTAMP": "DATETIME", "TIMESTAMPTZ": "DATETIME", "DATETIME2": "DATETIME",
-	"BOOLEAN": "UNSIGNED", "BOOL": "UNSIGNED", "JSONB": "CHAR",
+	"FLOAT64": "DOUBLE", "REAL": "DOUBLE", "MONEY": "DECIMAL(18,2)", "TIMESTAMP": "DATETIME", "TIMESTAMPTZ": "DATETIME",
+	"DATETIME2": "DATETIME",
+	"BOOLEAN":   "UNSIGNED", "BOOL": "UNSIGNED", "JSONB": "CHAR",
 }
 
 func (t tokens) advice(i int) string {
@@ -148,7 +149,7 @@ func (t tokens) inCast(i int) bool {
 // usage is how functions are called that are often called otherwise.
 var usage = map[string]string{
 	"SUBSTRING_INDEX": "SUBSTRING_INDEX takes a text, a delimiter and a number: SUBSTRING_INDEX(email, '@', -1)",
-	"DATEDIFF":        "DATEDIFF takes two dates and answers days: DATEDIFF(later, earlier); TIMESTAMPDIFF(MONTH, from, to) counts other units",
+	"DATEDIFF":        "DATEDIFF takes two dates and tells days: DATEDIFF(later, earlier); TIMESTAMPDIFF(MONTH, from, to) counts other units",
 	"ISNULL":          "ISNULL takes one value: write IFNULL(col, other)",
 	"IFNULL":          "IFNULL takes two values: IFNULL(col, other); COALESCE takes more",
 	"NVL":             "NVL takes two values: NVL(col, other); COALESCE takes more",
@@ -257,8 +258,8 @@ func (t tokens) aliased(i int) bool {
 }
 
 // nameless are words behind which no alias stands.
-var nameless = wordSet(`SELECT DISTINCT ALL WHERE AND OR XOR NOT ON HAVING BY LIKE IN BETWEEN WHEN THEN ELSE CASE REGEXP RLIKE DIV MOD IS ANY
-	SOME LIMIT FROM JOIN INTERVAL BINARY SEPARATOR ESCAPE COLLATE`)
+var nameless = wordSet(`SELECT DISTINCT ALL WHERE AND OR XOR NOT ON HAVING BY LIKE IN BETWEEN WHEN THEN ELSE CASE REGEXP RLIKE DIV MOD IS
+	ANY SOME LIMIT FROM JOIN INTERVAL BINARY SEPARATOR ESCAPE COLLATE`)
 
 func looksLikeName(text string) bool {
 	if text == "" || len(text) > 64 || isDigit(text[0]) {

@@ -362,8 +362,7 @@ func (p *pass) object(n *node) error {
 
 // wrappers are the names under which other protocols send the input of a call.
 var wrappers = map[string]bool{"input": true, "arguments": true, "args": true, "params": true, "parameters": true, "body": true,
-	"data":    true,
-	"payload": true}
+	"data": true, "payload": true}
 
 // unknown judges a member that the schema does not have, whose name has been read; wraps says that it holds the whole input.
 func (p *pass) unknown(n *node, quoted []byte) (wraps bool, err error) {

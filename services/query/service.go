@@ -143,8 +143,8 @@ func (s *Service) noTable(ctx context.Context, name string, err error) error {
 	}
 	refusal := fault.New(fault.NotFound, "The source database has no table %.64q. Call without table for the list.", name)
 	if nearest := schema.Nearest(name, names); nearest != "" {
-		refusal = fault.New(fault.NotFound, "The source database has no table %.64q. Did you mean %s? Call without table for the list.", name,
-			nearest)
+		refusal = fault.New(fault.NotFound, "The source database has no table %.64q. Did you mean %s? Call without table for the list.",
+			name, nearest)
 	}
 	return refusal.With(map[string]any{"table": name})
 }
@@ -253,8 +253,8 @@ func dates(member, after, before string) (from, to time.Time, err error) {
 		to, err = date(before)
 	}
 	if err == nil && !from.IsZero() && !to.IsZero() && !from.Before(to) {
-		err = schema.Invalid("/"+member+"Before", "range", "must be later than %sAfter: nothing is from %s on and before %s", member, after,
-			before)
+		err = schema.Invalid("/"+member+"Before", "range", "must be later than %sAfter: nothing is from %s on and before %s",
+			member, after, before)
 	}
 	return from, to, err
 }

@@ -53,8 +53,7 @@ func describeSchemaTool(s *Service) tool.Tool {
 		Description: "Learn the source database before you write SQL. Without table: the CRM tables with their audience (B2B tables hold the " +
 			"companies and people that may be written to, B2C tables are for analytics only), a description and an approximate row count. With " +
 			"table: that table's columns with type, nullability, key, default, comment, what they refer to and which codes they hold, and how " +
-			"fresh " +
-			"the table is. Any base table is accepted, also one outside the " +
+			"fresh the table is. Any base table is accepted, also one outside the " +
 			"list; get_ddl lists them all.",
 		Input: schema.Object(
 			schema.Optional("table", schema.String("Name of one base table, without schema or quotes. Leave it out for the list.")),

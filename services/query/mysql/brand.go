@@ -14,8 +14,8 @@ import (
 const lastCampaign = `(SELECT l.start_at FROM campaign l WHERE l.brand_id = b.brand_id ORDER BY l.start_at DESC LIMIT 1)`
 
 // lastCampaignID is the id of that campaign, of several with one start the highest: the index has it behind start_at.
-const lastCampaignID = `(SELECT l.campaign_id FROM campaign l WHERE l.brand_id = b.brand_id ORDER BY l.start_at DESC, l.campaign_id DESC
-	LIMIT 1)`
+const lastCampaignID = `(SELECT l.campaign_id FROM campaign l WHERE l.brand_id = b.brand_id
+  ORDER BY l.start_at DESC, l.campaign_id DESC LIMIT 1)`
 
 // categoryName is the brand's category (alias b) in Korean, else in English.
 const categoryName = `COALESCE(

@@ -59,8 +59,8 @@ func (s *Source) Facts(ctx context.Context, table string, shape query.TableShape
 	return facts, err
 }
 
-const selectForeignKeys = `SELECT k.column_name, k.referenced_table_name, k.referenced_column_name FROM
-	information_schema.key_column_usage k
+const selectForeignKeys = `SELECT k.column_name, k.referenced_table_name, k.referenced_column_name
+FROM information_schema.key_column_usage k
 WHERE k.table_schema = DATABASE() AND k.table_name = ? AND k.referenced_table_schema = DATABASE()`
 
 func (s *Source) foreignKeys(ctx context.Context, table string) (map[string]query.Reference, error) {

@@ -18,7 +18,6 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/schema"
 	"hub.internal/services/query"
 )
 
@@ -353,30 +352,6 @@ const (
 	errReadOnlyTransaction = 1792
 	errAccessNeeded        = 1227
 )
-
-// environmental are the errors that say something of the server, not of the statement.
-var environmental = map[uint16]bool{
-	errTooManyConnections: true, errAccessDenied: true, errUnknownDatabase: true, errShutdown: true, errTooManyUserConns: true,
-	errLockWaitTimeout: true, errDeadlock: true, errUserLimit: true, errKilled: true, errConnectionKilled: true,
-	1021: true, 1030: true, 1037: true, 1038: true, 1041: true, // disk full, storage engine, memory
-	1034: true, 1035: true, 1194: true, 1195: true, // a damaged table
-	1152: true, 1153: true, 1158: true, 1159: true, 1160: true, 1161: true, 1184: true, // the connection
-	1135: true, 1180: true, 1206: true, // threads, transactions
-}
-
-// tmpSpace are the errors of a statement that needs more temporary space than there is: a
-// temporary table is full, and what MariaDB 11.5 says of a session's and of the server's
-// limit, as a file's or as a storage engine's error.
-var tmpSpace = map[uint16]bool{1114: true, 41: true, 42: true, 200: true, 201: true}
-
-type statementDetails struct {
-	DBErrno    uint16             `json:"db_errno"`
-	Violations []schema.Violation `json:"violations"`
-}
-
-func refusal(number uint16, message string) statementDetails {
-	return statementDetails{DBErrno: number, Violations: []schema.Violation{{Path: "/sql", Rule: "sql.server", Message: message}}}
-}
 
 func (r *Reader) timedOut(err error) error {
 	return fault.New(fault.DBTimeout,

@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"bytes"
 	"context"
 	"database/sql/driver"
 	"errors"
@@ -23,11 +24,12 @@ const endLength = 16
 // (five bytes and four of a header), or OK with the header of EOF (seven). Of what cannot be read, as under TLS, it says that
 // there may be some.
 func warned(last []byte) bool {
-	if n := len(last); n >= 11 && last[n-11] == 7 && last[n-10] == 0 && last[n-9] == 0 &&
-		last[n-7] == 0xfe && last[n-6] == 0 && last[n-5] == 0 {
+	n := len(last)
+	// A length of three bytes and a number of the packet, then 0xfe: no rows, no id, status, warnings; or warnings, status.
+	if n >= 11 && bytes.HasPrefix(last[n-11:], []byte{7, 0, 0}) && bytes.HasPrefix(last[n-7:], []byte{0xfe, 0, 0}) {
 		return last[n-2] != 0 || last[n-1] != 0
 	}
-	if n := len(last); n >= 9 && last[n-9] == 5 && last[n-8] == 0 && last[n-7] == 0 && last[n-5] == 0xfe {
+	if n >= 9 && bytes.HasPrefix(last[n-9:], []byte{5, 0, 0}) && last[n-5] == 0xfe {
 		return last[n-4] != 0 || last[n-3] != 0
 	}
 	return true
@@ -86,16 +88,16 @@ var plainWords = []struct {
 	{"1292", regexp.MustCompile(`(?i)truncated incorrect .*? value: '(.*?)'`), "sql.number",
 		"the text '%s' was read as a number, and most texts read as 0: compare text with text in quotes, or CAST it where it is a number"},
 	{"1365", regexp.MustCompile(`(.*)`), "sql.division", "a division by 0 answers NULL: write x / NULLIF(y, 0) to say so"},
-	{"1260", regexp.MustCompile(`(.*)`), "sql.group_concat", "GROUP_CONCAT was cut at group_concat_max_len: concatenate fewer or shorter " +
-		"values"},
-	{"1411", regexp.MustCompile(`(?i)value: '(.*?)'`), "sql.date", "the text '%s' is not of the format that STR_TO_DATE was given; it " +
-		"answers NULL"},
+	{"1260", regexp.MustCompile(`(.*)`), "sql.group_concat",
+		"GROUP_CONCAT was cut at group_concat_max_len: concatenate fewer or shorter values"},
+	{"1411", regexp.MustCompile(`(?i)value: '(.*?)'`), "sql.date",
+		"the text '%s' is not of the format that STR_TO_DATE was given; it answers NULL"},
 	{"1441", regexp.MustCompile(`(.*)`), "sql.date", "a date left the years 1 to 9999 and is NULL"},
 	{"1301", regexp.MustCompile(`(.*)`), "sql.size", "a value would be larger than max_allowed_packet and is NULL: make it shorter"},
-	{"4038", regexp.MustCompile(`(.*)`), "sql.json", "a text is no JSON, and the JSON function answers NULL for it: filter with " +
-		"JSON_VALID(col)"},
-	{"4037", regexp.MustCompile(`(.*)`), "sql.json", "a text is no whole JSON, and the JSON function answers NULL for it: filter with " +
-		"JSON_VALID(col)"},
+	{"4038", regexp.MustCompile(`(.*)`), "sql.json",
+		"a text is no JSON, and the JSON function answers NULL for it: filter with JSON_VALID(col)"},
+	{"4037", regexp.MustCompile(`(.*)`), "sql.json",
+		"a text is no whole JSON, and the JSON function answers NULL for it: filter with JSON_VALID(col)"},
 }
 
 // inPlainWords is a warning as a caller can use it, and the kind of it: warnings of one kind are told once.

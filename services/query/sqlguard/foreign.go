@@ -149,22 +149,21 @@ func (t tokens) inCast(i int) bool {
 // usage is how functions are called that are often called otherwise.
 var usage = map[string]string{
 	"SUBSTRING_INDEX": "SUBSTRING_INDEX takes a text, a delimiter and a number: SUBSTRING_INDEX(email, '@', -1)",
-	"DATEDIFF": "DATEDIFF takes two dates and answers days: DATEDIFF(later, earlier); TIMESTAMPDIFF(MONTH, from, to) counts other " +
-		"units",
-	"ISNULL":         "ISNULL takes one value: write IFNULL(col, other)",
-	"IFNULL":         "IFNULL takes two values: IFNULL(col, other); COALESCE takes more",
-	"NVL":            "NVL takes two values: NVL(col, other); COALESCE takes more",
-	"DATE_FORMAT":    "DATE_FORMAT takes a date and a format: DATE_FORMAT(col, '%Y-%m')",
-	"STR_TO_DATE":    "STR_TO_DATE takes a text and a format: STR_TO_DATE(text, '%d.%m.%Y')",
-	"TIMESTAMPDIFF":  "TIMESTAMPDIFF takes a unit and two times: TIMESTAMPDIFF(MONTH, from, to)",
-	"ROUND":          "ROUND takes a number and how many digits: ROUND(col, 2)",
-	"CONCAT_WS":      "CONCAT_WS takes a separator and texts: CONCAT_WS(', ', a, b)",
-	"LPAD":           "LPAD takes a text, a length and what to fill with: LPAD(text, 5, '0')",
-	"LEFT":           "LEFT takes a text and a number: LEFT(text, 10)",
-	"RIGHT":          "RIGHT takes a text and a number: RIGHT(text, 10)",
-	"JSON_VALUE":     "JSON_VALUE takes a document and a path: JSON_VALUE(document, '$.key')",
-	"UNIX_TIMESTAMP": "UNIX_TIMESTAMP takes one time: UNIX_TIMESTAMP(col)",
-	"FROM_UNIXTIME":  "FROM_UNIXTIME takes a number, and a format: FROM_UNIXTIME(n, '%Y-%m-%d')",
+	"DATEDIFF":        "DATEDIFF takes two dates and tells days: DATEDIFF(later, earlier); TIMESTAMPDIFF(MONTH, from, to) counts other units",
+	"ISNULL":          "ISNULL takes one value: write IFNULL(col, other)",
+	"IFNULL":          "IFNULL takes two values: IFNULL(col, other); COALESCE takes more",
+	"NVL":             "NVL takes two values: NVL(col, other); COALESCE takes more",
+	"DATE_FORMAT":     "DATE_FORMAT takes a date and a format: DATE_FORMAT(col, '%Y-%m')",
+	"STR_TO_DATE":     "STR_TO_DATE takes a text and a format: STR_TO_DATE(text, '%d.%m.%Y')",
+	"TIMESTAMPDIFF":   "TIMESTAMPDIFF takes a unit and two times: TIMESTAMPDIFF(MONTH, from, to)",
+	"ROUND":           "ROUND takes a number and how many digits: ROUND(col, 2)",
+	"CONCAT_WS":       "CONCAT_WS takes a separator and texts: CONCAT_WS(', ', a, b)",
+	"LPAD":            "LPAD takes a text, a length and what to fill with: LPAD(text, 5, '0')",
+	"LEFT":            "LEFT takes a text and a number: LEFT(text, 10)",
+	"RIGHT":           "RIGHT takes a text and a number: RIGHT(text, 10)",
+	"JSON_VALUE":      "JSON_VALUE takes a document and a path: JSON_VALUE(document, '$.key')",
+	"UNIX_TIMESTAMP":  "UNIX_TIMESTAMP takes one time: UNIX_TIMESTAMP(col)",
+	"FROM_UNIXTIME":   "FROM_UNIXTIME takes a number, and a format: FROM_UNIXTIME(n, '%Y-%m-%d')",
 }
 
 // Usage is how a built-in function is called; "" when it is not one that is often called otherwise.
@@ -259,9 +258,8 @@ func (t tokens) aliased(i int) bool {
 }
 
 // nameless are words behind which no alias stands.
-var nameless = wordSet(`SELECT DISTINCT ALL WHERE AND OR XOR NOT ON HAVING BY LIKE IN BETWEEN WHEN THEN ELSE CASE REGEXP RLIKE DIV MOD
-	IS ANY
-	SOME LIMIT FROM JOIN INTERVAL BINARY SEPARATOR ESCAPE COLLATE`)
+var nameless = wordSet(`SELECT DISTINCT ALL WHERE AND OR XOR NOT ON HAVING BY LIKE IN BETWEEN WHEN THEN ELSE CASE REGEXP RLIKE DIV MOD IS
+	ANY SOME LIMIT FROM JOIN INTERVAL BINARY SEPARATOR ESCAPE COLLATE`)
 
 func looksLikeName(text string) bool {
 	if text == "" || len(text) > 64 || isDigit(text[0]) {

@@ -282,8 +282,8 @@ func (l *lexer) punctuation(c byte) error {
 			return refuse("sql.assignment", ":= sets a user variable: use a window function such as ROW_NUMBER() OVER (...), or WITH")
 		}
 		if l.peek(1) == ':' {
-			return refuse("sql.cast", ":: at byte %d is PostgreSQL's cast: write CAST(value AS type), with CHAR, SIGNED, DECIMAL(18,2), DATE or "+
-				"DATETIME", l.pos)
+			return refuse("sql.cast", ":: at byte %d is PostgreSQL's cast: write CAST(value AS type), with CHAR, SIGNED, "+
+				"DECIMAL(18,2), DATE or DATETIME", l.pos)
 		}
 		return refuse("sql.placeholder", "colon at byte %d: write the value itself instead of a :name", l.pos)
 	case '\\':

@@ -156,7 +156,7 @@ func end(d *jsontext.Decoder) error {
 	if _, err := d.ReadToken(); err != nil {
 		return err
 	}
-	if _, err := d.ReadToken(); err != io.EOF {
+	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
 		return errors.New("something follows the end")
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -14,8 +15,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -25,7 +24,7 @@ import (
 )
 
 // nodeVersion is that of the npm package of Node that runs the clients where the system's is too old.
-const nodeVersion, leastNode = "22.23.3", 22
+const nodeVersion, leastMajor, leastMinor = "22.23.3", 22, 19
 
 var clients struct {
 	once      sync.Once
@@ -72,7 +71,8 @@ func findNode(cache string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if major, _ := strconv.Atoi(strings.Split(strings.TrimPrefix(string(out), "v"), ".")[0]); major >= leastNode {
+	var major, minor int
+	if _, err := fmt.Sscanf(string(out), "v%d.%d.", &major, &minor); err == nil && (major > leastMajor || major == leastMajor && minor >= leastMinor) {
 		return exec.LookPath("node")
 	}
 	arch := map[string]string{"amd64": "x64"}[runtime.GOARCH]
@@ -113,7 +113,7 @@ func (e *edge) front(t testing.TB) (address string, turns *atomic.Int64) {
 
 // turns passes requests to the gateways in turn, with the key for clients that have none.
 func (e *edge) turns(t testing.TB, key string, turns *atomic.Int64) http.Handler {
-	return &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		to, err := url.Parse(e.urls[int(turns.Add(1))%len(e.urls)])
 		if err != nil {
 			t.Error(err)
@@ -123,6 +123,15 @@ func (e *edge) turns(t testing.TB, key string, turns *atomic.Int64) http.Handler
 			r.Out.Header.Set("Authorization", "Bearer "+key)
 		}
 	}}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// A server closes the body when its answer begins, and ReverseProxy ends an exchange whose body it has not read to its end by then.
+		b, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(b))
+		proxy.ServeHTTP(w, r)
+	})
 }
 
 type said struct {
@@ -212,7 +221,7 @@ func TestTheInspector(t *testing.T) {
 	t.Parallel()
 	dir, node := installClients(t)
 	e := newEdge(t)
-	program := filepath.Join(dir, "node_modules", "@modelcontextprotocol", "inspector-cli", "build", "cli.js")
+	program := filepath.Join(dir, "node_modules", "@modelcontextprotocol", "inspector", "clients", "launcher", "build", "index.js")
 	address, _ := e.front(t)
 	hubProgram := buildHub(t)
 	for transport, how := range map[string][]string{
@@ -222,9 +231,11 @@ func TestTheInspector(t *testing.T) {
 		for _, ask := range [][]string{{"--method", "tools/list"}, {"--method", "tools/call", "--tool-name", "get_brand", "--tool-arg", "brandId=1"}} {
 			cmd := exec.CommandContext(t.Context(), node, append(append([]string{program, "--cli"}, how...), ask...)...)
 			cmd.Dir, cmd.Env = dir, append(os.Environ(), "PATH="+filepath.Dir(node)+string(os.PathListSeparator)+os.Getenv("PATH"))
-			out, err := cmd.CombinedOutput()
+			var stderr bytes.Buffer
+			cmd.Stderr = &stderr
+			out, err := cmd.Output()
 			if err != nil || !bytes.Contains(out, []byte(`"execute_read_sql"`)) && !bytes.Contains(out, []byte(`"structuredContent"`)) {
-				t.Errorf("%s %v: %v\n%.2000s", transport, ask, err, out)
+				t.Errorf("%s %v: %v\n%.2000s\n%.200s", transport, ask, err, stderr.String(), out)
 			}
 		}
 	}

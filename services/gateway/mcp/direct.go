@@ -38,11 +38,10 @@ func (s *Server) direct(ctx context.Context, x *exchange, r *http.Request) bool 
 	}
 	version := r.Header.Get("Mcp-Protocol-Version")
 	said, saysVersion := meta[mcp.MetaKeyProtocolVersion]
+	named := r.Header.Get("Mcp-Method") == callMethod && r.Header.Get("Mcp-Name") == name
 	switch {
-	case version == "" && !saysVersion,
-		version != "" && version < perRequest && !saysVersion && slices.Contains(mcp.SupportedProtocolVersions(), version):
-	case version == perRequest && said == version && r.Header.Get("Mcp-Method") == callMethod &&
-		r.Header.Get("Mcp-Name") == name && introduced(m.meta):
+	case !saysVersion && version < perRequest && (version == "" || slices.Contains(mcp.SupportedProtocolVersions(), version)):
+	case version == perRequest && said == version && named && introduced(m.meta):
 	default:
 		return false
 	}
@@ -87,8 +86,8 @@ func introduced(meta []byte) bool {
 // acceptsBoth tells that a client takes both forms of an answer, as it has to.
 func acceptsBoth(h http.Header) bool {
 	accept := strings.Join(h.Values("Accept"), ",")
-	return accept == "" || strings.Contains(accept, "*/*") || strings.Contains(accept, "application/json") && strings.Contains(accept,
-		"text/event-stream")
+	has := func(kind string) bool { return strings.Contains(accept, kind) }
+	return accept == "" || has("*/*") || has("application/json") && has("text/event-stream")
 }
 
 func implementation() *mcp.Implementation {

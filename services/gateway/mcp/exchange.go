@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -110,9 +109,6 @@ func (x *exchange) keep(slot int, data []byte) (value json.RawMessage, text stri
 	return json.RawMessage(`"` + x.word + "v" + n + `"`), x.word + "t" + n
 }
 
-// errHalf is of an answer that broke off.
-var errHalf = errors.New("the answer broke off")
-
 // collect reads the data of an answer, on the account of the caller: it is written twice.
 func (x *exchange) collect(ctx context.Context, a *remote.Response) (data []byte, err error) {
 	defer a.Data.Close()
@@ -125,8 +121,7 @@ func (x *exchange) collect(ctx context.Context, a *remote.Response) (data []byte
 		data, err = hop.ReadBody(ctx, held{a.Data, x}, a.Length, maxData)
 	}
 	if err != nil && fault.From(err).Code != fault.RateLimit {
-		return nil, fault.New(fault.DB, "The answer could not be read to its end. Try again.").After(time.Second).Because(errors.Join(errHalf,
-			err))
+		return nil, fault.New(fault.DB, "The answer could not be read to its end. Try again.").After(time.Second).Because(err)
 	}
 	return data, err
 }

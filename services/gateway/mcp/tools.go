@@ -88,11 +88,11 @@ func describe(e *gateway.Entry) (*mcp.Tool, error) {
 // failureSchema is that of the failure envelope: a result that is an error holds it, and clients hold every result to
 // the tool's outputSchema, errors too.
 func failureSchema() map[string]any {
-	text := map[string]any{"type": "string"}
+	text, details := map[string]any{"type": "string"}, map[string]any{"type": "object", "additionalProperties": true}
 	return map[string]any{"type": "object", "required": []string{"ok", "error", "request_id"}, "properties": map[string]any{
 		"ok": map[string]any{"const": false}, "request_id": text, "took_ms": map[string]any{"type": "integer"},
 		"error": map[string]any{"type": "object", "required": []string{"code", "message", "retryable"}, "properties": map[string]any{
-			"code": text, "message": text, "details": true, "retryable": map[string]any{"type": "boolean"}}}}}
+			"code": text, "message": text, "details": details, "retryable": map[string]any{"type": "boolean"}}}}}
 }
 
 // titleOf is a name for people: execute_read_sql becomes Execute read SQL.

@@ -59,7 +59,7 @@ func Bounds(t testing.TB, spec tool.Spec) []Case {
 	if err != nil {
 		t.Fatalf("%s: its first example: %v", spec.Name, err)
 	}
-	g := &generator{root: root, limit: spec.MaxBody}
+	g := &generator{root: root, limit: spec.MaxBody, numbers: spec.Numbers}
 	g.text("no body", "", "", "json")
 	g.text("two values", string(base)+" {}", "", "json")
 	g.text("cut off", strings.TrimRight(string(base), "} \n"), "", "json")
@@ -76,9 +76,10 @@ func decode(b []byte) (v any, err error) {
 }
 
 type generator struct {
-	root  any
-	limit int64
-	cases []Case
+	root    any
+	limit   int64
+	numbers []string // the spec's
+	cases   []Case
 }
 
 func (g *generator) text(name, input, path, rule string) {
@@ -175,6 +176,9 @@ func (g *generator) value(s *schema.Schema, at []string) {
 		"an object": map[string]any{}}
 	delete(others, map[string]string{"string": "a string", "integer": "a number", "boolean": "a boolean", "array": "an array",
 		"object": "an object"}[s.Type])
+	if len(at) == 1 && slices.Contains(g.numbers, at[0]) {
+		delete(others, "a number") // which stands for its digits
+	}
 	for _, what := range slices.Sorted(maps.Keys(others)) {
 		g.try(at, what, others[what], "", "type")
 	}

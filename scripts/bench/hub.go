@@ -29,7 +29,8 @@ func hubTarget(s *stack) target {
 func mcpTarget(s *stack) target {
 	return target{name: "mcp", processes: []string{"gateway", "query", "auth", "redis", "postgres"}, own: 2, has: always, read: readHub,
 		open: func(w *workload) (session, error) {
-			h := http.Header{"Authorization": {"Bearer " + s.key}, "Accept": {"application/json, text/event-stream"}, "Mcp-Protocol-Version": {"2025-11-25"}}
+			h := http.Header{"Authorization": {"Bearer " + s.key}, "Accept": {"application/json, text/event-stream"},
+				"Mcp-Protocol-Version": {"2025-11-25"}}
 			c := &mcpSession{wire: wire{addr: s.addr["gateway"]}}
 			for _, in := range w.inputs {
 				body := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, w.tool, in.json)

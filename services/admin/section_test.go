@@ -118,7 +118,7 @@ func TestSections(t *testing.T) {
 		t.Errorf("an unknown type is answered %q", f.Message)
 	}
 	for _, in := range []object{{"group_slug": "reports", "itemSlug": "weekly"}, page(object{"type": "text", "content": "x"})} {
-		if f, _ := h.refused("upsert_dynamic_page", in, fault.Validation); !strings.Contains(f.Message, "here it has ") || !strings.Contains(f.Message, "groupSlug") && !strings.Contains(f.Message, "body") {
+		if f, _ := h.refused("upsert_dynamic_page", in, fault.Validation); !strings.Contains(strings.ToLower(f.Message), "here it has ") || !strings.Contains(f.Message, "groupSlug") && !strings.Contains(f.Message, "body") {
 			t.Errorf("a misspelt member is answered %q", f.Message)
 		}
 	}

@@ -233,9 +233,9 @@ func operate[Out any](h *house, path string, in any) (Out, error) {
 	ctx, cancel := context.WithTimeout(callertest.Called(h.t, "review-control", caller.Caller{Kind: caller.User, HubUser: "ada"}), 5*hubtest.Patience)
 	defer cancel()
 	if path == authoring.DraftTransitionPath {
-		return remote.Operation[any, Out]{Path: path, ForCaller: true}.Call(ctx, h.review, in)
+		return remote.Operation[any, Out]{Path: path, Most: 32 << 20, ForCaller: true}.Call(ctx, h.review, in)
 	}
-	return remote.Operation[any, Out]{Path: path}.Call(ctx, h.review, in)
+	return remote.Operation[any, Out]{Path: path, Most: 32 << 20}.Call(ctx, h.review, in)
 }
 
 func must[T any](t testing.TB) func(T, error) T {

@@ -285,7 +285,7 @@ func TestNoNoticeToAnOriginThatWasRemoved(t *testing.T) {
 	}
 }
 
-// TestManyRefundsNobodyAskedFor: as many as an answer of the provider can hold are kept in a moment.
+// TestManyRefundsNobodyAskedFor: as many as an answer of the provider can hold are kept, some at each look.
 func TestManyRefundsNobodyAskedFor(t *testing.T) {
 	t.Parallel()
 	b := open(t, payments.Card)
@@ -293,12 +293,14 @@ func TestManyRefundsNobodyAskedFor(t *testing.T) {
 	for n := range 8000 {
 		s.Cancels = append(s.Cancels, payments.ProviderCancel{TID: fmt.Sprint("c", n), Amount: 1, At: noon})
 	}
-	began := time.Now()
-	if err := b.ApplyAsked(s); err != nil {
-		t.Fatal(err)
+	for before := int64(0); before != b.Order.Version; {
+		before = b.Order.Version
+		if err := b.ApplyAsked(s); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if took := time.Since(began); took > 20*time.Second || b.Order.RefundedAmount != 8000 {
-		t.Errorf("%s for %+v", took, b.Order)
+	if b.Order.RefundedAmount != 8000 {
+		t.Errorf("%+v", b.Order)
 	}
 	if last := b.Steps[len(b.Steps)-1]; len(last.Body) > 20<<10 {
 		t.Errorf("a message has %d bytes", len(last.Body))

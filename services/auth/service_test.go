@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -25,7 +26,13 @@ import (
 	"hub.internal/services/auth/postgres"
 )
 
-func TestMain(m *testing.M) { hubtest.Main(m) }
+func TestMain(m *testing.M) {
+	// Each life of an app or of a link is dozens of transactions; -rapid.checks asks for more than these.
+	if err := flag.Set("rapid.checks", "30"); err != nil {
+		panic(err)
+	}
+	hubtest.Main(m)
+}
 
 const (
 	pepper    = "pepper-0123456789abcdef0123456789"

@@ -26,7 +26,7 @@ func TestConnecting(t *testing.T) {
 		_, _ = w.Write([]byte(`<!doctype html><html lang="en"><title>Shop</title><link rel="icon" href="data:,"><main><h1>Welcome back</h1></main>`))
 	}))
 	t.Cleanup(shop.Close)
-	s := start(t, options{})
+	s := start(t, options{without: []string{"payments"}}) // of which a part of this test has one of its own
 	ada, grace := s.person("Ada Lovelace", "reviewer"), s.person("Grace Hopper")
 	back := shop.URL + "/back"
 	app := func(code, name string, more ...string) {

@@ -62,10 +62,12 @@ func (p *Pages) Mount(mux *http.ServeMux) {
 	p.site.Handle(mux, "POST /admin/orders/{code}/notifications/{id}", web.Role(admin), p.redeliver)
 	p.site.Handle(mux, "GET /admin/orders/{code}/resolve", web.Role(admin), p.asked(resolving))
 	p.site.Handle(mux, "POST /admin/orders/{code}/resolve", web.Role(admin), p.does(resolving))
-	for name, act := range map[string]act{"apply": applying, "return": returning, "returned": returned} {
-		p.site.Handle(mux, "GET /admin/orders/{code}/deposits/{id}/"+name, web.Role(admin), p.asked(act))
-		p.site.Handle(mux, "POST /admin/orders/{code}/deposits/{id}/"+name, web.Role(admin), p.does(act))
-	}
+	p.site.Handle(mux, "GET /admin/orders/{code}/deposits/{id}/apply", web.Role(admin), p.asked(applying))
+	p.site.Handle(mux, "POST /admin/orders/{code}/deposits/{id}/apply", web.Role(admin), p.does(applying))
+	p.site.Handle(mux, "GET /admin/orders/{code}/deposits/{id}/return", web.Role(admin), p.asked(returning))
+	p.site.Handle(mux, "POST /admin/orders/{code}/deposits/{id}/return", web.Role(admin), p.does(returning))
+	p.site.Handle(mux, "GET /admin/orders/{code}/deposits/{id}/returned", web.Role(admin), p.asked(returned))
+	p.site.Handle(mux, "POST /admin/orders/{code}/deposits/{id}/returned", web.Role(admin), p.does(returned))
 }
 
 // back goes to an order and says what was done, or why it was not.

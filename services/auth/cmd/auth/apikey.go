@@ -8,6 +8,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"hub.internal/pkg/service"
+
 	"github.com/spf13/cobra"
 
 	"hub.internal/services/auth"
@@ -48,7 +50,7 @@ func (c *commands) issue() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if c.json {
+		if c.JSON {
 			r := newRecord(k)
 			r.Key = secret.Reveal()
 			return printJSON(cmd, r)
@@ -74,7 +76,7 @@ func (c *commands) list() *cobra.Command {
 				break
 			}
 		}
-		if c.json {
+		if c.JSON {
 			records := make([]record, len(all))
 			for i, k := range all {
 				records[i] = newRecord(k)
@@ -99,7 +101,7 @@ func (c *commands) show() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if c.json {
+		if c.JSON {
 			r := newRecord(k)
 			r.Chain = chain
 			return printJSON(cmd, r)
@@ -120,7 +122,7 @@ func (c *commands) revoke() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if c.json {
+		if c.JSON {
 			return printJSON(cmd, newRecord(k))
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "%s is revoked since %s: %s\n", k.ID, moment(k.RevokedAt), k.RevokeReason)
@@ -142,7 +144,7 @@ func (c *commands) rotate() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if c.json {
+		if c.JSON {
 			out := newRecord(r.Successor)
 			out.Key, out.Chain = r.Secret.Reveal(), r.Chain
 			return printJSON(cmd, struct {
@@ -168,7 +170,7 @@ func (c *commands) scopes() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if c.json {
+		if c.JSON {
 			return printJSON(cmd, newRecord(k))
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "%s may now: %s\n", k.ID, strings.Join(k.Scopes, ", "))
@@ -185,7 +187,7 @@ const (
 )
 
 // run is a command on keys. effect is what takes two seconds when the gateways cannot be told at once.
-func (c *commands) run(pepper bool, effect string, do func(context.Context, *auth.Service, []string) error) runner {
+func (c *commands) run(pepper bool, effect string, do func(context.Context, *auth.Service, []string) error) service.Runner {
 	return c.onStore(func(ctx context.Context, cmd *cobra.Command, s commandSettings, store *postgres.Store, args []string) (err error) {
 		parts := auth.Config{Store: store, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
 		if pepper {

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"hub.internal/pkg/service"
+
 	"github.com/jackc/pgx/v5"
 	goredis "github.com/redis/go-redis/v9"
 
@@ -52,14 +54,14 @@ func (x *terminal) run(args ...string) (out, errs string, code int) {
 	c.SetArgs(args)
 	c.SetOut(&stdout)
 	c.SetErr(&stderr)
-	code = execute(c)
+	code = service.Execute(c)
 	return stdout.String(), stderr.String(), code
 }
 
 func (x *terminal) ok(t *testing.T, args ...string) string {
 	t.Helper()
 	out, errs, code := x.run(args...)
-	if code != exitOK {
+	if code != service.ExitOK {
 		t.Fatalf("auth %s: exit %d: %s", strings.Join(args, " "), code, errs)
 	}
 	return out
@@ -234,7 +236,7 @@ func TestListIsWhole(t *testing.T) {
 		t.Errorf("%d lines", got)
 	}
 	// These keys have a pepper of their own, and nobody here knows it.
-	if _, errs, code := x.run("apikey", "issue", "--name", "n", "--scopes", "query"); code != exitOK || !strings.Contains(errs, "warning: 450 active keys were issued under another pepper") {
+	if _, errs, code := x.run("apikey", "issue", "--name", "n", "--scopes", "query"); code != service.ExitOK || !strings.Contains(errs, "warning: 450 active keys were issued under another pepper") {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 }
@@ -251,40 +253,40 @@ func TestErrorsAreOneLineThatNamesWhatToFix(t *testing.T) {
 		code    int
 		want    string
 	}{
-		"unknown command":    {nil, []string{"apikeys"}, exitUsage, "unknown command"},
-		"unknown verb":       {nil, []string{"apikey", "delete"}, exitUsage, "unknown command"},
-		"unknown flag":       {nil, []string{"apikey", "issue", "--nam", "x"}, exitUsage, "--nam"},
-		"no name":            {nil, []string{"apikey", "issue", "--scopes", "query"}, exitUsage, `"name" not set`},
-		"no scopes":          {nil, []string{"apikey", "issue", "--name", "x"}, exitUsage, `"scopes" not set`},
-		"unknown scope":      {nil, []string{"apikey", "issue", "--name", "x", "--scopes", "query,root"}, exitUsage, `unknown scope "root"; the scopes are explore, sql, query, author, control, admin:read, admin:write`},
-		"empty scopes":       {nil, []string{"apikey", "issue", "--name", "x", "--scopes", ""}, exitUsage, "at least one scope"},
-		"bad expires":        {nil, []string{"apikey", "issue", "--name", "x", "--scopes", "query", "--expires", "soon"}, exitUsage, "such as 90d"},
-		"zero expires":       {nil, []string{"apikey", "issue", "--name", "x", "--scopes", "query", "--expires", "0"}, exitUsage, "expires must be"},
-		"negative expires":   {nil, []string{"apikey", "issue", "--name", "x", "--scopes", "query", "--expires=-1d"}, exitUsage, "such as 90d"},
-		"endless expires":    {nil, []string{"apikey", "issue", "--name", "x", "--scopes", "query", "--expires", "99999999999d"}, exitUsage, "such as 90d"},
-		"bad limit":          {nil, []string{"apikey", "issue", "--name", "x", "--scopes", "query", "--user-burst", "0"}, exitUsage, "user-burst must be between 1 and"},
-		"surplus argument":   {nil, []string{"apikey", "issue", "x", "--name", "x", "--scopes", "query"}, exitUsage, "x"},
-		"no id":              {nil, []string{"apikey", "show"}, exitUsage, "1 arg"},
-		"unknown id":         {nil, []string{"apikey", "show", "ak_x"}, exitFailed, `no API key with the id "ak_x"`},
-		"no reason":          {nil, []string{"apikey", "revoke", k.ID}, exitUsage, `"reason" not set`},
-		"empty reason":       {nil, []string{"apikey", "revoke", k.ID, "--reason", ""}, exitUsage, "reason must be"},
-		"bad overlap":        {nil, []string{"apikey", "rotate", k.ID, "--overlap", "-1h"}, exitUsage, "overlap must be"},
-		"no set":             {nil, []string{"apikey", "scopes", k.ID}, exitUsage, `"set" not set`},
-		"bad set":            {nil, []string{"apikey", "scopes", k.ID, "--set", "Query"}, exitUsage, `unknown scope "Query"`},
-		"bad actor":          {nil, []string{"apikey", "issue", "--name", "x", "--scopes", "query", "--actor", "a\nb"}, exitUsage, "actor must be"},
-		"no store":           {[]string{"HUB_WRITE_STORE_URL="}, []string{"apikey", "list"}, exitFailed, "HUB_WRITE_STORE_URL"},
-		"bad store":          {[]string{"HUB_WRITE_STORE_URL=postgres://hub:hunter2@h:x/"}, []string{"apikey", "list"}, exitFailed, "HUB_WRITE_STORE_URL"},
-		"store unreachable":  {[]string{unreachable}, []string{"apikey", "list"}, exitFailed, "HUB_WRITE_STORE_URL names cannot be used"},
-		"another role":       {[]string{"HUB_WRITE_STORE_URL=" + x.db.URL("query")}, []string{"apikey", "list"}, exitFailed, "hub_auth"},
-		"no pepper":          {[]string{"HUB_KEY_PEPPER="}, []string{"apikey", "issue", "--name", "x", "--scopes", "query"}, exitFailed, "HUB_KEY_PEPPER has 0 characters"},
-		"short pepper":       {[]string{"HUB_KEY_PEPPER=hunter2"}, []string{"apikey", "rotate", k.ID}, exitFailed, "HUB_KEY_PEPPER has 7 characters"},
-		"pepper file":        {[]string{"HUB_KEY_PEPPER=", "HUB_KEY_PEPPER_FILE=" + file}, []string{"apikey", "rotate", k.ID}, exitFailed, "HUB_KEY_PEPPER_FILE"},
-		"bad redis":          {[]string{"HUB_REDIS_URL=http://:hunter2@x"}, []string{"apikey", "revoke", k.ID, "--reason", "x"}, exitFailed, "HUB_REDIS_URL"},
-		"no migrate URL":     {[]string{"HUB_MIGRATE_URL="}, []string{"migrate"}, exitFailed, "HUB_MIGRATE_URL"},
-		"migrate as service": {[]string{"HUB_MIGRATE_URL=" + x.db.URL("auth")}, []string{"migrate"}, exitFailed, "permission denied"},
-		"serve, no settings": {[]string{"HUB_WRITE_STORE_URL=", "HUB_KEY_PEPPER="}, []string{"serve"}, exitFailed, "HUB_SIGNING_KEY"},
-		"serve, short key":   {[]string{"HUB_SIGNING_KEY=hunter2"}, []string{"serve"}, exitFailed, "HUB_SIGNING_KEY"},
-		"serve, pepper":      {append(callertest.Environ("auth", caller.Gateway), "HUB_KEY_PEPPER=hunter2"), []string{"serve"}, exitFailed, "HUB_KEY_PEPPER"},
+		"unknown command":    {nil, []string{"apikeys"}, service.ExitUsage, "unknown command"},
+		"unknown verb":       {nil, []string{"apikey", "delete"}, service.ExitUsage, "unknown command"},
+		"unknown flag":       {nil, []string{"apikey", "issue", "--nam", "x"}, service.ExitUsage, "--nam"},
+		"no name":            {nil, []string{"apikey", "issue", "--scopes", "query"}, service.ExitUsage, `"name" not set`},
+		"no scopes":          {nil, []string{"apikey", "issue", "--name", "x"}, service.ExitUsage, `"scopes" not set`},
+		"unknown scope":      {nil, []string{"apikey", "issue", "--name", "x", "--scopes", "query,root"}, service.ExitUsage, `unknown scope "root"; the scopes are explore, sql, query, author, control, admin:read, admin:write`},
+		"empty scopes":       {nil, []string{"apikey", "issue", "--name", "x", "--scopes", ""}, service.ExitUsage, "at least one scope"},
+		"bad expires":        {nil, []string{"apikey", "issue", "--name", "x", "--scopes", "query", "--expires", "soon"}, service.ExitUsage, "such as 90d"},
+		"zero expires":       {nil, []string{"apikey", "issue", "--name", "x", "--scopes", "query", "--expires", "0"}, service.ExitUsage, "expires must be"},
+		"negative expires":   {nil, []string{"apikey", "issue", "--name", "x", "--scopes", "query", "--expires=-1d"}, service.ExitUsage, "such as 90d"},
+		"endless expires":    {nil, []string{"apikey", "issue", "--name", "x", "--scopes", "query", "--expires", "99999999999d"}, service.ExitUsage, "such as 90d"},
+		"bad limit":          {nil, []string{"apikey", "issue", "--name", "x", "--scopes", "query", "--user-burst", "0"}, service.ExitUsage, "user-burst must be between 1 and"},
+		"surplus argument":   {nil, []string{"apikey", "issue", "x", "--name", "x", "--scopes", "query"}, service.ExitUsage, "x"},
+		"no id":              {nil, []string{"apikey", "show"}, service.ExitUsage, "1 arg"},
+		"unknown id":         {nil, []string{"apikey", "show", "ak_x"}, service.ExitFailed, `no API key with the id "ak_x"`},
+		"no reason":          {nil, []string{"apikey", "revoke", k.ID}, service.ExitUsage, `"reason" not set`},
+		"empty reason":       {nil, []string{"apikey", "revoke", k.ID, "--reason", ""}, service.ExitUsage, "reason must be"},
+		"bad overlap":        {nil, []string{"apikey", "rotate", k.ID, "--overlap", "-1h"}, service.ExitUsage, "overlap must be"},
+		"no set":             {nil, []string{"apikey", "scopes", k.ID}, service.ExitUsage, `"set" not set`},
+		"bad set":            {nil, []string{"apikey", "scopes", k.ID, "--set", "Query"}, service.ExitUsage, `unknown scope "Query"`},
+		"bad actor":          {nil, []string{"apikey", "issue", "--name", "x", "--scopes", "query", "--actor", "a\nb"}, service.ExitUsage, "actor must be"},
+		"no store":           {[]string{"HUB_WRITE_STORE_URL="}, []string{"apikey", "list"}, service.ExitFailed, "HUB_WRITE_STORE_URL"},
+		"bad store":          {[]string{"HUB_WRITE_STORE_URL=postgres://hub:hunter2@h:x/"}, []string{"apikey", "list"}, service.ExitFailed, "HUB_WRITE_STORE_URL"},
+		"store unreachable":  {[]string{unreachable}, []string{"apikey", "list"}, service.ExitFailed, "HUB_WRITE_STORE_URL names cannot be used"},
+		"another role":       {[]string{"HUB_WRITE_STORE_URL=" + x.db.URL("query")}, []string{"apikey", "list"}, service.ExitFailed, "hub_auth"},
+		"no pepper":          {[]string{"HUB_KEY_PEPPER="}, []string{"apikey", "issue", "--name", "x", "--scopes", "query"}, service.ExitFailed, "HUB_KEY_PEPPER has 0 characters"},
+		"short pepper":       {[]string{"HUB_KEY_PEPPER=hunter2"}, []string{"apikey", "rotate", k.ID}, service.ExitFailed, "HUB_KEY_PEPPER has 7 characters"},
+		"pepper file":        {[]string{"HUB_KEY_PEPPER=", "HUB_KEY_PEPPER_FILE=" + file}, []string{"apikey", "rotate", k.ID}, service.ExitFailed, "HUB_KEY_PEPPER_FILE"},
+		"bad redis":          {[]string{"HUB_REDIS_URL=http://:hunter2@x"}, []string{"apikey", "revoke", k.ID, "--reason", "x"}, service.ExitFailed, "HUB_REDIS_URL"},
+		"no migrate URL":     {[]string{"HUB_MIGRATE_URL="}, []string{"migrate"}, service.ExitFailed, "HUB_MIGRATE_URL"},
+		"migrate as service": {[]string{"HUB_MIGRATE_URL=" + x.db.URL("auth")}, []string{"migrate"}, service.ExitFailed, "permission denied"},
+		"serve, no settings": {[]string{"HUB_WRITE_STORE_URL=", "HUB_KEY_PEPPER="}, []string{"serve"}, service.ExitFailed, "HUB_SIGNING_KEY"},
+		"serve, short key":   {[]string{"HUB_SIGNING_KEY=hunter2"}, []string{"serve"}, service.ExitFailed, "HUB_SIGNING_KEY"},
+		"serve, pepper":      {append(callertest.Environ("auth", caller.Gateway), "HUB_KEY_PEPPER=hunter2"), []string{"serve"}, service.ExitFailed, "HUB_KEY_PEPPER"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, errs, code := x.with(c.environ...).run(c.args...)
@@ -300,7 +302,7 @@ func TestErrorsAreOneLineThatNamesWhatToFix(t *testing.T) {
 		t.Errorf("%s keys", errs)
 	}
 	fresh := hubtest.WriteStore(t)
-	if _, errs, code := x.with("HUB_WRITE_STORE_URL="+fresh.URL("auth")).run("apikey", "list"); code != exitFailed || !strings.Contains(errs, "run `auth migrate`") {
+	if _, errs, code := x.with("HUB_WRITE_STORE_URL="+fresh.URL("auth")).run("apikey", "list"); code != service.ExitFailed || !strings.Contains(errs, "run `auth migrate`") {
 		t.Errorf("not migrated: exit %d: %s", code, errs)
 	}
 }
@@ -344,7 +346,7 @@ func TestGatewaysAreTold(t *testing.T) {
 		t.Helper()
 		out, errs, code := x.run(append(args, "--json")...)
 		var r record
-		if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitOK || errs != "" {
+		if err := json.Unmarshal([]byte(out), &r); err != nil || code != service.ExitOK || errs != "" {
 			t.Fatalf("%v: exit %d: %s: %v", args, code, errs, err)
 		}
 		return r
@@ -362,7 +364,7 @@ func TestGatewaysAreTold(t *testing.T) {
 	server.Kill()
 	for name, y := range map[string]*terminal{"redis is gone": x, "no redis": x.with("HUB_REDIS_URL=")} {
 		out, errs, code := y.run("apikey", "revoke", d.ID, "--reason", "over")
-		if code != exitOK || !strings.Contains(out, "is revoked") || !strings.HasPrefix(errs, "warning: ") || !strings.Contains(errs, "the key stops within 2 s anyway") || strings.Count(errs, "\n") != 1 {
+		if code != service.ExitOK || !strings.Contains(out, "is revoked") || !strings.HasPrefix(errs, "warning: ") || !strings.Contains(errs, "the key stops within 2 s anyway") || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%s: exit %d, out %s, errors %s", name, code, out, errs)
 		}
 	}

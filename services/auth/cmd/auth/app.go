@@ -9,6 +9,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"hub.internal/pkg/service"
+
 	"github.com/spf13/cobra"
 
 	"hub.internal/pkg/schema"
@@ -27,7 +29,7 @@ func connectedApps(environ []string) *cobra.Command {
 }
 
 // onApps is a command on apps.
-func (c *commands) onApps(do func(context.Context, *apps.Service, []string) error) runner {
+func (c *commands) onApps(do func(context.Context, *apps.Service, []string) error) service.Runner {
 	return c.onStore(func(ctx context.Context, _ *cobra.Command, s commandSettings, store *postgres.Store, args []string) error {
 		sealer, err := sealerOf(s.SecretsKeyset)
 		if err != nil {
@@ -121,7 +123,7 @@ func (c *commands) listApps() *cobra.Command {
 				break
 			}
 		}
-		if c.json {
+		if c.JSON {
 			records := make([]appRecord, len(all))
 			for i, a := range all {
 				records[i] = newAppRecord(a.App, a.HasSecret)
@@ -237,7 +239,7 @@ func (c *commands) revokeSecret() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if c.json {
+		if c.JSON {
 			return printJSON(cmd, newSecretRecord(secret))
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "%s is destroyed.\n", secret.ID)
@@ -297,7 +299,7 @@ func (c *commands) printApp(ctx context.Context, cmd *cobra.Command, s *apps.Ser
 	if err != nil {
 		return err
 	}
-	if c.json {
+	if c.JSON {
 		r := newAppRecord(a.App, a.HasSecret(s.Now()))
 		for _, secret := range a.Secrets {
 			r.Secrets = append(r.Secrets, newSecretRecord(secret))
@@ -346,7 +348,7 @@ func newIssuedRecord(issued apps.Issued) secretRecord {
 }
 
 func (c *commands) printAppSecret(cmd *cobra.Command, issued apps.Issued) error {
-	if c.json {
+	if c.JSON {
 		return printJSON(cmd, newIssuedRecord(issued))
 	}
 	out := cmd.OutOrStdout()

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"hub.internal/pkg/service"
+
 	"hub.internal/pkg/seal"
 	"hub.internal/services/auth/apps"
 )
@@ -66,16 +68,16 @@ func TestAppCommands(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"app", "revoke", "shop", "--confirm", "shoop", "--reason", "x"}, exitUsage, "must be the code of the app"},
-		{[]string{"app", "revoke", "shop", "--reason", "x"}, exitUsage, "confirm"},
-		{[]string{"app", "suspend", "shop"}, exitUsage, "reason"},
-		{[]string{"app", "resume", "shop"}, exitFailed, "cannot become"},
-		{[]string{"app", "show", "nobody"}, exitFailed, "no app"},
-		{[]string{"app", "issue-secret", "shop"}, exitFailed, "Rotate it"},
-		{[]string{"app", "rotate-webhook-secret", "shop"}, exitFailed, "two secrets"},
-		{[]string{"app", "create", "shop", "--name", "x"}, exitFailed, "already"},
-		{[]string{"app", "create", "Shop", "--name", "x", "--redirect-url", "http://x"}, exitUsage, "service_code"},
-		{[]string{"app", "rotate-secret", "shop", "--overlap", "31d"}, exitUsage, "overlap"},
+		{[]string{"app", "revoke", "shop", "--confirm", "shoop", "--reason", "x"}, service.ExitUsage, "must be the code of the app"},
+		{[]string{"app", "revoke", "shop", "--reason", "x"}, service.ExitUsage, "confirm"},
+		{[]string{"app", "suspend", "shop"}, service.ExitUsage, "reason"},
+		{[]string{"app", "resume", "shop"}, service.ExitFailed, "cannot become"},
+		{[]string{"app", "show", "nobody"}, service.ExitFailed, "no app"},
+		{[]string{"app", "issue-secret", "shop"}, service.ExitFailed, "Rotate it"},
+		{[]string{"app", "rotate-webhook-secret", "shop"}, service.ExitFailed, "two secrets"},
+		{[]string{"app", "create", "shop", "--name", "x"}, service.ExitFailed, "already"},
+		{[]string{"app", "create", "Shop", "--name", "x", "--redirect-url", "http://x"}, service.ExitUsage, "service_code"},
+		{[]string{"app", "rotate-secret", "shop", "--overlap", "31d"}, service.ExitUsage, "overlap"},
 	} {
 		if _, errs, code := x.run(c.args...); code != c.code || !strings.Contains(errs, c.want) || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%v: exit %d: %s", c.args, code, errs)
@@ -111,7 +113,7 @@ func TestKeysets(t *testing.T) {
 		t.Error("two keysets are one")
 	}
 	for _, bad := range []string{"", "hunter2"} {
-		if out, errs, code := x.with("HUB_SECRETS_KEYSET="+bad).run("keyset", "rotate"); code != exitFailed || out != "" || !strings.Contains(errs, "HUB_SECRETS_KEYSET") || strings.Contains(errs, "hunter2") {
+		if out, errs, code := x.with("HUB_SECRETS_KEYSET="+bad).run("keyset", "rotate"); code != service.ExitFailed || out != "" || !strings.Contains(errs, "HUB_SECRETS_KEYSET") || strings.Contains(errs, "hunter2") {
 			t.Errorf("%q: exit %d: %s%s", bad, code, out, errs)
 		}
 	}

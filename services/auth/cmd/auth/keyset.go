@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 
+	"hub.internal/pkg/service"
+
 	"github.com/spf13/cobra"
 
 	"hub.internal/pkg/config"
@@ -21,12 +23,12 @@ func keysets(environ []string) *cobra.Command {
 	}
 	cmd.AddCommand(
 		&cobra.Command{Use: "new", Short: "Draw a keyset and print it, for HUB_SECRETS_KEYSET", Args: cobra.NoArgs,
-			RunE: run(func(cmd *cobra.Command, _ []string) error {
+			RunE: service.Ran(func(cmd *cobra.Command, _ []string) error {
 				keyset, err := seal.NewKeyset()
 				return print(cmd, keyset, err)
 			})},
 		&cobra.Command{Use: "rotate", Short: "Print HUB_SECRETS_KEYSET with another key that seals from now on; the others still open",
-			Args: cobra.NoArgs, RunE: run(func(cmd *cobra.Command, _ []string) error {
+			Args: cobra.NoArgs, RunE: service.Ran(func(cmd *cobra.Command, _ []string) error {
 				s, err := config.Load[struct {
 					Keyset config.Secret `env:"HUB_SECRETS_KEYSET,required,notEmpty"`
 				}](environ)

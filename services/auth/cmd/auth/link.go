@@ -8,6 +8,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"hub.internal/pkg/service"
+
 	"github.com/spf13/cobra"
 
 	"hub.internal/pkg/schema"
@@ -24,7 +26,7 @@ func accountLinks(environ []string) *cobra.Command {
 }
 
 // onLinks is a command on links.
-func (c *commands) onLinks(do func(context.Context, *links.Service, *postgres.Store, []string) error) runner {
+func (c *commands) onLinks(do func(context.Context, *links.Service, *postgres.Store, []string) error) service.Runner {
 	return c.onStore(func(ctx context.Context, _ *cobra.Command, _ commandSettings, store *postgres.Store, args []string) error {
 		return do(ctx, links.New(links.Config{Store: store, Now: time.Now}), store, args)
 	})
@@ -46,7 +48,7 @@ func (c *commands) addLink() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if c.json {
+		if c.JSON {
 			return printJSON(cmd, newLinkRecord(links.Listed{Link: l, Email: email}))
 		}
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s links %s of %s to %s.\n", l.ID, l.ExternalUser, l.Service, email)
@@ -79,7 +81,7 @@ func (c *commands) listLinks() *cobra.Command {
 				break
 			}
 		}
-		if c.json {
+		if c.JSON {
 			records := make([]linkRecord, len(all))
 			for i, l := range all {
 				records[i] = newLinkRecord(l)
@@ -104,7 +106,7 @@ func (c *commands) revokeLink() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if c.json {
+		if c.JSON {
 			return printJSON(cmd, newLinkRecord(links.Listed{Link: l}))
 		}
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s has ended.\n", l.ID)

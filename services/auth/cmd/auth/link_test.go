@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"hub.internal/pkg/service"
 )
 
 func TestLinkCommands(t *testing.T) {
@@ -26,14 +28,14 @@ func TestLinkCommands(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{"link", "add", "--app", "shop", "--external-user", "u-77", "--user", "bob@example.com"}, exitFailed, "linked to another Hub account"},
-		{append(add, "pay:refund"), exitUsage, "pay:refund"},
-		{[]string{"link", "add", "--app", "nobody", "--external-user", "u-77", "--user", "ada@example.com"}, exitFailed, "no app"},
-		{[]string{"link", "add", "--app", "shop", "--external-user", "u-77", "--user", "eve@example.com"}, exitFailed, "no user"},
-		{[]string{"link", "add", "--app", "shop", "--external-user", "", "--user", "ada@example.com"}, exitUsage, "external_user"},
-		{[]string{"link", "add", "--app", "shop"}, exitUsage, "external-user"},
-		{[]string{"link", "revoke", "lnk_x"}, exitFailed, "no such link"},
-		{[]string{"link", "list", "--user", "eve@example.com"}, exitFailed, "no user"},
+		{[]string{"link", "add", "--app", "shop", "--external-user", "u-77", "--user", "bob@example.com"}, service.ExitFailed, "linked to another Hub account"},
+		{append(add, "pay:refund"), service.ExitUsage, "pay:refund"},
+		{[]string{"link", "add", "--app", "nobody", "--external-user", "u-77", "--user", "ada@example.com"}, service.ExitFailed, "no app"},
+		{[]string{"link", "add", "--app", "shop", "--external-user", "u-77", "--user", "eve@example.com"}, service.ExitFailed, "no user"},
+		{[]string{"link", "add", "--app", "shop", "--external-user", "", "--user", "ada@example.com"}, service.ExitUsage, "external_user"},
+		{[]string{"link", "add", "--app", "shop"}, service.ExitUsage, "external-user"},
+		{[]string{"link", "revoke", "lnk_x"}, service.ExitFailed, "no such link"},
+		{[]string{"link", "list", "--user", "eve@example.com"}, service.ExitFailed, "no user"},
 	} {
 		if _, errs, code := x.run(c.args...); code != c.code || !strings.Contains(errs, c.want) || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%v: exit %d: %s", c.args, code, errs)

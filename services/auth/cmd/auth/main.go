@@ -37,7 +37,7 @@ func operations(s *auth.Service, p *auth.People, a *apps.Service, t *servicejwt.
 	return slices.Concat(auth.Operations(s, p), apps.Operations(a), servicejwt.Operations(t))
 }
 
-func main() { os.Exit(execute(root(os.Environ()))) }
+func main() { os.Exit(service.Execute(root(os.Environ()))) }
 
 type settings struct {
 	service.Settings

@@ -54,6 +54,7 @@ func (n logged) Changed(ctx context.Context, id string) {
 
 func (n *notices) Changed(ctx context.Context, id string) {
 	if err := publish(ctx, n.publisher, id); err != nil {
-		fmt.Fprintf(n.warn, "warning: the gateways could not be told at once (%s); %s within 2 s anyway\n", oneLine(err.Error()), n.effect)
+		fmt.Fprintf(n.warn, "warning: the gateways could not be told at once (%s); %s within 2 s anyway\n",
+			service.OneLine(err.Error()), n.effect)
 	}
 }

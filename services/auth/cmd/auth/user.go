@@ -11,6 +11,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"hub.internal/pkg/service"
+
 	"github.com/spf13/cobra"
 
 	"hub.internal/pkg/schema"
@@ -30,12 +32,12 @@ func users(environ []string) *cobra.Command {
 }
 
 // asPeople is a command on users.
-func (c *commands) asPeople(do func(context.Context, *auth.People, []string) error) runner {
+func (c *commands) asPeople(do func(context.Context, *auth.People, []string) error) service.Runner {
 	return c.withLinks(func(ctx context.Context, p *auth.People, _ string, args []string) error { return do(ctx, p, args) })
 }
 
 // withLinks is a command on users that also knows where browsers reach Hub.
-func (c *commands) withLinks(do func(ctx context.Context, p *auth.People, publicURL string, args []string) error) runner {
+func (c *commands) withLinks(do func(ctx context.Context, p *auth.People, publicURL string, args []string) error) service.Runner {
 	return c.onStore(func(ctx context.Context, _ *cobra.Command, s commandSettings, store *postgres.Store, args []string) error {
 		people, err := auth.NewPeople(auth.PeopleConfig{Store: store, Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
@@ -77,7 +79,7 @@ func (c *commands) linkUser() *cobra.Command {
 }
 
 func (c *commands) printLink(cmd *cobra.Command, u auth.User, link string, until time.Time) error {
-	if c.json {
+	if c.JSON {
 		r := newUserRecord(u)
 		r.Link = link
 		return printJSON(cmd, r)
@@ -98,7 +100,7 @@ func (c *commands) userSessions() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if c.json {
+		if c.JSON {
 			records := make([]map[string]any, len(all))
 			for i, s := range all {
 				records[i] = map[string]any{"id": s.ID, "address": s.Address, "agent": s.Agent, "method": s.Method,
@@ -129,7 +131,7 @@ func (c *commands) signOutUser() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if c.json {
+		if c.JSON {
 			return printJSON(cmd, map[string]any{"ended": n})
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "%d ended.\n", n)
@@ -236,7 +238,7 @@ func (c *commands) listUsers() *cobra.Command {
 				break
 			}
 		}
-		if c.json {
+		if c.JSON {
 			records := make([]userRecord, len(all))
 			for i, u := range all {
 				records[i] = newUserRecord(u)
@@ -260,7 +262,7 @@ func (c *commands) onUser(use, short, done string, do func(*auth.People, context
 		if err != nil {
 			return err
 		}
-		if c.json {
+		if c.JSON {
 			return printJSON(cmd, newUserRecord(u))
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "%s %s.\n", u.Email, done)
@@ -292,7 +294,7 @@ func newUserRecord(u auth.User) userRecord {
 func userStatus(u auth.User) string { return string(u.State()) }
 
 func (c *commands) printUser(cmd *cobra.Command, u auth.User, password string, drawn bool) error {
-	if c.json {
+	if c.JSON {
 		r := newUserRecord(u)
 		if drawn {
 			r.Password = password

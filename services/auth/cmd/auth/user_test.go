@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"hub.internal/pkg/service"
+
 	"hub.internal/pkg/hubtest"
 	"hub.internal/services/auth"
 	"hub.internal/services/auth/postgres"
@@ -43,10 +45,10 @@ func TestUserCommands(t *testing.T) {
 	if err := x.signIn(t, "ADA@example.com", u.Password); err != nil {
 		t.Error(err)
 	}
-	if _, errs, code := x.run("user", "add", "Ada@Example.com", "--name", "x"); code != exitFailed || !strings.Contains(errs, "already") {
+	if _, errs, code := x.run("user", "add", "Ada@Example.com", "--name", "x"); code != service.ExitFailed || !strings.Contains(errs, "already") {
 		t.Errorf("twice: %d %s", code, errs)
 	}
-	if _, errs, code := x.run("user", "add", "nonsense", "--name", "x", "--roles", "root"); code != exitUsage || !strings.Contains(errs, "unknown role") || !strings.Contains(errs, "e-mail") || strings.Count(errs, "\n") != 1 {
+	if _, errs, code := x.run("user", "add", "nonsense", "--name", "x", "--roles", "root"); code != service.ExitUsage || !strings.Contains(errs, "unknown role") || !strings.Contains(errs, "e-mail") || strings.Count(errs, "\n") != 1 {
 		t.Errorf("nonsense: %d %s", code, errs)
 	}
 	next := x.userJSON(t, "user", "passwd", "ada@example.com")
@@ -75,7 +77,7 @@ func TestUserCommands(t *testing.T) {
 	if out := x.ok(t, "user", "list", "--json"); strings.Contains(out, "argon2") || strings.Contains(out, next.Password) {
 		t.Errorf("%s", out)
 	}
-	if _, errs, code := x.run("user", "passwd", "nobody@example.com"); code != exitFailed || !strings.Contains(errs, "no user") {
+	if _, errs, code := x.run("user", "passwd", "nobody@example.com"); code != service.ExitFailed || !strings.Contains(errs, "no user") {
 		t.Errorf("nobody: %d %s", code, errs)
 	}
 	if got := x.query(t, `SELECT string_agg(tool, ',' ORDER BY at, id) FROM audit.calls WHERE tool LIKE 'user.%' AND external_user_id <> ''`); strings.Count(got, ",") != 6 {
@@ -120,7 +122,7 @@ func TestInvitationsAndSessions(t *testing.T) {
 	}
 	x.ok(t, "user", "disable", "bob@example.com")
 	for what, args := range map[string][]string{"disabled": {"user", "link", "bob@example.com"}, "no user": {"user", "link", "nobody@example.com"}, "already": {"user", "invite", "BOB@example.com", "--name", "B"}} {
-		if _, errs, code := x.run(args...); code != exitFailed || !strings.Contains(errs, what) {
+		if _, errs, code := x.run(args...); code != service.ExitFailed || !strings.Contains(errs, what) {
 			t.Errorf("%v: exit %d: %s", args, code, errs)
 		}
 	}
@@ -129,14 +131,14 @@ func TestInvitationsAndSessions(t *testing.T) {
 func TestPasswordFromStandardInput(t *testing.T) {
 	t.Parallel()
 	x := newTerminal(t)
-	for input, want := range map[string]int{"a password of mine\nmore\n": exitOK, "a password of mine": exitOK, "": exitFailed, "\n": exitFailed, "short\n": exitUsage} {
+	for input, want := range map[string]int{"a password of mine\nmore\n": service.ExitOK, "a password of mine": service.ExitOK, "": service.ExitFailed, "\n": service.ExitFailed, "short\n": service.ExitUsage} {
 		var out, errs bytes.Buffer
 		c := root(x.environ)
 		c.SetArgs([]string{"user", "add", strings.ToLower(auth.Passphrase()) + "@example.com", "--name", "x", "--password-stdin"})
 		c.SetIn(strings.NewReader(input))
 		c.SetOut(&out)
 		c.SetErr(&errs)
-		if code := execute(c); code != want || strings.Contains(out.String()+errs.String(), "password of mine") {
+		if code := service.Execute(c); code != want || strings.Contains(out.String()+errs.String(), "password of mine") {
 			t.Errorf("%q: exit %d, want %d; %s%s", input, code, want, &out, &errs)
 		}
 	}

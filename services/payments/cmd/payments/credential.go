@@ -9,6 +9,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"hub.internal/pkg/service"
+
 	"github.com/spf13/cobra"
 
 	"hub.internal/pkg/fault"
@@ -28,7 +30,7 @@ func credentialCommand(environ []string) *cobra.Command {
 }
 
 // onCredentials is a command on credentials.
-func (c *commands) onCredentials(do func(context.Context, *credentials.Service, []string) error) runner {
+func (c *commands) onCredentials(do func(context.Context, *credentials.Service, []string) error) service.Runner {
 	return c.onStore(func(ctx context.Context, _ *cobra.Command, s commandSettings, store *postgres.Store, args []string) error {
 		sealer, err := sealerOf(s.SecretsKeyset)
 		if err != nil {
@@ -156,7 +158,7 @@ func (c *commands) listCredentials() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if c.json {
+		if c.JSON {
 			records := make([]credentialRecord, len(list))
 			for i, one := range list {
 				records[i] = newCredentialRecord(one)
@@ -201,7 +203,7 @@ func newCredentialRecord(c credentials.Credential) credentialRecord {
 }
 
 func (c *commands) printCredential(cmd *cobra.Command, changed credentials.Credential, what string) error {
-	if c.json {
+	if c.JSON {
 		return printJSON(cmd, newCredentialRecord(changed))
 	}
 	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s (%s, client id %s) %s.\n", changed.ID, changed.Name(), changed.ClientIDMask, what)

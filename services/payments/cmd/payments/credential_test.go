@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"hub.internal/pkg/service"
+
 	"github.com/jackc/pgx/v5"
 
 	"hub.internal/pkg/hubtest"
@@ -43,14 +45,14 @@ func (x *terminal) run(typed string, args ...string) (out, errs string, code int
 	c.SetIn(strings.NewReader(typed))
 	c.SetOut(&stdout)
 	c.SetErr(&stderr)
-	code = execute(c)
+	code = service.Execute(c)
 	return stdout.String(), stderr.String(), code
 }
 
 func (x *terminal) ok(t *testing.T, typed string, args ...string) string {
 	t.Helper()
 	out, errs, code := x.run(typed, args...)
-	if code != exitOK {
+	if code != service.ExitOK {
 		t.Fatalf("payments %s: exit %d: %s", strings.Join(args, " "), code, errs)
 	}
 	return out
@@ -92,25 +94,25 @@ func TestCredentialCommands(t *testing.T) {
 		code  int
 		want  string
 	}{
-		{secret, []string{"credential", "add", "--env", "sandbox", "--client-id", clientID}, exitFailed, "already"},
-		{secret, []string{"credential", "add", "--env", "live", "--client-id", clientID}, exitUsage, "env must be one of"},
-		{secret, []string{"credential", "add", "--client-id", clientID}, exitUsage, "env"},
-		{"", []string{"credential", "add", "--env", "production", "--client-id", clientID}, exitUsage, "secret must be"},
-		{secret + "\nmore", []string{"credential", "add", "--env", "production", "--client-id", clientID}, exitUsage, "secret must be"},
-		{"", []string{"credential", "add", "--env", "production", "--client-id", clientID, "--secret-file", file + "x"}, exitFailed, "--secret-file"},
-		{secret, []string{"credential", "rotate", "1", "--client-id", clientID}, exitFailed, "already"},
-		{secret, []string{"credential", "rotate", "x", "--client-id", clientID}, exitFailed, "no credential"},
-		{"", []string{"credential", "activate", "1"}, exitFailed, "active credential"},
-		{"", []string{"credential", "deactivate", "2"}, exitUsage, "confirm"},
-		{"", []string{"credential", "deactivate", "2", "--confirm", "sandbox"}, exitUsage, "nicepay sandbox"},
-		{"", []string{"credential", "deactivate", "9", "--confirm", "nicepay sandbox"}, exitFailed, "no credential"},
-		{secret, []string{"credential", "add", "--env", "sandbox", "--client-id", clientID, "--secret", secret}, exitUsage, "unknown flag"},
+		{secret, []string{"credential", "add", "--env", "sandbox", "--client-id", clientID}, service.ExitFailed, "already"},
+		{secret, []string{"credential", "add", "--env", "live", "--client-id", clientID}, service.ExitUsage, "env must be one of"},
+		{secret, []string{"credential", "add", "--client-id", clientID}, service.ExitUsage, "env"},
+		{"", []string{"credential", "add", "--env", "production", "--client-id", clientID}, service.ExitUsage, "secret must be"},
+		{secret + "\nmore", []string{"credential", "add", "--env", "production", "--client-id", clientID}, service.ExitUsage, "secret must be"},
+		{"", []string{"credential", "add", "--env", "production", "--client-id", clientID, "--secret-file", file + "x"}, service.ExitFailed, "--secret-file"},
+		{secret, []string{"credential", "rotate", "1", "--client-id", clientID}, service.ExitFailed, "already"},
+		{secret, []string{"credential", "rotate", "x", "--client-id", clientID}, service.ExitFailed, "no credential"},
+		{"", []string{"credential", "activate", "1"}, service.ExitFailed, "active credential"},
+		{"", []string{"credential", "deactivate", "2"}, service.ExitUsage, "confirm"},
+		{"", []string{"credential", "deactivate", "2", "--confirm", "sandbox"}, service.ExitUsage, "nicepay sandbox"},
+		{"", []string{"credential", "deactivate", "9", "--confirm", "nicepay sandbox"}, service.ExitFailed, "no credential"},
+		{secret, []string{"credential", "add", "--env", "sandbox", "--client-id", clientID, "--secret", secret}, service.ExitUsage, "unknown flag"},
 	} {
 		if _, errs, code := x.run(c.typed, c.args...); code != c.code || !strings.Contains(errs, c.want) || strings.Count(errs, "\n") != 1 || strings.Contains(errs, secret[:12]) {
 			t.Errorf("%v: exit %d: %s", c.args, code, errs)
 		}
 	}
-	if _, errs, code := x.with("HUB_SECRETS_KEYSET=").run(secret, "credential", "add", "--env", "production", "--client-id", clientID); code != exitFailed || !strings.Contains(errs, "HUB_SECRETS_KEYSET") {
+	if _, errs, code := x.with("HUB_SECRETS_KEYSET=").run(secret, "credential", "add", "--env", "production", "--client-id", clientID); code != service.ExitFailed || !strings.Contains(errs, "HUB_SECRETS_KEYSET") {
 		t.Errorf("no keyset: %d %s", code, errs)
 	}
 	x.ok(t, "", "credential", "deactivate", "2", "--confirm", "nicepay sandbox")
@@ -126,11 +128,11 @@ func TestCredentialCommands(t *testing.T) {
 	if said := x.with("HUB_SECRETS_KEYSET="+rotated).ok(t, "", "keyring", "reseal"); said != "2 credentials are sealed again.\n" {
 		t.Errorf("%s", said)
 	}
-	if _, _, code := x.run("", "keyring", "reseal"); code != exitFailed {
+	if _, _, code := x.run("", "keyring", "reseal"); code != service.ExitFailed {
 		t.Error("the old keyset opens what was sealed again")
 	}
 	for _, bad := range []string{"", "hunter2"} {
-		if out, errs, code := x.with("HUB_SECRETS_KEYSET="+bad).run("", "keyring", "rotate"); code != exitFailed || out != "" || !strings.Contains(errs, "HUB_SECRETS_KEYSET") || strings.Contains(errs, "hunter2") {
+		if out, errs, code := x.with("HUB_SECRETS_KEYSET="+bad).run("", "keyring", "rotate"); code != service.ExitFailed || out != "" || !strings.Contains(errs, "HUB_SECRETS_KEYSET") || strings.Contains(errs, "hunter2") {
 			t.Errorf("%q: exit %d: %s%s", bad, code, out, errs)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"hub.internal/pkg/service"
+
 	"github.com/spf13/cobra"
 
 	"hub.internal/pkg/config"
@@ -21,7 +23,7 @@ func keyringCommand(environ []string) *cobra.Command {
 To rotate: set what rotate prints as HUB_SECRETS_KEYSET in every replica, then run reseal.`)
 	cmd.AddCommand(
 		&cobra.Command{Use: "new", Short: "Draw a keyset and print it, for HUB_SECRETS_KEYSET", Args: cobra.NoArgs,
-			RunE: run(func(cmd *cobra.Command, _ []string) error {
+			RunE: service.Ran(func(cmd *cobra.Command, _ []string) error {
 				keyset, err := seal.NewKeyset()
 				if err == nil {
 					fmt.Fprintln(cmd.OutOrStdout(), keyset)
@@ -29,7 +31,7 @@ To rotate: set what rotate prints as HUB_SECRETS_KEYSET in every replica, then r
 				return err
 			})},
 		&cobra.Command{Use: "rotate", Short: "Print HUB_SECRETS_KEYSET with another key that seals from now on; the others still open",
-			Args: cobra.NoArgs, RunE: run(func(cmd *cobra.Command, _ []string) error { return rotateKeyring(cmd, environ) })},
+			Args: cobra.NoArgs, RunE: service.Ran(func(cmd *cobra.Command, _ []string) error { return rotateKeyring(cmd, environ) })},
 		c.reseal(),
 	)
 	return cmd

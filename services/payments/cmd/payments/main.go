@@ -25,4 +25,4 @@ func manifest() tool.Manifest {
 		WithRoutes(api.Routes(payments.New(payments.Config{}))...)
 }
 
-func main() { os.Exit(execute(root(os.Environ()))) }
+func main() { os.Exit(service.Execute(root(os.Environ()))) }

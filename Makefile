@@ -11,7 +11,7 @@ STACK    := go run ./scripts/stack
 TESTFLAGS ?= -race -timeout 30m -p 3
 
 .DEFAULT_GOAL := help
-.PHONY: help up down reset status logs servers browser test check lint bench fuzz tidy catalog image consul
+.PHONY: help up down reset status logs doctor servers browser test check lint bench fuzz tidy catalog image consul
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ status: ## Show what runs
 
 logs: ## Show the logs (NAME=query for one service)
 	@$(STACK) logs $(NAME)
+
+doctor: ## Check the settings of every service against what they name, a line each
+	@$(STACK) doctor
 
 servers: ## Install the database servers that up and test need
 	@$(STACK) install

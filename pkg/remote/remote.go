@@ -229,6 +229,12 @@ func Unanswered(err error) bool {
 	return errors.As(err, &d)
 }
 
+// errDisbelieved is the cause where an instance takes no token of this process.
+var errDisbelieved = errors.New("it refuses our token")
+
+// Disbelieved tells whether err means that an instance answered, but does not believe this process.
+func Disbelieved(err error) bool { return errors.Is(err, errDisbelieved) }
+
 // Do sends a request. It returns the neighbour's fault as it is, E_DB when the
 // service is down, slow beyond its concurrency limit or does not answer by the
 // deadline, and the context's error when the caller went away.
@@ -415,7 +421,7 @@ func readFault(resp *http.Response) error {
 		return &down{cause: fmt.Errorf("status %d: %w", resp.StatusCode, err), unsent: resp.StatusCode == http.StatusServiceUnavailable}
 	}
 	if resp.Header.Get(hop.RefusedHeader) != "" {
-		return &down{cause: fmt.Errorf("it refuses our token: %s", f.Message), unsent: true}
+		return &down{cause: fmt.Errorf("%w: %s", errDisbelieved, f.Message), unsent: true}
 	}
 	return &f
 }

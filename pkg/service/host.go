@@ -61,6 +61,7 @@ func newHost(ctx context.Context, name string, s Settings, effective any, connec
 func (h *Host) run(ctx context.Context) error {
 	if !h.public {
 		h.server.Manifest(h.manifest)
+		h.server.Trust()
 		h.process.announce(h.directory, h.name, h.addr)
 	}
 	return h.process.run(ctx)
@@ -91,8 +92,12 @@ func (h *Host) Neighbour(name string) *remote.Client {
 // Client is Neighbour for the edge, which hears of services while it runs: it takes this many calls
 // in flight (0 means 256), and the caller closes it. It may be called at any time.
 func (h *Host) Client(name string, concurrency int) *remote.Client {
-	return remote.New(remote.Options{Service: name, Instancer: h.directory.Instancer(name), Keys: h.Keys(), Logger: h.Logger(),
+	c := remote.New(remote.Options{Service: name, Instancer: h.directory.Instancer(name), Keys: h.Keys(), Logger: h.Logger(),
 		Concurrency: concurrency})
+	if h.process.idle {
+		h.process.examined = append(h.process.examined, h.checkNeighbour(name, c))
+	}
+	return c
 }
 
 // Discovered tells the names of the services that discovery lists, at once and when they change, until

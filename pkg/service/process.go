@@ -51,6 +51,9 @@ type process struct {
 	bodies    *quota.Quota // bytes of requests' bodies in memory
 	draining  atomic.Bool
 	checks    []check
+	// idle is a process that is only looked at: its tasks never start. examined are what the doctor asks beside the checks.
+	idle     bool
+	examined []check
 	// calls is the listener that takes the calls.
 	calls *server
 	// operations is apart: it answers while calls drain. Nil when there is none.
@@ -128,6 +131,9 @@ func (p *process) onStop(name string, run func(context.Context) error) {
 
 // spawn runs a task until ctx ends; one that returns an error before that ends the process.
 func (p *process) spawn(ctx context.Context, name string, task func(context.Context) error) {
+	if p.idle {
+		return
+	}
 	p.work.Go(func() {
 		if err := task(ctx); err != nil && ctx.Err() == nil {
 			p.fail(fmt.Errorf("%s: %w", name, err))

@@ -38,7 +38,8 @@ func root() *cobra.Command {
 		SilenceUsage:  true,
 	}
 	c.CompletionOptions.DisableDefaultCmd = true
-	c.AddCommand(upCommand(), downCommand(), resetCommand(), statusCommand(), logsCommand(), installCommand(), superviseCommand())
+	c.AddCommand(upCommand(), downCommand(), resetCommand(), statusCommand(), logsCommand(), doctorCommand(), installCommand(),
+		superviseCommand())
 	return c
 }
 

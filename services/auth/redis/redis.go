@@ -45,5 +45,8 @@ func (p *Publisher) Publish(ctx context.Context, id string) error {
 	return p.client.Publish(ctx, Channel, id).Err()
 }
 
+// Ping tells whether the server answers.
+func (p *Publisher) Ping(ctx context.Context) error { return p.client.Ping(ctx).Err() }
+
 // Close drops the connection.
 func (p *Publisher) Close() error { return p.client.Close() }

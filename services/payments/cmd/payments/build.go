@@ -19,6 +19,7 @@ func build(h *service.Host, s settings) error {
 	if err != nil {
 		return err
 	}
+	h.Check("payment provider", "HUB_PG_BASE_URL", p.provider.Reach)
 	h.OnStop("provider", func(context.Context) error { p.provider.Close(); return nil })
 	store := postgres.New(h.Store())
 	safe := credentials.New(credentials.Config{Store: store, Sealer: p.sealer, Now: time.Now})

@@ -35,6 +35,7 @@ func build(h *service.Host, s settings) error {
 	reader := mysql.NewReader(source, mysql.ReaderOptions{Timeout: s.timeout(), Sessions: s.SQLConcurrent + s.SQLConcurrent/2,
 		MaxRows:  s.MaxRowLimit,
 		TmpBytes: s.SQLTmpBytes, Logger: h.Logger()})
+	h.Check("source", "HUB_SOURCE_DSN", source.Prove)
 	h.OnStop("source", func(context.Context) error { return source.Close() })
 	h.OnStop("reader", func(context.Context) error { return reader.Close() })
 	svc := query.New(query.Config{Source: source, Ping: source.Ping, Reader: reader, Guard: guard, Audit: query.AuditTo(h.Audit()),

@@ -52,7 +52,7 @@ func doctor(ctx context.Context, l layout, out io.Writer) error {
 			findings[i], err = cmd.Output()
 			if ill[i] = err != nil; ill[i] && !bytes.Contains(findings[i], []byte("wrong  ")) {
 				said, _, _ := strings.Cut(failure.String(), "\n")
-				findings[i] = fmt.Appendf(findings[i], "wrong  program: %v: %s\n", err, said)
+				findings[i] = fmt.Appendf(findings[i], "wrong  program: %s\n", strings.TrimSuffix(err.Error()+": "+said, ": "))
 			}
 		})
 	}

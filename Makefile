@@ -6,9 +6,9 @@ TOOLS    := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/hub/bin
 LINT     := $(TOOLS)/golangci-lint-2.15.0
 CONSUL   := $(TOOLS)/consul-1.14.11
 STACK    := go run ./scripts/stack
-# Three test binaries at once: each starts servers of its own, and waits for them.
+# Two test binaries at once: each starts servers of its own, and waits for them.
 # The time-out only ends a hang.
-TESTFLAGS ?= -race -timeout 30m -p 3
+TESTFLAGS ?= -race -timeout 30m -p 2
 
 .DEFAULT_GOAL := help
 .PHONY: help up down reset status logs doctor servers browser test check lint bench fuzz tidy catalog image consul
@@ -40,12 +40,13 @@ servers: ## Install the database servers that up and test need
 browser: ## Install the servers, and the browser that test needs
 	@$(STACK) install --browser
 
-# The suite runs last and anew each time: go's test cache cannot see that the programs which it
-# builds and starts have changed. Its tests wait for processes and pages half of their time: three at once keep two cores busy.
+# The suite waits for processes and pages half of its time, so it runs beside the rest; what both need is built before, once.
+# It runs anew each time: go's test cache cannot see that the programs which it builds and starts have changed.
 test: browser ## Run every test, with the race detector
-	@status=0; \
+	@go build -race work
+	@go test $(TESTFLAGS) -count=1 -parallel 3 ./services/e2e/... & suite=$$!; status=0; \
 	go test $(TESTFLAGS) $(patsubst %,./%/...,$(filter-out services/e2e,$(MODULES))) || status=1; \
-	go test $(TESTFLAGS) -count=1 -parallel 3 ./services/e2e/... || status=1; \
+	wait $$suite || status=1; \
 	exit $$status
 
 check: $(LINT) ## gofmt, vet, lint, each module's build alone, import rules, the list of services, derived files

@@ -15,7 +15,7 @@ import (
 	"hub.internal/pkg/tool"
 )
 
-// Program is a service's command line: serve, migrate and manifest, and what it adds to them. S are
+// Program is a service's command line: serve, migrate, health and manifest, and what it adds to them. S are
 // its settings, a struct that embeds Settings; a method Check() error judges what their types do
 // not.
 type Program[S common] struct {
@@ -32,7 +32,7 @@ type Program[S common] struct {
 	Connections func(S) int
 	// GCPercent is the garbage collector's target unless GOGC is set; 0 leaves Go's own.
 	GCPercent int
-	// Commands are the service's own, beside the three.
+	// Commands are the service's own, beside the four.
 	Commands func(environ []string) []*cobra.Command
 }
 
@@ -58,7 +58,8 @@ func (p Program[S]) Command(environ []string) *cobra.Command {
 		&cobra.Command{Use: "migrate", Short: "Bring the tables up to date, as HUB_MIGRATE_URL says", Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				return p.migrate(cmd.Context(), environ)
-			}})
+			}},
+		healthCommand(environ))
 	if p.Manifest != nil {
 		root.AddCommand(&cobra.Command{Use: "manifest", Short: "Print what the service owns, as JSON", Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {

@@ -53,6 +53,11 @@ type Settings struct {
 
 func (s Settings) pace() pace { return pace{stall: s.StallTimeout, rate: int64(s.LeastRate)} }
 
+// StopsWithin is how long the process takes at most from SIGTERM to its end: whoever runs it kills it no sooner.
+func (s Settings) StopsWithin() time.Duration {
+	return s.DrainDelay + s.DrainTimeout + min(closeTimeout, s.DrainTimeout) + closeTimeout
+}
+
 // check judges what the types of the settings do not.
 func (s Settings) check() error {
 	if s.StallTimeout <= 0 || s.LeastRate <= 0 {

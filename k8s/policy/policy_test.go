@@ -143,18 +143,18 @@ func TestComponents(t *testing.T) {
 func TestWhatTheAPIHasNotGotIsRefused(t *testing.T) {
 	t.Parallel()
 	for text, says := range map[string]string{
-		"apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {clusterIp: None}\n":              "unknown field",
-		"apiVersion: apps/v1\nkind: Deployment\nspec: {template: {spec: {readonly: true}}}\n":        "unknown field",
-		"apiVersion: v1\nkind: Service\nspec: {type: ClusterIP, type: NodePort}\n":                   "already set",
-		"apiVersion: v1\nkind: Service\nspec: {ports: [{port: http}]}\n":                             "cannot unmarshal",
-		"apiVersion: batch/v1\nkind: CronJob\n":                                                      "no kind that the policy knows",
-		"apiVersion: apps/v1beta1\nkind: Deployment\n":                                               "no kind that the policy knows",
-		"apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nspec: {hostname: a}\n":           "unknown field",
-		"apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nspec: {egress: [{from: []}]}\n":      "unknown field",
-		"apiVersion: policy/v1\nkind: PodDisruptionBudget\nspec: {maxUnavailables: 1}\n":             "unknown field",
-		"apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nspec: {behaviour: {}}\n":         "unknown field",
-		"apiVersion: v1\nkind: ServiceAccount\nautomountServiceAccountToken: perhaps\n":              "cannot unmarshal",
-		"apiVersion: v1\nkind: Namespace\nmetadata: {name: a, label: {x: y}}\n":                      "unknown field",
+		"apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {clusterIp: None}\n":               "unknown field",
+		"apiVersion: apps/v1\nkind: Deployment\nspec: {template: {spec: {readonly: true}}}\n":         "unknown field",
+		"apiVersion: v1\nkind: Service\nspec: {type: ClusterIP, type: NodePort}\n":                    "already set",
+		"apiVersion: v1\nkind: Service\nspec: {ports: [{port: http}]}\n":                              "cannot unmarshal",
+		"apiVersion: batch/v1\nkind: CronJob\n":                                                       "no kind that the policy knows",
+		"apiVersion: apps/v1beta1\nkind: Deployment\n":                                                "no kind that the policy knows",
+		"apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nspec: {hostname: a}\n":            "unknown field",
+		"apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nspec: {egress: [{from: []}]}\n":       "unknown field",
+		"apiVersion: policy/v1\nkind: PodDisruptionBudget\nspec: {maxUnavailables: 1}\n":              "unknown field",
+		"apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nspec: {behaviour: {}}\n":          "unknown field",
+		"apiVersion: v1\nkind: ServiceAccount\nautomountServiceAccountToken: perhaps\n":               "cannot unmarshal",
+		"apiVersion: v1\nkind: Namespace\nmetadata: {name: a, label: {x: y}}\n":                       "unknown field",
 		"apiVersion: apps/v1\nkind: StatefulSet\nspec: {template: {spec: {containers: {name: a}}}}\n": "cannot unmarshal",
 	} {
 		if err := new(Manifests).Add([]byte(text)); err == nil || !strings.Contains(err.Error(), says) {

@@ -1,6 +1,6 @@
 // Command check holds kustomize folders, such as an overlay of your own, to the rules that k8s/ is held to:
 //
-//	go run ./k8s/policy/check --production k8s/overlays/production
+//	go run ./k8s/check --production k8s/overlays/production
 package main
 
 import (

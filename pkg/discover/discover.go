@@ -30,11 +30,21 @@ const (
 	DNS    = "dns"
 )
 
+// What an instance answers at its address, to whoever is about to choose it.
+const (
+	// AlivePath answers 200 while the process lives.
+	AlivePath = "/healthz"
+	// ReadyPath answers 200 while it may get calls.
+	ReadyPath = "/readyz"
+)
+
 const (
 	// dnsRefresh is how long a list of instances from DNS is used.
 	dnsRefresh = 5 * time.Second
 	// announceEvery is how often Announce looks whether the agent still knows this process.
 	announceEvery = 2 * time.Second
+	// forgetAfter is how long a process that does not live stays in the agent's list, where nobody chooses it.
+	forgetAfter = time.Minute
 	// agentTimeout bounds a question to the agent: a hung one must not keep a process from stopping.
 	agentTimeout = 2 * time.Second
 	// watchWait is how long a question for the list of services waits for a change.
@@ -187,53 +197,6 @@ func (d *Directory) lookup(service, proto, name string) (string, []*net.SRV, err
 	ctx, cancel := context.WithTimeout(context.Background(), dnsRefresh)
 	defer cancel()
 	return d.config.Resolver.LookupSRV(ctx, service, proto, name)
-}
-
-// Announce keeps this process registered at addr (host:port) until ctx ends, and withdraws
-// it then: an agent that starts later, or forgets, is told again. Only Consul needs that.
-func (d *Directory) Announce(ctx context.Context, service, addr string) error {
-	if d.config.Mode != Consul {
-		return nil
-	}
-	host, port, err := split(addr)
-	if err != nil {
-		return fmt.Errorf("HUB_ADVERTISE: %w", err)
-	}
-	registration := &api.AgentServiceRegistration{
-		ID: service + "-" + strings.NewReplacer(":", "-", ".", "-").Replace(addr), Name: service, Tags: []string{tag}, Address: host, Port: port,
-		Check: &api.AgentServiceCheck{HTTP: "http://" + addr + "/healthz", Interval: "1s", Timeout: "2s",
-			DeregisterCriticalServiceAfter: "1m", Status: "passing"},
-	}
-	logger := d.logger.With("discover", service, "addr", addr)
-	tick := time.NewTicker(announceEvery)
-	defer tick.Stop()
-	known := true
-	for {
-		if err := d.register(ctx, registration); ctx.Err() == nil && (err == nil) != known { // told once, not every two seconds
-			known = err == nil
-			logger.Warn("announce", "known", known, "error", err)
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), agentTimeout)
-			defer cancel()
-			if err := d.agent.ServiceDeregisterOpts(registration.ID, (&api.QueryOptions{}).WithContext(last)); err != nil {
-				logger.Warn("withdraw", "error", err)
-			}
-			return nil
-		}
-	}
-}
-
-// register tells the agent of a process that it does not know.
-func (d *Directory) register(ctx context.Context, r *api.AgentServiceRegistration) error {
-	ctx, cancel := context.WithTimeout(ctx, agentTimeout)
-	defer cancel()
-	if _, _, err := d.agent.Service(r.ID, (&api.QueryOptions{}).WithContext(ctx)); err == nil {
-		return nil
-	}
-	return d.agent.ServiceRegisterOpts(r, api.ServiceRegisterOpts{}.WithContext(ctx))
 }
 
 // kitLogger hands go-kit's key-value lines to slog.

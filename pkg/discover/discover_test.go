@@ -173,16 +173,17 @@ func TestConsulTellsOfServices(t *testing.T) {
 
 // process is something that listens and can be announced.
 type process struct {
-	addr string
-	well atomic.Bool
+	addr        string
+	well, ready atomic.Bool
 }
 
 func newProcess(t testing.TB) *process {
 	t.Helper()
 	p := &process{}
 	p.well.Store(true)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if !p.well.Load() {
+	p.ready.Store(true)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !p.well.Load() || r.URL.Path == discover.ReadyPath && !p.ready.Load() {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	}))
@@ -233,6 +234,52 @@ func TestConsulDropsTheUnwell(t *testing.T) {
 	hubtest.Eventually(t, "the unwell one is dropped", f.knows(b.addr))
 	a.well.Store(true)
 	hubtest.Eventually(t, "it is back", f.knows(a.addr, b.addr))
+}
+
+// TestConsulWaitsForReadiness: a process that lives and is not ready gets no calls, at its start and later, and is not
+// forgotten for that.
+func TestConsulWaitsForReadiness(t *testing.T) {
+	t.Parallel()
+	consul := hubtest.Consul(t)
+	d := open(t, discover.Config{Mode: discover.Consul, ConsulAddr: consul.Addr()})
+	a, b := newProcess(t), newProcess(t)
+	b.ready.Store(false)
+	f := follow(t, d.Instancer("waits"))
+	announce(t, d, "waits", a.addr)
+	hubtest.Eventually(t, "the ready one is found", f.knows(a.addr))
+	announce(t, d, "waits", b.addr)
+	client, err := api.NewClient(&api.Config{Address: consul.Addr()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := func() bool {
+		all, _, err := client.Health().Service("waits", "", false, nil)
+		return err == nil && len(all) == 2
+	}
+	hubtest.Eventually(t, "the other is on the list", listed)
+	if !f.knows(a.addr)() {
+		t.Error("it gets calls before it is ready")
+	}
+	b.ready.Store(true)
+	hubtest.Eventually(t, "it gets calls", f.knows(a.addr, b.addr))
+	a.ready.Store(false)
+	hubtest.Eventually(t, "the one that is no more ready gets none", f.knows(b.addr))
+	if !listed() {
+		t.Error("it was forgotten")
+	}
+}
+
+// TestConsulIsToldAnAddressThatCanBeReached, although the process listens on all interfaces.
+func TestConsulIsToldAnAddressThatCanBeReached(t *testing.T) {
+	t.Parallel()
+	d := open(t, discover.Config{Mode: discover.Consul, ConsulAddr: hubtest.Consul(t).Addr()})
+	p := newProcess(t)
+	_, port, _ := strings.Cut(p.addr, ":")
+	withdraw := announce(t, d, "everywhere", "0.0.0.0:"+port)
+	f := follow(t, d.Instancer("everywhere"))
+	hubtest.Eventually(t, "it is found", f.knows(p.addr))
+	withdraw()
+	hubtest.Eventually(t, "it has withdrawn", f.knows())
 }
 
 // TestConsulMayStartLateAndForget: a development agent forgets everything when it restarts.

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"hub.internal/pkg/discover"
 )
 
 const (
@@ -32,7 +34,7 @@ type probe struct {
 }
 
 func newProbe(transport http.RoundTripper, addr string, patience time.Duration, stop context.CancelFunc) *probe {
-	return &probe{url: "http://" + addr + "/healthz", client: &http.Client{Transport: transport, Timeout: patience},
+	return &probe{url: "http://" + addr + discover.AlivePath, client: &http.Client{Transport: transport, Timeout: patience},
 		stop: stop, calls: map[*context.CancelCauseFunc]struct{}{}}
 }
 

@@ -261,10 +261,10 @@ func (p *process) stop() error {
 // health adds /healthz (the process lives) and /readyz (it may get calls): to the listener
 // that takes the calls, because neighbours and orchestrators ask there whether it does.
 func (p *process) health(mux *http.ServeMux) {
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET "+discover.AlivePath, func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, map[string]string{"status": "ok"})
 	})
-	mux.HandleFunc("GET /readyz", p.ready)
+	mux.HandleFunc("GET "+discover.ReadyPath, p.ready)
 }
 
 // operate is what the listener for operations serves.

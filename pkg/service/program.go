@@ -15,7 +15,7 @@ import (
 	"hub.internal/pkg/tool"
 )
 
-// Program is a service's command line: serve, migrate, doctor and manifest, and what it adds to them. S are
+// Program is a service's command line: serve, migrate, doctor, health and manifest, and what it adds to them. S are
 // its settings, a struct that embeds Settings; a method Check() error judges what their types do
 // not.
 type Program[S common] struct {
@@ -64,7 +64,8 @@ func (p Program[S]) Command(environ []string) *cobra.Command {
 				"calls and changes nothing, so that it may run beside the service. It exits with 1 when something is wrong.",
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				return p.doctor(cmd.Context(), cmd.OutOrStdout(), environ)
-			}})
+			}},
+		healthCommand(environ))
 	if p.Manifest != nil {
 		root.AddCommand(&cobra.Command{Use: "manifest", Short: "Print what the service owns, as JSON", Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {

@@ -1,4 +1,4 @@
-// Package service is the shell of every service's program: its command line (serve, migrate,
+// Package service is the shell of every service's program: its command line (serve, migrate, health,
 // manifest), the settings that each has, and a Host that owns keys, the write store, the audit log,
 // neighbours, listeners, slow clients, memory, health, readiness, metrics and the ordered stop. A
 // service adds its domain in one build function. It refuses to be a container: parts are built in a
@@ -52,6 +52,11 @@ type Settings struct {
 }
 
 func (s Settings) pace() pace { return pace{stall: s.StallTimeout, rate: int64(s.LeastRate)} }
+
+// StopsWithin is how long the process takes at most from SIGTERM to its end: whoever runs it kills it no sooner.
+func (s Settings) StopsWithin() time.Duration {
+	return s.DrainDelay + s.DrainTimeout + min(closeTimeout, s.DrainTimeout) + closeTimeout
+}
 
 // check judges what the types of the settings do not.
 func (s Settings) check() error {

@@ -117,11 +117,8 @@ func TestCompose(t *testing.T) {
 	same(t, "images of docker-compose.yml", built, wantBuilt)
 	secrets = slices.Collect(maps.Keys(c.Secrets))
 	same(t, "secrets of docker-compose.yml", secrets, wantSecrets)
-	settings := map[string][]string{
-		inventory.Redis: {"HUB_REDIS_URL"}, inventory.Source: {"HUB_SOURCE_DSN"}, inventory.Pepper: {"HUB_KEY_PEPPER"},
-		inventory.Mail: {"HUB_SMTP_ADDR", "HUB_MAIL_FROM"}, inventory.Links: {"HUB_PUBLIC_URL"}, inventory.Keyset: {"HUB_SECRETS_KEYSET"}, inventory.Store: {"HUB_WRITE_STORE_URL"},
-		inventory.Audit: {"HUB_AUDIT_URL"}, inventory.Provider: {"HUB_PAY_ENV"},
-	}
+	settings := inventory.SettingsOfNeeds()
+	delete(settings, inventory.Catalog) // which every image has
 	for _, s := range list {
 		service, migrate := c.Services[s.Name], c.Services["migrate-"+s.Name]
 		env := service.Environment

@@ -1,0 +1,42 @@
+// Command check holds kustomize folders, such as an overlay of your own, to the rules that k8s/ is held to:
+//
+//	go run ./k8s/check --production k8s/overlays/production
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+
+	"hub.internal/k8s/policy"
+)
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+func run(args []string) int {
+	flags := flag.NewFlagSet("check", flag.ContinueOnError)
+	root := flags.String("root", ".", "the root of the repository")
+	production := flags.Bool("production", false, "hold them to the rules for production too")
+	if err := flags.Parse(args); err != nil || flags.NArg() == 0 {
+		fmt.Fprintln(os.Stderr, "check [--production] FOLDER…")
+		return 2
+	}
+	programs, err := policy.Load(*root)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	status := 0
+	for _, folder := range flags.Args() {
+		m, err := policy.Render(folder)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 2
+		}
+		for _, v := range policy.Check(m, programs, *production) {
+			fmt.Printf("%s: %s\n", folder, v)
+			status = 1
+		}
+	}
+	return status
+}

@@ -1,0 +1,169 @@
+// Package policy judges what k8s/ makes: it renders a kustomize folder, decodes each object strictly into the API's own types and
+// holds it to rules, each of which is one line of Hub's security design or one fact about the programs. It refuses to change or
+// apply anything; what only a server knows (admission of other objects, quotas, versions) it does not know.
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+	"sigs.k8s.io/json"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+)
+
+// Manifests are the objects of a folder, by their kinds.
+type Manifests struct {
+	Namespaces   []*corev1.Namespace
+	Accounts     []*corev1.ServiceAccount
+	ConfigMaps   []*corev1.ConfigMap
+	Secrets      []*corev1.Secret
+	Services     []*corev1.Service
+	Deployments  []*appsv1.Deployment
+	StatefulSets []*appsv1.StatefulSet
+	Autoscalers  []*autoscalingv2.HorizontalPodAutoscaler
+	Budgets      []*policyv1.PodDisruptionBudget
+	Networks     []*networkingv1.NetworkPolicy
+	Routes       []*gatewayv1.HTTPRoute
+}
+
+// Render makes the objects of a kustomize folder, as `kubectl kustomize` does.
+func Render(folder string) (*Manifests, error) {
+	texts, err := render(folder)
+	if err != nil {
+		return nil, err
+	}
+	m := &Manifests{}
+	for _, text := range texts {
+		if err := m.decode(text); err != nil {
+			return nil, fmt.Errorf("%s: %w in %s", folder, err, text)
+		}
+	}
+	return m, nil
+}
+
+// render returns the JSON of each object.
+func render(folder string) (texts [][]byte, err error) {
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", folder, err)
+	}
+	for _, r := range resources.Resources() {
+		text, err := r.MarshalJSON()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", folder, r.CurId(), err)
+		}
+		texts = append(texts, text)
+	}
+	return texts, nil
+}
+
+// Add decodes one object from YAML. A kind that is not known here is refused: no rule would judge it. So is a field that the
+// API has not got, or one that is there twice.
+func (m *Manifests) Add(text []byte) error {
+	b, err := yaml.YAMLToJSONStrict(text)
+	if err != nil {
+		return err
+	}
+	return m.decode(b)
+}
+
+func (m *Manifests) decode(text []byte) error {
+	var kind metav1.TypeMeta
+	if _, err := json.UnmarshalStrict(text, &kind); err != nil {
+		return err
+	}
+	switch kind.APIVersion + " " + kind.Kind {
+	case "v1 Namespace":
+		return add(text, &m.Namespaces)
+	case "v1 ServiceAccount":
+		return add(text, &m.Accounts)
+	case "v1 ConfigMap":
+		return add(text, &m.ConfigMaps)
+	case "v1 Secret":
+		return add(text, &m.Secrets)
+	case "v1 Service":
+		return add(text, &m.Services)
+	case "apps/v1 Deployment":
+		return add(text, &m.Deployments)
+	case "apps/v1 StatefulSet":
+		return add(text, &m.StatefulSets)
+	case "autoscaling/v2 HorizontalPodAutoscaler":
+		return add(text, &m.Autoscalers)
+	case "policy/v1 PodDisruptionBudget":
+		return add(text, &m.Budgets)
+	case "networking.k8s.io/v1 NetworkPolicy":
+		return add(text, &m.Networks)
+	case "gateway.networking.k8s.io/v1 HTTPRoute":
+		return add(text, &m.Routes)
+	}
+	return fmt.Errorf("%s %s is of no kind that the policy knows: add it, and what it must not do", kind.APIVersion, kind.Kind)
+}
+
+func add[T any](text []byte, list *[]*T) error {
+	// The API server's own decoder: to encoding/json, clusterIp is clusterIP.
+	o := new(T)
+	problems, err := json.UnmarshalStrict(text, o)
+	if err := errors.Join(append(problems, err)...); err != nil {
+		return err
+	}
+	*list = append(*list, o)
+	return nil
+}
+
+// named returns the object with the name, or nil.
+func named[T metav1.Object](list []T, name string) (none T) {
+	if i := slices.IndexFunc(list, func(o T) bool { return o.GetName() == name }); i >= 0 {
+		return list[i]
+	}
+	return none
+}
+
+// Labels by which objects say what they are.
+const (
+	nameLabel   = "app.kubernetes.io/name"
+	partLabel   = "app.kubernetes.io/part-of"
+	part        = "hub"
+	accessLabel = "hub.internal/access"
+)
+
+// workload is whatever has pods.
+type workload struct {
+	kind, name string
+	meta       metav1.ObjectMeta // of its pods
+	pod        *corev1.PodSpec
+}
+
+func (w workload) String() string { return w.kind + " " + w.name }
+
+// containers are all of a pod, those that start it first.
+func (w workload) containers() []*corev1.Container {
+	var all []*corev1.Container
+	for i := range w.pod.InitContainers {
+		all = append(all, &w.pod.InitContainers[i])
+	}
+	for i := range w.pod.Containers {
+		all = append(all, &w.pod.Containers[i])
+	}
+	return all
+}
+
+func (m *Manifests) workloads() []workload {
+	var all []workload
+	for _, d := range m.Deployments {
+		all = append(all, workload{"Deployment", d.Name, d.Spec.Template.ObjectMeta, &d.Spec.Template.Spec})
+	}
+	for _, s := range m.StatefulSets {
+		all = append(all, workload{"StatefulSet", s.Name, s.Spec.Template.ObjectMeta, &s.Spec.Template.Spec})
+	}
+	return all
+}

@@ -1,0 +1,125 @@
+package policy
+
+import (
+	"net/netip"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// end is one end of a connection: a pod, or an address outside of the cluster.
+type end struct {
+	pod labels.Set
+	// namespace is the pod's, its labels included.
+	namespace string
+	access    string // of the namespace: accessLabel
+	addr      netip.Addr
+}
+
+func (e end) namespaceLabels() labels.Set {
+	return labels.Set{corev1.LabelMetadataName: e.namespace, accessLabel: e.access}
+}
+
+// port is where a connection goes.
+type port struct {
+	number   int32
+	protocol corev1.Protocol
+}
+
+func tcp(number int32) port { return port{number, corev1.ProtocolTCP} }
+
+// selected are the policies of a direction that bind a pod; whom none binds may do anything.
+func (m *Manifests) selected(e end, direction networkingv1.PolicyType) []*networkingv1.NetworkPolicy {
+	var all []*networkingv1.NetworkPolicy
+	for _, p := range m.Networks {
+		if p.Namespace == e.namespace && slices.Contains(p.Spec.PolicyTypes, direction) && selects(&p.Spec.PodSelector, e.pod) {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+func selects(s *metav1.LabelSelector, set labels.Set) bool {
+	for name, value := range s.MatchLabels {
+		if !set.Has(name) || set.Get(name) != value {
+			return false
+		}
+	}
+	if len(s.MatchExpressions) == 0 {
+		return true
+	}
+	selector, err := metav1.LabelSelectorAsSelector(s)
+	return err == nil && selector.Matches(set)
+}
+
+// out tells whether the policies let a pod's connection to the other end leave.
+func (m *Manifests) out(from, to end, at port) bool {
+	policies := m.selected(from, networkingv1.PolicyTypeEgress)
+	return len(policies) == 0 || slices.ContainsFunc(policies, func(p *networkingv1.NetworkPolicy) bool {
+		return slices.ContainsFunc(p.Spec.Egress, func(r networkingv1.NetworkPolicyEgressRule) bool {
+			return opens(r.Ports, at) && reaches(r.To, p.Namespace, to)
+		})
+	})
+}
+
+// in tells whether the policies let a connection from the other end reach a pod.
+func (m *Manifests) in(from, to end, at port) bool {
+	policies := m.selected(to, networkingv1.PolicyTypeIngress)
+	return len(policies) == 0 || slices.ContainsFunc(policies, func(p *networkingv1.NetworkPolicy) bool {
+		return slices.ContainsFunc(p.Spec.Ingress, func(r networkingv1.NetworkPolicyIngressRule) bool {
+			return opens(r.Ports, at) && reaches(r.From, p.Namespace, from)
+		})
+	})
+}
+
+// opens: a rule without ports opens all.
+func opens(ports []networkingv1.NetworkPolicyPort, at port) bool {
+	return len(ports) == 0 || slices.ContainsFunc(ports, func(p networkingv1.NetworkPolicyPort) bool {
+		protocol := corev1.ProtocolTCP
+		if p.Protocol != nil {
+			protocol = *p.Protocol
+		}
+		if protocol != at.protocol {
+			return false
+		}
+		last := p.EndPort
+		if p.Port == nil || p.Port.Type == intstr.String { // a name may be any
+			return true
+		}
+		return p.Port.IntVal == at.number || last != nil && p.Port.IntVal <= at.number && at.number <= *last
+	})
+}
+
+// reaches: a rule without peers is for all.
+func reaches(peers []networkingv1.NetworkPolicyPeer, namespace string, e end) bool {
+	return len(peers) == 0 || slices.ContainsFunc(peers, func(p networkingv1.NetworkPolicyPeer) bool {
+		if p.IPBlock != nil {
+			return e.addr.IsValid() && within(p.IPBlock, e.addr)
+		}
+		if e.addr.IsValid() {
+			return false
+		}
+		if p.NamespaceSelector == nil && e.namespace != namespace || p.NamespaceSelector != nil && !selects(p.NamespaceSelector, e.namespaceLabels()) {
+			return false
+		}
+		return p.PodSelector == nil || selects(p.PodSelector, e.pod)
+	})
+}
+
+func within(b *networkingv1.IPBlock, addr netip.Addr) bool {
+	contains := func(cidr string) bool {
+		prefix, err := netip.ParsePrefix(cidr)
+		return err == nil && prefix.Contains(addr)
+	}
+	return contains(b.CIDR) && !slices.ContainsFunc(b.Except, contains)
+}
+
+// podOf is a pod of a Deployment.
+func podOf(d *appsv1.Deployment) end {
+	return end{pod: d.Spec.Template.Labels, namespace: d.Namespace}
+}

@@ -1,0 +1,102 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"hub.internal/pkg/hubtest/inventory"
+)
+
+// Programs are what the manifests have to agree with.
+type Programs struct {
+	Services inventory.Inventory
+	Settings map[string]inventory.Settings
+	Image    Image
+}
+
+// Load reads the list of services, what each of their programs reads, and what their image says, of the repository at root.
+func Load(root string) (Programs, error) {
+	var p Programs
+	var err error
+	if p.Services, err = inventory.Load(root); err != nil {
+		return p, err
+	}
+	p.Settings = map[string]inventory.Settings{}
+	for _, s := range p.Services {
+		if p.Settings[s.Name], err = inventory.SettingsOf(root, s); err != nil {
+			return p, err
+		}
+	}
+	p.Image, err = loadImage(root)
+	return p, err
+}
+
+// Rule is something that has to be so.
+type Rule struct {
+	// Name says what, in a few words.
+	Name string
+	// Production says that only a folder for production is held to it.
+	Production bool
+	broken     func(*review)
+}
+
+// Violation is where a rule is broken.
+type Violation struct {
+	Rule, Text string
+}
+
+func (v Violation) String() string { return v.Rule + ": " + v.Text }
+
+// Rules are all of them.
+func Rules() []Rule {
+	return slices.Concat(podRules(), rolloutRules(), programRules(), secretRules(), networkRules())
+}
+
+// Check holds manifests to the rules, and to those for production where it is one.
+func Check(m *Manifests, p Programs, production bool) []Violation {
+	r := &review{Manifests: m, programs: p, production: production}
+	for _, rule := range Rules() {
+		if rule.Production && !production {
+			continue
+		}
+		r.rule = rule.Name
+		rule.broken(r)
+	}
+	slices.SortFunc(r.violations, func(a, b Violation) int { return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Text, b.Text)) })
+	return slices.Compact(r.violations)
+}
+
+// review is manifests under judgement.
+type review struct {
+	*Manifests
+	programs   Programs
+	production bool
+	rule       string
+	violations []Violation
+}
+
+func (r *review) violated(format string, args ...any) {
+	r.violations = append(r.violations, Violation{r.rule, fmt.Sprintf(format, args...)})
+}
+
+// require reports unless it is so.
+func (r *review) require(so bool, format string, args ...any) {
+	if !so {
+		r.violated(format, args...)
+	}
+}
+
+// each calls for each of Hub's services that is there.
+func (r *review) each(judge func(*appsv1.Deployment, inventory.Service)) {
+	for _, d := range r.Deployments {
+		s, err := r.programs.Services.Find(d.Name)
+		if err != nil {
+			r.violated("Deployment %s is no service of %s", d.Name, inventory.File)
+			continue
+		}
+		judge(d, s)
+	}
+}

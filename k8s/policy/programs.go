@@ -1,0 +1,282 @@
+package policy
+
+import (
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"hub.internal/pkg/discover"
+	"hub.internal/pkg/hubtest/inventory"
+)
+
+// Ports by name. SRV records are made of the first: pkg/discover asks for _http._tcp.
+const (
+	callsPort = "http"
+	opsPort   = "ops"
+)
+
+func programRules() []Rule {
+	return []Rule{
+		{Name: "a service serves, after it has migrated", broken: commands},
+		{Name: "every variable is one that the program reads", broken: known},
+		{Name: "every setting that the program requires is there", broken: required},
+		{Name: "a service is told what it needs by deploy/services.json", broken: needed},
+		{Name: "a variable is made of those before it", broken: expanded},
+		{Name: "ports are those that the program and its image say", broken: ports},
+		{Name: "probes ask what the program answers", broken: probes},
+		{Name: "a service is found by its name", broken: found},
+		{Name: "all name the same public address", broken: onePublicURL},
+		{Name: "a route leads to the edge and to no other", broken: routed},
+	}
+}
+
+func container(d *appsv1.Deployment, name string) *corev1.Container {
+	for _, c := range (workload{pod: &d.Spec.Template.Spec}).containers() {
+		if c.Name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// variable is one of a container's environment.
+type variable struct {
+	name, value string
+	// from is set when the value comes from the pod, a ConfigMap or a Secret.
+	from *corev1.EnvVarSource
+}
+
+// environment is what a container has, the image's part included; a later one wins.
+func (r *review) environment(c *corev1.Container) []variable {
+	var all []variable
+	set := func(v variable) {
+		all = append(slices.DeleteFunc(all, func(o variable) bool { return o.name == v.name }), v)
+	}
+	for name, value := range r.programs.Image.Environment {
+		set(variable{name: name, value: value})
+	}
+	for _, from := range c.EnvFrom {
+		if from.ConfigMapRef == nil {
+			continue // secretRules judge it
+		}
+		settings := named(r.ConfigMaps, from.ConfigMapRef.Name)
+		if settings == nil {
+			r.violated("container %s: there is no ConfigMap %s", c.Name, from.ConfigMapRef.Name)
+			continue
+		}
+		for name, value := range settings.Data {
+			set(variable{name: from.Prefix + name, value: value})
+		}
+	}
+	for _, e := range c.Env {
+		set(variable{name: e.Name, value: e.Value, from: e.ValueFrom})
+	}
+	return all
+}
+
+// value is what a service is told of a setting, or the program's default.
+func (r *review) value(d *appsv1.Deployment, name string) (value string, told bool) {
+	if c := container(d, "service"); c != nil {
+		for _, v := range r.environment(c) {
+			if v.name == name {
+				return v.value, true
+			}
+		}
+	}
+	s, _ := inventory.Find(r.programs.Settings[d.Name].Serve, name)
+	return s.Default, false
+}
+
+// eachProgram calls for the two containers of each service, with what the command in it reads.
+func (r *review) eachProgram(judge func(*appsv1.Deployment, *corev1.Container, []inventory.Setting)) {
+	r.each(func(d *appsv1.Deployment, s inventory.Service) {
+		if c := container(d, "service"); c != nil {
+			judge(d, c, r.programs.Settings[s.Name].Serve)
+		}
+		if c := container(d, "migrate"); c != nil {
+			judge(d, c, r.programs.Settings[s.Name].Migrate)
+		}
+	})
+}
+
+func commands(r *review) {
+	r.each(func(d *appsv1.Deployment, _ inventory.Service) {
+		pod := d.Spec.Template.Spec
+		r.require(len(pod.InitContainers) == 1 && pod.InitContainers[0].Name == "migrate" && slices.Equal(pod.InitContainers[0].Args, []string{"migrate"}) &&
+			pod.InitContainers[0].RestartPolicy == nil, "%s starts with %v", d.Name, pod.InitContainers)
+		r.require(len(pod.Containers) == 1 && pod.Containers[0].Name == "service" && slices.Equal(pod.Containers[0].Args, []string{"serve"}),
+			"%s runs %v", d.Name, pod.Containers)
+	})
+}
+
+// setting is the name of the setting that a variable is or points to.
+func setting(name string) string { return strings.TrimSuffix(name, "_FILE") }
+
+func known(r *review) {
+	r.eachProgram(func(d *appsv1.Deployment, c *corev1.Container, reads []inventory.Setting) {
+		for _, v := range r.environment(c) {
+			_, reads := inventory.Find(reads, setting(v.name))
+			_, images := r.programs.Image.Environment[v.name]
+			// Others' settings have names of their own; one of Hub's that is misspelt does nothing, and nobody says so.
+			ours := strings.HasPrefix(v.name, "HUB_") || strings.HasPrefix(v.name, "MCP_")
+			r.require(reads || images || !ours, "%s: container %s does not read %s", d.Name, c.Name, v.name)
+		}
+	})
+}
+
+func required(r *review) {
+	r.eachProgram(func(d *appsv1.Deployment, c *corev1.Container, reads []inventory.Setting) {
+		has := r.environment(c)
+		for _, s := range reads {
+			told := slices.ContainsFunc(has, func(v variable) bool { return setting(v.name) == s.Name && (v.value != "" || v.from != nil) })
+			r.require(!s.Required || told, "%s: container %s is not told %s", d.Name, c.Name, s.Name)
+		}
+	})
+}
+
+func needed(r *review) {
+	r.each(func(d *appsv1.Deployment, s inventory.Service) {
+		c := container(d, "service")
+		if c == nil {
+			return
+		}
+		has := r.environment(c)
+		for need, names := range inventory.SettingsOfNeeds() {
+			for _, name := range names {
+				told := slices.ContainsFunc(has, func(v variable) bool { return setting(v.name) == name })
+				// Every image has the catalog, and where browsers reach Hub is the edge's business too.
+				_, images := r.programs.Image.Environment[name]
+				spared := told && (images || name == "HUB_PUBLIC_URL" && s.Edge)
+				r.require(told == s.Has(need) || spared, "%s is told %s: %t; it needs %v", d.Name, name, told, s.Needs)
+			}
+		}
+	})
+}
+
+func expanded(r *review) {
+	r.eachContainer(func(w workload, c *corev1.Container) {
+		known := map[string]bool{}
+		for _, e := range c.Env {
+			for rest := e.Value; ; {
+				_, after, more := strings.Cut(rest, "$(")
+				name, next, closed := strings.Cut(after, ")")
+				if !more || !closed {
+					break
+				}
+				r.require(known[name], "%s: container %s: %s needs %s, which is not before it", w, c.Name, e.Name, name)
+				rest = next
+			}
+			known[e.Name] = true
+		}
+	})
+	r.each(func(d *appsv1.Deployment, _ inventory.Service) {
+		if mode, _ := r.value(d, "HUB_DISCOVERY"); mode != discover.DNS {
+			return
+		}
+		domain, _ := r.value(d, "HUB_DNS_DOMAIN")
+		fits := domain == d.Namespace+".svc.cluster.local"
+		if c := container(d, "service"); c != nil {
+			for _, e := range c.Env {
+				if e.ValueFrom != nil && e.ValueFrom.FieldRef != nil && e.ValueFrom.FieldRef.FieldPath == "metadata.namespace" {
+					fits = fits || domain == "$("+e.Name+").svc.cluster.local"
+				}
+			}
+		}
+		r.require(fits, "%s looks for its neighbours in %s", d.Name, domain)
+	})
+}
+
+func ports(r *review) {
+	r.each(func(d *appsv1.Deployment, _ inventory.Service) {
+		c := container(d, "service")
+		if c == nil {
+			return
+		}
+		want := map[string]string{callsPort: "HUB_ADDR", opsPort: "HUB_OPS_ADDR"}
+		r.require(len(c.Ports) == len(want), "%s has %v", d.Name, c.Ports)
+		for _, p := range c.Ports {
+			addr, _ := r.value(d, want[p.Name])
+			_, listens, err := net.SplitHostPort(addr)
+			r.require(err == nil && listens == strconv.Itoa(int(p.ContainerPort)), "%s: port %s is %d, and it listens at %q", d.Name, p.Name, p.ContainerPort, addr)
+			r.require(r.programs.Image.Environment[want[p.Name]] == addr && slices.Contains(r.programs.Image.Ports, listens),
+				"%s: the image exposes %v and listens at %s", d.Name, r.programs.Image.Ports, r.programs.Image.Environment[want[p.Name]])
+			r.require(p.HostPort == 0, "%s: port %s is the node's", d.Name, p.Name)
+		}
+	})
+	r.require(r.programs.Image.User == "65532:65532" && r.programs.Image.Entrypoint == `["/service"]`, "the image: %+v", r.programs.Image)
+}
+
+func probes(r *review) {
+	r.each(func(d *appsv1.Deployment, _ inventory.Service) {
+		c := container(d, "service")
+		if c == nil {
+			return
+		}
+		asks := func(what string, p *corev1.Probe, path string, most int32) {
+			if p == nil || p.HTTPGet == nil {
+				r.violated("%s has no %s probe", d.Name, what)
+				return
+			}
+			r.require(p.HTTPGet.Path == path && p.HTTPGet.Port == intstr.FromString(callsPort), "%s: %s asks %s at %s", d.Name, what, p.HTTPGet.Path, p.HTTPGet.Port.String())
+			r.require(p.PeriodSeconds > 0 && p.PeriodSeconds <= most && p.FailureThreshold > 0, "%s: %s asks every %d s, %d times", d.Name, what, p.PeriodSeconds, p.FailureThreshold)
+		}
+		asks("start-up", c.StartupProbe, discover.AlivePath, 1)
+		asks("liveness", c.LivenessProbe, discover.AlivePath, 10)
+		asks("readiness", c.ReadinessProbe, discover.ReadyPath, 5)
+		r.require(c.ReadinessProbe == nil || c.ReadinessProbe.TimeoutSeconds > 2, "%s: readiness is not waited for; its checks have 2 s", d.Name)
+	})
+}
+
+func found(r *review) {
+	r.each(func(d *appsv1.Deployment, s inventory.Service) {
+		r.require(d.Spec.Template.Labels[nameLabel] == d.Name && d.Spec.Template.Labels[partLabel] == part && r.selects(d.Spec.Selector, d),
+			"%s: labels %v", d.Name, d.Spec.Template.Labels)
+		service := named(r.Services, s.Name)
+		if service == nil {
+			r.violated("%s has no Service", s.Name)
+			return
+		}
+		selector := labels.SelectorFromSet(service.Spec.Selector)
+		own := !selector.Empty() && selector.Matches(labels.Set(d.Spec.Template.Labels))
+		for _, other := range r.programs.Services {
+			own = own && (other.Name == s.Name || !selector.Matches(podLabels(other.Name)))
+		}
+		r.require(own, "%s: its Service selects %v", s.Name, service.Spec.Selector)
+		// One address in front of the edge; of the others each instance is found.
+		r.require(s.Edge == (service.Spec.ClusterIP == "") && (s.Edge || service.Spec.ClusterIP == corev1.ClusterIPNone) &&
+			(service.Spec.Type == "" || service.Spec.Type == corev1.ServiceTypeClusterIP), "%s: %s %q", s.Name, service.Spec.Type, service.Spec.ClusterIP)
+		r.require(!service.Spec.PublishNotReadyAddresses, "%s is found before it is ready", s.Name)
+		r.require(len(service.Spec.Ports) == 1 && service.Spec.Ports[0].Name == callsPort && service.Spec.Ports[0].TargetPort == intstr.FromString(callsPort) &&
+			(service.Spec.Ports[0].Protocol == "" || service.Spec.Ports[0].Protocol == corev1.ProtocolTCP), "%s: ports %+v", s.Name, service.Spec.Ports)
+	})
+}
+
+func onePublicURL(r *review) {
+	told := map[string][]string{}
+	r.each(func(d *appsv1.Deployment, _ inventory.Service) {
+		if url, ok := r.value(d, "HUB_PUBLIC_URL"); ok {
+			told[url] = append(told[url], d.Name)
+		}
+	})
+	r.require(len(told) < 2, "%v", told)
+}
+
+func routed(r *review) {
+	for _, route := range r.Routes {
+		for _, rule := range route.Spec.Rules {
+			for _, b := range rule.BackendRefs {
+				s := named(r.Services, string(b.Name))
+				service, err := r.programs.Services.Find(string(b.Name))
+				leads := err == nil && service.Edge && (b.Kind == nil || *b.Kind == "Service") && b.Port != nil &&
+					(s == nil || s.Spec.Ports[0].Port == *b.Port)
+				r.require(leads, "%s leads to %s", route.Name, b.Name)
+			}
+		}
+	}
+}

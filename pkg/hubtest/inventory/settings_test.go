@@ -1,0 +1,48 @@
+package inventory_test
+
+import (
+	"slices"
+	"testing"
+
+	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/hubtest/inventory"
+)
+
+// TestSettingsAreThoseOfTheProgram: what is read from the source is there, and of the kind that it is.
+func TestSettingsAreThoseOfTheProgram(t *testing.T) {
+	root := hubtest.Root(t)
+	for name, want := range map[string][]inventory.Setting{
+		"gateway":        {{Name: "HUB_REDIS_URL", Required: true, Secret: true}, {Name: "HUB_TRUSTED_PROXY_HOPS", Default: "0"}},
+		"query":          {{Name: "HUB_SOURCE_DSN", Required: true, Secret: true}, {Name: "MCP_MAX_ROW_LIMIT", Default: "1000"}},
+		"review-control": {{Name: "HUB_SMTP_PASSWORD", Secret: true}, {Name: "HUB_SMTP_ADDR", Required: true}},
+		"payments":       {{Name: "HUB_SECRETS_KEYSET", Required: true, Secret: true}},
+	} {
+		service, err := load(t).Find(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		settings, err := inventory.SettingsOf(root, service)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range append(want, inventory.Setting{Name: "HUB_ADDR", Default: "127.0.0.1:0"},
+			inventory.Setting{Name: "HUB_SIGNING_KEY", Required: true, Secret: true}, inventory.Setting{Name: "HUB_DRAIN_TIMEOUT", Default: "25s"}) {
+			if !slices.Contains(settings.Serve, w) {
+				t.Errorf("%s does not read %+v", name, w)
+			}
+		}
+		if _, found := inventory.Find(settings.Serve, "HUB_MIGRATE_URL"); found {
+			t.Errorf("%s serves with the owner's password", name)
+		}
+		if !slices.Contains(settings.Migrate, inventory.Setting{Name: "HUB_MIGRATE_URL", Required: true, Secret: true}) {
+			t.Errorf("%s migrates with %+v", name, settings.Migrate)
+		}
+	}
+	admin, err := load(t).Find("admin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err := inventory.SettingsOf(root, admin); err != nil || !slices.Contains(s.Migrate, inventory.Setting{Name: "HUB_AUDIT_RETENTION", Default: "400d"}) {
+		t.Errorf("%+v, %v", s.Migrate, err)
+	}
+}

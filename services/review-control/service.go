@@ -323,6 +323,10 @@ func newMetrics() metrics {
 	for _, outcome := range []DeliveryState{Queued, Delivered, Failed, Changed, Suppressed, Unknown} {
 		deliveries.Add(context.Background(), 0, metric.WithAttributes(attribute.String("outcome", string(outcome))))
 	}
+	for _, choice := range []Choice{Approve, Reject, Pending} {
+		decisions.Add(context.Background(), 0, metric.WithAttributes(attribute.String("choice", string(choice))))
+	}
+	undos.Add(context.Background(), 0)
 	return m
 }
 

@@ -106,11 +106,11 @@ func (n notifier) Send(ctx context.Context, m payments.Outgoing) payments.Attemp
 	return a
 }
 
-// Store counts what a store has kept: hub.payments.steps by trigger and status, hub.payments.webhooks and
+// Store counts what a store has kept: hub.payments.steps by trigger, hub.payments.webhooks and
 // hub.payments.notifications by outcome, and hub.payments.drift.
 func Store(s payments.Store) payments.Store {
 	meter := otel.Meter("hub.internal/services/payments")
-	steps, err1 := meter.Int64Counter("hub.payments.steps", metric.WithDescription("Steps of orders, by what has triggered them and the status after."))
+	steps, err1 := meter.Int64Counter("hub.payments.steps", metric.WithDescription("Steps of orders, by what has triggered them."))
 	webhooks, err2 := meter.Int64Counter("hub.payments.webhooks",
 		metric.WithDescription("Webhooks by what became of them; received ones count before they are looked into."))
 	notifications, err3 := meter.Int64Counter("hub.payments.notifications",
@@ -123,6 +123,12 @@ func Store(s payments.Store) payments.Store {
 	// An alarm needs the series before the first of them.
 	ctx := context.Background()
 	drift.Add(ctx, 0)
+	for _, t := range []payments.Trigger{payments.Create, payments.Issue, payments.Pay, payments.PayLate, payments.Decline, payments.Lapse,
+		payments.Cancel, payments.Mismatch, payments.DepositUnused, payments.DepositTwice, payments.DepositApplied, payments.DepositReturned,
+		payments.ReturnAsk, payments.ReturnFailed, payments.Reverse, payments.ReverseTooLate, payments.RefundAsk, payments.RefundPart,
+		payments.RefundAll, payments.RefundDeclined, payments.RefundReturned, payments.Drift, payments.ResolveCase} {
+		steps.Add(ctx, 0, with("trigger", string(t)))
+	}
 	for _, o := range []string{"received", outcomeOf(payments.Applied), outcomeOf(payments.Ignored), outcomeOf(payments.Unmatched), outcomeOf(payments.Abandoned)} {
 		webhooks.Add(ctx, 0, with("outcome", o))
 	}
@@ -148,7 +154,7 @@ func (s store) stepped(ctx context.Context, b *payments.Book, err error) {
 		return
 	}
 	for _, step := range b.Steps {
-		s.steps.Add(ctx, 1, metric.WithAttributes(attribute.String("trigger", string(step.Trigger)), attribute.String("status", string(step.To))))
+		s.steps.Add(ctx, 1, with("trigger", string(step.Trigger)))
 	}
 }
 

@@ -49,7 +49,8 @@ func newHost(ctx context.Context, name string, s Settings, effective any, connec
 	if h.directory, err = discover.Open(s.directory(), p.logger); err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
-	p.onStop("write store", func(context.Context) error { pool.Close(); return nil })
+	forget := postgres.Observe("write store", pool)
+	p.onStop("write store", func(context.Context) error { forget(); pool.Close(); return nil })
 	p.onStop("audit log", h.audit.Close)
 	p.health(h.server.Mux)
 	if h.addr, err = p.open("internal", h.server.Mux); err != nil {
@@ -191,8 +192,11 @@ func (h *Host) Go(name string, task func(context.Context) error) {
 // OnStop registers what has to be closed; the last registered closes first.
 func (h *Host) OnStop(name string, run func(context.Context) error) { h.process.onStop(name, run) }
 
-// Reap deletes old idempotency keys from time to time.
-func (h *Host) Reap(keys *write.Keys) { h.Go("reaper", keys.Reaper(h.Logger())) }
+// Reap deletes old idempotency keys from time to time, and shows how the leases of claims are.
+func (h *Host) Reap(keys *write.Keys) {
+	h.Go("reaper", keys.Reaper(h.Logger()))
+	h.Go("claims", keys.Sample(h.Logger()).Run)
+}
 
 // Work runs jobs on the write store. Kinds, queues and periodic jobs are the caller's to set.
 func (h *Host) Work(r jobs.Runner) {

@@ -49,6 +49,7 @@ type process struct {
 	memory    memory
 	telemetry *telemetry.Telemetry
 	bodies    *quota.Quota // bytes of requests' bodies in memory
+	active    atomic.Int64 // requests that are being answered, those for operations aside
 	draining  atomic.Bool
 	checks    []check
 	// idle is a process that is only looked at: its tasks never start. examined are what the doctor asks beside the checks.
@@ -107,9 +108,10 @@ func start(ctx context.Context, service string, settings Settings, effective any
 	}
 	p := &process{effective: effective, memory: memory, logger: logger, settings: settings, keys: keys, telemetry: t,
 		bodies: quota.New(int64(memory.bodies)), failed: make(chan error, 1)}
+	p.observe()
 	p.tasks, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if settings.OpsAddr != noOperations {
-		if p.operations, err = p.listen("operations", settings.OpsAddr, p.operate()); err != nil {
+		if p.operations, err = p.listen(operations, settings.OpsAddr, p.operate()); err != nil {
 			return nil, fmt.Errorf("HUB_OPS_ADDR: %w", err)
 		}
 	}
@@ -170,7 +172,7 @@ func (p *process) listen(name, addr string, handler http.Handler) (*server, erro
 		return nil, fmt.Errorf("%s: cannot listen at %q: %w", name, addr, err)
 	}
 	return &server{name: name, listener: listener, http: &http.Server{
-		Handler:           pace.bodies(p.bodies, handler),
+		Handler:           p.count(name, pace.bodies(p.bodies, handler)),
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       90 * time.Second,
 		MaxHeaderBytes:    32 << 10,

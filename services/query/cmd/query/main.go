@@ -43,6 +43,8 @@ func build(h *service.Host, s settings) error {
 		QueryTimeout: s.timeout(),
 		SQL: query.SQLLimits{ResultBytes: s.MaxResultBytes, Concurrent: s.SQLConcurrent, PerKey: s.SQLPerKey, Wait: s.SQLWait,
 			TmpBytes: s.SQLTmpBytes}})
+	forgetPools, forgetTurns := mysql.Observe(source, reader), svc.Observe()
+	h.OnStop("gauges of the source", func(context.Context) error { forgetPools(); forgetTurns(); return nil })
 	h.Tools(query.Tools(svc)...)
 	h.Operations(query.Operations(svc, query.NewRecipients(source))...)
 	return nil // ready without the source: all replicas share it

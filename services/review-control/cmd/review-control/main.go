@@ -53,6 +53,7 @@ func build(h *service.Host, s settings) error {
 	}
 	h.Ready("write store", store.Ready)
 	h.Reap(store.Keys())
+	h.Go("gauges", store.Sample(h.Logger(), time.Now).Run)
 	h.Tools(reviewcontrol.Tools(svc)...)
 	h.Operations(backlog.Operations(store)...)
 	h.Pages(pages)

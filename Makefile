@@ -11,7 +11,7 @@ STACK    := go run ./scripts/stack
 TESTFLAGS ?= -race -timeout 30m -p 3
 
 .DEFAULT_GOAL := help
-.PHONY: help up down reset status logs servers browser test check lint bench fuzz tidy catalog image consul
+.PHONY: help up down reset status logs servers browser test check lint bench fuzz tidy catalog image sbom release consul
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,7 +45,7 @@ test: browser ## Run every test, with the race detector
 	go test $(TESTFLAGS) -count=1 -parallel 3 ./services/e2e/... || status=1; \
 	exit $$status
 
-check: $(LINT) ## gofmt, vet, lint, each module's build alone, import rules, the list of services, derived files
+check: $(LINT) ## gofmt, vet, lint, each module's build alone, import rules, the list of services, derived files, licences
 	@unformatted=$$(gofmt -l $(MODULES)); [ -z "$$unformatted" ] || { echo "gofmt -w these files:"; echo "$$unformatted"; exit 1; }
 	go vet work
 	@for m in $(MODULES); do echo "lint $$m"; (cd $$m && $(LINT) run --allow-parallel-runners ./...) || exit 1; done
@@ -53,6 +53,7 @@ check: $(LINT) ## gofmt, vet, lint, each module's build alone, import rules, the
 	go test -count=1 -run "TestImportRules|TestRoomsAreSmall|TestPagesUseTheKit" ./pkg/hubtest
 	go test -count=1 ./pkg/hubtest/inventory ./pkg/hubtest/contract
 	go run ./scripts/catalog -check
+	go run ./scripts/release licences
 
 bench: servers ## Run the benchmarks: Hub beside the in-process limit and, with Node, its peers; the console's pages; the audit log at five million rows; a thousand webhooks in two seconds
 	go run ./scripts/bench
@@ -77,9 +78,17 @@ tidy: ## Tidy each module by itself, and the workspace
 catalog: ## Derive deploy/catalog.json and the README's tool table from the services
 	go run ./scripts/catalog
 
-image: ## Build the container image of one service (SERVICE=query)
+image: ## Build the container image of one service, with docker or buildah (SERVICE=query)
 	@[ -n "$(SERVICE)" ] || { echo "make image SERVICE=query"; exit 1; }
-	docker build -f deploy/Dockerfile --build-arg SERVICE=$(SERVICE) -t hub/$(SERVICE) .
+	@go run ./scripts/release image $(SERVICE)
+
+sbom: ## Write the bill of materials of one service, bin/release/query/sbom.cdx.json (SERVICE=query)
+	@[ -n "$(SERVICE)" ] || { echo "make sbom SERVICE=query"; exit 1; }
+	@go run ./scripts/release sbom $(SERVICE)
+
+release: ## Check, build and tag a release of one service; nothing is pushed (SERVICE=query VERSION=v1.2.3)
+	@[ -n "$(SERVICE)" ] && [ -n "$(VERSION)" ] || { echo "make release SERVICE=query VERSION=v1.2.3"; exit 1; }
+	@go run ./scripts/release cut $(SERVICE) $(VERSION)
 
 consul: $(CONSUL) ## Build the Consul agent that the discovery tests run against (minutes, once a machine)
 

@@ -32,7 +32,7 @@ func findBuilder(ctx context.Context) (builder, error) {
 
 // newBuildah is buildah, with options ahead of its commands. It runs no step of the Dockerfile, so that no privilege is needed.
 func newBuildah(before ...string) builder {
-	return builder{name: "buildah", before: before, after: []string{"--isolation=chroot", "--layers=false"}}
+	return builder{name: "buildah", before: before, after: []string{"--isolation=chroot", "--layers=false", "--identity-label=false"}}
 }
 
 // image makes the image of what was laid out: the program is not built in the Dockerfile's stage, but given in its place.

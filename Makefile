@@ -5,7 +5,7 @@ MODULES  := $(shell sed -n 's/^[[:space:]]*\.\///p' go.work)
 TOOLS    := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/hub/bin
 LINT     := $(TOOLS)/golangci-lint-2.15.0
 CONSUL   := $(TOOLS)/consul-1.14.11
-STACK    := go run ./scripts/stack
+STACK    := CGO_ENABLED=0 go run ./scripts/stack
 # Three test binaries at once: each starts servers of its own, and waits for them.
 # The time-out only ends a hang.
 TESTFLAGS ?= -race -timeout 30m -p 3
@@ -34,8 +34,8 @@ logs: ## Show the logs (NAME=query for one service)
 servers: ## Install the database servers that up and test need
 	@$(STACK) install
 
-browser: ## Install the servers, and the browser that test needs
-	@$(STACK) install --browser
+browser: ## Install the servers, and what test needs beside them: a browser, and buildah
+	@$(STACK) install --browser --images
 
 # The suite runs last and anew each time: go's test cache cannot see that the programs which it
 # builds and starts have changed. Its tests wait for processes and pages half of their time: three at once keep two cores busy.
@@ -45,6 +45,8 @@ test: browser ## Run every test, with the race detector
 	go test $(TESTFLAGS) -count=1 -parallel 3 ./services/e2e/... || status=1; \
 	exit $$status
 
+# What a release is built without, and the tests' programs with: objects are compiled once for all of them.
+check: export CGO_ENABLED = 0
 check: $(LINT) ## gofmt, vet, lint, each module's build alone, import rules, the list of services, derived files, licences
 	@unformatted=$$(gofmt -l $(MODULES)); [ -z "$$unformatted" ] || { echo "gofmt -w these files:"; echo "$$unformatted"; exit 1; }
 	go vet work

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -23,11 +24,17 @@ func findBuilder(ctx context.Context) (builder, error) {
 		// An attestation would hold the time at which it was made.
 		return builder{name: "docker", after: []string{"--provenance=false"}}, nil
 	}
-	if _, err := exec.LookPath("buildah"); err == nil {
-		return newBuildah(), nil
+	if b := newBuildah(); b.able(ctx) {
+		return b, nil
 	}
-	return builder{}, errors.New("neither a Docker engine (`docker info`) nor buildah is here; " +
+	return builder{}, errors.New("neither a Docker engine (`docker info`) nor a buildah of 1.28 or later is here; " +
 		"buildah is a package of Debian and Ubuntu: apt-get install --no-install-recommends buildah")
+}
+
+// able tells whether the program is here, and new enough to take a directory in place of a stage.
+func (b builder) able(ctx context.Context) bool {
+	help, err := exec.CommandContext(ctx, b.name, "build", "--help").Output()
+	return err == nil && bytes.Contains(help, []byte("--build-context"))
 }
 
 // newBuildah is buildah, with options ahead of its commands. It runs no step of the Dockerfile, so that no privilege is needed.

@@ -123,8 +123,8 @@ func checkOut(t testing.TB, commit, dir string) error {
 	return nil
 }
 
-// buildPrevious builds a program at path from the sources beside it. The build's flags are those of `make check`, whose objects the
-// build cache has; what a release adds to them changes no program's doing.
+// buildPrevious builds a program at path from the sources beside it, with the flags of `make check`, whose objects the build cache
+// has: what a release adds to them changes no program's doing.
 func buildPrevious(ctx context.Context, s inventory.Service, path string) error {
 	if _, err := os.Stat(path); err == nil {
 		return nil
@@ -135,7 +135,7 @@ func buildPrevious(ctx context.Context, s inventory.Service, path string) error 
 	made := fmt.Sprintf("%s.%d", path, os.Getpid())
 	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", made, "./cmd/"+s.Name)
 	cmd.Dir = filepath.Join(filepath.Dir(filepath.Dir(path)), "src", "services", s.Name)
-	cmd.Env = append(os.Environ(), "GOWORK=off")
+	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("the previous %s does not build: %w: %s", s.Name, err, out)
 	}

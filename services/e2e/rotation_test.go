@@ -70,6 +70,13 @@ func (l *load) counts() map[string]int {
 	return maps.Clone(l.good)
 }
 
+// refusals are the calls that did not get the answer that they should.
+func (l *load) refusals() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.refused)
+}
+
 // part is the text between two others.
 func part(text, before, after string) string {
 	_, text, _ = strings.Cut(text, before)
@@ -186,6 +193,9 @@ func TestReleasesAndKeysRollUnderLoad(t *testing.T) {
 		t.Helper()
 		worked := work.counts()
 		hubtest.Eventually(t, "all go on after: "+after, func() bool {
+			if refused := work.refusals(); len(refused) > 0 {
+				t.Fatalf("%s: %d calls were refused, the first of them %s", after, len(refused), refused[0])
+			}
 			now := work.counts()
 			for what := range worked {
 				if now[what] < worked[what]+3 {
@@ -239,7 +249,7 @@ func TestReleasesAndKeysRollUnderLoad(t *testing.T) {
 	stop()
 	done.Wait()
 	if len(work.refused) > 0 {
-		t.Errorf("%d calls were refused, the first of them %s", len(work.refused), work.refused[0])
+		t.Errorf("at the end, %d calls were refused, the first of them %s", len(work.refused), work.refused[0])
 	}
 	t.Logf("answered %v", work.good)
 	hubtest.Eventually(t, "all mails that were let go have arrived", func() bool { return len(s.smtp.Mails()) >= len(work.approved) })

@@ -24,7 +24,7 @@ import (
 	"hub.internal/pkg/telemetry"
 )
 
-// Version is what Hub says of itself.
+// Version is what Hub says of itself: the contract that it keeps. What a program was released as is Release.
 const Version = "0.2.0"
 
 const (
@@ -97,7 +97,7 @@ func start(ctx context.Context, service string, settings Settings, effective any
 	}
 	logger := telemetry.Logger(os.Stderr, service, settings.LogLevel)
 	slog.SetDefault(logger)
-	t, err := telemetry.Start(ctx, telemetry.Config{Service: "hub-" + service, Version: Version,
+	t, err := telemetry.Start(ctx, telemetry.Config{Service: "hub-" + service, Version: Release(),
 		Endpoint: settings.OTLPEndpoint, SampleRatio: settings.TraceRatio})
 	if err != nil {
 		return nil, err
@@ -264,7 +264,7 @@ func (p *process) stop() error {
 // that takes the calls, because neighbours and orchestrators ask there whether it does.
 func (p *process) health(mux *http.ServeMux) {
 	mux.HandleFunc("GET "+discover.AlivePath, func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, http.StatusOK, map[string]string{"status": "ok"})
+		answer(w, http.StatusOK, map[string]string{"status": "ok", "version": Release()})
 	})
 	mux.HandleFunc("GET "+discover.ReadyPath, p.ready)
 }

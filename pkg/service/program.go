@@ -48,7 +48,7 @@ func (p Program[S]) Main() int {
 
 // Command returns the command line; environ has the form of os.Environ.
 func (p Program[S]) Command(environ []string) *cobra.Command {
-	root := &cobra.Command{Use: p.Name, Short: p.Short, SilenceErrors: true, SilenceUsage: true,
+	root := &cobra.Command{Use: p.Name, Short: p.Short, Version: Release(), SilenceErrors: true, SilenceUsage: true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true}}
 	root.AddCommand(
 		&cobra.Command{Use: "serve", Short: "Run the service until SIGTERM", Args: cobra.NoArgs,

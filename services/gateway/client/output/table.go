@@ -1,0 +1,181 @@
+package output
+
+import (
+	"bufio"
+	"io"
+	"slices"
+	"strings"
+)
+
+// gap is between two columns.
+const gap = 2
+
+// Column is one of a table.
+type Column struct {
+	Name string
+	// Right aligns numbers.
+	Right bool
+	// Optional columns are left out where the terminal is too narrow, the one with the greatest number first. 0 stays.
+	Optional int
+}
+
+// Table has a line of text for each row.
+type Table struct {
+	Columns []Column
+	Rows    [][]string
+}
+
+// Write writes the table, with lines that fit the screen; without one the columns are apart by tabs, each cell whole. It
+// returns the names of the columns that found no room.
+func (t Table) Write(w io.Writer, s Screen) (left []string, err error) {
+	out := bufio.NewWriter(w)
+	defer func() {
+		if flushed := out.Flush(); err == nil {
+			err = flushed
+		}
+	}()
+	t = t.cleaned()
+	if s.Width <= 0 {
+		t.tabs(out)
+		return nil, nil
+	}
+	shown, widths := t.layout(s.Width)
+	for i := range t.Columns {
+		if !slices.Contains(shown, i) {
+			left = append(left, t.Columns[i].Name)
+		}
+	}
+	header := make([]string, len(t.Columns))
+	for i, c := range t.Columns {
+		header[i] = c.Name
+	}
+	out.WriteString(s.Bold(t.line(header, shown, widths)) + "\n")
+	for _, row := range t.Rows {
+		out.WriteString(t.line(row, shown, widths) + "\n")
+	}
+	return left, nil
+}
+
+func (t Table) cleaned() Table {
+	rows := make([][]string, len(t.Rows))
+	for i, row := range t.Rows {
+		rows[i] = make([]string, len(row))
+		for j, cell := range row {
+			rows[i][j] = Clean(cell)
+		}
+	}
+	columns := slices.Clone(t.Columns)
+	for i := range columns {
+		columns[i].Name = Clean(columns[i].Name)
+	}
+	return Table{columns, rows}
+}
+
+func (t Table) tabs(out *bufio.Writer) {
+	for i, c := range t.Columns {
+		if i > 0 {
+			out.WriteByte('\t')
+		}
+		out.WriteString(c.Name)
+	}
+	out.WriteByte('\n')
+	for _, row := range t.Rows {
+		out.WriteString(strings.Join(row, "\t") + "\n")
+	}
+}
+
+func (t Table) line(cells []string, shown, widths []int) string {
+	var b strings.Builder
+	for n, i := range shown {
+		cell := Cut(cells[i], widths[n])
+		fill := strings.Repeat(" ", max(0, widths[n]-Width(cell)))
+		if n > 0 {
+			b.WriteString(strings.Repeat(" ", gap))
+		}
+		if t.Columns[i].Right {
+			b.WriteString(fill + cell)
+		} else {
+			b.WriteString(cell + fill)
+		}
+	}
+	return strings.TrimRight(b.String(), " ")
+}
+
+// measure is how wide a column is when it is whole, and how narrow it may become: ids, times and addresses, which say
+// nothing when they are cut, stay whole up to a width; a text may be cut.
+func (t Table) measure(i int) (whole, least int) {
+	header := Width(t.Columns[i].Name)
+	whole = header
+	prose := false
+	for _, row := range t.Rows {
+		whole = max(whole, Width(row[i]))
+		prose = prose || strings.Contains(row[i], " ")
+	}
+	const code, text = 26, 12
+	switch {
+	case t.Columns[i].Right:
+		return whole, whole
+	case prose:
+		return whole, min(whole, max(header, text))
+	}
+	return whole, min(whole, max(header, code))
+}
+
+// layout chooses the columns that have room, and their widths.
+func (t Table) layout(width int) (shown, widths []int) {
+	least := make([]int, len(t.Columns))
+	whole := make([]int, len(t.Columns))
+	for i := range t.Columns {
+		whole[i], least[i] = t.measure(i)
+		shown = append(shown, i)
+	}
+	for len(shown) > 1 && sum(least, shown) > width {
+		shown = slices.Delete(shown, t.dispensable(shown), t.dispensable(shown)+1)
+	}
+	room := width - sum(least, shown)
+	widths = make([]int, len(shown))
+	for n, i := range shown {
+		widths[n] = least[i]
+	}
+	if len(shown) == 1 {
+		return shown, []int{min(whole[shown[0]], width)}
+	}
+	for ; room > 0; room-- { // each column that is cut most gets one more
+		most := -1
+		for n, i := range shown {
+			if widths[n] < whole[i] && (most < 0 || whole[i]-widths[n] > whole[shown[most]]-widths[most]) {
+				most = n
+			}
+		}
+		if most < 0 {
+			break
+		}
+		widths[most]++
+	}
+	return shown, widths
+}
+
+// dispensable is the place in shown of the column that goes first.
+func (t Table) dispensable(shown []int) int {
+	last := len(shown) - 1
+	for n, i := range shown {
+		if t.Columns[i].Optional > t.Columns[shown[last]].Optional {
+			last = n
+		}
+	}
+	return last
+}
+
+func sum(widths, shown []int) int {
+	all := gap * (len(shown) - 1)
+	for _, i := range shown {
+		all += widths[i]
+	}
+	return all
+}
+
+// fits tells whether every column has room.
+func (t Table) fits(width int) bool {
+	shown, _ := t.cleaned().layout(width)
+	return len(shown) == len(t.Columns)
+}

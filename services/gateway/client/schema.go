@@ -24,6 +24,15 @@ type Schema struct {
 	AdditionalProperties json.RawMessage
 }
 
+// UnmarshalJSON takes an object; true and false are schemas too, which say nothing here.
+func (s *Schema) UnmarshalJSON(b []byte) error {
+	type object Schema
+	if !bytes.HasPrefix(b, []byte("{")) {
+		return nil
+	}
+	return json.Unmarshal(b, (*object)(s))
+}
+
 // Closed tells that an object has no fields but its Properties.
 func (s *Schema) Closed() bool { return string(bytes.TrimSpace(s.AdditionalProperties)) == "false" }
 
@@ -73,14 +82,8 @@ func (p *Properties) UnmarshalJSON(b []byte) error {
 		}
 		of := Property{Schema: &Schema{}}
 		of.Name, _ = name.(string)
-		var raw json.RawMessage
-		if err := d.Decode(&raw); err != nil {
+		if err := d.Decode(of.Schema); err != nil {
 			return err
-		}
-		if bytes.HasPrefix(raw, []byte("{")) { // true and false are schemas too, which say nothing here
-			if err := json.Unmarshal(raw, of.Schema); err != nil {
-				return err
-			}
 		}
 		*p = append(*p, of)
 	}

@@ -71,6 +71,21 @@ func (p *page) head(d *client.Detail) {
 	p.text("", d.Description)
 }
 
+// item writes a name and what is said of it.
+func (p *page) item(indent, name, text string) {
+	head := indent + output.Clean(name) + "  "
+	lines := output.Wrap(output.Clean(text), p.width-len(indent)-4)
+	if output.Width(head+lines[0]) <= p.width {
+		p.b.WriteString(head + lines[0] + "\n")
+		lines = lines[1:]
+	} else {
+		p.b.WriteString(indent + output.Clean(name) + "\n")
+	}
+	for _, line := range lines {
+		p.b.WriteString(indent + "    " + line + "\n")
+	}
+}
+
 // text writes a paragraph behind an indent.
 func (p *page) text(indent, text string) {
 	for _, line := range output.Lines(text) {
@@ -95,7 +110,7 @@ func (p *page) properties(s *client.Schema, indent string, left int) {
 		return
 	}
 	for _, of := range s.Properties {
-		p.text(indent, of.Name+"  "+strings.Join(facts(of.Schema, s.Requires(of.Name)), ", "))
+		p.item(indent, of.Name, strings.Join(facts(of.Schema, s.Requires(of.Name)), ", "))
 		if of.Schema.Description != "" {
 			p.text(indent+"    ", of.Schema.Description)
 		}
@@ -121,9 +136,14 @@ func facts(s *client.Schema, required bool) []string {
 	for _, bound := range []struct {
 		least, most json.Number
 		of          string
-	}{{s.Minimum, s.Maximum, ""}, {s.MinLength, s.MaxLength, " characters"}, {s.MinItems, s.MaxItems, " items"}} {
+	}{{s.Minimum, s.Maximum, ""}, {s.MinLength, s.MaxLength, " character"}, {s.MinItems, s.MaxItems, " item"}} {
 		if text := between(bound.least, bound.most); text != "" {
-			all = append(all, text+bound.of)
+			if bound.of != "" && !strings.HasSuffix(text, " 1") {
+				text += bound.of + "s"
+			} else {
+				text += bound.of
+			}
+			all = append(all, text)
 		}
 	}
 	if s.Pattern != "" {
@@ -193,15 +213,15 @@ func (p *page) answer(s *client.Schema) {
 			p.text("  ", "or")
 		}
 		for _, of := range one.Properties {
-			line := of.Name + "  " + kind(of.Schema)
+			text := kind(of.Schema)
 			within := of.Schema
 			if within.Items != nil {
 				within = within.Items
 			}
 			if names := within.Properties.Names(); len(names) > 0 {
-				line += ": " + strings.Join(names, ", ")
+				text += ": " + strings.Join(names, ", ")
 			}
-			p.text("  ", line)
+			p.item("  ", of.Name, text)
 		}
 	}
 }

@@ -10,22 +10,7 @@ import (
 	"hub.internal/pkg/schema"
 )
 
-// one is the list that is written where there is room for one: the only list, or the record of an answer without lists.
-func (a *Answer) one(c Choice) (list, error) {
-	lists, err := a.chosen(c)
-	switch {
-	case err != nil:
-		return list{}, err
-	case len(lists) > 1:
-		return list{}, &Misuse{"the answer has several lists: choose one with --list" + a.names(" of ")}
-	case len(lists) == 0:
-		return a.record(), nil
-	}
-	return lists[0], nil
-}
-
-// CSV writes a list of the answer (RFC 4180, with \n between the lines), or an answer without lists as one line: a column for
-// each member of an object within, null as an empty cell, a list as JSON. A text that a spreadsheet would run as a formula
+// CSV writes the list of the answer (RFC 4180, with \n between the lines), or a record as one line: a column for each member of an object within, null as an empty cell, a list as JSON. A text that a spreadsheet would run as a formula
 // gets an apostrophe in front unless exact is true; it returns how many there were.
 func (a *Answer) CSV(w io.Writer, c Choice, exact bool) (formulas int, err error) {
 	l, err := a.one(c)

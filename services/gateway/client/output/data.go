@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -15,11 +16,11 @@ type Choice struct {
 	List string
 }
 
-// Answer is the data of a call, in parts: the lists in it, the objects in it, and what else there is.
+// Answer is the data of a call. One that begins with a list is that list, with remarks; any other is a record, in which lists may be.
 type Answer struct {
+	members []member
 	lists   []list
-	objects []member
-	simple  []member
+	isList  bool
 	// Warnings are what the answer says about itself: "message (rule)".
 	Warnings []string
 }
@@ -41,21 +42,22 @@ func Read(data []byte) (*Answer, error) {
 	rows, lined := v.member("rows")
 	statement := named && lined && columns.kind == '[' && rows.kind == '['
 	if statement {
-		a.lists = append(a.lists, statementRows(columns, rows))
+		a.lists, a.isList = append(a.lists, statementRows(columns, rows)), true
 	}
-	for _, m := range v.members {
+	for i, m := range v.members {
 		switch {
 		case m.name == "warnings":
 			a.warn(m.value)
 		case statement && (m.name == "columns" || m.name == "rows"):
 		case m.value.isTable():
 			a.lists = append(a.lists, listOf(m.name, m.value.items))
+			a.isList = a.isList || i == 0
 		case m.value.kind == '[' && len(m.value.items) == 0:
 			a.lists = append(a.lists, list{name: m.name})
-		case m.value.kind == '{':
-			a.objects = append(a.objects, m)
-		default:
-			a.simple = append(a.simple, m)
+			a.isList = a.isList || i == 0
+		}
+		if m.name != "warnings" && !(statement && (m.name == "columns" || m.name == "rows")) {
+			a.members = append(a.members, m)
 		}
 	}
 	return a, nil
@@ -94,7 +96,7 @@ func (a *Answer) warn(v value) {
 
 // Partial says why the lists are not all there is, or "".
 func (a *Answer) Partial() string {
-	for _, m := range a.simple {
+	for _, m := range a.members {
 		if (m.name == "has_more" || m.name == "truncated") && m.value.kind == 't' {
 			return m.name + " is true: there is more than this"
 		}
@@ -102,31 +104,20 @@ func (a *Answer) Partial() string {
 	return ""
 }
 
-// chosen are the lists that are written.
-func (a *Answer) chosen(c Choice) ([]list, error) {
-	lists := a.lists
+// one is the list that is written where there is room for one: that of the choice, else the first of a list, else the record.
+func (a *Answer) one(c Choice) (list, error) {
+	l := a.record(true)
+	if a.isList {
+		l = a.lists[0]
+	}
 	if c.List != "" {
-		lists = nil
-		for _, l := range a.lists {
-			if l.name == c.List {
-				lists = append(lists, l)
-			}
+		at := slices.IndexFunc(a.lists, func(l list) bool { return l.name == c.List })
+		if at < 0 {
+			return list{}, &Misuse{fmt.Sprintf("--list: there is no list %q%s", Clean(c.List), a.names("; there is "))}
 		}
-		if lists == nil {
-			return nil, &Misuse{fmt.Sprintf("--list: there is no list %q%s", Clean(c.List), a.names("; there is "))}
-		}
+		l = a.lists[at]
 	}
-	if len(c.Columns) == 0 {
-		return lists, nil
-	}
-	if len(lists) == 0 {
-		lists = []list{a.record()}
-	}
-	if len(lists) > 1 {
-		return nil, &Misuse{"--columns needs --list where an answer has several" + a.names(": ")}
-	}
-	l, err := lists[0].choose(c.Columns)
-	return []list{l}, err
+	return l.choose(c.Columns)
 }
 
 func (a *Answer) names(before string) string {
@@ -140,48 +131,61 @@ func (a *Answer) names(before string) string {
 	return before + strings.Join(names, ", ")
 }
 
-// record is what an answer without a list has, as one row.
-func (a *Answer) record() list {
-	return listOf("data", []value{{kind: '{', members: append(append([]member{}, a.simple...), a.objects...)}})
+// record is the answer as one row, with its lists or without them.
+func (a *Answer) record(lists bool) list {
+	all := value{kind: '{'}
+	for _, m := range a.members {
+		if lists || !slices.ContainsFunc(a.lists, func(l list) bool { return l.name == m.name }) {
+			all.members = append(all.members, m)
+		}
+	}
+	return listOf("data", []value{all})
 }
 
 // Table writes the answer for a person. It returns the columns that found no room. To what is no terminal it writes one
 // list alone, its columns apart by tabs.
 func (a *Answer) Table(w io.Writer, s Screen, c Choice) (left []string, err error) {
-	if s.Width <= 0 {
+	if s.Width <= 0 || c.List != "" || len(c.Columns) > 0 {
 		l, err := a.one(c)
 		if err != nil {
 			return nil, err
 		}
-		return l.table().Write(w, s)
+		if s.Width <= 0 {
+			return l.table().Write(w, s)
+		}
+		a = &Answer{lists: []list{l}, isList: true}
 	}
-	lists, err := a.chosen(c)
+	var b bytes.Buffer
+	left, err = a.write(&b, s)
 	if err != nil {
 		return nil, err
 	}
-	only := c.List != "" || len(c.Columns) > 0
-	var b bytes.Buffer
-	if whole := a.record(); !only && (len(lists) != 1 || len(a.objects) > 0) && len(whole.columns) > 0 {
-		fields(&b, s, whole.columns, whole.rows[0])
+	_, err = w.Write(b.Bytes())
+	return left, err
+}
+
+func (a *Answer) write(b *bytes.Buffer, s Screen) (left []string, err error) {
+	rest := a.record(false)
+	if !a.isList && len(rest.columns) > 0 {
+		fields(b, s, rest.columns, rest.rows[0])
 	}
-	for _, l := range lists {
+	for _, l := range a.lists {
 		if b.Len() > 0 {
 			b.WriteByte('\n')
 		}
-		if len(lists) > 1 || b.Len() > 0 {
+		if !a.isList && len(l.rows) > 0 {
 			b.WriteString(s.Bold(Clean(l.name)) + "\n")
 		}
-		without, err := l.write(&b, s)
+		without, err := l.write(b, s)
 		if err != nil {
 			return nil, err
 		}
 		left = append(left, without...)
 	}
-	if !only && len(lists) == 1 && len(a.objects) == 0 {
-		a.footer(&b, s, lists[0])
+	if a.isList {
+		footer(b, s, a.lists[0], rest)
 	}
-	_, err = w.Write(b.Bytes())
-	return left, err
+	return left, nil
 }
 
 func (l list) write(b *bytes.Buffer, s Screen) ([]string, error) {
@@ -203,13 +207,13 @@ func (l list) write(b *bytes.Buffer, s Screen) ([]string, error) {
 }
 
 // footer says what is beside the rows.
-func (a *Answer) footer(b *bytes.Buffer, s Screen, l list) {
+func footer(b *bytes.Buffer, s Screen, l, rest list) {
 	parts := []string{}
-	if len(l.rows) > 0 {
-		parts = append(parts, fmt.Sprintf("%d %s", len(l.rows), Clean(l.name)))
+	if len(l.rows) > 0 && len(rest.columns) > 0 {
+		parts = append(parts, fmt.Sprintf("%s %d", Clean(l.name), len(l.rows)))
 	}
-	for _, m := range a.simple {
-		parts = append(parts, Clean(m.name)+" "+Clean(m.value.String()))
+	for i, name := range rest.columns {
+		parts = append(parts, Clean(name)+" "+Clean(rest.rows[0][i].String()))
 	}
 	if len(parts) == 0 {
 		return

@@ -257,7 +257,7 @@ func (o *call) remarks(a *output.Answer, left []string, formulas int) {
 		o.note("note: %s", partial)
 	}
 	if formulas > 0 {
-		o.note("note: %d texts that a spreadsheet would run as formulas have an apostrophe in front; --exact has none", formulas)
+		o.note("note: texts that a spreadsheet would run as formulas (%d) have an apostrophe in front; --exact has none", formulas)
 	}
 	if len(left) > 0 {
 		o.note("note: no room for %s; --columns chooses, -o json and -o csv have all", strings.Join(left, ", "))

@@ -220,29 +220,29 @@ func TestErrorsNameWhatToFix(t *testing.T) {
 		code int
 		text string
 	}{
-		"tool":                                   {2, `unknown command "tool" for "hub"`},
-		"call":                                   {2, "requires at least 1 arg"},
-		"tools -o yaml":                          {2, "there are json, table and csv"},
-		"tools --frob":                           {2, "unknown flag: --frob; hub --help says more"},
-		"tools --url ftp://x":                    {2, "--url is no address, as https://hub.example.com is"},
-		"tools --url http://hub.example.com":     {2, "could be read on its way: use https, or --allow-http"},
-		"tools --url https://u:p@x":              {2, "--url has more than an address"},
-		"call search_brand":                      {4, `there is no tool "search_brand": did you mean search_brands?`},
-		"call search_brands categoryid=3":        {2, `did you mean categoryId? its fields are categoryId, countryCode`},
-		"call search_brands limit=many":          {2, `limit has to be a number (integer), not "many"`},
-		"call search_brands hasVerifiedContact=": {2, `has to be true or false`},
-		"call search_brands limit=1 limit=2":     {2, "limit is given twice"},
-		"call search_brands beauty":              {2, `"beauty" is neither name=value nor an object of JSON`},
-		"call search_brands {":                   {2, "the input is no JSON"},
-		"call search_brands [1]":                 {2, "is JSON but no object"},
-		"call search_brands @nowhere.json":       {2, "nowhere.json: no such file"},
-		"call search_brands keyword=@home":       {2, "a text that begins with @ is written keyword=@@"},
-		"call get_brand":                         {2, "get_brand needs brandId"},
-		"call get_brand brandId=1 -o csv":        {2, "choose one with --list of contacts, campaigns"},
-		"call get_brand brandId=1 --columns x":   {2, "--columns and --list are for"},
-		"call search_brands -o csv --columns x":  {2, `there is no "x"; there are brand_id`},
-		"show nothing":                           {4, "There is no tool"},
-		"login":                                  {2, "--key-stdin"},
+		"tool":                                     {2, `unknown command "tool" for "hub"`},
+		"call":                                     {2, "requires at least 1 arg"},
+		"tools -o yaml":                            {2, "there are json, table and csv"},
+		"tools --frob":                             {2, "unknown flag: --frob; hub --help says more"},
+		"tools --url ftp://x":                      {2, "--url is no address, as https://hub.example.com is"},
+		"tools --url http://hub.example.com":       {2, "could be read on its way: use https, or --allow-http"},
+		"tools --url https://u:p@x":                {2, "--url has more than an address"},
+		"call search_brand":                        {4, `there is no tool "search_brand": did you mean search_brands?`},
+		"call search_brands categoryid=3":          {2, `did you mean categoryId? its fields are categoryId, countryCode`},
+		"call search_brands limit=many":            {2, `limit has to be a number (integer), not "many"`},
+		"call search_brands hasVerifiedContact=":   {2, `has to be true or false`},
+		"call search_brands limit=1 limit=2":       {2, "limit is given twice"},
+		"call search_brands beauty":                {2, `"beauty" is neither name=value nor an object of JSON`},
+		"call search_brands {":                     {2, "the input is no JSON"},
+		"call search_brands [1]":                   {2, "is JSON but no object"},
+		"call search_brands @nowhere.json":         {2, "nowhere.json: no such file"},
+		"call search_brands keyword=@home":         {2, "a text that begins with @ is written keyword=@@"},
+		"call get_brand":                           {2, "get_brand needs brandId"},
+		"call get_brand brandId=1 -o csv --list x": {2, "there is no list \"x\"; there is contacts, campaigns"},
+		"call get_brand brandId=1 --columns x":     {2, "--columns and --list are for"},
+		"call search_brands -o csv --columns x":    {2, `there is no "x"; there are brand_id`},
+		"show nothing":                             {4, "There is no tool"},
+		"login":                                    {2, "--key-stdin"},
 	} {
 		s := g.shell(t)
 		if s.run(strings.Fields(args)...); s.code != want.code || !strings.Contains(s.err, want.text) || strings.Count(s.err, "\n") > 2 || s.out != "" {
@@ -297,7 +297,9 @@ func TestAHostileGateway(t *testing.T) {
 		"odd rows": func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, `{"data":{"columns":[1,{"name":null}],"rows":[[1,2,3,4],{"a":1},5,[]]}}`)
 		},
-		"odd warnings": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"data":{"warnings":[1,"x",{"rule":[]}]}}`) },
+		"odd warnings": func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, `{"data":{"warnings":[1,"x",{"rule":[]}]}}`)
+		},
 	} {
 		g.answer = answer
 		for _, format := range []string{asJSON, asTable, asCSV} {

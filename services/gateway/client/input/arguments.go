@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"hub.internal/pkg/schema"
 	"hub.internal/services/gateway/client"
 )
 
@@ -24,7 +25,8 @@ func Arguments(s *client.Schema, request json.RawMessage) []string {
 			delete(fields, of.Name)
 		}
 	}
-	if len(fields) > 0 { // of an open object, or of a schema that is not this one
+	lines := slices.ContainsFunc(args, func(arg string) bool { return strings.ContainsFunc(arg, schema.Unprintable) })
+	if len(fields) > 0 || lines { // JSON alone has names that the schema has not, and escapes
 		return []string{compact(request)}
 	}
 	return args

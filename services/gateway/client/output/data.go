@@ -71,19 +71,11 @@ func statementRows(columns, rows value) list {
 		l.columns = append(l.columns, name.text)
 	}
 	for _, r := range rows.items {
-		l.rows = append(l.rows, padded(r.items, len(l.columns)))
+		row := blank(len(l.columns))
+		copy(row, r.items)
+		l.rows = append(l.rows, row)
 	}
 	return l
-}
-
-// padded is a row as long as there are columns.
-func padded(items []value, n int) []value {
-	row := make([]value, n)
-	for i := range row {
-		row[i] = value{kind: 'n', text: "null"}
-	}
-	copy(row, items)
-	return row
 }
 
 func (a *Answer) warn(v value) {
@@ -135,7 +127,7 @@ func (a *Answer) names(before string) string {
 func (a *Answer) record(lists bool) list {
 	all := value{kind: '{'}
 	for _, m := range a.members {
-		if lists || !slices.ContainsFunc(a.lists, func(l list) bool { return l.name == m.name }) {
+		if lists || !m.value.isTable() && (m.value.kind != '[' || len(m.value.items) > 0) {
 			all.members = append(all.members, m)
 		}
 	}

@@ -13,25 +13,34 @@ type list struct {
 	rows    [][]value
 }
 
+// within is how deep objects within objects have columns of their own; what is deeper is a cell of JSON.
+const within = 6
+
+// null is a cell without a value.
+var null = value{kind: 'n', text: "null"}
+
 // listOf makes rows of a list of objects: what is in an object within has a column of its own, named with a dot.
 func listOf(name string, items []value) list {
-	var tree node
+	tree := &node{}
 	for _, item := range items {
-		tree.see(item)
+		tree.see(item, within)
 	}
-	l := list{name: name, columns: tree.paths("")}
+	l := list{name: name}
+	tree.number("", &l.columns)
 	for _, item := range items {
-		row := make([]value, len(l.columns))
-		for i, path := range l.columns {
-			if v, ok := item.at(path); ok {
-				row[i] = v
-			} else {
-				row[i] = value{kind: 'n', text: "null"}
-			}
-		}
+		row := blank(len(l.columns))
+		tree.fill(item, row)
 		l.rows = append(l.rows, row)
 	}
 	return l
+}
+
+func blank(n int) []value {
+	row := make([]value, n)
+	for i := range row {
+		row[i] = null
+	}
+	return row
 }
 
 // node is what a list's objects have in one place.
@@ -40,32 +49,51 @@ type node struct {
 	// plain tells that the place has held something else than an object or null.
 	plain    bool
 	children []*node
+	at       map[string]*node
+	column   int
 }
 
-func (n *node) see(v value) {
-	if v.kind != '{' {
+func (n *node) see(v value, depth int) {
+	if v.kind != '{' || depth == 0 {
 		n.plain = n.plain || v.kind != 'n'
 		return
 	}
 	for _, m := range v.members {
-		at := slices.IndexFunc(n.children, func(c *node) bool { return c.name == m.name })
-		if at < 0 {
-			at = len(n.children)
-			n.children = append(n.children, &node{name: m.name})
+		c := n.at[m.name]
+		if c == nil {
+			c = &node{name: m.name}
+			if n.at == nil {
+				n.at = map[string]*node{}
+			}
+			n.at[m.name], n.children = c, append(n.children, c)
 		}
-		n.children[at].see(m.value)
+		c.see(m.value, depth-1)
 	}
 }
 
-func (n *node) paths(above string) (paths []string) {
+// number gives each place that has a column of its own its number and its name.
+func (n *node) number(above string, columns *[]string) {
 	for _, c := range n.children {
-		path := above + c.name
+		name := above + c.name
+		c.column = -1
 		if c.plain || len(c.children) == 0 {
-			paths = append(paths, path)
+			c.column = len(*columns)
+			*columns = append(*columns, name)
 		}
-		paths = append(paths, c.paths(path+".")...)
+		c.number(name+".", columns)
 	}
-	return paths
+}
+
+func (n *node) fill(v value, row []value) {
+	for _, m := range v.members {
+		switch c := n.at[m.name]; {
+		case c == nil:
+		case m.value.kind == '{' && len(c.children) > 0:
+			c.fill(m.value, row)
+		case c.column >= 0:
+			row[c.column] = m.value
+		}
+	}
 }
 
 // choose keeps the columns that are named, in their order.

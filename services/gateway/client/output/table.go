@@ -40,14 +40,12 @@ func (t Table) Write(w io.Writer, s Screen) (left []string, err error) {
 		return nil, nil
 	}
 	shown, widths := t.layout(s.Width)
-	for i := range t.Columns {
-		if !slices.Contains(shown, i) {
-			left = append(left, t.Columns[i].Name)
-		}
-	}
 	header := make([]string, len(t.Columns))
 	for i, c := range t.Columns {
 		header[i] = c.Name
+		if _, found := slices.BinarySearch(shown, i); !found {
+			left = append(left, c.Name)
+		}
 	}
 	out.WriteString(s.Bold(t.line(header, shown, widths)) + "\n")
 	for _, row := range t.Rows {
@@ -87,8 +85,8 @@ func (t Table) tabs(out *bufio.Writer) {
 func (t Table) line(cells []string, shown, widths []int) string {
 	var b strings.Builder
 	for n, i := range shown {
-		cell := Cut(cells[i], widths[n])
-		fill := strings.Repeat(" ", max(0, widths[n]-Width(cell)))
+		cell := Cut(cells[i], widths[i])
+		fill := strings.Repeat(" ", max(0, widths[i]-Width(cell)))
 		if n > 0 {
 			b.WriteString(strings.Repeat(" ", gap))
 		}
@@ -123,55 +121,30 @@ func (t Table) measure(i int) (whole, least int) {
 
 // layout chooses the columns that have room, and their widths.
 func (t Table) layout(width int) (shown, widths []int) {
-	least := make([]int, len(t.Columns))
-	whole := make([]int, len(t.Columns))
+	whole, widths := make([]int, len(t.Columns)), make([]int, len(t.Columns))
+	room := width + gap
 	for i := range t.Columns {
-		whole[i], least[i] = t.measure(i)
+		whole[i], widths[i] = t.measure(i)
 		shown = append(shown, i)
+		room -= widths[i] + gap
 	}
-	for len(shown) > 1 && sum(least, shown) > width {
-		shown = slices.Delete(shown, t.dispensable(shown), t.dispensable(shown)+1)
-	}
-	room := width - sum(least, shown)
-	widths = make([]int, len(shown))
-	for n, i := range shown {
-		widths[n] = least[i]
+	slices.SortStableFunc(shown, func(a, b int) int { return t.Columns[a].Optional - t.Columns[b].Optional })
+	for len(shown) > 1 && room < 0 {
+		last := shown[len(shown)-1]
+		shown, room = shown[:len(shown)-1], room+widths[last]+gap
 	}
 	if len(shown) == 1 {
-		return shown, []int{min(whole[shown[0]], width)}
+		widths[shown[0]], room = min(whole[shown[0]], width), 0
 	}
-	for ; room > 0; room-- { // each column that is cut most gets one more
-		most := -1
-		for n, i := range shown {
-			if widths[n] < whole[i] && (most < 0 || whole[i]-widths[n] > whole[shown[most]]-widths[most]) {
-				most = n
-			}
-		}
-		if most < 0 {
+	slices.Sort(shown)
+	for ; room > 0; room-- { // the column that is cut most gets one more
+		most := slices.MaxFunc(shown, func(a, b int) int { return whole[a] - widths[a] - whole[b] + widths[b] })
+		if whole[most] == widths[most] {
 			break
 		}
 		widths[most]++
 	}
 	return shown, widths
-}
-
-// dispensable is the place in shown of the column that goes first.
-func (t Table) dispensable(shown []int) int {
-	last := len(shown) - 1
-	for n, i := range shown {
-		if t.Columns[i].Optional > t.Columns[shown[last]].Optional {
-			last = n
-		}
-	}
-	return last
-}
-
-func sum(widths, shown []int) int {
-	all := gap * (len(shown) - 1)
-	for _, i := range shown {
-		all += widths[i]
-	}
-	return all
 }
 
 // fits tells whether every column has room.

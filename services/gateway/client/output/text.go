@@ -117,12 +117,11 @@ func Wrap(text string, width int) []string {
 		if line != "" && used+1+w > width {
 			lines, line, used = append(lines, line), "", 0
 		}
-		for ; w > width; w = Width(word) {
-			head, rest := split(word, width)
-			if head == "" { // a character wider than the terminal
-				break
+		if w > width {
+			for head, rest := split(word, width); head != "" && rest != ""; head, rest = split(word, width) {
+				lines, word = append(lines, head), rest
 			}
-			lines, word = append(lines, head), rest
+			w = min(Width(word), width)
 		}
 		if line != "" {
 			line, used = line+" ", used+1

@@ -81,21 +81,6 @@ func (v value) member(name string) (value, bool) {
 	return value{}, false
 }
 
-// at follows a path of names with dots between them.
-func (v value) at(path string) (value, bool) {
-	if found, ok := v.member(path); ok {
-		return found, true
-	}
-	for i := range len(path) {
-		if path[i] == '.' {
-			if of, ok := v.member(path[:i]); ok {
-				return of.at(path[i+1:])
-			}
-		}
-	}
-	return value{}, false
-}
-
 // isTable tells a list of objects.
 func (v value) isTable() bool {
 	for _, item := range v.items {

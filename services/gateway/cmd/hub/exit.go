@@ -90,11 +90,11 @@ func (h *hub) report(err error) int {
 	if err == nil || code == exitInterrupted {
 		return code
 	}
-	text := strings.Join(strings.Fields(output.Clean(strings.ReplaceAll(err.Error(), "\n", " "))), " ")
+	text := strings.Join(strings.Fields(err.Error()), " ")
 	if !h.started {
 		text += "; hub --help says more"
 	}
-	fmt.Fprintln(h.err, "hub: "+text)
+	h.note("hub: %s", text)
 	var plain *explained
 	var of *asked
 	if errors.As(err, &plain) || !errors.As(err, &of) {
@@ -105,7 +105,7 @@ func (h *hub) report(err error) int {
 		h.details(failure)
 	}
 	if hint := of.hint(); hint != "" {
-		fmt.Fprintln(h.err, "hint: "+output.Clean(hint))
+		h.note("hint: %s", hint)
 	}
 	return code
 }
@@ -123,13 +123,13 @@ func (h *hub) details(f *client.Failure) {
 		delete(all, "violations")
 		if len(of.Violations) > 1 { // one is the message
 			for _, v := range of.Violations {
-				fmt.Fprintln(h.err, output.Clean(fmt.Sprintf("  %s %s", v.Path, v.Message)))
+				h.note("  %s %s", v.Path, v.Message)
 			}
 		}
 	}
 	delete(all, "retryAfter")
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		fmt.Fprintln(h.err, output.Clean(fmt.Sprintf("  %s: %s", name, all[name])))
+		h.note("  %s: %s", name, all[name])
 	}
 }
 
@@ -160,7 +160,10 @@ func (a *asked) advice(f *client.Failure) string {
 		}
 		return "hub --help says how to ask"
 	case fault.AuthMissing, fault.AuthInvalid, fault.AuthExpired, fault.AuthRevoked:
-		return "the key was found in " + a.keyFrom + ": hub login, or export another HUB_API_KEY"
+		if a.keyFrom == "" {
+			return "nothing was kept: look at the key again"
+		}
+		return "the key is that of " + a.keyFrom + ": hub login, or export another HUB_API_KEY"
 	case fault.Scope:
 		return "hub tools lists what this key may call; an administrator issues keys with other scopes"
 	case fault.AccountLinkMissing:

@@ -34,9 +34,11 @@ type gateway struct {
 	listing func(w http.ResponseWriter, r *http.Request)
 }
 
-func newGateway(t *testing.T) *gateway {
+func newGateway(t *testing.T) *gateway { return gatewayOf(t, "../../../../deploy/catalog.json") }
+
+func gatewayOf(t *testing.T, catalog string) *gateway {
 	t.Helper()
-	b, err := os.ReadFile("../../../../deploy/catalog.json")
+	b, err := os.ReadFile(catalog)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,6 +68,27 @@ func (g *gateway) spec(name string) *tool.Spec {
 		}
 	}
 	return nil
+}
+
+// sent returns the body and the Idempotency-Key of the last call.
+func (g *gateway) sent() (body, key string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.body, g.key
+}
+
+// answers answers calls from here on; nil answers of the examples.
+func (g *gateway) answers(answer func(w http.ResponseWriter, r *http.Request)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.answer = answer
+}
+
+// lists answers the list from here on.
+func (g *gateway) lists(listing func(w http.ResponseWriter, r *http.Request)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.listing = listing
 }
 
 // takeAsked returns what was asked since it was called last.

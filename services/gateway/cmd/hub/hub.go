@@ -129,9 +129,11 @@ func (h *hub) waiting(ctx context.Context, what string, do func(context.Context)
 	return do(ctx)
 }
 
-// note says something beside the answer.
+// note says something beside the answer, in lines that fit.
 func (h *hub) note(format string, args ...any) {
-	fmt.Fprintln(h.err, output.Clean(fmt.Sprintf(format, args...)))
+	for _, line := range output.Wrap(output.Clean(fmt.Sprintf(format, args...)), h.notes.Width) {
+		fmt.Fprintln(h.err, line)
+	}
 }
 
 // usage is an error of whoever has typed the command.
@@ -149,7 +151,9 @@ func (d *denied) Unwrap() error { return d.error }
 // asked is the error of an exchange, with what a hint has to know of it.
 type asked struct {
 	error
-	tool, keyFrom string
+	tool string
+	// keyFrom is where the key was found; "" when it was typed.
+	keyFrom string
 	// idempotencyKey is that of a write, which may have happened.
 	idempotencyKey string
 }

@@ -34,6 +34,10 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
+func first(a, _ string) string { return a }
+
+func second(_, b string) string { return b }
+
 // widest is how wide the longest line is.
 func widest(text string) (most int) {
 	for line := range strings.Lines(text) {
@@ -42,13 +46,14 @@ func widest(text string) (most int) {
 	return most
 }
 
-// TestWhatAPersonSees holds the pages, and that their lines fit.
+// TestWhatAPersonSees holds the pages, and that their lines fit. The catalog is one that stays as it is.
 func TestWhatAPersonSees(t *testing.T) {
 	t.Parallel()
-	g := newGateway(t)
+	g := gatewayOf(t, "testdata/tools.json")
 	for _, width := range []int{60, 100} {
 		for name, args := range map[string]string{"tools": "tools", "search_brands": "call search_brands", "get_brand": "call get_brand brandId=3001",
-			"list_menu_groups": "call list_menu_groups", "get_ddl": "call get_ddl", "show": "show search_campaigns"} {
+			"list_menu_groups": "call list_menu_groups", "get_ddl": "call get_ddl", "sql": "call execute_read_sql sql=x",
+			"create_menu_group": "call create_menu_group name=x slug=x --idempotency-key x", "show": "show search_campaigns"} {
 			s := g.shell(t)
 			s.width = width
 			if s.run(strings.Fields(args)...); s.code != 0 || widest(s.out) > width && name != "show" {
@@ -59,7 +64,7 @@ func TestWhatAPersonSees(t *testing.T) {
 	}
 	for name, args := range map[string]string{"tools": "tools", "tools-csv": "tools -o csv", "search_brands-csv": "call search_brands -o csv",
 		"search_brands-tabs": "call search_brands -o table --columns brand_id,contact.email", "save_message_draft": "show save_message_draft",
-		"contacts-csv": "call get_brand brandId=3001 -o csv --list contacts", "exit-codes": "help exit-codes"} {
+		"record-csv": "call create_menu_group name=x slug=x --idempotency-key x -o csv", "contacts-csv": "call get_brand brandId=3001 -o csv --list contacts", "exit-codes": "help exit-codes"} {
 		s := g.shell(t).run(strings.Fields(args)...)
 		if s.code != 0 {
 			t.Errorf("%s: %d %s", args, s.code, s.err)
@@ -114,8 +119,8 @@ func TestCallSends(t *testing.T) {
 	} {
 		s := g.shell(t)
 		s.in, s.piped = c.stdin, c.stdin != ""
-		if s.run(append([]string{"call"}, strings.Fields(c.args)...)...); s.code != 0 || g.body != c.want {
-			t.Errorf("%s: %d %s sent %s, want %s", c.args, s.code, s.err, g.body, c.want)
+		if s.run(append([]string{"call"}, strings.Fields(c.args)...)...); s.code != 0 || first(g.sent()) != c.want {
+			t.Errorf("%s: %d %s sent %s, want %s", c.args, s.code, s.err, first(g.sent()), c.want)
 		}
 	}
 }
@@ -124,9 +129,9 @@ func TestCallSends(t *testing.T) {
 func TestCallDefaultsToJSON(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
-	g.answer = func(w http.ResponseWriter, _ *http.Request) {
+	g.answers(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"ok":true,"data":{"n":12345678901234567890.10,"s":"a\u001b[31m`+"\u009b\u202e\xff"+`"}}`)
-	}
+	})
 	s := g.shell(t).run("call", "search_brands")
 	if want := "{\n  \"ok\": true,\n  \"data\": {\n    \"n\": 12345678901234567890.10,\n    \"s\": \"a\\u001b[31m\\u009b\\u202e\\ufffd\"\n  }\n}\n"; s.out != want {
 		t.Errorf("%q", s.out)
@@ -138,19 +143,19 @@ func TestAWriteHasAKey(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
 	s := g.shell(t).run("call", "queue_for_review", "draftId=7")
-	if want := "Idempotency-Key: " + g.key + "\n"; s.code != 0 || s.err != want || len(g.key) != 26 {
-		t.Errorf("%d %q, key %q", s.code, s.err, g.key)
+	if want := "Idempotency-Key: " + second(g.sent()) + "\n"; s.code != 0 || s.err != want || len(second(g.sent())) != 26 {
+		t.Errorf("%d %q, key %q", s.code, s.err, second(g.sent()))
 	}
-	if s.run("call", "queue_for_review", "draftId=7", "--idempotency-key", "mine"); g.key != "mine" || s.err != "" {
-		t.Errorf("%q %q", g.key, s.err)
+	if s.run("call", "queue_for_review", "draftId=7", "--idempotency-key", "mine"); second(g.sent()) != "mine" || s.err != "" {
+		t.Errorf("%q %q", second(g.sent()), s.err)
 	}
-	if s.run("call", "search_brands"); g.key != "" || s.err != "" {
-		t.Errorf("a read sent the key %q: %s", g.key, s.err)
+	if s.run("call", "search_brands"); second(g.sent()) != "" || s.err != "" {
+		t.Errorf("a read sent the key %q: %s", second(g.sent()), s.err)
 	}
-	g.answer = func(w http.ResponseWriter, r *http.Request) {
+	g.answers(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Idempotent-Replayed", "true")
 		reply(w, "queue_for_review", 1, map[string]any{"draft_id": "7"})
-	}
+	})
 	if s.run("call", "queue_for_review", "draftId=7", "--idempotency-key", "mine"); !strings.Contains(s.err, "nothing was written again") {
 		t.Error(s.err)
 	}
@@ -159,12 +164,12 @@ func TestAWriteHasAKey(t *testing.T) {
 		func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 		hang,
 	} {
-		g.answer = answer
-		if s.run("call", "queue_for_review", "draftId=7", "--timeout", "500ms"); s.code != exitUnavailable || !strings.Contains(s.err, "--idempotency-key "+g.key) {
+		g.answers(answer)
+		if s.run("call", "queue_for_review", "draftId=7", "--timeout", "500ms"); s.code != exitUnavailable || !strings.Contains(s.err, "--idempotency-key "+second(g.sent())) {
 			t.Errorf("%d %s", s.code, s.err)
 		}
 	}
-	if s.run("call", "queue_for_review", "draftId=7", "--idempotency-key", "a\nb"); s.code != exitUsage || g.key == "a\nb" {
+	if s.run("call", "queue_for_review", "draftId=7", "--idempotency-key", "a\nb"); s.code != exitUsage || second(g.sent()) == "a\nb" {
 		t.Errorf("%d %s", s.code, s.err)
 	}
 }
@@ -184,10 +189,10 @@ func TestExitCodes(t *testing.T) {
 		if _, known := want[code]; !known {
 			t.Errorf("%s: say what its exit code is", code)
 		}
-		g.answer = func(w http.ResponseWriter, _ *http.Request) {
+		g.answers(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "7")
 			refuse(w, status, string(code), "It is\x1b[31m so.\nReally.", `{"left":3}`)
-		}
+		})
 		s.run("call", "search_brands")
 		lines := strings.Split(s.err, "\n")
 		if s.code != want[code] || lines[0] != "hub: "+string(code)+": It is<U+001B>[31m so. Really. (req_1)" || lines[1] != "  left: 3" || !strings.HasPrefix(lines[2], "hint: ") {
@@ -198,12 +203,12 @@ func TestExitCodes(t *testing.T) {
 		}
 	}
 	for status, want := range map[int]int{418: 1, 404: 4, 502: 7, 429: 6} {
-		g.answer = func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<html>", status) }
+		g.answers(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<html>", status) })
 		if s.run("call", "search_brands"); s.code != want || strings.Contains(s.err, "<html>") {
 			t.Errorf("%d: %d %s", status, s.code, s.err)
 		}
 	}
-	g.answer = func(w http.ResponseWriter, _ *http.Request) { refuse(w, 409, "E_OF_A_NEWER_GATEWAY", "So.", "") }
+	g.answers(func(w http.ResponseWriter, _ *http.Request) { refuse(w, 409, "E_OF_A_NEWER_GATEWAY", "So.", "") })
 	if s.run("call", "search_brands"); s.code != exitConflict {
 		t.Errorf("a code that is not known: %d", s.code)
 	}
@@ -249,9 +254,9 @@ func TestErrorsNameWhatToFix(t *testing.T) {
 			t.Errorf("%s: %d %s%s", args, s.code, s.err, s.out)
 		}
 	}
-	g.answer = func(w http.ResponseWriter, _ *http.Request) {
+	g.answers(func(w http.ResponseWriter, _ *http.Request) {
 		refuse(w, 400, "E_VALIDATION", "/limit must be at most 200, and 1 more.", `{"violations":[{"path":"/limit","rule":"maximum","message":"must be at most 200"},{"path":"/keyword","message":"must be\u009b text"}]}`)
-	}
+	})
 	s := g.shell(t).run("call", "search_brands", "limit=999")
 	if want := "hub: E_VALIDATION: /limit must be at most 200, and 1 more. (req_1)\n  /limit must be at most 200\n  /keyword must be<U+009B> text\nhint: hub show search_brands says what it takes\n"; s.err != want {
 		t.Errorf("%q", s.err)
@@ -275,10 +280,10 @@ func TestAHostileGateway(t *testing.T) {
 		g.specs[i].Description, g.specs[i].Examples[0].Title = evil+g.specs[i].Description, evil
 		g.specs[i].Input = json.RawMessage(strings.ReplaceAll(string(g.specs[i].Input), `"description":"`, `"description":"\u001b[31m\u009b`))
 	}
-	g.answer = func(w http.ResponseWriter, _ *http.Request) {
+	g.answers(func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, evil, 1, map[string]any{evil: evil, "list": []any{map[string]any{evil: evil, "o": map[string]any{"x\x1b": []string{evil}}}},
 			"warnings": []any{map[string]any{"rule": evil, "message": evil}}})
-	}
+	})
 	for _, width := range []int{0, 30, 200} {
 		for _, args := range []string{"tools", "tools -o json", "show get_brand", "call search_brands -o table", "call search_brands -o json"} {
 			s := g.shell(t)
@@ -301,7 +306,7 @@ func TestAHostileGateway(t *testing.T) {
 			fmt.Fprint(w, `{"data":{"warnings":[1,"x",{"rule":[]}]}}`)
 		},
 	} {
-		g.answer = answer
+		g.answers(answer)
 		for _, format := range []string{asJSON, asTable, asCSV} {
 			s := g.shell(t)
 			s.width = 40
@@ -310,9 +315,10 @@ func TestAHostileGateway(t *testing.T) {
 			}
 		}
 	}
-	g.answer, g.listing = nil, func(w http.ResponseWriter, _ *http.Request) {
+	g.answers(nil)
+	g.lists(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"data":{"tools":[null,{"name":"x y\n","input_schema":{"properties":{"a":true,"b":{"type":["string","null"],"enum":[{}]}},"items":{}}}]}}`)
-	}
+	})
 	s := g.shell(t)
 	if s.run("tools"); s.code != 0 || steering.MatchString(strings.ReplaceAll(s.out, "\t", "")) {
 		t.Errorf("%d %q", s.code, s.out)
@@ -381,7 +387,7 @@ func TestCompletion(t *testing.T) {
 	if n := len(g.takeAsked()); n != 1 {
 		t.Errorf("the catalog was asked for %d times", n)
 	}
-	g.listing = hang
+	g.lists(hang)
 	s.now = s.now.Add(2 * tabAge)
 	begun := time.Now()
 	if s.run("__complete", "show", ""); !strings.Contains(s.out, "search_brands") || time.Since(begun) > 3*time.Second {
@@ -408,12 +414,12 @@ func TestTheCatalogIsKept(t *testing.T) {
 	newer := *g.spec("search_brands")
 	newer.Name, newer.Input = "search_more", json.RawMessage(strings.Replace(string(newer.Input), `"keyword"`, `"word"`, 1))
 	g.specs = append(g.specs, newer)
-	g.listing = func(w http.ResponseWriter, r *http.Request) {
+	g.lists(func(w http.ResponseWriter, r *http.Request) {
 		r.Header.Del("If-None-Match")
 		g.list(w, r)
-	}
-	if s.run("call", "search_more", "word=x"); s.code != 0 || g.body != `{"word":"x"}` {
-		t.Errorf("%d %s%s", s.code, s.err, g.body)
+	})
+	if s.run("call", "search_more", "word=x"); s.code != 0 || first(g.sent()) != `{"word":"x"}` {
+		t.Errorf("%d %s%s", s.code, s.err, first(g.sent()))
 	}
 	names, err := os.ReadDir(s.environ["HUB_CACHE_DIR"])
 	if err != nil || len(names) != 1 || strings.Contains(names[0].Name(), goodKey) {
@@ -451,7 +457,7 @@ func TestLogin(t *testing.T) {
 		t.Errorf("%d %s", s.code, s.err)
 	}
 	s.in = "crm_bad\n"
-	if s.run("login", "--url", other.URL, "--key-stdin"); s.code != exitDenied {
+	if s.run("login", "--url", other.URL, "--key-stdin"); s.code != exitDenied || !strings.Contains(s.err, "nothing was kept") {
 		t.Errorf("%d %s", s.code, s.err)
 	}
 	s.in = goodKey + "\nmore"
@@ -463,7 +469,7 @@ func TestLogin(t *testing.T) {
 		t.Errorf("the last log-in is not the current one: %s", s.err)
 	}
 	s.environ["HUB_API_KEY"] = "crm_bad"
-	if s.run("tools", "--url", g.URL); s.code != exitDenied || !strings.Contains(s.err, "was found in HUB_API_KEY") {
+	if s.run("tools", "--url", g.URL); s.code != exitDenied || !strings.Contains(s.err, "is that of HUB_API_KEY") {
 		t.Errorf("the environment comes first: %d %s", s.code, s.err)
 	}
 	delete(s.environ, "HUB_API_KEY")

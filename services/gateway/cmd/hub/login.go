@@ -42,7 +42,7 @@ func (h *hub) login(ctx context.Context, fromStdin bool) error {
 		return err
 	}
 	c := &client.Client{URL: address, From: "--url", Key: key, Agent: "hub/" + release, HTTP: client.NewHTTP()}
-	all, err := h.catalog(ctx, c, "what was typed")
+	all, err := h.catalog(ctx, c, "")
 	if err != nil {
 		return err
 	}
@@ -78,6 +78,9 @@ func (h *hub) askAddress(ctx context.Context, fromStdin bool) (string, error) {
 		}
 		if text = strings.TrimSpace(text); text == "" {
 			text = before.Value
+		}
+		if text == "" {
+			return "", misused("an address is needed, as https://hub.example.com is one")
 		}
 	}
 	address, err := client.Address(text, "the address", h.sources().Plain)

@@ -78,13 +78,11 @@ func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f
 
 func TestAnswersAreBounded(t *testing.T) {
 	t.Parallel()
-	for _, status := range []int{200, 400} {
-		c := &client.Client{URL: "http://localhost", From: "HUB_URL", HTTP: &http.Client{Transport: transport(func(*http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: status, Status: "200 OK", Header: http.Header{}, Body: io.NopCloser(endless{})}, nil
-		})}}
-		if _, err := c.Do(t.Context(), client.Request{Method: "GET", Path: "/"}); err == nil || !strings.Contains(err.Error(), "longer than 64 MiB") {
-			t.Errorf("%d: %v", status, err)
-		}
+	c := &client.Client{URL: "http://localhost", From: "HUB_URL", HTTP: &http.Client{Transport: transport(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 200, Status: "200 OK", Header: http.Header{}, Body: io.NopCloser(endless{})}, nil
+	})}}
+	if _, err := c.Do(t.Context(), client.Request{Method: "GET", Path: "/"}); err == nil || !strings.Contains(err.Error(), "longer than 64 MiB") {
+		t.Error(err)
 	}
 }
 

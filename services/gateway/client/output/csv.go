@@ -10,7 +10,8 @@ import (
 	"hub.internal/pkg/schema"
 )
 
-// CSV writes the list of the answer (RFC 4180, with \n between the lines), or a record as one line: a column for each member of an object within, null as an empty cell, a list as JSON. A text that a spreadsheet would run as a formula
+// CSV writes the list of the answer (RFC 4180, with \n between the lines), or a record as one line: a column for each
+// member of an object within, null as an empty cell, a list as JSON. A text that a spreadsheet would run as a formula
 // gets an apostrophe in front unless exact is true; it returns how many there were.
 func (a *Answer) CSV(w io.Writer, c Choice, exact bool) (formulas int, err error) {
 	l, err := a.one(c)

@@ -1,7 +1,7 @@
 package output
 
 import (
-	"bufio"
+	"bytes"
 	"io"
 	"slices"
 	"strings"
@@ -28,30 +28,34 @@ type Table struct {
 // Write writes the table, with lines that fit the screen; without one the columns are apart by tabs, each cell whole. It
 // returns the names of the columns that found no room.
 func (t Table) Write(w io.Writer, s Screen) (left []string, err error) {
-	out := bufio.NewWriter(w)
-	defer func() {
-		if flushed := out.Flush(); err == nil {
-			err = flushed
-		}
-	}()
+	var b bytes.Buffer
 	t = t.cleaned()
 	if s.Width <= 0 {
-		t.tabs(out)
-		return nil, nil
+		t.tabs(&b)
+		_, err := w.Write(b.Bytes())
+		return nil, err
 	}
 	shown, widths := t.layout(s.Width)
-	header := make([]string, len(t.Columns))
-	for i, c := range t.Columns {
-		header[i] = c.Name
+	header := t.header()
+	for i, name := range header {
 		if _, found := slices.BinarySearch(shown, i); !found {
-			left = append(left, c.Name)
+			left = append(left, name)
 		}
 	}
-	out.WriteString(s.Bold(t.line(header, shown, widths)) + "\n")
+	b.WriteString(s.Bold(t.line(header, shown, widths)) + "\n")
 	for _, row := range t.Rows {
-		out.WriteString(t.line(row, shown, widths) + "\n")
+		b.WriteString(t.line(row, shown, widths) + "\n")
 	}
-	return left, nil
+	_, err = w.Write(b.Bytes())
+	return left, err
+}
+
+func (t Table) header() []string {
+	names := make([]string, len(t.Columns))
+	for i, c := range t.Columns {
+		names[i] = c.Name
+	}
+	return names
 }
 
 func (t Table) cleaned() Table {
@@ -69,16 +73,10 @@ func (t Table) cleaned() Table {
 	return Table{columns, rows}
 }
 
-func (t Table) tabs(out *bufio.Writer) {
-	for i, c := range t.Columns {
-		if i > 0 {
-			out.WriteByte('\t')
-		}
-		out.WriteString(c.Name)
-	}
-	out.WriteByte('\n')
+func (t Table) tabs(b *bytes.Buffer) {
+	b.WriteString(strings.Join(t.header(), "\t") + "\n")
 	for _, row := range t.Rows {
-		out.WriteString(strings.Join(row, "\t") + "\n")
+		b.WriteString(strings.Join(row, "\t") + "\n")
 	}
 }
 

@@ -77,10 +77,10 @@ func TestWhatAPersonSees(t *testing.T) {
 func TestEveryToolHasAPage(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
-	for _, spec := range g.specs {
-		for _, width := range []int{0, 20, 80} {
-			s := g.shell(t)
-			s.width = width
+	for _, width := range []int{0, 20, 80} {
+		s := g.shell(t)
+		s.width = width
+		for _, spec := range g.specs {
 			if s.run("show", spec.Name); s.code != 0 || !strings.HasPrefix(s.out, spec.Name+"\n") || strings.Contains(s.out, "%!") {
 				t.Errorf("%s: %d %s%s", spec.Name, s.code, s.out, s.err)
 			}
@@ -285,14 +285,15 @@ func TestAHostileGateway(t *testing.T) {
 			"warnings": []any{map[string]any{"rule": evil, "message": evil}}})
 	})
 	for _, width := range []int{0, 30, 200} {
+		s := g.shell(t)
+		s.width = width
 		for _, args := range []string{"tools", "tools -o json", "show get_brand", "call search_brands -o table", "call search_brands -o json"} {
-			s := g.shell(t)
-			s.width = width
 			if s.run(strings.Fields(args)...); s.code != 0 || steering.MatchString(strings.ReplaceAll(s.out+s.err, "\t", "")) {
 				t.Errorf("%s at %d: %d %q %q", args, width, s.code, s.out, s.err)
 			}
 		}
 	}
+	odd := g.shell(t)
 	for name, answer := range map[string]func(http.ResponseWriter, *http.Request){
 		"deep":     func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, strings.Repeat(`{"data":`, 20000)) },
 		"no JSON":  func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>\x1b[31m") },
@@ -308,10 +309,9 @@ func TestAHostileGateway(t *testing.T) {
 	} {
 		g.answers(answer)
 		for _, format := range []string{asJSON, asTable, asCSV} {
-			s := g.shell(t)
-			s.width = 40
-			if s.run("call", "search_brands", "-o", format); steering.MatchString(s.out+s.err) || s.code != 0 && !strings.HasPrefix(s.err, "hub: ") {
-				t.Errorf("%s: %d %q %q", name, s.code, s.out, s.err)
+			odd.width = 40
+			if odd.run("call", "search_brands", "-o", format); steering.MatchString(odd.out+odd.err) || odd.code != 0 && !strings.HasPrefix(odd.err, "hub: ") {
+				t.Errorf("%s: %d %q %q", name, odd.code, odd.out, odd.err)
 			}
 		}
 	}

@@ -18,14 +18,14 @@ func main() {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	done := make(chan int, 1)
 	go func() { done <- run(ctx, os.Args[1:], standard()) }() // it ends with the program
-	code := 0
+	var code int
 	select {
 	case code = <-done:
+		cancel()
 	case s := <-signals:
 		cancel()
 		code = interrupted(s, done)
 	}
-	cancel()
 	os.Exit(code)
 }
 

@@ -23,7 +23,6 @@ type shell struct {
 	out, err    string
 	code        int
 	now         time.Time
-	stdin       *bytes.Buffer
 	interrupted bool
 }
 

@@ -140,6 +140,10 @@ func TestCSV(t *testing.T) {
 		t.Errorf("%v %q", err, b.String())
 	}
 	b.Reset()
+	if _, err := read(t, `{"rows":[{"id":1,"contact":null}]}`).CSV(&b, output.Choice{Columns: []string{"id", "contact.email"}}, false); err != nil || b.String() != "id,contact.email\n1,\n" {
+		t.Errorf("a contact that nobody has: %v %q", err, b.String())
+	}
+	b.Reset()
 	sql := read(t, `{"columns":[{"name":"a"},{"name":"a"}],"rows":[["x",1.50],[null,12345678901234567890]],"row_count":2}`)
 	if _, err := sql.CSV(&b, output.Choice{}, false); err != nil || b.String() != "a,a\nx,1.50\n,12345678901234567890\n" {
 		t.Errorf("%v %q", err, b.String())

@@ -103,10 +103,7 @@ func (l list) choose(names []string) (list, error) {
 	}
 	at := make([]int, len(names))
 	for i, name := range names {
-		if at[i] = slices.Index(l.columns, name); at[i] < 0 {
-			if len(l.rows) == 0 {
-				return list{l.name, names, nil}, nil
-			}
+		if at[i] = slices.Index(l.columns, name); at[i] < 0 && len(l.rows) > 0 && !l.within(name) {
 			return l, &Misuse{fmt.Sprintf("--columns: there is no %q; there are %s", Clean(name), Clean(strings.Join(l.columns, ", ")))}
 		}
 	}
@@ -114,11 +111,18 @@ func (l list) choose(names []string) (list, error) {
 	for _, row := range l.rows {
 		of := make([]value, len(at))
 		for i, n := range at {
-			of[i] = row[n]
+			if of[i] = null; n >= 0 {
+				of[i] = row[n]
+			}
 		}
 		chosen.rows = append(chosen.rows, of)
 	}
 	return chosen, nil
+}
+
+// within tells whether a name may be that of a column within another, which happens to be null in every row.
+func (l list) within(name string) bool {
+	return slices.ContainsFunc(l.columns, func(c string) bool { return strings.HasPrefix(name, c+".") })
 }
 
 func (l list) table() Table {

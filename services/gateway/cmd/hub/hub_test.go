@@ -473,6 +473,14 @@ func TestLogin(t *testing.T) {
 		t.Errorf("the environment comes first: %d %s", s.code, s.err)
 	}
 	delete(s.environ, "HUB_API_KEY")
+	s.environ["HUB_API_KEY_FILE"] = filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(s.environ["HUB_API_KEY_FILE"], []byte(goodKey+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if s.run("whoami", "--url", g.URL); s.code != 0 || !strings.Contains(s.out, "of HUB_API_KEY_FILE") {
+		t.Errorf("%d %s", s.code, s.err)
+	}
+	delete(s.environ, "HUB_API_KEY_FILE")
 	if err := os.Chmod(path, 0o640); err != nil {
 		t.Fatal(err)
 	}

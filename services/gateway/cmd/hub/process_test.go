@@ -104,7 +104,7 @@ func TestAReaderThatGoes(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
 	g.answers(func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, "search_brands", 1, map[string]any{"brands": []any{map[string]any{"a": strings.Repeat("x", 4<<20)}}})
+		reply(w, "search_brands", 1, map[string]any{"brands": []any{map[string]any{"a": strings.Repeat("x", 256<<10)}}})
 	})
 	for _, format := range []string{asJSON, asCSV, asTable} {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "call", "search_brands", "limit=1", "-o", format)

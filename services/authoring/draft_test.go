@@ -257,7 +257,7 @@ func TestRecipients(t *testing.T) {
 	reasons := map[string][]string{
 		"c1@partner.example": {"not_a_verified_contact"}, "c3@partner.example": {"unknown_partner"}, "c4@partner.example": {"b2c_member", "not_a_verified_contact"},
 	}
-	strict, loose := newHouse(t), newHouse(t, authoring.NotB2C)
+	strict, loose := newHouse(t), newHouse(t, policy(authoring.NotB2C))
 	for _, h := range []*house{strict, loose} {
 		h.query.say(nil, reasons)
 	}

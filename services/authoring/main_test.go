@@ -171,22 +171,35 @@ func (n *neighbour) say(down error, reasons map[string][]string) {
 	n.down, n.reasons = down, reasons
 }
 
+// know sets the ids that the source has.
+func (n *neighbour) know(ids map[string][]int64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.known = ids
+}
+
+func (n *neighbour) askedIDs() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.idsAsked
+}
+
 func (n *neighbour) asked() (calls, targets int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.calls, n.targets
 }
 
-func newHouse(t testing.TB, policy ...authoring.Policy) *house {
+func newHouse(t testing.TB, change ...func(*authoring.Config)) *house {
 	t.Helper()
 	db := hubtest.WriteStore(t)
 	if err := postgres.Migrate(t.Context(), db.OwnerURL); err != nil {
 		t.Fatal(err)
 	}
-	return newHouseOn(t, db, policy...)
+	return newHouseOn(t, db, change...)
 }
 
-func newHouseOn(t testing.TB, db hubtest.WriteStoreDB, policy ...authoring.Policy) *house {
+func newHouseOn(t testing.TB, db hubtest.WriteStoreDB, change ...func(*authoring.Config)) *house {
 	t.Helper()
 	h := &house{t: t, db: db, clock: hubtest.NewClock(time.Time{}), query: &neighbour{}, logs: &bytes.Buffer{}}
 	var err error
@@ -202,8 +215,8 @@ func newHouseOn(t testing.TB, db hubtest.WriteStoreDB, policy ...authoring.Polic
 	queryAddr := contract.Serve(t, "query", contract.Fake(t, "query", check, h.query.check), contract.Fake(t, "query", ids, h.query.checkIDs))
 	keys := callertest.Keys(t, "authoring", caller.Gateway, "review-control")
 	config := authoring.Config{Store: h.store, Source: query.New(h.remote("query", queryAddr, keys)), PublicURL: "https://hub.example/", Now: h.clock.Now}
-	if len(policy) > 0 {
-		config.Policy = policy[0]
+	for _, f := range change {
+		f(&config)
 	}
 	mux := http.NewServeMux()
 	log := audit.NewLog(pool, quiet)
@@ -217,6 +230,11 @@ func newHouseOn(t testing.TB, db hubtest.WriteStoreDB, policy ...authoring.Polic
 	h.client = h.remote("authoring", server.URL, callertest.Keys(t, caller.Gateway))
 	h.review = h.remote("authoring", server.URL, callertest.Keys(t, "review-control"))
 	return h
+}
+
+// policy has recipients judged by it.
+func policy(p authoring.Policy) func(*authoring.Config) {
+	return func(c *authoring.Config) { c.Policy = p }
 }
 
 func (h *house) remote(service, url string, keys *caller.Keys) *remote.Client {
@@ -362,16 +380,18 @@ func member(id any, snapshot string) object {
 	return object{"externalId": id, "snapshot": json.RawMessage(snapshot)}
 }
 
+type created struct {
+	SegmentID      string `json:"segment_id"`
+	ID, Name, Kind string
+	TargetCount    int
+	CreatedAt      string
+	Warnings       []tool.Warning
+}
+
 // segmentOf stores a segment and returns its id.
 func (h *house) segmentOf(targets ...any) string {
 	h.t.Helper()
-	return ok[struct {
-		SegmentID      string `json:"segment_id"`
-		ID, Name, Kind string
-		TargetCount    int
-		CreatedAt      string
-		Warnings       []tool.Warning
-	}](h, "create_segment", segment(targets...)).SegmentID
+	return ok[created](h, "create_segment", segment(targets...)).SegmentID
 }
 
 func draft(segment string, targets ...any) object {

@@ -33,8 +33,8 @@ func (s *Service) ListSegments(ctx context.Context, in listSegmentsIn) (SegmentL
 	segments, err := s.c.Store.Segments(ctx, Kind(in.Kind), 0, int(in.Limit))
 	list := SegmentList{Segments: make([]SegmentInfo, len(segments))}
 	for i, x := range segments {
-		list.Segments[i] = SegmentInfo{ID: x.ID.String(), SegmentID: x.ID.String(), Name: x.Name, Kind: x.Kind, Description: x.Description, TargetCount: x.TargetCount,
-			CreatedBy: x.CreatedBy, CreatedAt: schema.Moment(x.CreatedAt)}
+		list.Segments[i] = SegmentInfo{ID: x.ID.String(), SegmentID: x.ID.String(), Name: x.Name, Kind: x.Kind, Description: x.Description,
+			TargetCount: x.TargetCount, CreatedBy: x.CreatedBy, CreatedAt: schema.Moment(x.CreatedAt)}
 	}
 	return list, err
 }

@@ -175,8 +175,8 @@ func (s *Service) CreateSegment(ctx context.Context, in createSegmentIn) (tool.R
 		return tool.Result{}, err
 	}
 	targets := segmentTargets(in.Targets)
-	segment, seen, err := Segment{Name: in.Name, Kind: Kind(in.Kind), Description: in.Description, CreatedBy: in.CreatedBy, Origin: origin(w.Caller),
-		CreatedAt: w.At}.checked(targets)
+	segment, seen, err := Segment{Name: in.Name, Kind: Kind(in.Kind), Description: in.Description, CreatedBy: in.CreatedBy,
+		Origin: origin(w.Caller), CreatedAt: w.At}.checked(targets)
 	if err != nil {
 		return tool.Result{}, err
 	}

@@ -64,16 +64,17 @@ func (u UnknownIDs) message(kind Kind, targets int) string {
 
 // numbers lists ids, the first ten of so many.
 func numbers(ids []int64, count int) string {
-	ids = ids[:min(len(ids), mostNamed)]
-	list := make([]string, len(ids))
-	for i, id := range ids {
-		list[i] = strconv.FormatInt(id, 10)
+	var b strings.Builder
+	for i, id := range ids[:min(len(ids), mostNamed)] {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(strconv.FormatInt(id, 10))
 	}
-	if more := count - len(ids); more > 0 {
-		list = append(list, fmt.Sprintf("and %d more", more))
-		return strings.Join(list[:len(list)-1], ", ") + " " + list[len(list)-1]
+	if more := count - min(len(ids), mostNamed); more > 0 {
+		fmt.Fprintf(&b, " and %d more", more)
 	}
-	return strings.Join(list, ", ")
+	return b.String()
 }
 
 // targetsSeen is what was noticed of a segment's targets while they were read.

@@ -14,11 +14,12 @@ import (
 func TestDraftIsSaved(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	s := h.segmentOf(member(1, `{"name":"one"}`))
+	s := h.segmentOf(member(1, `{"name":"one"}`), member(2, `{}`))
 	body := draft(s, target(1, object{"context": json.RawMessage(`{"a":1}`)}), target(2, object{"subject": "Own", "body": "", "toName": ""}))
 	body["senderName"], body["senderEmail"], body["createdBy"] = "Hub", "hub@hub.example", "agent"
 	a, err := h.send(agent(t.Context()), "save_message_draft", "k", text(body))
-	if err != nil || a.count != 2 || a.data != `{"draft_id":"1","status":"draft","segmentId":"1","targetCount":2,"createdAt":"2026-01-15T09:00:00.000Z","removed":[]}` {
+	if err != nil || a.count != 2 || a.data != `{"draft_id":"1","id":"1","status":"draft","segmentId":"1","targetCount":2,"createdAt":"2026-01-15T09:00:00.000Z","removed":[],`+
+		`"preview":{"toEmail":"c1@partner.example","subject":"Hello","text":"Dear reader","html":false,"truncated":false}}` {
 		t.Fatalf("%+v, %v\n%s", a, err, h.logs)
 	}
 	if calls, targets := h.query.asked(); calls != 1 || targets != 2 {
@@ -31,8 +32,9 @@ func TestDraftIsSaved(t *testing.T) {
 		t.Errorf("%d audit rows", n)
 	}
 	a, err = h.send(agent(t.Context()), "list_drafts", "", `{}`)
-	want := `{"drafts":[{"id":"1","name":"win back","status":"draft","segmentId":"1","segmentName":"quiet brands","segmentKind":"partner","targetCount":2,` +
-		`"decisions":{"pending":2,"approved":0,"rejected":0},"delivery":{"sent":0,"failed":0,"suppressed":0},"rejections":{},"createdBy":"agent","createdAt":"2026-01-15T09:00:00.000Z","queuedAt":null}]}`
+	want := `{"drafts":[{"id":"1","draft_id":"1","name":"win back","status":"draft","segmentId":"1","segmentName":"quiet brands","segmentKind":"partner","targetCount":2,` +
+		`"decisions":{"pending":0,"approved":0,"rejected":0},"delivery":{"sent":0,"failed":0,"suppressed":0,"unknown":0},"rejections":{},"createdBy":"agent",` +
+		`"createdAt":"2026-01-15T09:00:00.000Z","queuedAt":null,"review_url":"https://hub.example/drafts/1"}]}`
 	if err != nil || a.data != want || a.count != 1 {
 		t.Errorf("%s, %v", a.data, err)
 	}
@@ -255,20 +257,20 @@ func TestRecipients(t *testing.T) {
 	reasons := map[string][]string{
 		"c1@partner.example": {"not_a_verified_contact"}, "c3@partner.example": {"unknown_partner"}, "c4@partner.example": {"b2c_member", "not_a_verified_contact"},
 	}
-	strict, loose := newHouse(t), newHouse(t, authoring.NotB2C)
+	strict, loose := newHouse(t), newHouse(t, policy(authoring.NotB2C))
 	for _, h := range []*house{strict, loose} {
 		h.query.say(nil, reasons)
 	}
 	targets := []any{target(0), target(1), target(2), target(3), target(4)}
 	d := read(t, strict.refused("save_message_draft", draft(strict.segmentOf(), targets...), fault.Validation))
-	if got := fmt.Sprint(d.Targets); got != "[{1 1 c1@partner.example not_a_verified_contact} {3 3 c3@partner.example unknown_partner} {4 4 c4@partner.example b2c_member}]" {
+	if got := fmt.Sprint(d.Targets); got != "[{1 1 c1@partner.example not_a_verified_contact <nil>} {3 3 c3@partner.example unknown_partner <nil>} {4 4 c4@partner.example b2c_member <nil>}]" {
 		t.Error(got)
 	}
 	if len(d.Violations) != 3 || d.Violations[0].Path != "/targets/1/toEmail" || d.Violations[0].Rule != "not_a_verified_contact" || d.Violations[1].Path != "/targets/3/externalId" {
 		t.Errorf("%+v", d.Violations)
 	}
 	d = read(t, loose.refused("save_message_draft", draft(loose.segmentOf(), targets...), fault.Validation))
-	if got := fmt.Sprint(d.Targets); got != "[{4 4 c4@partner.example b2c_member}]" || len(d.Violations) != 1 {
+	if got := fmt.Sprint(d.Targets); got != "[{4 4 c4@partner.example b2c_member <nil>}]" || len(d.Violations) != 1 {
 		t.Error(got)
 	}
 	ok[saved](loose, "save_message_draft", draft("1", targets[:4]...))

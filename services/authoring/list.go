@@ -8,6 +8,91 @@ import (
 	"hub.internal/pkg/schema"
 )
 
+// SegmentInfo is a row of list_segments.
+type SegmentInfo struct {
+	ID          string  `json:"id" jsonschema:"Segment id"`
+	SegmentID   string  `json:"segment_id" jsonschema:"The same, as create_segment answers it: segmentId of save_message_draft"`
+	Name        string  `json:"name" jsonschema:"Name"`
+	Kind        Kind    `json:"kind" jsonschema:"What the targets are: partner, brand or campaign"`
+	Description *string `json:"description" jsonschema:"Description; null without one"`
+	TargetCount int     `json:"targetCount" jsonschema:"Number of targets"`
+	CreatedBy   *string `json:"createdBy" jsonschema:"Label of whoever made it; null without one"`
+	CreatedAt   string  `json:"createdAt" jsonschema:"When it was stored, UTC"`
+}
+
+// SegmentList is the answer of list_segments.
+type SegmentList struct {
+	Segments []SegmentInfo `json:"segments" jsonschema:"Newest first"`
+}
+
+// Count is the number of segments.
+func (l SegmentList) Count() int { return len(l.Segments) }
+
+// ListSegments lists the newest segments.
+func (s *Service) ListSegments(ctx context.Context, in listSegmentsIn) (SegmentList, error) {
+	segments, err := s.c.Store.Segments(ctx, Kind(in.Kind), 0, int(in.Limit))
+	list := SegmentList{Segments: make([]SegmentInfo, len(segments))}
+	for i, x := range segments {
+		list.Segments[i] = SegmentInfo{ID: x.ID.String(), SegmentID: x.ID.String(), Name: x.Name, Kind: x.Kind, Description: x.Description,
+			TargetCount: x.TargetCount, CreatedBy: x.CreatedBy, CreatedAt: schema.Moment(x.CreatedAt)}
+	}
+	return list, err
+}
+
+// DraftInfo is a row of list_drafts.
+type DraftInfo struct {
+	ID          string    `json:"id" jsonschema:"Draft id"`
+	DraftID     string    `json:"draft_id" jsonschema:"The same, as save_message_draft answers it: draftId of queue_for_review"`
+	Name        string    `json:"name" jsonschema:"Name"`
+	Status      Status    `json:"status" jsonschema:"draft, in_review, approved, rejected, sent or cancelled"`
+	SegmentID   string    `json:"segmentId" jsonschema:"Segment of the draft"`
+	SegmentName string    `json:"segmentName" jsonschema:"Its name"`
+	SegmentKind Kind      `json:"segmentKind" jsonschema:"Its kind"`
+	TargetCount int       `json:"targetCount" jsonschema:"Number of targets"`
+	Decisions   Decisions `json:"decisions" jsonschema:"Targets by what reviewers decided"`
+	Delivery    Delivery  `json:"delivery" jsonschema:"Approved targets by what became of their mail"`
+	// Rejections are never null.
+	Rejections Rejections `json:"rejections" jsonschema:"Rejected targets by the reason that reviewers chose; empty without any"`
+	CreatedBy  *string    `json:"createdBy" jsonschema:"Label of whoever made it; null without one"`
+	CreatedAt  string     `json:"createdAt" jsonschema:"When it was stored, UTC"`
+	QueuedAt   *string    `json:"queuedAt" jsonschema:"When it was queued for review, UTC; null before"`
+	ReviewURL  string     `json:"review_url" jsonschema:"Page on which people see it and decide; agents cannot"`
+}
+
+// DraftList is the answer of list_drafts.
+type DraftList struct {
+	Drafts []DraftInfo `json:"drafts" jsonschema:"Newest first"`
+}
+
+// Count is the number of drafts.
+func (l DraftList) Count() int { return len(l.Drafts) }
+
+// ListDrafts lists the newest drafts.
+func (s *Service) ListDrafts(ctx context.Context, in listDraftsIn) (DraftList, error) {
+	var statuses []Status
+	if in.Status != "" {
+		statuses = []Status{Status(in.Status)}
+	}
+	drafts, err := s.c.Store.Drafts(ctx, DraftFilter{Statuses: statuses, Limit: int(in.Limit)})
+	list := DraftList{Drafts: make([]DraftInfo, len(drafts))}
+	for i, d := range drafts {
+		list.Drafts[i] = s.info(d)
+	}
+	return list, err
+}
+
+// info is a row of the list. Before the draft is queued its targets wait for nobody.
+func (s *Service) info(d Draft) DraftInfo {
+	decisions := d.Progress.Decisions
+	if d.QueuedAt == nil {
+		decisions.Pending = 0
+	}
+	return DraftInfo{ID: d.ID.String(), DraftID: d.ID.String(), Name: d.Name, Status: d.Status, SegmentID: d.SegmentID.String(),
+		SegmentName: d.SegmentName, SegmentKind: d.SegmentKind, TargetCount: d.TargetCount, Decisions: decisions,
+		Delivery: d.Progress.Delivery, Rejections: d.Progress.Rejections.known(), CreatedBy: d.CreatedBy,
+		CreatedAt: schema.Moment(d.CreatedAt), QueuedAt: stamped(d.QueuedAt), ReviewURL: s.c.PublicURL + "/drafts/" + d.ID.String()}
+}
+
 // DraftFilter asks the store for drafts.
 type DraftFilter struct {
 	// Statuses to list; none means any.

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -27,6 +29,7 @@ import (
 	"hub.internal/pkg/remote"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/service"
+	"hub.internal/pkg/tool"
 	"hub.internal/services/authoring"
 	"hub.internal/services/authoring/postgres"
 	"hub.internal/services/authoring/query"
@@ -54,9 +57,37 @@ type neighbour struct {
 	mu sync.Mutex
 	// reasons are the answers by address; without one it is a verified contact.
 	reasons map[string][]string
+	// meant are who may have been meant, by address.
+	meant   map[string]authoring.Meant
 	down    error
 	calls   int
 	targets int
+	// known are the ids that the source has, by kind; nil has all.
+	known map[string][]int64
+	// contacts are all verified addresses with their partners, and owners the partners of brands and campaigns; nil has anybody.
+	contacts map[string]int64
+	owners   map[string]map[int64]int64
+	// idsAsked is how often it was asked about ids.
+	idsAsked int
+}
+
+// judge is what the source says of a recipient where it knows its contacts.
+func (n *neighbour) judge(r authoring.Recipient) (reasons []string, meant *authoring.Meant) {
+	email := strings.ToLower(r.Email)
+	if strings.HasSuffix(email, "@member.example") {
+		reasons = append(reasons, "b2c_member")
+	}
+	if !slices.Contains(n.known["partner"], r.PartnerID) {
+		reasons = append(reasons, "unknown_partner")
+	} else if n.contacts[email] != r.PartnerID {
+		reasons = append(reasons, "not_a_verified_contact")
+	}
+	for _, kind := range []string{"brand", "campaign"} {
+		if owner, is := n.owners[kind][r.PartnerID]; is && len(reasons) > 0 && meant == nil {
+			meant = &authoring.Meant{Kind: authoring.Kind(kind), PartnerID: owner}
+		}
+	}
+	return reasons, meant
 }
 
 type checked struct {
@@ -64,8 +95,50 @@ type checked struct {
 }
 
 type refusal struct {
-	Index   int      `json:"index"`
-	Reasons []string `json:"reasons"`
+	Index   int              `json:"index"`
+	Reasons []string         `json:"reasons"`
+	Meant   *authoring.Meant `json:"meant,omitempty"`
+}
+
+type idsAsked struct {
+	Kind string  `json:"kind"`
+	IDs  []int64 `json:"ids"`
+}
+
+type otherKind struct {
+	Kind  string `json:"kind"`
+	Count int    `json:"count"`
+}
+
+type idsAnswered struct {
+	Unknown int         `json:"unknown"`
+	First   []int64     `json:"first"`
+	Others  []otherKind `json:"others"`
+}
+
+func (n *neighbour) checkIDs(_ context.Context, in idsAsked) (idsAnswered, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.idsAsked++
+	out := idsAnswered{First: []int64{}, Others: []otherKind{}}
+	others := map[string]int{}
+	for _, id := range in.IDs {
+		if n.known == nil || slices.Contains(n.known[in.Kind], id) {
+			continue
+		}
+		if out.Unknown++; out.Unknown <= 10 {
+			out.First = append(out.First, id)
+		}
+		for kind, ids := range n.known {
+			if slices.Contains(ids, id) {
+				others[kind]++
+			}
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(others)) {
+		out.Others = append(out.Others, otherKind{kind, others[kind]})
+	}
+	return out, n.down
 }
 
 func (n *neighbour) check(_ context.Context, in checked) (map[string][]refusal, error) {
@@ -78,8 +151,15 @@ func (n *neighbour) check(_ context.Context, in checked) (map[string][]refusal, 
 	}
 	out := []refusal{}
 	for i, t := range in.Targets {
+		if reasons, meant := n.judge(t); n.contacts != nil && reasons != nil {
+			out = append(out, refusal{i, reasons, meant})
+		}
 		if reasons := n.reasons[t.Email]; reasons != nil {
-			out = append(out, refusal{i, reasons})
+			r := refusal{Index: i, Reasons: reasons}
+			if meant, there := n.meant[t.Email]; there {
+				r.Meant = &meant
+			}
+			out = append(out, r)
 		}
 	}
 	return map[string][]refusal{"targets": out}, nil
@@ -91,22 +171,35 @@ func (n *neighbour) say(down error, reasons map[string][]string) {
 	n.down, n.reasons = down, reasons
 }
 
+// know sets the ids that the source has.
+func (n *neighbour) know(ids map[string][]int64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.known = ids
+}
+
+func (n *neighbour) askedIDs() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.idsAsked
+}
+
 func (n *neighbour) asked() (calls, targets int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.calls, n.targets
 }
 
-func newHouse(t testing.TB, policy ...authoring.Policy) *house {
+func newHouse(t testing.TB, change ...func(*authoring.Config)) *house {
 	t.Helper()
 	db := hubtest.WriteStore(t)
 	if err := postgres.Migrate(t.Context(), db.OwnerURL); err != nil {
 		t.Fatal(err)
 	}
-	return newHouseOn(t, db, policy...)
+	return newHouseOn(t, db, change...)
 }
 
-func newHouseOn(t testing.TB, db hubtest.WriteStoreDB, policy ...authoring.Policy) *house {
+func newHouseOn(t testing.TB, db hubtest.WriteStoreDB, change ...func(*authoring.Config)) *house {
 	t.Helper()
 	h := &house{t: t, db: db, clock: hubtest.NewClock(time.Time{}), query: &neighbour{}, logs: &bytes.Buffer{}}
 	var err error
@@ -118,12 +211,12 @@ func newHouseOn(t testing.TB, db hubtest.WriteStoreDB, policy ...authoring.Polic
 	t.Cleanup(h.super.Close)
 	quiet := slog.New(slog.DiscardHandler)
 	check := hop.Declaration{Path: "/internal/recipients/check", Takes: caller.Neighbour("authoring"), MaxBody: 8 << 20}
-	queryAddr := contract.Serve(t, "query", contract.Fake(t, "query", check, h.query.check))
+	ids := hop.Declaration{Path: "/internal/ids/check", Takes: caller.Neighbour("authoring"), MaxBody: 8 << 20}
+	queryAddr := contract.Serve(t, "query", contract.Fake(t, "query", check, h.query.check), contract.Fake(t, "query", ids, h.query.checkIDs))
 	keys := callertest.Keys(t, "authoring", caller.Gateway, "review-control")
-	judge := query.New(h.remote("query", queryAddr, keys))
-	config := authoring.Config{Store: h.store, Recipients: judge, Now: h.clock.Now}
-	if len(policy) > 0 {
-		config.Policy = policy[0]
+	config := authoring.Config{Store: h.store, Source: query.New(h.remote("query", queryAddr, keys)), PublicURL: "https://hub.example/", Now: h.clock.Now}
+	for _, f := range change {
+		f(&config)
 	}
 	mux := http.NewServeMux()
 	log := audit.NewLog(pool, quiet)
@@ -137,6 +230,11 @@ func newHouseOn(t testing.TB, db hubtest.WriteStoreDB, policy ...authoring.Polic
 	h.client = h.remote("authoring", server.URL, callertest.Keys(t, caller.Gateway))
 	h.review = h.remote("authoring", server.URL, callertest.Keys(t, "review-control"))
 	return h
+}
+
+// policy has recipients judged by it.
+func policy(p authoring.Policy) func(*authoring.Config) {
+	return func(c *authoring.Config) { c.Policy = p }
 }
 
 func (h *house) remote(service, url string, keys *caller.Keys) *remote.Client {
@@ -282,15 +380,18 @@ func member(id any, snapshot string) object {
 	return object{"externalId": id, "snapshot": json.RawMessage(snapshot)}
 }
 
+type created struct {
+	SegmentID      string `json:"segment_id"`
+	ID, Name, Kind string
+	TargetCount    int
+	CreatedAt      string
+	Warnings       []tool.Warning
+}
+
 // segmentOf stores a segment and returns its id.
 func (h *house) segmentOf(targets ...any) string {
 	h.t.Helper()
-	return ok[struct {
-		SegmentID   string `json:"segment_id"`
-		Name, Kind  string
-		TargetCount int
-		CreatedAt   string
-	}](h, "create_segment", segment(targets...)).SegmentID
+	return ok[created](h, "create_segment", segment(targets...)).SegmentID
 }
 
 func draft(segment string, targets ...any) object {
@@ -313,11 +414,13 @@ func target(n int, members ...object) object {
 
 type saved struct {
 	DraftID     string `json:"draft_id"`
-	Status      string
+	ID, Status  string
 	SegmentID   string
 	TargetCount int
 	CreatedAt   string
 	Removed     []any
+	Preview     authoring.Preview
+	Warnings    []tool.Warning
 }
 
 // draftOf stores a draft with so many targets and returns its id.

@@ -46,7 +46,7 @@ func TestDraftGetAndList(t *testing.T) {
 	ok[saved](h, "save_message_draft", body)
 	got, err := operate[json.RawMessage](h, authoring.DraftGetPath, object{"draft_id": "1", "added_later": true})
 	want := `{"id":"1","name":"win back","status":"draft","segment_id":"1","segment_name":"quiet brands","segment_kind":"partner","target_count":1,` +
-		`"decisions":{"pending":1,"approved":0,"rejected":0},"delivery":{"sent":0,"failed":0,"suppressed":0},"progress_version":0,"created_by":"agent",` +
+		`"decisions":{"pending":1,"approved":0,"rejected":0},"delivery":{"sent":0,"failed":0,"suppressed":0,"unknown":0},"progress_version":0,"created_by":"agent",` +
 		`"origin":{"service":"crm","external_user_id":"u1","credential_id":"ak_1","hub_user":""},"created_at":"2026-01-15T09:00:00.000Z","queued_at":null,` +
 		`"subject_template":"Hello","body_template":"Dear reader","sender_name":"Hub","sender_email":null}`
 	if err != nil || string(got) != want {
@@ -512,19 +512,20 @@ func TestProgress(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	id := h.draftOf(h.segmentOf(), 10)
-	set := func(version, pending, approved, rejected, sent, failed, suppressed int) (authoring.ProgressResponse, error) {
+	must[any](t)(operate[any](h, authoring.DraftTransitionPath, object{"draft_id": id, "from": []string{"draft"}, "to": "in_review", "operation_id": "q"}))
+	set := func(version, pending, approved, rejected, sent, failed, suppressed, unknown int) (authoring.ProgressResponse, error) {
 		return operate[authoring.ProgressResponse](h, authoring.DraftProgressPath, object{"draft_id": id, "version": version,
-			"decisions": object{"pending": pending, "approved": approved, "rejected": rejected}, "delivery": object{"sent": sent, "failed": failed, "suppressed": suppressed}})
+			"decisions": object{"pending": pending, "approved": approved, "rejected": rejected}, "delivery": object{"sent": sent, "failed": failed, "suppressed": suppressed, "unknown": unknown}})
 	}
 	for _, c := range []struct {
-		in   [7]int
+		in   [8]int
 		want string // version and counters afterwards; empty for E_VALIDATION
 	}{
-		{[7]int{1, 9, 1, 0, 0, 0, 0}, "1 {9 1 0} {0 0 0}"}, {[7]int{3, 7, 2, 1, 0, 0, 0}, "3 {7 2 1} {0 0 0}"}, {[7]int{2, 8, 1, 1, 0, 0, 0}, "3 {7 2 1} {0 0 0}"},
-		{[7]int{3, 10, 0, 0, 0, 0, 0}, "3 {7 2 1} {0 0 0}"}, {[7]int{4, 0, 9, 1, 5, 3, 1}, "4 {0 9 1} {5 3 1}"},
-		{[7]int{5, 0, 9, 0, 0, 0, 0}, ""}, {[7]int{5, 0, 9, 1, 8, 1, 1}, ""}, {[7]int{5, -1, 10, 1, 0, 0, 0}, ""}, {[7]int{0, 10, 0, 0, 0, 0, 0}, ""}, {[7]int{-3, 10, 0, 0, 0, 0, 0}, ""},
+		{[8]int{1, 9, 1, 0, 0, 0, 0, 0}, "1 {9 1 0} {0 0 0 0}"}, {[8]int{3, 7, 2, 1, 0, 0, 0, 0}, "3 {7 2 1} {0 0 0 0}"}, {[8]int{2, 8, 1, 1, 0, 0, 0, 0}, "3 {7 2 1} {0 0 0 0}"},
+		{[8]int{3, 10, 0, 0, 0, 0, 0, 0}, "3 {7 2 1} {0 0 0 0}"}, {[8]int{4, 0, 9, 1, 5, 2, 1, 1}, "4 {0 9 1} {5 2 1 1}"},
+		{[8]int{5, 0, 9, 0, 0, 0, 0, 0}, ""}, {[8]int{5, 0, 9, 1, 8, 1, 1, 0}, ""}, {[8]int{5, 0, 9, 1, 7, 1, 1, 1}, ""}, {[8]int{5, 0, 9, 1, 1, 0, 0, -1}, ""}, {[8]int{5, -1, 10, 1, 0, 0, 0, 0}, ""}, {[8]int{0, 10, 0, 0, 0, 0, 0, 0}, ""}, {[8]int{-3, 10, 0, 0, 0, 0, 0, 0}, ""},
 	} {
-		got, err := set(c.in[0], c.in[1], c.in[2], c.in[3], c.in[4], c.in[5], c.in[6])
+		got, err := set(c.in[0], c.in[1], c.in[2], c.in[3], c.in[4], c.in[5], c.in[6], c.in[7])
 		if c.want == "" {
 			if !fault.Is(err, fault.Validation) {
 				t.Errorf("%v: %v", c.in, err)
@@ -538,13 +539,13 @@ func TestProgress(t *testing.T) {
 	var wg sync.WaitGroup
 	for v := 10; v < 30; v++ {
 		wg.Go(func() {
-			if _, err := set(v, 10-v%10, v%10, 0, 0, 0, 0); err != nil {
+			if _, err := set(v, 10-v%10, v%10, 0, 0, 0, 0, 0); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	wg.Wait()
-	if got, err := set(1, 10, 0, 0, 0, 0, 0); err != nil || got.Version != 29 || got.Decisions.Approved != 9 {
+	if got, err := set(1, 10, 0, 0, 0, 0, 0, 0); err != nil || got.Version != 29 || got.Decisions.Approved != 9 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	a, err := h.send(agent(t.Context()), "list_drafts", "", `{}`)
@@ -579,10 +580,9 @@ func TestProgress(t *testing.T) {
 			t.Errorf("%v: %v, %v, %s", in, err, listErr, a.data)
 		}
 	}
-	if _, err := set(35, 1, 9, 0, 0, 0, 0); err != nil {
+	if _, err := set(35, 1, 9, 0, 0, 0, 0, 0); err != nil {
 		t.Error(err)
 	}
-	h.bring(id, "in_review")
 	move := func(version int) error {
 		_, err := operate[transitioned](h, authoring.DraftTransitionPath, object{"draft_id": id, "from": []string{"in_review"}, "to": "approved", "operation_id": fmt.Sprint("v", version), "version": version})
 		return err

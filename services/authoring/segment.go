@@ -64,16 +64,17 @@ func (t SegmentTarget) Partner(kind Kind) *int64 {
 // another form. An error ends them.
 type SegmentTargets = iter.Seq2[SegmentTarget, error]
 
-// checked judges a segment that is about to be stored and counts its targets.
-func (s Segment) checked(targets SegmentTargets) (Segment, error) {
+// checked judges a segment that is about to be stored and counts its targets. It answers what it has seen of them.
+func (s Segment) checked(targets SegmentTargets) (Segment, targetsSeen, error) {
 	var v schema.Violations
+	var seen targetsSeen
 	v.Line("/name", s.Name, maxName)
 	checkNote(&v, "/description", s.Description)
 	checkLabel(&v, "/createdBy", s.CreatedBy)
 	first := map[int64]int{}
 	for t, err := range targets {
 		if err != nil {
-			return Segment{}, err
+			return Segment{}, seen, err
 		}
 		if earlier, twice := first[t.ExternalID]; twice {
 			v.Add(at(s.TargetCount, "externalId"), "uniqueItems", "is %d, as is that of target %d; name each target once", t.ExternalID, earlier)
@@ -81,8 +82,9 @@ func (s Segment) checked(targets SegmentTargets) (Segment, error) {
 			first[t.ExternalID] = s.TargetCount
 		}
 		s.TargetCount++
+		seen.add(s.Kind, t)
 	}
-	return s, v.Err()
+	return s, seen, v.Err()
 }
 
 func checkLabel(v *schema.Violations, path string, text *string) {

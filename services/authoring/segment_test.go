@@ -83,7 +83,7 @@ func TestSegmentIsKeptByteForByte(t *testing.T) {
 	}
 	body := `{"kind":"brand","targets":[` + strings.Join(list, " , ") + `],"name":"n"}`
 	a, err := h.send(agent(t.Context()), "create_segment", "k", body)
-	if err != nil || a.count != len(targets) || a.replayed || a.data != `{"segment_id":"1","name":"n","kind":"brand","targetCount":4,"createdAt":"2026-01-15T09:00:00.000Z"}` {
+	if err != nil || a.count != len(targets) || a.replayed || a.data != `{"segment_id":"1","id":"1","name":"n","kind":"brand","targetCount":4,"createdAt":"2026-01-15T09:00:00.000Z"}` {
 		t.Fatalf("%+v, %v\n%s", a, err, h.logs)
 	}
 	rows, err := h.super.Query(t.Context(), `SELECT position, external_id, snapshot::text FROM authoring.segment_targets WHERE segment_id = 1 ORDER BY position`)
@@ -221,7 +221,7 @@ func TestListSegments(t *testing.T) {
 		t.Error(got)
 	}
 	a, err := h.send(agent(t.Context()), "list_segments", "", `{"limit":1}`)
-	if want := `{"segments":[{"id":"25","name":"24","kind":"partner","description":"d","targetCount":1,"createdBy":"me","createdAt":"2026-01-15T09:00:24.000Z"}]}`; err != nil || a.data != want {
+	if want := `{"segments":[{"id":"25","segment_id":"25","name":"24","kind":"partner","description":"d","targetCount":1,"createdBy":"me","createdAt":"2026-01-15T09:00:24.000Z"}]}`; err != nil || a.data != want {
 		t.Errorf("%s, %v", a.data, err)
 	}
 }

@@ -44,6 +44,8 @@ type Store interface {
 	DraftTargets(ctx context.Context, id ID, after int, indexes []int, yield func(StoredTarget) (bool, error)) error
 	// DraftRecipients returns targets from after the index after, without what they are written.
 	DraftRecipients(ctx context.Context, id ID, after, limit int) ([]StoredTarget, error)
+	// Strangers returns those of the partners that a segment has nothing of, in their order.
+	Strangers(ctx context.Context, segment Segment, partners []int64) ([]Stranger, error)
 
 	// Transition changes a draft's status, once for the operation; it returns the
 	// outcome of the first time and whether that was earlier.
@@ -72,16 +74,32 @@ type Transitioned struct {
 	Replayed bool
 }
 
-// Recipients knows from the source who may be written to.
-type Recipients interface {
-	// Check returns the reasons against targets, by index, the gravest first.
-	Check(ctx context.Context, targets []Recipient) (map[int][]string, error)
+// Source knows what the source database has, and who may be written to. Its errors are faults.
+type Source interface {
+	// Check returns what there is against targets, by index.
+	Check(ctx context.Context, targets []Recipient) (map[int]Objection, error)
+	// Unknown returns those of a segment's ids that are none.
+	Unknown(ctx context.Context, kind Kind, ids []int64) (UnknownIDs, error)
 }
 
 // Recipient is a target as the source knows it.
 type Recipient struct {
 	PartnerID int64  `json:"partner_id"`
 	Email     string `json:"email"`
+}
+
+// Objection is what there is against a target.
+type Objection struct {
+	// Reasons begin with the gravest.
+	Reasons []string
+	// Meant is who may have been meant; nil when nobody comes to mind.
+	Meant *Meant
+}
+
+// Meant is the partner of a brand or campaign whose id was given for that of a partner.
+type Meant struct {
+	Kind      Kind  `json:"kind"`
+	PartnerID int64 `json:"partner_id"`
 }
 
 // Policy says which reasons against a recipient count.
@@ -95,8 +113,12 @@ const (
 	NotB2C Policy = "not_b2c"
 )
 
-// b2cMember is the reason that counts under each policy.
-const b2cMember = "b2c_member"
+const (
+	// b2cMember is the reason that counts under each policy.
+	b2cMember           = "b2c_member"
+	unknownPartner      = "unknown_partner"
+	notAVerifiedContact = "not_a_verified_contact"
+)
 
 // UnmarshalText reads HUB_DRAFT_RECIPIENTS.
 func (p *Policy) UnmarshalText(text []byte) error {
@@ -108,8 +130,10 @@ func (p *Policy) UnmarshalText(text []byte) error {
 
 // Config is what a Service is made of.
 type Config struct {
-	Store      Store
-	Recipients Recipients
+	Store  Store
+	Source Source
+	// PublicURL is where browsers reach the console; empty makes addresses of its pages paths.
+	PublicURL string
 	// Policy defaults to Verified.
 	Policy Policy
 	// Now is the clock; nil means time.Now.
@@ -127,33 +151,39 @@ func New(c Config) *Service {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	c.PublicURL = strings.TrimRight(c.PublicURL, "/")
 	return &Service{c}
 }
 
 // SegmentCreated is the answer of create_segment.
 type SegmentCreated struct {
 	SegmentID   string `json:"segment_id" jsonschema:"Id of the segment: segmentId of save_message_draft"`
+	ID          string `json:"id" jsonschema:"The same, as list_segments names it"`
 	Name        string `json:"name" jsonschema:"Name as given"`
 	Kind        Kind   `json:"kind" jsonschema:"partner, brand or campaign"`
 	TargetCount int    `json:"targetCount" jsonschema:"Number of targets"`
 	CreatedAt   string `json:"createdAt" jsonschema:"When it was stored, UTC"`
+	// Warnings are about targets.
+	Warnings []tool.Warning `json:"warnings,omitempty" jsonschema:"What may have been meant otherwise, such as ids that the source does not have; absent when there is nothing"`
 }
 
-// CreateSegment stores a segment once for the call's Idempotency-Key.
+// CreateSegment stores a segment once for the call's Idempotency-Key. The source is asked about its targets, and has no say:
+// to look for an earlier answer first would cost each call a round trip to save one of a replay, which has the warnings of then.
 func (s *Service) CreateSegment(ctx context.Context, in createSegmentIn) (tool.Result, error) {
 	w, err := write.NewCall(ctx, createSegment, s.c.Now())
 	if err != nil {
 		return tool.Result{}, err
 	}
 	targets := segmentTargets(in.Targets)
-	segment, err := Segment{Name: in.Name, Kind: Kind(in.Kind), Description: in.Description, CreatedBy: in.CreatedBy, Origin: origin(w.Caller),
-		CreatedAt: w.At}.checked(targets)
+	segment, seen, err := Segment{Name: in.Name, Kind: Kind(in.Kind), Description: in.Description, CreatedBy: in.CreatedBy,
+		Origin: origin(w.Caller), CreatedAt: w.At}.checked(targets)
 	if err != nil {
 		return tool.Result{}, err
 	}
+	warnings := s.segmentWarnings(ctx, segment.Kind, seen)
 	return s.c.Store.AddSegment(ctx, w.Key, segment, targets, recording(w, segment.TargetCount, func(id ID) (answer, detail any) {
-		return SegmentCreated{SegmentID: id.String(), Name: segment.Name, Kind: segment.Kind, TargetCount: segment.TargetCount,
-				CreatedAt: schema.Moment(segment.CreatedAt)},
+		return SegmentCreated{SegmentID: id.String(), ID: id.String(), Name: segment.Name, Kind: segment.Kind,
+				TargetCount: segment.TargetCount, CreatedAt: schema.Moment(segment.CreatedAt), Warnings: warnings},
 			map[string]any{"segment_id": id.String(), "name": segment.Name, "kind": segment.Kind, "targets": segment.TargetCount}
 	}))
 }
@@ -161,12 +191,16 @@ func (s *Service) CreateSegment(ctx context.Context, in createSegmentIn) (tool.R
 // DraftSaved is the answer of save_message_draft.
 type DraftSaved struct {
 	DraftID     string `json:"draft_id" jsonschema:"Id of the draft: draftId of queue_for_review"`
+	ID          string `json:"id" jsonschema:"The same, as list_drafts names it"`
 	Status      Status `json:"status" jsonschema:"draft"`
 	SegmentID   string `json:"segmentId" jsonschema:"Segment that the draft belongs to"`
 	TargetCount int    `json:"targetCount" jsonschema:"Number of targets"`
 	CreatedAt   string `json:"createdAt" jsonschema:"When it was stored, UTC"`
 	// Removed is never null.
 	Removed []markup.Removed `json:"removed" jsonschema:"What recipients will not get of the texts, because it could hide or move text or is not shown alike everywhere; empty when all stays"`
+	Preview Preview          `json:"preview" jsonschema:"What the first target will read"`
+	// Warnings are about recipients, placeholders and the sender.
+	Warnings []tool.Warning `json:"warnings,omitempty" jsonschema:"What may have been meant otherwise, such as a recipient outside the segment; absent when there is nothing"`
 }
 
 // SaveMessageDraft stores a draft once for the call's Idempotency-Key. An earlier answer
@@ -188,20 +222,30 @@ func (s *Service) SaveMessageDraft(ctx context.Context, in saveMessageDraftIn) (
 	}
 	id, ok := schema.ParseID(in.SegmentID)
 	if !ok {
-		return tool.Result{}, missing("segment", string(in.SegmentID))
+		return tool.Result{}, missing(segmentKind, string(in.SegmentID))
 	}
 	segment, err := s.c.Store.Segment(ctx, id)
 	if err != nil {
 		return tool.Result{}, err
 	}
 	draft.SegmentID = segment.ID
-	if err := s.checkRecipients(ctx, targets, draft.TargetCount); err != nil {
+	asked, err := recipients(targets, draft.TargetCount)
+	if err != nil {
 		return tool.Result{}, err
 	}
-	removed := draft.removed(targets)
+	objections, err := s.checkRecipients(ctx, asked)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	look := draft.looked(targets)
+	warnings, err := s.draftWarnings(ctx, draft, segment, asked, objections, look)
+	if err != nil {
+		return tool.Result{}, err
+	}
 	return s.c.Store.AddDraft(ctx, w.Key, draft, targets, recording(w, draft.TargetCount, func(id ID) (answer, detail any) {
-		return DraftSaved{DraftID: id.String(), Status: draft.Status, SegmentID: draft.SegmentID.String(), TargetCount: draft.TargetCount,
-				CreatedAt: schema.Moment(draft.CreatedAt), Removed: removed},
+		return DraftSaved{DraftID: id.String(), ID: id.String(), Status: draft.Status, SegmentID: draft.SegmentID.String(),
+				TargetCount: draft.TargetCount, CreatedAt: schema.Moment(draft.CreatedAt), Removed: look.removed, Preview: look.preview,
+				Warnings: warnings},
 			map[string]any{"draft_id": id.String(), "segment_id": draft.SegmentID.String(), "name": draft.Name, "targets": draft.TargetCount}
 	}))
 }
@@ -212,136 +256,76 @@ type RefusedTarget struct {
 	ExternalID int64  `json:"externalId"`
 	ToEmail    string `json:"toEmail"`
 	Reason     string `json:"reason"`
+	// Meant is who may have been meant; absent when nobody comes to mind.
+	Meant *Meant `json:"meant,omitempty"`
+}
+
+// recipients are a draft's, in order.
+func recipients(targets DraftTargets, count int) ([]Recipient, error) {
+	list := make([]Recipient, 0, count)
+	for t, err := range targets {
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, Recipient{t.ExternalID, t.ToEmail})
+	}
+	return list, nil
 }
 
 // checkRecipients asks the source about all targets at once. The refusal lists every
-// offender: violations up to their bound, targets whole.
-func (s *Service) checkRecipients(ctx context.Context, targets DraftTargets, count int) error {
-	asked := make([]Recipient, 0, count)
-	for t, err := range targets {
-		if err != nil {
-			return err
-		}
-		asked = append(asked, Recipient{t.ExternalID, t.ToEmail})
-	}
-	reasons, err := s.c.Recipients.Check(ctx, asked)
+// offender: violations up to their bound, targets whole. Else it returns what there is against targets that the policy lets through.
+func (s *Service) checkRecipients(ctx context.Context, asked []Recipient) (map[int]Objection, error) {
+	objections, err := s.c.Source.Check(ctx, asked)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var v schema.Violations
 	refused := []RefusedTarget{}
 	for i, t := range asked {
-		for _, reason := range reasons[i] {
+		for _, reason := range objections[i].Reasons {
 			if s.c.Policy == NotB2C && reason != b2cMember {
 				continue
 			}
-			v.Add(at(i, pointed(reason)), reason, "%s", explained(reason, t))
-			refused = append(refused, RefusedTarget{i, t.PartnerID, t.Email, reason})
+			v.Add(at(i, pointed(reason)), reason, "%s", explained(reason, t, objections[i].Meant))
+			refused = append(refused, RefusedTarget{i, t.PartnerID, t.Email, reason, objections[i].Meant})
 			break
 		}
 	}
 	if len(refused) == 0 {
-		return nil
+		return objections, nil
 	}
-	return fault.New(fault.Validation, "%d of %d targets may not be written to, the first of them target %d: %s.",
-		len(refused), count, refused[0].Index, v.List()[0].Message).
+	return nil, fault.New(fault.Validation, "%d of %d targets may not be written to, the first of them target %d: %s.",
+		len(refused), len(asked), refused[0].Index, v.List()[0].Message).
 		With(map[string]any{"violations": v.List(), "targets": refused})
 }
 
 // pointed is the member of a target that a reason is about.
 func pointed(reason string) string {
-	if reason == "unknown_partner" {
+	if reason == unknownPartner {
 		return "externalId"
 	}
 	return "toEmail"
 }
 
-func explained(reason string, t Recipient) string {
+func explained(reason string, t Recipient, meant *Meant) string {
+	instead := " (search_brands answers the partner_id of each brand)"
+	if reason != unknownPartner {
+		instead = " (search_partner_contacts lists them)"
+	}
+	if meant != nil {
+		instead = fmt.Sprintf("; %d is the id of a %s of partner %d: send externalId %[3]d", t.PartnerID, meant.Kind, meant.PartnerID)
+	}
 	switch reason {
-	case "unknown_partner":
-		return fmt.Sprintf("must be the id of a partner; the source has no partner %d", t.PartnerID)
-	case "not_a_verified_contact":
-		return fmt.Sprintf("must be a verified contact of partner %d with an active account (search_partner_contacts lists them)", t.PartnerID)
+	case unknownPartner:
+		return fmt.Sprintf("must be the id of a partner; the source has no partner %d%s", t.PartnerID, instead)
+	case notAVerifiedContact:
+		return fmt.Sprintf("must be a verified contact of partner %d with an active account%s", t.PartnerID,
+			instead)
 	case b2cMember:
-		return "is the address of a B2C member, and members are never written to"
+		return "is the address of a B2C member, and members are never written to: leave the target out, or write to a contact of the " +
+			"partner (search_partner_contacts lists them)"
 	}
 	return "may not be written to: " + reason
-}
-
-// SegmentInfo is a row of list_segments.
-type SegmentInfo struct {
-	ID          string  `json:"id" jsonschema:"Segment id"`
-	Name        string  `json:"name" jsonschema:"Name"`
-	Kind        Kind    `json:"kind" jsonschema:"What the targets are: partner, brand or campaign"`
-	Description *string `json:"description" jsonschema:"Description; null without one"`
-	TargetCount int     `json:"targetCount" jsonschema:"Number of targets"`
-	CreatedBy   *string `json:"createdBy" jsonschema:"Label of whoever made it; null without one"`
-	CreatedAt   string  `json:"createdAt" jsonschema:"When it was stored, UTC"`
-}
-
-// SegmentList is the answer of list_segments.
-type SegmentList struct {
-	Segments []SegmentInfo `json:"segments" jsonschema:"Newest first"`
-}
-
-// Count is the number of segments.
-func (l SegmentList) Count() int { return len(l.Segments) }
-
-// ListSegments lists the newest segments.
-func (s *Service) ListSegments(ctx context.Context, in listSegmentsIn) (SegmentList, error) {
-	segments, err := s.c.Store.Segments(ctx, Kind(in.Kind), 0, int(in.Limit))
-	list := SegmentList{Segments: make([]SegmentInfo, len(segments))}
-	for i, x := range segments {
-		list.Segments[i] = SegmentInfo{ID: x.ID.String(), Name: x.Name, Kind: x.Kind, Description: x.Description, TargetCount: x.TargetCount,
-			CreatedBy: x.CreatedBy, CreatedAt: schema.Moment(x.CreatedAt)}
-	}
-	return list, err
-}
-
-// DraftInfo is a row of list_drafts.
-type DraftInfo struct {
-	ID          string    `json:"id" jsonschema:"Draft id"`
-	Name        string    `json:"name" jsonschema:"Name"`
-	Status      Status    `json:"status" jsonschema:"draft, in_review, approved, rejected, sent or cancelled"`
-	SegmentID   string    `json:"segmentId" jsonschema:"Segment of the draft"`
-	SegmentName string    `json:"segmentName" jsonschema:"Its name"`
-	SegmentKind Kind      `json:"segmentKind" jsonschema:"Its kind"`
-	TargetCount int       `json:"targetCount" jsonschema:"Number of targets"`
-	Decisions   Decisions `json:"decisions" jsonschema:"Targets by what reviewers decided"`
-	Delivery    Delivery  `json:"delivery" jsonschema:"Approved targets by what became of their mail"`
-	// Rejections are never null.
-	Rejections Rejections `json:"rejections" jsonschema:"Rejected targets by the reason that reviewers chose; empty without any"`
-	CreatedBy  *string    `json:"createdBy" jsonschema:"Label of whoever made it; null without one"`
-	CreatedAt  string     `json:"createdAt" jsonschema:"When it was stored, UTC"`
-	QueuedAt   *string    `json:"queuedAt" jsonschema:"When it was queued for review, UTC; null before"`
-}
-
-// DraftList is the answer of list_drafts.
-type DraftList struct {
-	Drafts []DraftInfo `json:"drafts" jsonschema:"Newest first"`
-}
-
-// Count is the number of drafts.
-func (l DraftList) Count() int { return len(l.Drafts) }
-
-// ListDrafts lists the newest drafts.
-func (s *Service) ListDrafts(ctx context.Context, in listDraftsIn) (DraftList, error) {
-	var statuses []Status
-	if in.Status != "" {
-		statuses = []Status{Status(in.Status)}
-	}
-	drafts, err := s.c.Store.Drafts(ctx, DraftFilter{Statuses: statuses, Limit: int(in.Limit)})
-	list := DraftList{Drafts: make([]DraftInfo, len(drafts))}
-	for i, d := range drafts {
-		list.Drafts[i] = d.info()
-	}
-	return list, err
-}
-
-func (d Draft) info() DraftInfo {
-	return DraftInfo{ID: d.ID.String(), Name: d.Name, Status: d.Status, SegmentID: d.SegmentID.String(), SegmentName: d.SegmentName,
-		SegmentKind: d.SegmentKind, TargetCount: d.TargetCount, Decisions: d.Progress.Decisions, Delivery: d.Progress.Delivery,
-		Rejections: d.Progress.Rejections.known(), CreatedBy: d.CreatedBy, CreatedAt: schema.Moment(d.CreatedAt), QueuedAt: stamped(d.QueuedAt)}
 }
 
 // recording makes what is stored beside the effect of a call.
@@ -357,10 +341,16 @@ func origin(c caller.Caller) Origin {
 	return Origin{Service: c.Service, ExternalUserID: c.ExternalUserID, CredentialID: c.CredentialID, HubUser: c.HubUser}
 }
 
+// segmentKind is how missing calls a segment.
+const segmentKind = "segment"
+
 // missing is the refusal of an id that names nothing.
 func missing(kind, id string) error {
 	if r := []rune(strings.ToValidUTF8(id, "\ufffd")); len(r) > 40 {
 		id = string(r[:40]) + "…"
+	}
+	if kind == segmentKind {
+		return fault.New(fault.NotFound, "There is no segment %q: send a segment_id that create_segment or list_segments has answered.", id)
 	}
 	return fault.New(fault.NotFound, "There is no %s %q.", kind, id)
 }

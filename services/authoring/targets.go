@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -120,13 +121,71 @@ func partnerOf(snapshot []byte) *int64 {
 		if !found {
 			continue
 		}
-		id, err := strconv.ParseInt(string(bytes.Trim(value, `"`)), 10, 64)
-		if err != nil {
+		id, ok := sourceID(value)
+		if !ok {
 			return nil
 		}
 		return &id
 	}
 	return nil
+}
+
+// sourceID reads an id of the source, which is a text beyond 2^53.
+func sourceID(value jsontext.Value) (int64, bool) {
+	if len(value) > len(`"-9223372036854775808"`) {
+		return 0, false
+	}
+	id, err := strconv.ParseInt(string(bytes.Trim(value, `"`)), 10, 64)
+	return id, err == nil
+}
+
+// snapshotIs tells in most cases, without reading it, that a snapshot is the row of its target: answers of search tools have
+// the id so.
+func snapshotIs(kind Kind, t SegmentTarget) bool {
+	_, after, found := bytes.Cut(t.Snapshot, []byte(`"`+string(kind)+`_id":`))
+	if !found {
+		return false
+	}
+	end := bytes.IndexAny(after, ",}")
+	if end < 0 {
+		return false
+	}
+	id, ok := sourceID(after[:end])
+	return ok && id == t.ExternalID
+}
+
+// anyID is the name under which snapshotIDs has the member id, which is that of whatever the row is of.
+const anyID = "id"
+
+// snapshotIDs are the ids that a snapshot has of itself, by kind: members such as brand_id or brandId, and those of a member
+// brand, as get_brand answers it.
+func snapshotIDs(snapshot []byte) map[string]int64 {
+	ids := map[string]int64{}
+	read := func(kind string, value jsontext.Value) {
+		if id, ok := sourceID(value); ok {
+			ids[kind] = id
+		}
+	}
+	_ = members(decoder(snapshot), &ids, func(_ *map[string]int64, name string, value jsontext.Value) error {
+		for _, kind := range Kinds() {
+			switch {
+			case name == kind+"_id", name == kind+"Id":
+				read(kind, value)
+			case name == kind && value.Kind() == '{':
+				_ = members(decoder(value), &ids, func(_ *map[string]int64, name string, value jsontext.Value) error {
+					if _, known := ids[kind]; !known && name == kind+"_id" {
+						read(kind, value)
+					}
+					return nil
+				})
+			}
+		}
+		if name == anyID {
+			read(anyID, value)
+		}
+		return nil
+	})
+	return ids
 }
 
 func whole(value jsontext.Value, to *int64) error {
@@ -142,4 +201,14 @@ func text(value jsontext.Value, to *string) error {
 	b, err := jsontext.AppendUnquote(nil, value)
 	*to = string(b)
 	return err
+}
+
+// at is the JSON pointer to a target, or to a member of it.
+func at(index int, member ...string) string {
+	return strings.Join(append([]string{"/targets/" + strconv.Itoa(index)}, member...), "/")
+}
+
+// lineHolds tells in most cases that a text is a fit line, without a path made for it.
+func lineHolds(text string, max int) bool {
+	return len(text) <= max && strings.IndexFunc(text, schema.Unprintable) < 0
 }

@@ -2,8 +2,12 @@ package authoring
 
 import (
 	"fmt"
+	"html"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -95,26 +99,17 @@ func (v *values) of(placeholder string) (string, error) {
 		return v.toEmail, nil
 	case toName:
 		if v.toName == "" {
-			return "", fmt.Errorf("has no value for {{toName}}")
+			return "", fmt.Errorf("has no value for {{toName}}: give it a toName")
 		}
 		return v.toName, nil
 	}
-	if v.members == nil {
-		v.members = map[string]jsontext.Value{}
-		if v.context != nil {
-			err := members(decoder(v.context), v, func(v *values, name string, value jsontext.Value) error {
-				v.members[name] = value
-				return nil
-			})
-			if err != nil {
-				return "", fmt.Errorf("has a context that cannot be read")
-			}
-		}
+	if err := v.read(); err != nil {
+		return "", err
 	}
 	raw, there := v.members[strings.TrimPrefix(placeholder, contextPrefix)]
 	switch {
 	case !there, string(raw) == "null":
-		return "", fmt.Errorf("has no value for %s", shown(placeholder))
+		return "", fmt.Errorf("has no value for %s: give its context the member", shown(placeholder))
 	case raw[0] == '{', raw[0] == '[':
 		return "", fmt.Errorf("has a list or an object for %s, not a text, number or boolean", shown(placeholder))
 	case raw[0] != '"':
@@ -125,6 +120,32 @@ func (v *values) of(placeholder string) (string, error) {
 		return "", fmt.Errorf("has a value for %s that cannot be read", shown(placeholder))
 	}
 	return s, nil
+}
+
+// read reads the context, once.
+func (v *values) read() error {
+	if v.members != nil {
+		return nil
+	}
+	v.members = map[string]jsontext.Value{}
+	if v.context == nil {
+		return nil
+	}
+	err := members(decoder(v.context), v, func(v *values, name string, value jsontext.Value) error {
+		v.members[name] = value
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("has a context that cannot be read")
+	}
+	return nil
+}
+
+// keys are at most so many names of the context, sorted.
+func (v *values) keys(most int) []string {
+	_ = v.read() // what was read before it broke will do
+	list := slices.Sorted(maps.Keys(v.members))
+	return list[:min(len(list), most)]
 }
 
 // pieces calls yield with each piece of the text that the template becomes for v, and
@@ -154,3 +175,81 @@ func (t Template) render(v *values) (string, error) {
 	t.pieces(v, func(piece string, _ bool) { b.WriteString(piece) }, func(err error) { wrong = err })
 	return b.String(), wrong
 }
+
+// placement is where in HTML a text ends, so that a value that follows can be written there as
+// text: the states of a tokenizer (WHATWG HTML 13.2.5) as far as they differ for a value.
+type placement int
+
+const (
+	inText placement = iota
+	afterLess
+	inTag
+	beforeValue
+	unquoted
+	inDouble
+	inSingle
+)
+
+// after is where the text ends when it begins at p.
+func (p placement) after(text string) placement {
+	for i := range len(text) {
+		c := text[i]
+		blank := strings.IndexByte(" \t\n\f\r", c) >= 0
+		switch p {
+		case inText:
+			if c == '<' {
+				p = afterLess
+			}
+		case afterLess:
+			switch {
+			case strings.IndexByte("</!?-", c) >= 0: // what follows may still make a tag or a comment of it
+			case c|0x20 >= 'a' && c|0x20 <= 'z':
+				p = inTag
+			default:
+				p = inText
+			}
+		case inTag, beforeValue, unquoted:
+			switch {
+			case c == '>':
+				p = inText
+			case p == beforeValue && c == '"':
+				p = inDouble
+			case p == beforeValue && c == '\'':
+				p = inSingle
+			case p == inTag && c == '=':
+				p = beforeValue
+			case p == beforeValue && !blank:
+				p = unquoted
+			case p == unquoted && blank:
+				p = inTag
+			}
+		case inDouble:
+			if c == '"' {
+				p = inTag
+			}
+		case inSingle:
+			if c == '\'' {
+				p = inTag
+			}
+		}
+	}
+	return p
+}
+
+// escape writes a value as text where it stands, and nothing but text.
+func (p placement) escape(value string) string {
+	first := ""
+	if p == afterLess && value != "" { // which would begin a tag or a comment
+		r, size := utf8.DecodeRuneInString(value)
+		first, value = fmt.Sprintf("&#%d;", r), value[size:]
+	}
+	value = html.EscapeString(value)
+	if p != inText && p != inDouble && p != inSingle {
+		value = bareEscapes.Replace(value)
+	}
+	return first + value
+}
+
+// bareEscapes keep a value that stands in a tag without quotes in one piece.
+var bareEscapes = strings.NewReplacer(" ", "&#32;", "\t", "&#9;", "\n", "&#10;", "\f", "&#12;", "\r", "&#13;",
+	"=", "&#61;", "`", "&#96;", "/", "&#47;")

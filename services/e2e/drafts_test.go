@@ -143,7 +143,7 @@ type listed struct {
 	ID, Name, Status string
 	TargetCount      int
 	Decisions        struct{ Pending, Approved, Rejected int }
-	Delivery         struct{ Sent, Failed, Suppressed int }
+	Delivery         struct{ Sent, Failed, Suppressed, Unknown int }
 }
 
 func (s *suite) listed(t testing.TB, id string) listed {

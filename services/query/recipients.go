@@ -2,6 +2,8 @@ package query
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 
 	"hub.internal/pkg/caller"
@@ -53,12 +55,19 @@ type RecipientsResponse struct {
 type RefusedRecipient struct {
 	Index   int      `json:"index"`
 	Reasons []Reason `json:"reasons"`
+	// Meant is who may have been meant; absent when nobody comes to mind.
+	Meant *Meant `json:"meant,omitempty"`
+}
+
+// Meant is the partner of a brand or campaign whose id was given for that of a partner.
+type Meant struct {
+	Kind      Kind  `json:"kind"`
+	PartnerID int64 `json:"partner_id"`
 }
 
 // RecipientSource knows partners, their contacts and the members. Its errors are faults.
 type RecipientSource interface {
-	// KnownPartners are those of the ids that are partners.
-	KnownPartners(ctx context.Context, ids []int64) (map[int64]bool, error)
+	IDSource
 	// ContactAddresses calls yield with each address of these partners that is verified and
 	// whose account is READY, as the source writes it.
 	ContactAddresses(ctx context.Context, partners []int64, yield func(partner int64, email string)) error
@@ -76,6 +85,7 @@ func NewRecipients(source RecipientSource) *Recipients { return &Recipients{sour
 func Operations(s *Service, r *Recipients) []hop.Operation {
 	return []hop.Operation{
 		hop.New(hop.Declaration{Path: RecipientsPath, Takes: caller.Neighbour("authoring"), MaxBody: recipientsMaxBody}, r.Check),
+		hop.New(hop.Declaration{Path: IDsPath, Takes: caller.Neighbour("authoring"), MaxBody: idsMaxBody}, r.CheckIDs),
 		healthOperation(s),
 	}
 }
@@ -86,29 +96,22 @@ func (r *Recipients) Check(ctx context.Context, in RecipientsRequest) (Recipient
 	if len(in.Targets) > maxRecipients {
 		return RecipientsResponse{}, fault.New(fault.Validation, "At most %d targets can be checked at once.", maxRecipients)
 	}
-	var partners []int64
+	partners := make([]int64, len(in.Targets))
 	var emails []string
-	asked, written := map[int64]bool{}, map[string]bool{}
-	for _, t := range in.Targets {
-		if !asked[t.PartnerID] {
-			asked[t.PartnerID] = true
-			partners = append(partners, t.PartnerID)
-		}
+	written := map[string]bool{}
+	for i, t := range in.Targets {
+		partners[i] = t.PartnerID
 		if email := folded(t.Email); !written[email] {
 			written[email] = true
 			emails = append(emails, t.Email)
 		}
 	}
-	known, err := r.source.KnownPartners(ctx, partners)
+	partners = distinct(partners)
+	known, err := r.source.Owners(ctx, PartnerID, partners)
 	if err != nil {
 		return RecipientsResponse{}, err
 	}
-	contacts := map[Recipient]bool{}
-	err = r.source.ContactAddresses(ctx, partners, func(partner int64, email string) {
-		if email = folded(email); written[email] {
-			contacts[Recipient{partner, email}] = true
-		}
-	})
+	contacts, err := r.contacts(ctx, partners, written)
 	if err != nil {
 		return RecipientsResponse{}, err
 	}
@@ -123,16 +126,62 @@ func (r *Recipients) Check(ctx context.Context, in RecipientsRequest) (Recipient
 		if members[email] {
 			reasons = append(reasons, B2CMember)
 		}
-		if !known[t.PartnerID] {
+		if _, is := known[t.PartnerID]; !is {
 			reasons = append(reasons, UnknownPartner)
 		} else if !contacts[Recipient{t.PartnerID, email}] {
 			reasons = append(reasons, NotAVerifiedContact)
 		}
 		if reasons != nil {
-			out.Targets = append(out.Targets, RefusedRecipient{i, reasons})
+			out.Targets = append(out.Targets, RefusedRecipient{Index: i, Reasons: reasons})
 		}
 	}
-	return out, nil
+	return out, r.guess(ctx, in.Targets, out.Targets, written)
+}
+
+// contacts are the verified addresses of partners among those written, folded.
+func (r *Recipients) contacts(ctx context.Context, partners []int64, written map[string]bool) (map[Recipient]bool, error) {
+	contacts := map[Recipient]bool{}
+	return contacts, r.source.ContactAddresses(ctx, partners, func(partner int64, email string) {
+		if email = folded(email); written[email] {
+			contacts[Recipient{partner, email}] = true
+		}
+	})
+}
+
+// guess says who was meant where the id is that of a brand or a campaign: by the first 500 ids that were refused. Where it
+// is a partner's as well, the address has to be a verified contact of the other.
+func (r *Recipients) guess(ctx context.Context, targets []Recipient, refused []RefusedRecipient, written map[string]bool) error {
+	var ids []int64
+	for _, f := range refused {
+		if f.Reasons[0] != B2CMember {
+			ids = append(ids, targets[f.Index].PartnerID)
+		}
+	}
+	ids = distinct(ids)
+	ids = ids[:min(len(ids), mostGuessed)]
+	for _, kind := range []Kind{BrandID, CampaignID} {
+		if len(ids) == 0 {
+			return nil
+		}
+		owners, err := r.source.Owners(ctx, kind, ids)
+		if err != nil {
+			return err
+		}
+		contacts, err := r.contacts(ctx, distinct(slices.Collect(maps.Values(owners))), written)
+		if err != nil {
+			return err
+		}
+		for i := range refused {
+			f := &refused[i]
+			t := targets[f.Index]
+			owner, is := owners[t.PartnerID]
+			if is && f.Meant == nil && f.Reasons[0] != B2CMember &&
+				(f.Reasons[0] == UnknownPartner || contacts[Recipient{owner, folded(t.Email)}]) {
+				f.Meant = &Meant{kind, owner}
+			}
+		}
+	}
+	return nil
 }
 
 // folded is an address in the form that is compared. The source may have padded it.

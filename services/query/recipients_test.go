@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-kit/kit/sd"
 	"pgregory.net/rapid"
@@ -65,7 +66,7 @@ func TestRecipients(t *testing.T) {
 	for i, c := range cases {
 		all = append(all, query.Recipient{PartnerID: c.partner, Email: c.email})
 		if c.want != "" {
-			want = append(want, fmt.Sprint("{", i, " ", c.want, "}"))
+			want = append(want, fmt.Sprint("{", i, " ", c.want, " <nil>}"))
 		}
 		got, err := check(all[i])
 		text := ""
@@ -79,6 +80,57 @@ func TestRecipients(t *testing.T) {
 	if got, err := check(all...); err != nil || fmt.Sprint(got.Targets) != "["+strings.Join(want, " ")+"]" {
 		t.Errorf("together: %v, %v; want %v", got.Targets, err, want)
 	}
+	const day = "2026-01-01 00:00:00"
+	// A brand's or a campaign's id in place of a partner's: the last two are a partner's as well, and the address tells.
+	x.insert("brand", [][]any{{301, 2, "b", "", 12, "KR", nil, day}, {3, 2, "b", "", 12, "KR", nil, day}})
+	x.insert("campaign", [][]any{{301, 1, 301, "c", "1206", day, nil, 0, 0, 0, day}, {302, 1, 301, "c", "1206", day, nil, 0, 0, 0, day}})
+	meant := map[string]string{
+		"301 eve@two.example": "{brand 2}", "301 nobody@x.example": "{brand 2}", "302 ada@one.example": "{campaign 1}", "303 ada@one.example": "",
+		"3 EVE@two.example": "{brand 2}", "3 ada@one.example": "", "301 member@b2c.example": "",
+	}
+	for written, want := range meant {
+		var r query.Recipient
+		if _, err := fmt.Sscan(written, &r.PartnerID, &r.Email); err != nil {
+			t.Fatal(err)
+		}
+		got, err := check(r)
+		text := ""
+		if err == nil && len(got.Targets) == 1 && got.Targets[0].Meant != nil {
+			text = fmt.Sprint(*got.Targets[0].Meant)
+		}
+		if err != nil || text != want {
+			t.Errorf("%s: meant %q, %v; want %q", written, text, err, want)
+		}
+	}
+	checkIDs := func(kind query.Kind, ids ...int64) string {
+		got, err := remote.Operation[query.IDsRequest, query.IDsResponse]{Path: query.IDsPath, Repeatable: true}.Call(t.Context(), client, query.IDsRequest{Kind: kind, IDs: ids})
+		if err != nil {
+			return string(fault.From(err).Code)
+		}
+		return fmt.Sprint(got.Unknown, got.First, got.Others)
+	}
+	for _, c := range []struct {
+		kind query.Kind
+		ids  []int64
+		want string
+	}{
+		{"partner", []int64{1, 2, 3, 1}, "0 [] []"}, {"partner", nil, "0 [] []"}, {"partner", []int64{301, 0, 302, 301, 1 << 62, -1}, "5 [301 0 302 4611686018427387904 -1] [{brand 1} {campaign 2}]"},
+		{"brand", []int64{301, 1, 3, 302}, "2 [1 302] [{partner 1} {campaign 1}]"}, {"campaign", []int64{302, 301}, "0 [] []"}, {"member", []int64{1}, "E_VALIDATION"},
+		{"partner", []int64{90, 91, 92, 93, 94, 95, 96, 97, 98, 99, 100, 101}, "12 [90 91 92 93 94 95 96 97 98 99] []"}, {"partner", make([]int64, 50_001), "E_VALIDATION"},
+	} {
+		if got := checkIDs(c.kind, c.ids...); got != c.want {
+			t.Errorf("%s %.100v: %s, want %s", c.kind, c.ids, got, c.want)
+		}
+	}
+	many := make([]int64, 50_000) // the longest of a whole segment
+	for i := range many {
+		many[i] = 9223372036854775807 - int64(i)
+	}
+	start := time.Now()
+	if got := checkIDs("campaign", many...); !strings.HasPrefix(got, "50000 [9223372036854775807 ") || time.Since(start) > hubtest.Patience {
+		t.Errorf("%s after %s", got, time.Since(start))
+	}
+	t.Logf("50,000 ids take %s", time.Since(start))
 	if got, err := check(); err != nil || got.Targets == nil || len(got.Targets) != 0 {
 		t.Errorf("nobody: %+v, %v", got, err)
 	}

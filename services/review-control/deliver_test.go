@@ -37,7 +37,7 @@ func TestWholeWay(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	row := h.authoring.row(id)
-	if row.Decisions["approved"] != 4 || row.Decisions["rejected"] != 1 || row.Delivery["failed"] != 2 || row.Delivery["suppressed"] != 1 || row.ProgressVersion != r.Version {
+	if row.Decisions["approved"] != 4 || row.Decisions["rejected"] != 1 || row.Delivery["failed"] != 1 || row.Delivery["unknown"] != 1 || row.Delivery["suppressed"] != 1 || row.ProgressVersion != r.Version {
 		t.Errorf("authoring has %+v, we are at version %d", row, r.Version)
 	}
 	for _, m := range h.sender.mails() {

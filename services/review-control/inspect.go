@@ -3,9 +3,13 @@ package reviewcontrol
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"slices"
 
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/markup"
+	"hub.internal/services/review-control/body"
 	"hub.internal/services/review-control/triage"
 )
 
@@ -118,4 +122,183 @@ func (r Rendering) Misleading() int {
 		}
 	}
 	return n
+}
+
+// VariantTemplate is what the mails of a variant are made of.
+type VariantTemplate struct {
+	// Digest is SHA-256 of the templates of subject and body.
+	Digest [sha256.Size]byte
+	// Subject is the template of the subject.
+	Subject string
+	// Placeholders are what the mails differ in, in the order in which they stand in the templates.
+	Placeholders []string
+}
+
+// Variant is mails of a draft that differ in nothing but the values of placeholders.
+type Variant struct {
+	Number       int
+	Digest       []byte
+	Subject      string
+	Placeholders []string
+	Targets      int
+	// Pending is how many of them nobody has decided on, Together how many of those have no flag as far as they were
+	// inspected, and LastTogether the index of the last of these; -1 without one.
+	Pending, Together, LastTogether int
+}
+
+// NoVariant stands, in a filter, for the mails that were inspected and are like no other.
+const NoVariant = -1
+
+// VariantPage is a page of the targets of a variant.
+type VariantPage struct {
+	Variant Variant
+	Rows    []VariantRow
+	// Mail is the target whose mail stands for those of the page; nil when no row is of the variant any more. Subject and
+	// Text are the templates of that mail as it is read: without its markup. Elsewhere are the placeholders that do not
+	// stand there, but in a link or in the markup; Source is the body's template as it is.
+	Mail          *TargetView
+	Subject, Text []triage.Part
+	Elsewhere     []string
+	Source        string
+	// Next is the After of the next page, -1 on the last one.
+	Next int
+}
+
+// VariantRow is a target of a variant.
+type VariantRow struct {
+	TargetView
+	// Made tells that its mail is, at this moment, made of the variant's templates and of its Values, which stand in the order
+	// of the variant's placeholders; there are none otherwise.
+	Made   bool
+	Values []string
+}
+
+// Together tells that the target can be approved with the others of its variant: nobody has decided, and nothing but its
+// values has to be looked at.
+func (r VariantRow) Together() bool {
+	return r.Made && r.Flags == 0 && r.Decision.Choice == Pending
+}
+
+// templateOf returns the template that makes a target's mail of its own values, nil when there is none. What authoring says
+// of templates is taken where they make this very mail.
+func templateOf(d Draft, v TargetView) (*VariantTemplate, triage.Values) {
+	subjectTemplate, bodyTemplate := d.templates(v.Mail)
+	subject, ok1 := triage.ParseTemplate(subjectTemplate)
+	text, ok2 := triage.ParseTemplate(bodyTemplate)
+	values := triage.ValuesOf(v.ToName, v.ToEmail, v.Mail.Context)
+	if !ok1 || !ok2 || !subject.Makes(v.Mail.Subject, values, false) || !text.Makes(v.Mail.Body, values, v.Mail.HTML) {
+		return nil, nil
+	}
+	return &VariantTemplate{Digest: sha256.Sum256([]byte(subjectTemplate + "\x00" + bodyTemplate)), Subject: subjectTemplate,
+		Placeholders: triage.Placeholders(subject, text)}, values
+}
+
+// templates are those that authoring names for a mail of the draft.
+func (d Draft) templates(m Mail) (subject, text string) {
+	subject, text = d.SubjectTemplate, d.BodyTemplate
+	if m.SubjectTemplate != "" {
+		subject = m.SubjectTemplate
+	}
+	if m.BodyTemplate != "" {
+		text = m.BodyTemplate
+	}
+	return subject, text
+}
+
+// Variants returns the mails of a draft that differ in nothing but the values of placeholders, the
+// largest first; those that were inspected so far.
+func (s *Service) Variants(ctx context.Context, id ID) ([]Variant, error) {
+	return s.c.Store.Variants(ctx, id)
+}
+
+// variant returns one of the variants of a draft. E_NOT_FOUND.
+func (s *Service) variant(ctx context.Context, id ID, number int) (Variant, error) {
+	list, err := s.c.Store.Variants(ctx, id)
+	if err != nil {
+		return Variant{}, err
+	}
+	for _, v := range list {
+		if v.Number == number {
+			return v, nil
+		}
+	}
+	return Variant{}, fault.New(fault.NotFound, "Draft %s has no variant %d.", id, number)
+}
+
+// Variant returns the page of a variant's targets that lie behind an index, -1 for the first: at most 100, each rendered and
+// held to the variant's templates as it is now. E_NOT_FOUND when there is no such variant.
+func (s *Service) Variant(ctx context.Context, d Draft, number, after int) (VariantPage, error) {
+	v, err := s.variant(ctx, d.ID, number)
+	if err != nil {
+		return VariantPage{}, err
+	}
+	found, err := s.Targets(ctx, d, TargetFilter{Variant: number, After: after, Limit: MaxPage})
+	if err != nil {
+		return VariantPage{}, err
+	}
+	page := VariantPage{Variant: v, Next: found.Next}
+	for i := range found.Targets {
+		row := VariantRow{TargetView: found.Targets[i]}
+		template, values := templateOf(d, row.TargetView)
+		if row.Made = template != nil && bytes.Equal(template.Digest[:], v.Digest); row.Made {
+			for _, name := range v.Placeholders {
+				row.Values = append(row.Values, values[name])
+			}
+			if page.Mail == nil || page.Mail.Flags != 0 && row.Flags == 0 {
+				page.Mail = &found.Targets[i]
+			}
+		}
+		page.Rows = append(page.Rows, row)
+	}
+	if page.Mail != nil {
+		page.outline(d)
+	}
+	return page, nil
+}
+
+// outline makes the templates of the page's mail readable.
+func (p *VariantPage) outline(d Draft) {
+	var subject string
+	subject, p.Source = d.templates(p.Mail.Mail)
+	text, _ := markup.Text(p.Source)
+	if p.Mail.Mail.HTML {
+		fragment, _ := allowed.Clean(p.Source)
+		text = body.Read(fragment, true, documentPage).Text
+	}
+	p.Subject, p.Text = outlineOf(subject), outlineOf(text)
+	for _, name := range p.Variant.Placeholders {
+		if part := (triage.Part{Text: name, Named: true}); !slices.Contains(p.Subject, part) && !slices.Contains(p.Text, part) {
+			p.Elsewhere = append(p.Elsewhere, name)
+		}
+	}
+}
+
+func outlineOf(text string) []triage.Part {
+	if t, ok := triage.ParseTemplate(text); ok {
+		return t.Parts()
+	}
+	return []triage.Part{{Text: text}}
+}
+
+// ApproveVariant is ApproveShown of targets of one variant: also E_CONFLICT when a mail that nobody has decided on is not
+// made of the variant's templates and its target's values any more, and E_NOT_FOUND when there is no such variant.
+func (s *Service) ApproveVariant(ctx context.Context, by Reviewer, id ID, number int, shown []Shown) (approved int, r Review, err error) {
+	return s.approveTogether(ctx, by, id, shown, map[string]any{"variant": number}, func(views []TargetView) error {
+		v, err := s.variant(ctx, id, number)
+		if err != nil {
+			return err
+		}
+		d, err := s.c.Drafts.Draft(ctx, id)
+		if err != nil {
+			return err
+		}
+		for _, view := range views {
+			template, _ := templateOf(d, view)
+			if view.Decision.Choice == Pending && (template == nil || !bytes.Equal(template.Digest[:], v.Digest)) {
+				return fault.New(fault.Conflict, "The mail to target %d is no longer of this variant; it has to be decided on by itself.",
+					view.Index+1)
+			}
+		}
+		return nil
+	})
 }

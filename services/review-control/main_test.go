@@ -398,7 +398,7 @@ func (a *authoring) draft(n int, change ...func(*draftRow)) reviewcontrol.ID {
 	defer a.mu.Unlock()
 	a.next++
 	d := &draftRow{draftSummary: draftSummary{ID: fmt.Sprint(a.next), Name: "win back", Status: "draft", SegmentID: "1", SegmentName: "quiet", SegmentKind: "partner", TargetCount: n,
-		Decisions: map[string]int{"pending": n, "approved": 0, "rejected": 0}, Delivery: map[string]int{"sent": 0, "failed": 0, "suppressed": 0},
+		Decisions: map[string]int{"pending": n, "approved": 0, "rejected": 0}, Delivery: map[string]int{"sent": 0, "failed": 0, "suppressed": 0, "unknown": 0},
 		CreatedBy: new("campaign-agent"), Origin: map[string]any{"service": "crm", "external_user_id": "u1", "credential_id": "ak_1", "hub_user": ""}, CreatedAt: a.clock.Now()},
 		SubjectTemplate: "Hello", BodyTemplate: "Dear {{toName}}"}
 	for i := range n {
@@ -415,6 +415,13 @@ func (a *authoring) draft(n int, change ...func(*draftRow)) reviewcontrol.ID {
 	}
 	a.drafts[d.ID] = d
 	return reviewcontrol.ID(a.next)
+}
+
+// count has the next draft be the one behind last.
+func (a *authoring) count(last int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.next = last
 }
 
 // say makes every operation fail.
@@ -686,7 +693,7 @@ func (a *authoring) progress(_ context.Context, in struct {
 		return nil, err
 	}
 	if in.Version < 1 || in.Decisions["pending"]+in.Decisions["approved"]+in.Decisions["rejected"] != d.TargetCount ||
-		in.Delivery["sent"]+in.Delivery["failed"]+in.Delivery["suppressed"] > in.Decisions["approved"] {
+		in.Delivery["sent"]+in.Delivery["failed"]+in.Delivery["suppressed"]+in.Delivery["unknown"] > in.Decisions["approved"] {
 		return nil, fault.New(fault.Validation, "The counts do not add up: %v", in)
 	}
 	reasons := 0

@@ -331,7 +331,7 @@ func TestLife(t *testing.T) {
 				}
 				ok(h.service.Sync(ctx, id), "sync")
 				row, c := h.authoring.row(id), m.counts()
-				if row.Status != string(m.status) || row.Decisions["approved"] != c.Approved || row.Decisions["pending"] != c.Pending || row.Delivery["sent"] != c.Sent || row.Delivery["failed"] != c.Failed+c.Unknown {
+				if row.Status != string(m.status) || row.Decisions["approved"] != c.Approved || row.Decisions["pending"] != c.Pending || row.Delivery["sent"] != c.Sent || row.Delivery["failed"] != c.Failed || row.Delivery["unknown"] != c.Unknown {
 					rt.Fatalf("authoring has %+v, want %s %+v", row, m.status, c)
 				}
 			},

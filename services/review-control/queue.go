@@ -40,11 +40,19 @@ func (in Intent) operation() string {
 
 // ReviewQueued is the answer of queue_for_review.
 type ReviewQueued struct {
-	DraftID     string `json:"draft_id" jsonschema:"Id of the draft"`
-	Status      Status `json:"status" jsonschema:"in_review"`
-	QueuedAt    string `json:"queuedAt" jsonschema:"When it was queued, UTC"`
-	TargetCount int    `json:"targetCount" jsonschema:"Number of targets to decide on"`
-	ReviewURL   string `json:"review_url" jsonschema:"Page on which a person decides; agents cannot"`
+	DraftID     string  `json:"draft_id" jsonschema:"Id of the draft"`
+	ID          string  `json:"id" jsonschema:"The same, as list_drafts names it"`
+	Status      Status  `json:"status" jsonschema:"in_review"`
+	QueuedAt    string  `json:"queuedAt" jsonschema:"When it was queued, UTC"`
+	TargetCount int     `json:"targetCount" jsonschema:"Number of targets to decide on"`
+	ReviewURL   string  `json:"review_url" jsonschema:"Page on which a person decides; agents cannot"`
+	From        Mailbox `json:"from" jsonschema:"Whom recipients see the mails come from: the draft's sender, or else Hub's own"`
+}
+
+// Mailbox is whom a mail comes from, as recipients see it.
+type Mailbox struct {
+	Name  string `json:"name" jsonschema:"Name; empty without one"`
+	Email string `json:"email" jsonschema:"Address"`
 }
 
 // ListedTarget is a target that keeps its draft from review.
@@ -74,7 +82,7 @@ func (s *Service) QueueForReview(ctx context.Context, in queueForReviewIn) (tool
 	}
 	id, ok := schema.ParseID(in.DraftID)
 	if !ok {
-		return tool.Result{}, Missing("draft", string(in.DraftID))
+		return tool.Result{}, noDraft(in.DraftID)
 	}
 	kept, found, err := s.c.Store.Intent(ctx, id)
 	if err != nil {
@@ -88,11 +96,20 @@ func (s *Service) QueueForReview(ctx context.Context, in queueForReviewIn) (tool
 		if kept, err = s.intend(ctx, intent); fault.Is(err, fault.Conflict) {
 			return s.ahead(ctx, id, key, err)
 		}
+		if fault.Is(err, fault.NotFound) {
+			return tool.Result{}, noDraft(in.DraftID)
+		}
 		if err != nil {
 			return tool.Result{}, err
 		}
 	}
 	return s.complete(ctx, kept)
+}
+
+// noDraft is E_NOT_FOUND for an agent.
+func noDraft(id schema.IDText) error {
+	return fault.New(fault.NotFound, "There is no draft %q: send a draft_id that save_message_draft or list_drafts has answered.",
+		Shorten(string(id), 40))
 }
 
 // intend judges the draft and keeps the intent to queue it.
@@ -180,9 +197,10 @@ func (s *Service) complete(ctx context.Context, in Intent) (tool.Result, error) 
 	if err != nil {
 		return tool.Result{}, err
 	}
+	from := s.render(in.Sender, Address{}, Mail{}).From // as it is with every mail
 	answer, err := write.Answer(ReviewQueued{
-		DraftID: in.DraftID.String(), Status: InReview, QueuedAt: schema.Moment(in.QueuedAt), TargetCount: in.TargetCount,
-		ReviewURL: s.c.PublicURL + "/drafts/" + in.DraftID.String(),
+		DraftID: in.DraftID.String(), ID: in.DraftID.String(), Status: InReview, QueuedAt: schema.Moment(in.QueuedAt),
+		TargetCount: in.TargetCount, ReviewURL: s.c.PublicURL + "/drafts/" + in.DraftID.String(), From: Mailbox(from),
 	}, in.TargetCount)
 	if err != nil {
 		return tool.Result{}, err

@@ -25,7 +25,7 @@ func TestQueue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := fmt.Sprintf(`{"draft_id":"%[1]s","status":"in_review","queuedAt":"2026-01-15T09:00:00.000Z","targetCount":3,"review_url":"https://hub.example/drafts/%[1]s"}`, id); first.data != want || first.count != 3 || first.replayed {
+	if want := fmt.Sprintf(`{"draft_id":"%[1]s","id":"%[1]s","status":"in_review","queuedAt":"2026-01-15T09:00:00.000Z","targetCount":3,"review_url":"https://hub.example/drafts/%[1]s","from":{"name":"Kim","email":"kim@shop.example"}}`, id); first.data != want || first.count != 3 || first.replayed {
 		t.Errorf("%+v, want %s", first, want)
 	}
 	row := h.authoring.row(id)

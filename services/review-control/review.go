@@ -131,7 +131,11 @@ func refused(from Status, t Trigger) error {
 	to := map[Trigger]Status{Queue: InReview, Decide: Approved, Deliver: Sent, Cancel: Cancelled, Undo: InReview}[t]
 	switch t {
 	case Queue:
-		message = "The draft is " + string(from) + ", so it cannot be queued for review; only a draft in status draft can."
+		message = "The draft is " + string(from) + ", so it cannot be queued for review; only a draft in status draft can: " +
+			"save it again with save_message_draft, and queue that."
+		if from == InReview {
+			message = "The draft is in_review already: reviewers have it, and list_drafts tells how far they are."
+		}
 	case Decide:
 		switch from {
 		case Drafted, InReview: // in review at authoring, and about to be here

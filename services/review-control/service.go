@@ -4,7 +4,7 @@
 // content that was decided on, and to hand a mail over twice.
 //
 // The domain is in review.go and delivery.go. What can be asked for is in queue.go, drafts.go,
-// decide.go, variants.go, deliver.go and suppression.go.
+// targets.go, decide.go, inspect.go, deliver.go and suppression.go.
 package reviewcontrol
 
 import (

@@ -39,7 +39,7 @@ const (
 	// The list reads no bodies: templates may be long.
 	draftColumns = `d.id, d.name, d.status, d.segment_id, s.name AS segment_name, s.kind AS segment_kind, d.sender_name, d.sender_email,
 	d.created_by, d.created_at, d.queued_at, d.target_count, d.service, d.external_user_id, d.credential_id, d.hub_user,
-	d.progress_version, d.pending, d.approved, d.rejected, d.sent, d.failed, d.suppressed, d.rejections`
+	d.progress_version, d.pending, d.approved, d.rejected, d.sent, d.failed, d.suppressed, d.unknown, d.rejections`
 	fromDrafts = ` FROM authoring.drafts d JOIN authoring.segments s ON s.id = d.segment_id`
 	oneDraft   = `SELECT d.subject_template, d.body_template, ` + draftColumns + fromDrafts + ` WHERE d.id = $1`
 )
@@ -204,9 +204,9 @@ func (s *Store) SetProgress(ctx context.Context, id authoring.ID, p authoring.Pr
 		}
 		now = p
 		_, err = tx.Exec(ctx, `UPDATE authoring.drafts SET progress_version = $2, pending = $3, approved = $4, rejected = $5,
-			sent = $6, failed = $7, suppressed = $8, rejections = coalesce($9::jsonb, '{}') WHERE id = $1`, int64(id), p.Version,
+			sent = $6, failed = $7, suppressed = $8, rejections = coalesce($9::jsonb, '{}'), unknown = $10 WHERE id = $1`, int64(id), p.Version,
 			p.Decisions.Pending, p.Decisions.Approved, p.Decisions.Rejected, p.Delivery.Sent, p.Delivery.Failed, p.Delivery.Suppressed,
-			p.Rejections)
+			p.Rejections, p.Delivery.Unknown)
 		return err
 	})
 	return now, explain(err)

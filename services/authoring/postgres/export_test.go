@@ -6,6 +6,9 @@ const (
 	ListSegmentsOfKind = listSegmentsOfKind
 	OneDraft           = oneDraft
 	SelectTargets      = selectTargets
+	StrangersToOthers  = strangersToOthers
+	// StrangersToPartners are those of a segment of partners.
+	StrangersToPartners = strangersToPartners
 )
 
 // The statements of lists, as their filter makes them.

@@ -117,3 +117,22 @@ func (s *Store) Segments(ctx context.Context, kind authoring.Kind, below authori
 	}
 	return list, explain(err)
 }
+
+// Each of the two conditions is an index of its own.
+const (
+	strangersToPartners = `SELECT p.id, false FROM unnest($2::bigint[]) WITH ORDINALITY p (id, place)
+		WHERE NOT EXISTS (SELECT FROM authoring.segment_targets t WHERE t.segment_id = $1 AND t.external_id = p.id) ORDER BY p.place`
+	strangersToOthers = `SELECT p.id, EXISTS (SELECT FROM authoring.segment_targets t WHERE t.segment_id = $1 AND t.external_id = p.id)
+		FROM unnest($2::bigint[]) WITH ORDINALITY p (id, place)
+		WHERE NOT EXISTS (SELECT FROM authoring.segment_targets t WHERE t.segment_id = $1 AND t.partner_id = p.id) ORDER BY p.place`
+)
+
+// Strangers returns those of the partners that a segment has nothing of.
+func (s *Store) Strangers(ctx context.Context, segment authoring.Segment, partners []int64) ([]authoring.Stranger, error) {
+	statement := strangersToPartners
+	if segment.Kind != authoring.Partner {
+		statement = strangersToOthers
+	}
+	list, err := postgres.All(ctx, s.pool, pgx.RowToStructByPos[authoring.Stranger], statement, int64(segment.ID), partners)
+	return list, explain(err)
+}

@@ -215,6 +215,10 @@ func TestPlans(t *testing.T) {
 		t.Fatal(err)
 	}
 	role := connect(t, db.URL("authoring"))
+	recipients := make([]int64, authoring.MaxDraftTargets)
+	for i := range recipients {
+		recipients[i] = int64(i)
+	}
 	for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
 		if _, err := role.Exec(t.Context(), `SET plan_cache_mode = `+mode); err != nil {
 			t.Fatal(err)
@@ -222,6 +226,7 @@ func TestPlans(t *testing.T) {
 		review := []authoring.Status{authoring.InReview}
 		for name, c := range map[string]plan{
 			"segments": {postgres.ListSegments, []any{15000, 20}}, "segments of a kind": {postgres.ListSegmentsOfKind, []any{15000, 20, "campaign"}},
+			"strangers": {postgres.StrangersToPartners, []any{777, recipients}}, "strangers to campaigns": {postgres.StrangersToOthers, []any{800, recipients}},
 			"a draft": {postgres.OneDraft, []any{777}}, "targets": {postgres.SelectTargets + ` ORDER BY t.position LIMIT $3`, []any{777, -1, 64}},
 			"targets of a segment of campaigns": {postgres.SelectTargets + ` ORDER BY t.position LIMIT $3`, []any{800, -1, 64}},
 			"named targets":                     {postgres.SelectTargets + ` AND t.position = ANY ($4) ORDER BY t.position LIMIT $3`, []any{777, -1, 64, []int64{1, 2}}},

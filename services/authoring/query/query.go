@@ -3,46 +3,81 @@ package query
 
 import (
 	"context"
+	"slices"
 
 	"hub.internal/pkg/remote"
 	"hub.internal/services/authoring"
 )
 
-// Recipients is the query service as the judge of recipients.
-type Recipients struct{ client *remote.Client }
+// Source is the source database behind the query service.
+type Source struct{ client *remote.Client }
 
-var _ authoring.Recipients = Recipients{}
+var _ authoring.Source = Source{}
 
-// New returns the judge behind a client of query.
-func New(client *remote.Client) Recipients { return Recipients{client} }
+// New returns the source behind a client of query.
+func New(client *remote.Client) Source { return Source{client} }
 
-type checkRequest struct {
-	Targets []authoring.Recipient `json:"targets"`
-}
+type (
+	checkRequest struct {
+		Targets []authoring.Recipient `json:"targets"`
+	}
+	checkResponse struct {
+		Targets []struct {
+			Index   int              `json:"index"`
+			Reasons []string         `json:"reasons"`
+			Meant   *authoring.Meant `json:"meant"`
+		} `json:"targets"`
+	}
+	idsRequest struct {
+		Kind authoring.Kind `json:"kind"`
+		IDs  []int64        `json:"ids"`
+	}
+	idsResponse struct {
+		Unknown int     `json:"unknown"`
+		First   []int64 `json:"first"`
+		Others  []struct {
+			Kind  authoring.Kind `json:"kind"`
+			Count int            `json:"count"`
+		} `json:"others"`
+	}
+)
 
-type checkResponse struct {
-	Targets []struct {
-		Index   int      `json:"index"`
-		Reasons []string `json:"reasons"`
-	} `json:"targets"`
-}
-
-// check asks about all targets of a draft at once.
-var check = remote.Operation[checkRequest, checkResponse]{Path: "/internal/recipients/check", Repeatable: true}
+var (
+	// check asks about all targets of a draft at once.
+	check = remote.Operation[checkRequest, checkResponse]{Path: "/internal/recipients/check", Repeatable: true}
+	// checkIDs asks about all targets of a segment at once.
+	checkIDs = remote.Operation[idsRequest, idsResponse]{Path: "/internal/ids/check", Repeatable: true}
+)
 
 // Contracts are what this client takes for granted of query.
-func Contracts() []remote.Contract { return []remote.Contract{check.Contract()} }
+func Contracts() []remote.Contract { return []remote.Contract{check.Contract(), checkIDs.Contract()} }
 
-// Check implements authoring.Recipients in one call. When query or the source cannot be reached,
+// Check implements authoring.Source in one call. When query or the source cannot be reached,
 // its fault passes through.
-func (r Recipients) Check(ctx context.Context, targets []authoring.Recipient) (map[int][]string, error) {
-	answer, err := check.Call(ctx, r.client, checkRequest{targets})
+func (s Source) Check(ctx context.Context, targets []authoring.Recipient) (map[int]authoring.Objection, error) {
+	answer, err := check.Call(ctx, s.client, checkRequest{targets})
 	if err != nil {
 		return nil, err
 	}
-	reasons := make(map[int][]string, len(answer.Targets))
+	objections := make(map[int]authoring.Objection, len(answer.Targets))
 	for _, t := range answer.Targets {
-		reasons[t.Index] = t.Reasons
+		if t.Meant != nil && !slices.Contains(authoring.Kinds(), string(t.Meant.Kind)) {
+			t.Meant = nil // a kind of later releases, of which nothing can be said
+		}
+		objections[t.Index] = authoring.Objection{Reasons: t.Reasons, Meant: t.Meant}
 	}
-	return reasons, nil
+	return objections, nil
+}
+
+// Unknown implements authoring.Source in one call.
+func (s Source) Unknown(ctx context.Context, kind authoring.Kind, ids []int64) (authoring.UnknownIDs, error) {
+	answer, err := checkIDs.Call(ctx, s.client, idsRequest{kind, ids})
+	if err != nil {
+		return authoring.UnknownIDs{}, err
+	}
+	unknown := authoring.UnknownIDs{Count: answer.Unknown, First: answer.First, Others: map[authoring.Kind]int{}}
+	for _, other := range answer.Others {
+		unknown.Others[other.Kind] = other.Count
+	}
+	return unknown, nil
 }

@@ -14,22 +14,27 @@ const listed = 500
 
 var _ query.RecipientSource = (*Source)(nil)
 
-const selectKnownPartners = `SELECT p.partner_id FROM partner p WHERE p.partner_id IN `
+// selectOwners finds what exists by its primary key, and whose it is.
+var selectOwners = map[query.Kind]string{
+	query.PartnerID:  `SELECT p.partner_id, p.partner_id FROM partner p WHERE p.partner_id IN `,
+	query.BrandID:    `SELECT b.brand_id, b.partner_id FROM brand b WHERE b.brand_id IN `,
+	query.CampaignID: `SELECT c.campaign_id, c.partner_id FROM campaign c WHERE c.campaign_id IN `,
+}
 
-// KnownPartners implements query.RecipientSource.
-func (s *Source) KnownPartners(ctx context.Context, ids []int64) (map[int64]bool, error) {
-	known := make(map[int64]bool, len(ids))
+// Owners implements query.IDSource.
+func (s *Source) Owners(ctx context.Context, kind query.Kind, ids []int64) (map[int64]int64, error) {
+	owners := make(map[int64]int64, len(ids))
 	err := inLists(ids, func(list string, args []any) error {
-		return s.query(ctx, selectKnownPartners+list, args, func(r *sql.Rows) error {
-			var id int64
-			if err := r.Scan(&id); err != nil {
+		return s.query(ctx, selectOwners[kind]+list, args, func(r *sql.Rows) error {
+			var id, owner int64
+			if err := r.Scan(&id, &owner); err != nil {
 				return err
 			}
-			known[id] = true
+			owners[id] = owner
 			return nil
 		})
 	})
-	return known, err
+	return owners, err
 }
 
 // By partner and not by address, so that ix_partner_admin_partner finds them and the

@@ -21,7 +21,9 @@ func TestRecipientsUseTheIndexes(t *testing.T) {
 		INSERT INTO partner SELECT seq, CONCAT('p', seq), NULL, 'KR', NOW() FROM seq_1_to_100000;
 		INSERT INTO partner_admin SELECT seq, seq, 'n', CONCAT('c', seq, '@p.example'), 1, 'READY', NULL, NULL, NOW() FROM seq_1_to_100000;
 		INSERT INTO member SELECT seq, 'n', CONCAT('m', seq, '@b2c.example'), 'KR', NULL, NOW() FROM seq_1_to_100000;
-		ANALYZE TABLE partner, partner_admin, member`); err != nil {
+		INSERT INTO brand SELECT seq, seq, 'b', 'x', 12, 'KR', NULL, NOW() FROM seq_1_to_100000;
+		INSERT INTO campaign SELECT seq, seq, seq, 'c', '1206', NOW(), NULL, 1, 1, 1, NOW() FROM seq_1_to_100000;
+		ANALYZE TABLE partner, brand, campaign, partner_admin, member`); err != nil {
 		t.Fatal(err)
 	}
 	s, err := Open(readerDSN, Options{})
@@ -71,7 +73,9 @@ func TestRecipientsUseTheIndexes(t *testing.T) {
 		}
 	}
 	check(inLists(ids, func(list string, args []any) error {
-		explain(selectKnownPartners, "PRIMARY", list, args)
+		for _, statement := range selectOwners {
+			explain(statement, "PRIMARY", list, args)
+		}
 		explain(selectContactAddresses, "ix_partner_admin_partner", list, args)
 		return nil
 	}))

@@ -112,6 +112,7 @@ type (
 		Sent       int `json:"sent"`
 		Failed     int `json:"failed"`
 		Suppressed int `json:"suppressed"`
+		Unknown    int `json:"unknown"`
 	}
 	draftTargetsRequest struct {
 		draftRequest
@@ -184,7 +185,7 @@ func (d draftSummary) draft() (reviewcontrol.Draft, error) {
 		SegmentID: d.SegmentID, SegmentName: d.SegmentName, SegmentKind: d.SegmentKind, TargetCount: d.TargetCount,
 		Counts: reviewcontrol.Counts{
 			Pending: d.Decisions.Pending, Approved: d.Decisions.Approved, Rejected: d.Decisions.Rejected,
-			Sent: d.Delivery.Sent, Failed: d.Delivery.Failed, Suppressed: d.Delivery.Suppressed,
+			Sent: d.Delivery.Sent, Failed: d.Delivery.Failed, Suppressed: d.Delivery.Suppressed, Unknown: d.Delivery.Unknown,
 		},
 		Maker:     reviewcontrol.Maker{CreatedBy: text(d.CreatedBy), HubUser: d.Origin.HubUser, ExternalUser: d.Origin.ExternalUserID},
 		CreatedAt: d.CreatedAt, QueuedAt: d.QueuedAt,
@@ -336,12 +337,12 @@ func (d Drafts) Transition(ctx context.Context, id reviewcontrol.ID, t reviewcon
 	return err
 }
 
-// Progress implements Drafts. What authoring calls failed has no proof of its arrival.
+// Progress implements Drafts.
 func (d Drafts) Progress(ctx context.Context, r reviewcontrol.Review, rejections map[reviewcontrol.Reason]int) error {
 	c := r.Counts
 	_, err := progress.Call(ctx, d.client, progressRequest{
 		draftRequest: draftRequest{r.DraftID.String()}, Version: r.Version,
-		Decisions: decisions{c.Pending, c.Approved, c.Rejected}, Delivery: delivery{c.Sent, c.Failed + c.Unknown, c.Suppressed},
+		Decisions: decisions{c.Pending, c.Approved, c.Rejected}, Delivery: delivery{c.Sent, c.Failed, c.Suppressed, c.Unknown},
 		Rejections: rejections,
 	})
 	return err

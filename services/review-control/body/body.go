@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"golang.org/x/net/html"
-	"golang.org/x/net/html/atom"
 
 	"hub.internal/pkg/markup"
+	"hub.internal/pkg/markup/prose"
 )
 
 // View is what a body is to a reader.
@@ -83,9 +83,8 @@ func Read(text string, isHTML bool, page Page) View {
 	if err != nil { // nested too deep, which markup lets nothing be
 		return Read(text, false, page)
 	}
-	var p prose
-	r.walk(root, look{color: page.Color, back: page.Background}, &p)
-	r.view.Text = p.String()
+	r.looks = []look{{color: page.Color, back: page.Background}}
+	r.view.Text = prose.Write(root, r)
 	switch {
 	case r.words: // there is something to judge
 	case len(r.view.Pictures) > 0:
@@ -98,36 +97,8 @@ func Read(text string, isHTML bool, page Page) View {
 	return r.view
 }
 
-// value is the value of an attribute, empty without it.
-func value(n *html.Node, name string) string {
-	for _, a := range n.Attr {
-		if a.Key == name && a.Namespace == "" {
-			return a.Val
-		}
-	}
-	return ""
-}
-
-// property is the value of a property in the style that markup has let stay.
-func property(n *html.Node, name string) string {
-	for declaration := range strings.SplitSeq(value(n, "style"), ";") {
-		if found, v, _ := strings.Cut(declaration, ":"); found == name {
-			return v
-		}
-	}
-	return ""
-}
-
 // fold makes one space of each run of white space, and none at the ends.
 func fold(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // blank tells that there is nothing to see in a text.
 func blank(text string) bool { return strings.TrimSpace(text) == "" }
-
-// elementOf is the kind of a node that is an element, else 0.
-func elementOf(n *html.Node) atom.Atom {
-	if n.Type != html.ElementNode {
-		return 0
-	}
-	return n.DataAtom
-}

@@ -6,6 +6,8 @@ import (
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"hub.internal/pkg/markup/prose"
 )
 
 // box is what lies around an element's content, in CSS pixels: above and below are margins, the
@@ -13,7 +15,7 @@ import (
 type box struct{ above, below, top, bottom, left, right float64 }
 
 func boxOf(n *html.Node, size float64) (b box) {
-	kind := elementOf(n)
+	kind := prose.Element(n)
 	b.above = margins[kind] * size
 	b.below = b.above
 	switch kind {
@@ -24,7 +26,7 @@ func boxOf(n *html.Node, size float64) (b box) {
 	}
 	all := func(name string) (top, right, bottom, left float64, ok bool) {
 		of := [][4]int{1: {0, 0, 0, 0}, 2: {0, 1, 0, 1}, 3: {0, 1, 2, 1}, 4: {0, 1, 2, 3}}
-		parts := strings.Fields(property(n, name))
+		parts := strings.Fields(prose.Property(n, name))
 		if len(parts) < 1 || len(parts) > 4 {
 			return 0, 0, 0, 0, false
 		}
@@ -35,7 +37,7 @@ func boxOf(n *html.Node, size float64) (b box) {
 		return px[0], px[1], px[2], px[3], true
 	}
 	one := func(name string, to *float64) {
-		if px, ok := lengthOf(property(n, name), 0); ok {
+		if px, ok := lengthOf(prose.Property(n, name), 0); ok {
 			*to = px
 		}
 	}
@@ -57,7 +59,7 @@ func boxOf(n *html.Node, size float64) (b box) {
 	}
 	border := 0.0
 	for _, name := range []string{"border", "border-width", "border-top", "border-right", "border-bottom", "border-left"} {
-		for part := range strings.FieldsSeq(property(n, name)) {
+		for part := range strings.FieldsSeq(prose.Property(n, name)) {
 			if px, ok := lengthOf(part, 0); ok {
 				border = max(border, px)
 			} else if part == "thin" || part == "medium" || part == "solid" || part == "double" || part == "dashed" || part == "dotted" {
@@ -87,10 +89,10 @@ func lengthOf(text string, around float64) (float64, bool) {
 
 // sizeOf is a width or height, as a property or an attribute.
 func sizeOf(n *html.Node, name string, around float64) (float64, bool) {
-	if px, ok := lengthOf(property(n, name), around); ok {
+	if px, ok := lengthOf(prose.Property(n, name), around); ok {
 		return px, ok
 	}
-	v := value(n, name)
+	v := prose.Attribute(n, name)
 	if v != "" && !strings.HasSuffix(v, "%") {
 		v += "px"
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"golang.org/x/net/html"
+
+	"hub.internal/pkg/markup/prose"
 )
 
 // Picture is a picture elsewhere, as its mail describes it: nobody has seen it.
@@ -105,7 +107,7 @@ func Shown(document string) string {
 		}
 		if strings.HasPrefix(raw, "<img") && (kind == html.StartTagToken || kind == html.SelfClosingTagToken) {
 			img := z.Token()
-			attribute := func(name string) string { return value(&html.Node{Attr: img.Attr}, name) }
+			attribute := func(name string) string { return prose.Attribute(&html.Node{Attr: img.Attr}, name) }
 			if p, elsewhere := pictureOf(attribute); elsewhere {
 				raw = p.box()
 			}

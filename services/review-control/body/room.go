@@ -16,6 +16,8 @@ import (
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 	"golang.org/x/text/width"
+
+	"hub.internal/pkg/markup/prose"
 )
 
 // room is the height that a body needs at most in windows of Narrow and of Wide: an estimate from
@@ -207,7 +209,7 @@ var scales = map[atom.Atom]float64{
 }
 
 func (f *flow) element(n *html.Node, s setting) {
-	kind := elementOf(n)
+	kind := prose.Element(n)
 	s = s.inside(n)
 	switch kind {
 	case atom.Head:
@@ -234,7 +236,7 @@ func (f *flow) element(n *html.Node, s setting) {
 		return
 	}
 	box := boxOf(n, s.size)
-	if gapOf(kind) == 0 {
+	if prose.Gap(kind) == 0 {
 		if kind == atom.Sub || kind == atom.Sup {
 			f.line(s)
 			f.tall += s.size / 2
@@ -256,7 +258,7 @@ func (f *flow) element(n *html.Node, s setting) {
 	around, strut := f.width, f.strut
 	f.strut = s.size * s.line
 	f.width -= box.left + box.right
-	if most, ok := lengthOf(property(n, "max-width"), around); ok {
+	if most, ok := lengthOf(prose.Property(n, "max-width"), around); ok {
 		f.width = min(f.width, most)
 	}
 	f.inner(n, s)
@@ -271,7 +273,7 @@ func (f *flow) element(n *html.Node, s setting) {
 
 // inside is the setting in an element.
 func (s setting) inside(n *html.Node) setting {
-	kind := elementOf(n)
+	kind := prose.Element(n)
 	if scale, ok := scales[kind]; ok {
 		s.size *= scale
 	}
@@ -279,7 +281,7 @@ func (s setting) inside(n *html.Node) setting {
 	case atom.Pre, atom.Code, atom.Kbd, atom.Samp, atom.Tt:
 		s.mono = true
 	case atom.Font:
-		if v := value(n, "size"); v != "" {
+		if v := prose.Attribute(n, "size"); v != "" {
 			step, _ := strconv.Atoi(v) // markup lets stay what is one
 			if v[0] == '+' || v[0] == '-' {
 				step += 3
@@ -287,26 +289,26 @@ func (s setting) inside(n *html.Node) setting {
 			s.size = []float64{10, 13, 16, 18, 24, 32, 48}[min(max(step, 1), 7)-1]
 		}
 	}
-	if size, ok := lengthOf(property(n, "font-size"), 0); ok {
+	if size, ok := lengthOf(prose.Property(n, "font-size"), 0); ok {
 		s.size = size
 	}
-	if line, err := strconv.ParseFloat(property(n, "line-height"), 64); err == nil {
+	if line, err := strconv.ParseFloat(prose.Property(n, "line-height"), 64); err == nil {
 		s.line = line
-	} else if property(n, "line-height") == "normal" {
+	} else if prose.Property(n, "line-height") == "normal" {
 		s.line = 1.5
 	}
-	if spacing, ok := lengthOf(property(n, "letter-spacing"), 0); ok {
+	if spacing, ok := lengthOf(prose.Property(n, "letter-spacing"), 0); ok {
 		s.spacing = spacing
 	}
-	if families := property(n, "font-family") + value(n, "face"); families != "" {
+	if families := prose.Property(n, "font-family") + prose.Attribute(n, "face"); families != "" {
 		s.mono = slices.ContainsFunc([]string{"mono", "courier", "consolas", "menlo"}, func(name string) bool {
 			return strings.Contains(families, name)
 		})
 	}
-	if transform := property(n, "text-transform"); transform != "" {
+	if transform := prose.Property(n, "text-transform"); transform != "" {
 		s.upper = transform == "uppercase"
 	}
-	if space := property(n, "white-space"); space != "" {
+	if space := prose.Property(n, "white-space"); space != "" {
 		s.pre = strings.HasPrefix(space, "pre")
 	}
 	return s
@@ -317,13 +319,13 @@ const unknown = 300
 
 // picture puts a picture into its line.
 func (f *flow) picture(n *html.Node, s setting) {
-	if p, elsewhere := pictureOf(func(name string) string { return value(n, name) }); elsewhere {
+	if p, elsewhere := pictureOf(func(name string) string { return prose.Attribute(n, name) }); elsewhere {
 		f.line(s)
 		f.box(p, s)
 		return
 	}
 	natural := image.Config{Width: unknown, Height: unknown}
-	if data, ok := strings.CutPrefix(value(n, "src"), "data:image/"); ok {
+	if data, ok := strings.CutPrefix(prose.Attribute(n, "src"), "data:image/"); ok {
 		if c, ok := dimensions(data); ok {
 			natural = c
 		}
@@ -344,7 +346,7 @@ func (f *flow) picture(n *html.Node, s setting) {
 	b := boxOf(n, s.size)
 	f.line(s)
 	f.place(w+b.left+b.right, 0, s)
-	for word := range strings.FieldsSeq(value(n, "alt")) { // which stands there while it is not loaded
+	for word := range strings.FieldsSeq(prose.Attribute(n, "alt")) { // which stands there while it is not loaded
 		h += float64(len(word)) * s.size / max(w, s.size) * s.size
 	}
 	f.tall = max(f.tall, h+b.top+b.bottom+s.size)

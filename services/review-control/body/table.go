@@ -5,7 +5,12 @@ import (
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"hub.internal/pkg/markup/prose"
 )
+
+// maxTables is how deep tables in tables are laid out cell by cell.
+const maxTables = 12
 
 // cell is one of a table, with the column that it begins in and how many it spans.
 type cell struct {
@@ -30,16 +35,16 @@ func (f *flow) table(n *html.Node, s setting) {
 		return
 	}
 	spacing, padding := 2.0, 1.0
-	if v, err := strconv.Atoi(value(n, "cellspacing")); err == nil {
+	if v, err := strconv.Atoi(prose.Attribute(n, "cellspacing")); err == nil {
 		spacing = float64(v)
 	}
-	if px, ok := lengthOf(property(n, "border-spacing"), 0); ok {
+	if px, ok := lengthOf(prose.Property(n, "border-spacing"), 0); ok {
 		spacing = max(spacing, px)
 	}
-	if v, err := strconv.Atoi(value(n, "cellpadding")); err == nil {
+	if v, err := strconv.Atoi(prose.Attribute(n, "cellpadding")); err == nil {
 		padding = float64(v)
 	}
-	if v, err := strconv.Atoi(value(n, "border")); err == nil && v > 0 {
+	if v, err := strconv.Atoi(prose.Attribute(n, "border")); err == nil && v > 0 {
 		b.left, b.right, b.top, b.bottom, padding = b.left+float64(v), b.right+float64(v), b.top+float64(v), b.bottom+float64(v), padding+1
 	}
 	around := f.width - b.left - b.right
@@ -65,7 +70,7 @@ func (f *flow) table(n *html.Node, s setting) {
 			}
 			own := s.inside(r.node).inside(c.node)
 			cb := boxOf(c.node, own.size)
-			if property(c.node, "padding") == "" {
+			if prose.Property(c.node, "padding") == "" {
 				cb.left, cb.right = max(cb.left, padding), max(cb.right, padding)
 				cb.top, cb.bottom = max(cb.top, padding), max(cb.bottom, padding)
 			}
@@ -105,17 +110,17 @@ func rowsOf(n *html.Node, s setting) (rows []tableRow, columns []column) {
 	var read func(*html.Node)
 	read = func(n *html.Node) {
 		for c := n.FirstChild; c != nil; c = c.NextSibling {
-			switch elementOf(c) {
+			switch prose.Element(c) {
 			case atom.Tbody:
 				read(c)
 			case atom.Tr:
 				r := tableRow{node: c}
 				at := 0
 				for d := c.FirstChild; d != nil; d = d.NextSibling {
-					if k := elementOf(d); k != atom.Td && k != atom.Th {
+					if k := prose.Element(d); k != atom.Td && k != atom.Th {
 						continue
 					}
-					span, err := strconv.Atoi(value(d, "colspan"))
+					span, err := strconv.Atoi(prose.Attribute(d, "colspan"))
 					if err != nil {
 						span = 1
 					}
@@ -168,7 +173,7 @@ func contentOf(n *html.Node, s setting) (w float64) {
 			for _, r := range c.Data[:min(len(c.Data), longest)] {
 				w += advance(r, s)
 			}
-		case elementOf(c) == atom.Img:
+		case prose.Element(c) == atom.Img:
 			px, ok := sizeOf(c, "width", 0)
 			if !ok {
 				px = unknown

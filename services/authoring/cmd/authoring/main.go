@@ -10,11 +10,6 @@ import (
 	"hub.internal/services/authoring/query"
 )
 
-type settings struct {
-	service.Settings
-	Recipients authoring.Policy `env:"HUB_DRAFT_RECIPIENTS" envDefault:"verified"`
-}
-
 var program = service.Program[settings]{
 	Name: "authoring", Short: "The service that keeps segments and drafts",
 	Migrate: postgres.Migrate, Manifest: authoring.Manifest, Build: build,
@@ -27,7 +22,7 @@ func main() { os.Exit(program.Main()) }
 
 func build(h *service.Host, s settings) error {
 	store := postgres.New(h.Store())
-	svc := authoring.New(authoring.Config{Store: store, Recipients: query.New(h.Neighbour("query")), Policy: s.Recipients})
+	svc := authoring.New(authoring.Config{Store: store, Source: query.New(h.Neighbour("query")), PublicURL: s.PublicURL, Policy: s.Recipients})
 	h.Ready("write store", store.Ready)
 	h.Reap(store.Keys())
 	h.Tools(authoring.Tools(svc)...)

@@ -120,7 +120,7 @@ func TestBadSettings(t *testing.T) {
 	t.Parallel()
 	good := append(slices.Clone(keys), "HUB_WRITE_STORE_URL=postgres://hub_authoring:secret-word@127.0.0.1:1/hub")
 	for setting, bad := range map[string]string{
-		"HUB_DRAFT_RECIPIENTS": "HUB_DRAFT_RECIPIENTS=anybody", "HUB_WRITE_STORE_URL": "HUB_WRITE_STORE_URL=secret-word", "HUB_SIGNING_KEY": "HUB_SIGNING_KEY=secret-word", "HUB_TRUSTED_KEYS": "HUB_TRUSTED_KEYS=secret-word", "HUB_DISCOVERY": "HUB_DISCOVERY=pigeon",
+		"HUB_DRAFT_RECIPIENTS": "HUB_DRAFT_RECIPIENTS=anybody", "HUB_PUBLIC_URL": "HUB_PUBLIC_URL=ftp://hub.example", "HUB_WRITE_STORE_URL": "HUB_WRITE_STORE_URL=secret-word", "HUB_SIGNING_KEY": "HUB_SIGNING_KEY=secret-word", "HUB_TRUSTED_KEYS": "HUB_TRUSTED_KEYS=secret-word", "HUB_DISCOVERY": "HUB_DISCOVERY=pigeon",
 	} {
 		p := hubtest.Launch(t, append(good, bad), "serve")
 		code, lines := p.Wait(t), p.Out.String()+p.Log.String()

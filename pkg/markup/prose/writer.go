@@ -1,12 +1,12 @@
-package body
+package prose
 
 import (
 	"strings"
 	"unicode"
 )
 
-// prose writes plain text: it folds white space, and keeps paragraphs, lists and quotes apart.
-type prose struct {
+// writer writes plain text: it folds white space, and keeps paragraphs, lists and quotes apart.
+type writer struct {
 	out    strings.Builder
 	margin []margin
 	deeper int  // margins that are not written
@@ -27,7 +27,7 @@ type margin struct {
 const maxMargins = 8
 
 // indent begins lines behind a margin, up to the outdent.
-func (p *prose) indent(first, rest string) {
+func (p *writer) indent(first, rest string) {
 	if len(p.margin) >= maxMargins {
 		p.deeper++
 		return
@@ -35,7 +35,7 @@ func (p *prose) indent(first, rest string) {
 	p.margin = append(p.margin, margin{first: first, rest: rest})
 }
 
-func (p *prose) outdent() {
+func (p *writer) outdent() {
 	if p.deeper > 0 {
 		p.deeper--
 	} else {
@@ -45,7 +45,7 @@ func (p *prose) outdent() {
 
 // block has the next word stand on a line of its own (1), or after an empty one (2).
 // The first words of a list item or a quote follow its mark.
-func (p *prose) block(gap int) {
+func (p *writer) block(gap int) {
 	p.space = false
 	if last := len(p.margin) - 1; last < 0 || p.margin[last].begun || p.gap == 0 {
 		p.gap = max(p.gap, gap)
@@ -53,10 +53,10 @@ func (p *prose) block(gap int) {
 }
 
 // breakLine is a <br>.
-func (p *prose) breakLine() { p.gap, p.space = min(p.gap+1, 2), false }
+func (p *writer) breakLine() { p.gap, p.space = min(p.gap+1, 2), false }
 
 // words writes running text.
-func (p *prose) words(text string) {
+func (p *writer) words(text string) {
 	if p.pre > 0 {
 		p.lines(text)
 		return
@@ -79,7 +79,7 @@ func (p *prose) words(text string) {
 }
 
 // lines writes text of which the lines and spaces stay as they are.
-func (p *prose) lines(text string) {
+func (p *writer) lines(text string) {
 	for i, line := range strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n") {
 		if i > 0 {
 			p.breakLine()
@@ -90,7 +90,7 @@ func (p *prose) lines(text string) {
 	}
 }
 
-func (p *prose) word(word string) {
+func (p *writer) word(word string) {
 	if p.gap > 0 && p.out.Len() > 0 {
 		p.out.WriteString("\n\n"[:p.gap])
 		p.inLine = false
@@ -112,4 +112,4 @@ func (p *prose) word(word string) {
 	p.gap, p.space, p.inLine = 0, false, true
 }
 
-func (p *prose) String() string { return p.out.String() }
+func (p *writer) String() string { return p.out.String() }

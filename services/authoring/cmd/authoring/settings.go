@@ -1,0 +1,24 @@
+package main
+
+import (
+	"fmt"
+	"net/url"
+
+	"hub.internal/pkg/service"
+	"hub.internal/services/authoring"
+)
+
+type settings struct {
+	service.Settings
+	Recipients authoring.Policy `env:"HUB_DRAFT_RECIPIENTS" envDefault:"verified"`
+	// PublicURL is where browsers reach the gateway; without it the address of a page is a path.
+	PublicURL string `env:"HUB_PUBLIC_URL"`
+}
+
+// Check judges what the types of the settings do not.
+func (s settings) Check() error {
+	if u, err := url.Parse(s.PublicURL); s.PublicURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		return fmt.Errorf("HUB_PUBLIC_URL has to be an http or https URL, not %q", s.PublicURL)
+	}
+	return nil
+}

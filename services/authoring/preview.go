@@ -1,0 +1,167 @@
+package authoring
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"hub.internal/pkg/markup"
+	"hub.internal/pkg/markup/prose"
+	"hub.internal/services/authoring/lookalike"
+)
+
+const (
+	// maxLooked is how much of a draft's texts, in bytes, is looked at for what recipients will not
+	// get: an answer is not to wait for 32 MiB of bodies, which are mostly alike.
+	maxLooked = 1 << 20
+	// maxPreview is how much of a mail's text a preview has, in characters.
+	maxPreview = 500
+	// mostLookalikes is how many texts that look like placeholders are named.
+	mostLookalikes = 5
+	// mostForeign is how many members that hold such are named.
+	mostForeign = 3
+	// mostKeys is how many names of a context help to say what was meant by them.
+	mostKeys = 100
+)
+
+// allowed is what of an HTML body stays when review-control renders it.
+var allowed = markup.Mail()
+
+// Preview is what the first target will read, as far as authoring can tell: its own texts or the templates with its values,
+// without what is removed, and of HTML the plain-text part that goes along with it. It is made by the functions that
+// review-control renders with, and is not the mail: from whom that is, how it is encoded, and whether it leaves at all are
+// review-control's to say, of what it renders when it shows, decides and sends.
+type Preview struct {
+	ToEmail string `json:"toEmail" jsonschema:"Whose mail it is: the first target's"`
+	Subject string `json:"subject" jsonschema:"Subject with the values of the target"`
+	Text    string `json:"text" jsonschema:"Beginning of the body with the values of the target, as plain text: at most 500 characters"`
+	HTML    bool   `json:"html" jsonschema:"Whether the mail is HTML, of which text is the plain-text part"`
+	// Truncated tells that the body is longer.
+	Truncated bool `json:"truncated" jsonschema:"Whether the body goes on beyond text"`
+}
+
+// preview is that of a mail.
+func (m Mail) preview() Preview {
+	subject, _ := markup.Text(m.Subject)
+	body, long := beginning(m.Body, maxLooked)
+	if m.HTML {
+		body, _ = allowed.Clean(body)
+		body = prose.Of(body)
+	} else {
+		body, _ = markup.Text(body)
+	}
+	p := Preview{ToEmail: m.ToEmail, Subject: strings.Join(strings.Fields(subject), " "), HTML: m.HTML}
+	p.Text, p.Truncated = cut(body, maxPreview)
+	p.Truncated = p.Truncated || long
+	return p
+}
+
+// beginning is a text up to so many bytes, in whole characters, and tells whether it goes on.
+func beginning(text string, most int) (string, bool) {
+	if len(text) <= most {
+		return text, false
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most], true
+}
+
+// cut is a text up to so many characters, and tells whether it goes on.
+func cut(text string, most int) (string, bool) {
+	if len(text) <= most {
+		return text, false // no more characters than bytes
+	}
+	for i := range text {
+		if most--; most < 0 {
+			return text[:i], true
+		}
+	}
+	return text, false
+}
+
+// look is what can be told of a draft's texts before they are rendered for its reviewers.
+type look struct {
+	preview Preview
+	// removed is never nil.
+	removed []markup.Removed
+	// lookalikes are the first of the texts that look like placeholders of another language.
+	lookalikes []lookalike.Found
+	// foreign are the first members that hold such.
+	foreign []string
+	// bytes have been looked at.
+	bytes int
+}
+
+// looked looks at the templates with the values of the first target, then at targets' own texts until maxLooked is reached.
+// It lists what review-control will take out of the mails; what is stored is the text as it was given.
+func (d Draft) looked(targets DraftTargets) look {
+	l := look{removed: []markup.Removed{}}
+	templates, err := d.Templates()
+	if err != nil {
+		return l // checked lets no such draft through
+	}
+	var keys []string
+	i := -1
+	for t, err := range targets {
+		if err != nil || l.bytes > maxLooked {
+			break
+		}
+		i++
+		own, subjectErr, bodyErr := templates.of(t)
+		v := t.values()
+		if i == 0 {
+			keys = v.keys(mostKeys)
+			subject, _ := templates.subject.render(v) // without a value where the target has none:
+			body, _ := templates.body.render(v)       // it may have texts of its own
+			l.take(subject, body, templates.body.HTML)
+			l.compare("/subjectTemplate", d.SubjectTemplate, keys)
+			l.compare("/bodyTemplate", d.BodyTemplate, keys)
+			if mail, err := Render(templates, t); err == nil {
+				l.preview = mail.preview()
+			}
+		}
+		var subject, body string
+		if t.Subject != "" && subjectErr == nil {
+			subject, _ = own.subject.render(v)
+			l.compare(at(i, "subject"), t.Subject, keys)
+		}
+		if t.Body != "" && bodyErr == nil {
+			body, _ = own.body.render(v)
+			l.compare(at(i, "body"), t.Body, keys)
+		}
+		if subject != "" || body != "" {
+			l.take(subject, body, own.body.HTML)
+		}
+	}
+	return l
+}
+
+// take adds what will be taken out of a mail.
+func (l *look) take(subject, body string, isHTML bool) {
+	_, inSubject := markup.Text(subject)
+	for i := range inSubject {
+		inSubject[i].What += " in the subject"
+	}
+	var inBody []markup.Removed
+	if isHTML {
+		_, inBody = allowed.Clean(body)
+	} else {
+		_, inBody = markup.Text(body)
+	}
+	l.removed = append([]markup.Removed{}, markup.Merge(l.removed, inSubject, inBody)...)
+	l.bytes += len(subject) + len(body)
+}
+
+// compare adds what of a text looks like placeholders.
+func (l *look) compare(member, text string, keys []string) {
+	text, _ = beginning(text, maxLooked)
+	for _, f := range lookalike.Find(text, keys, mostLookalikes) {
+		if len(l.foreign) < mostForeign && !slices.Contains(l.foreign, member) {
+			l.foreign = append(l.foreign, member)
+		}
+		if len(l.lookalikes) < mostLookalikes && !slices.Contains(l.lookalikes, f) {
+			l.lookalikes = append(l.lookalikes, f)
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package authoring
+
+import (
+	"strings"
+
+	"hub.internal/pkg/fault"
+)
+
+// Progress counts a draft's targets by decision and by delivery. review-control counts;
+// the greatest Version is the newest.
+type Progress struct {
+	Version    int64
+	Decisions  Decisions
+	Delivery   Delivery
+	Rejections Rejections
+}
+
+// Rejections counts rejected targets by the reason that their reviewer chose; those without one are not among them.
+type Rejections map[string]int64
+
+const (
+	// maxReasons is how many reasons there may be, of at most maxReason bytes.
+	maxReasons, maxReason = 20, 40
+)
+
+// check holds the reasons to so many rejected targets.
+func (r Rejections) check(rejected int64) error {
+	sum := int64(0)
+	for reason, n := range r {
+		if reason == "" || len(reason) > maxReason || strings.Trim(reason, "abcdefghijklmnopqrstuvwxyz_") != "" {
+			return fault.New(fault.Validation, "A reason is a name of at most %d small letters.", maxReason)
+		}
+		if n < 1 || n > rejected {
+			return fault.New(fault.Validation, "The counter of a reason must be between 1 and the %d rejected targets, not %d.", rejected, n)
+		}
+		sum += n
+	}
+	if sum > rejected || len(r) > maxReasons {
+		return fault.New(fault.Validation, "There may be %d reasons, of at most the %d rejected targets.", maxReasons, rejected)
+	}
+	return nil
+}
+
+// known is r, or empty where nothing is known.
+func (r Rejections) known() Rejections {
+	if r == nil {
+		return Rejections{}
+	}
+	return r
+}
+
+// Decisions counts targets by what reviewers decided.
+type Decisions struct {
+	Pending  int64 `json:"pending" jsonschema:"Targets that nobody has decided on; list_drafts counts none before queue_for_review"`
+	Approved int64 `json:"approved" jsonschema:"Approved targets"`
+	Rejected int64 `json:"rejected" jsonschema:"Rejected targets"`
+}
+
+// Delivery counts approved targets by what became of their mail. Each is counted once. Releases of review-control that tell
+// nothing of Unknown have those in Failed.
+type Delivery struct {
+	Sent       int64 `json:"sent" jsonschema:"Mails handed over"`
+	Failed     int64 `json:"failed" jsonschema:"Mails that failed for good"`
+	Suppressed int64 `json:"suppressed" jsonschema:"Mails not sent because the recipient is on the suppression list"`
+	Unknown    int64 `json:"unknown" jsonschema:"Mails that may have arrived: the hand-over broke in the middle, and they are never sent again"`
+}
+
+// check holds the counters to a draft with so many targets.
+func (p Progress) check(targets int) error {
+	counts := []int64{p.Decisions.Pending, p.Decisions.Approved, p.Decisions.Rejected, p.Delivery.Sent, p.Delivery.Failed,
+		p.Delivery.Suppressed, p.Delivery.Unknown}
+	decided, delivered := int64(0), int64(0)
+	for i, n := range counts {
+		if n < 0 || n > MaxDraftTargets {
+			return fault.New(fault.Validation, "A counter must be between 0 and %d, not %d.", MaxDraftTargets, n)
+		}
+		if i < 3 {
+			decided += n
+		} else {
+			delivered += n
+		}
+	}
+	if p.Version < 1 || decided != int64(targets) || delivered > p.Decisions.Approved {
+		return fault.New(fault.Validation,
+			"The version has to be positive, decisions have to add up to the draft's %d targets, and delivery to at most those approved.", targets)
+	}
+	return p.Rejections.check(p.Decisions.Rejected)
+}

@@ -1,0 +1,233 @@
+package reviewcontrol
+
+import (
+	"context"
+	"encoding/json"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/services/review-control/triage"
+)
+
+// TargetFilter asks for a page of a draft's targets.
+type TargetFilter struct {
+	// FlaggedFirst has those come first in whose mails the inspection has found a flag. Else, and among these, targets
+	// come by index.
+	FlaggedFirst bool
+	// Choice "" is any; so is State.
+	Choice Choice
+	State  DeliveryState
+	// Flag asks for mails with it, Variant for those of one, or for those of NoVariant; 0 is any.
+	Flag    triage.Flag
+	Variant int
+	// Search is a part of the address or the name, or an external id.
+	Search string
+	// After is Next of the page before; -1 for the first page.
+	After int
+	// Back asks for those before After instead, the nearest first.
+	Back bool
+	// Limit is between 1 and 100; 0 is 50.
+	Limit int
+}
+
+// TargetPage is a page of targets. Next is -1 on the last one.
+type TargetPage struct {
+	Targets []TargetView
+	Next    int
+}
+
+// TargetView is a target with what authoring has for it, and what it gets of that.
+type TargetView struct {
+	Target
+	Mail      Mail
+	Rendering Rendering
+	// Flags are what of it a reviewer should look at, as it is now.
+	Flags triage.Flag
+}
+
+// Mail is what authoring has for a target, with what the agent and the segment have beside it.
+type Mail struct {
+	Subject, Body string
+	HTML          bool
+	// SubjectTemplate and BodyTemplate are what the target has instead of the draft's; empty for those.
+	SubjectTemplate, BodyTemplate string
+	Context, Snapshot             json.RawMessage
+}
+
+// Targets returns a page of a draft's targets with their mails. Before the draft was queued
+// the filter but for After and Limit is ignored.
+func (s *Service) Targets(ctx context.Context, d Draft, f TargetFilter) (TargetPage, error) {
+	f.Limit, f.After = pageSize(f.Limit), min(max(f.After, -1), MaxIndex)
+	if d.Review == nil {
+		targets, next, err := s.c.Drafts.Page(ctx, d.ID, f.After, f.Limit)
+		for i := range targets {
+			targets[i] = s.preliminary(d, targets[i])
+		}
+		return TargetPage{targets, next}, err
+	}
+	limit := f.Limit
+	f.Limit++
+	targets, err := s.c.Store.Targets(ctx, d.ID, f)
+	if err != nil {
+		return TargetPage{}, err
+	}
+	page := TargetPage{Next: -1}
+	if len(targets) > limit {
+		targets, page.Next = targets[:limit], targets[limit-1].Index
+	}
+	page.Targets = make([]TargetView, 0, len(targets))
+	err = s.renderings(ctx, *d.Review, targets, func(v TargetView) error {
+		page.Targets = append(page.Targets, v)
+		return nil
+	})
+	if err != nil {
+		return TargetPage{}, err
+	}
+	return page, s.flagSuppressed(ctx, page.Targets)
+}
+
+// List returns a page of a draft's targets without their mails, flagged as far as they were inspected.
+// Next is -1 on the last one. Before the draft was queued the filter but for After and Limit is ignored.
+func (s *Service) List(ctx context.Context, d Draft, f TargetFilter) (views []TargetView, next int, err error) {
+	f.Limit, f.After = pageSize(f.Limit), min(max(f.After, -1), MaxIndex)
+	if d.Review == nil {
+		page, err := s.Targets(ctx, d, f)
+		return page.Targets, page.Next, err
+	}
+	limit := f.Limit
+	f.Limit++
+	targets, err := s.c.Store.Targets(ctx, d.ID, f)
+	if err != nil {
+		return nil, -1, err
+	}
+	next = -1
+	if len(targets) > limit {
+		targets, next = targets[:limit], targets[limit-1].Index
+	}
+	for _, t := range targets {
+		views = append(views, TargetView{Target: t, Flags: t.Inspection.Flags})
+	}
+	return views, next, s.flagSuppressed(ctx, views)
+}
+
+// Next returns the index of the first target behind After that a filter finds; -1 when there is none.
+func (s *Service) Next(ctx context.Context, d Draft, f TargetFilter) (int, error) {
+	f.After = min(max(f.After, -1), MaxIndex)
+	if d.Review == nil {
+		if f.After+1 < d.TargetCount {
+			return f.After + 1, nil
+		}
+		return -1, nil
+	}
+	f.Limit = 1
+	targets, err := s.c.Store.Targets(ctx, d.ID, f)
+	if err != nil || len(targets) == 0 {
+		return -1, err
+	}
+	return targets[0].Index, nil
+}
+
+// Above returns the index of the target at most so many places before one, of what a filter finds; -1 when there are
+// fewer.
+func (s *Service) Above(ctx context.Context, d Draft, f TargetFilter, index, places int) (int, error) {
+	if d.Review == nil {
+		return max(index-places, -1), nil
+	}
+	f.After, f.Back, f.Limit = min(index, MaxIndex), true, pageSize(places)
+	targets, err := s.c.Store.Targets(ctx, d.ID, f)
+	if err != nil || len(targets) < f.Limit {
+		return -1, err
+	}
+	return targets[len(targets)-1].Index, nil
+}
+
+// Place is which of the targets that a filter finds one is, from 1; 0 when it is none of them.
+func (s *Service) Place(ctx context.Context, id ID, f TargetFilter, index int) (int, error) {
+	f.After = index
+	return s.c.Store.Place(ctx, id, f)
+}
+
+// flagSuppressed flags those whose recipient has been put on the suppression list.
+func (s *Service) flagSuppressed(ctx context.Context, views []TargetView) error {
+	emails := make([]string, len(views))
+	for i, v := range views {
+		emails[i] = v.ToEmail
+	}
+	listed, err := s.c.Store.Listed(ctx, emails)
+	if err != nil {
+		return err
+	}
+	for i := range views {
+		if listed[EmailKey(views[i].ToEmail)] {
+			views[i].Flags |= triage.Suppressed
+		}
+	}
+	return nil
+}
+
+// Tally counts the targets of a draft in review that a filter finds, and would find with another choice
+// or flag.
+func (s *Service) Tally(ctx context.Context, id ID, f TargetFilter) (Tally, error) {
+	return s.c.Store.Tally(ctx, id, f)
+}
+
+// preliminary is a target with what it would get, were its draft queued as authoring has it now.
+func (s *Service) preliminary(d Draft, v TargetView) TargetView {
+	v.Rendering = s.render(Address{d.SenderName, d.SenderEmail}, Address{v.ToName, v.ToEmail}, v.Mail)
+	v.Flags = flagsOf(v)
+	return v
+}
+
+// Target returns one target with its mail. It is E_NOT_FOUND for an index that is not there.
+func (s *Service) Target(ctx context.Context, id ID, index int) (TargetView, error) {
+	if noIndex(index) {
+		return TargetView{}, MissingTarget(id, index)
+	}
+	t, err := s.c.Store.Target(ctx, id, index)
+	if fault.Is(err, fault.NotFound) { // not queued, perhaps
+		page, _, err := s.c.Drafts.Page(ctx, id, index-1, 1)
+		if err != nil {
+			return TargetView{}, err
+		}
+		if len(page) == 0 || page[0].Index != index {
+			return TargetView{}, MissingTarget(id, index)
+		}
+		d, err := s.c.Drafts.Draft(ctx, id)
+		return s.preliminary(d, page[0]), err
+	}
+	if err != nil {
+		return TargetView{}, err
+	}
+	r, err := s.c.Store.Review(ctx, id)
+	if err != nil {
+		return TargetView{}, err
+	}
+	var view TargetView
+	err = s.renderings(ctx, r, []Target{t}, func(v TargetView) error {
+		view = v
+		return nil
+	})
+	if err != nil {
+		return TargetView{}, err
+	}
+	views := []TargetView{view}
+	err = s.flagSuppressed(ctx, views)
+	return views[0], err
+}
+
+// MaxIndex bounds an index, which comes from the address of a page: no draft has more targets.
+const MaxIndex = 1_000_000
+
+func noIndex(index int) bool { return index < 0 || index > MaxIndex }
+
+// MissingTarget is E_NOT_FOUND for a target that a draft does not have.
+func MissingTarget(id ID, index int) error {
+	return fault.New(fault.NotFound, "Draft %s has no target %d.", id, index)
+}
+
+// History returns all decisions on a target, the newest first.
+func (s *Service) History(ctx context.Context, id ID, index int) ([]Decision, error) {
+	if noIndex(index) {
+		return nil, MissingTarget(id, index)
+	}
+	return s.c.Store.History(ctx, id, index)
+}

@@ -92,7 +92,7 @@ func (p *stdio) call(t *testing.T, message string) (a mcpAnswer) {
 }
 
 // TestMCP tries every tool over REST, MCP over HTTP and MCP over stdio with every kind of key, before two gateways that
-// take turns; a write is done once, whichever transport repeats it.
+// take turns; a write is done once, whichever transport repeats it, bin/hub among them.
 func TestMCP(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{gateways: 2, env: []string{"HUB_FAILED_AUTH_PER_MINUTE=6000000", "HUB_FAILED_AUTH_BURST=1000000"}})
@@ -155,6 +155,7 @@ func TestMCP(t *testing.T) {
 		string(first.Result.StructuredContent) != string(again.Result.StructuredContent) || string(rest.Data) != string(first.Result.StructuredContent) || string(third.Result.StructuredContent) != string(rest.Data) {
 		t.Errorf("%+v\n%+v\n%+v\n%s", first, again, third, rest.raw)
 	}
+	s.client(t, urls[0], keys["explore"], example, rest.Data)
 	if a := program.call(t, mcpCall(4, "execute_read_sql", `{"sql":"SELECT COUNT(*) AS n FROM brand"}`, "x")); a.Result.IsError || a.Result.StructuredContent == nil {
 		t.Errorf("%+v", a)
 	}

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 // environ is that of a process which is the client.
 func (g *gateway) environ(t *testing.T) []string {
 	dir := t.TempDir()
-	return append(os.Environ(), asHub+"=1", "HUB_URL="+g.URL, "HUB_API_KEY="+goodKey, "HUB_CONFIG_DIR="+dir, "HUB_CACHE_DIR="+dir)
+	return append(os.Environ(), asHub+"=1", "GORACE=atexit_sleep_ms=0", "HUB_URL="+g.URL, "HUB_API_KEY="+goodKey, "HUB_CONFIG_DIR="+dir, "HUB_CACHE_DIR="+dir)
 }
 
 // start starts the client with a standard input that nobody writes to.

@@ -175,7 +175,7 @@ func TestCompose(t *testing.T) {
 		"query finds its":                  variable("HUB_DISCOVERY", "static"),
 		"query does not wait until consul": set("query", func(c *types.ServiceConfig) { delete(c.DependsOn, "consul") }),
 		"query is not told HUB_SOURCE_DSN": set("query", func(c *types.ServiceConfig) { delete(c.Environment, "HUB_SOURCE_DSN") }),
-		"query does not read HUB_SORUCE":   variable("HUB_SORUCE_DSN", "x"),
+		"query does not read HUB_MADE_UP":  variable("HUB_MADE_UP_DSN", "x"),
 		"query has no file":                set("query", func(c *types.ServiceConfig) { c.Secrets = nil }),
 		"migrate-query is not told":        set("migrate-query", func(c *types.ServiceConfig) { c.Environment = nil }),
 		"mail publishes":                   set("mail", func(c *types.ServiceConfig) { c.Ports[0].HostIP = "" }),

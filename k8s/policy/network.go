@@ -118,10 +118,11 @@ func reaches(peers []networkingv1.NetworkPolicyPeer, namespace string, e end) bo
 		if e.addr.IsValid() {
 			return false
 		}
-		if p.NamespaceSelector == nil && e.namespace != namespace || p.NamespaceSelector != nil && !selects(p.NamespaceSelector, e.namespaceLabels()) {
-			return false
+		there := e.namespace == namespace
+		if p.NamespaceSelector != nil {
+			there = selects(p.NamespaceSelector, e.namespaceLabels())
 		}
-		return p.PodSelector == nil || selects(p.PodSelector, e.pod)
+		return there && (p.PodSelector == nil || selects(p.PodSelector, e.pod))
 	})
 }
 

@@ -5,13 +5,13 @@ MODULES  := $(shell sed -n 's/^[[:space:]]*\.\///p' go.work)
 TOOLS    := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/hub/bin
 LINT     := $(TOOLS)/golangci-lint-2.15.0
 CONSUL   := $(TOOLS)/consul-1.14.11
-STACK    := go run ./scripts/stack
-# Three test binaries at once: each starts servers of its own, and waits for them.
+STACK    := CGO_ENABLED=0 go run ./scripts/stack
+# Two test binaries at once: each starts servers of its own, and waits for them.
 # The time-out only ends a hang.
-TESTFLAGS ?= -race -timeout 30m -p 3
+TESTFLAGS ?= -race -timeout 30m -p 2
 
 .DEFAULT_GOAL := help
-.PHONY: help up down reset status logs servers browser test check lint bench fuzz tidy catalog image consul
+.PHONY: help up down reset status logs doctor servers browser test check lint bench fuzz tidy catalog image sbom release consul
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,21 +31,27 @@ status: ## Show what runs
 logs: ## Show the logs (NAME=query for one service)
 	@$(STACK) logs $(NAME)
 
+doctor: ## Check the settings of every service against what they name, a line each
+	@$(STACK) doctor
+
 servers: ## Install the database servers that up and test need
 	@$(STACK) install
 
-browser: ## Install the servers, and the browser that test needs
-	@$(STACK) install --browser
+browser: ## Install the servers, and what test needs beside them: a browser, and buildah
+	@$(STACK) install --browser --images
 
-# The suite runs last and anew each time: go's test cache cannot see that the programs which it
-# builds and starts have changed. Its tests wait for processes and pages half of their time: three at once keep two cores busy.
+# The suite waits for processes and pages half of its time, so it runs beside the rest; what both need is built before, once.
+# It runs anew each time: go's test cache cannot see that the programs which it builds and starts have changed.
 test: browser ## Run every test, with the race detector
-	@status=0; \
+	@go build -race work
+	@go test $(TESTFLAGS) -count=1 -parallel 3 ./services/e2e/... & suite=$$!; status=0; \
 	go test $(TESTFLAGS) $(patsubst %,./%/...,$(filter-out services/e2e,$(MODULES))) || status=1; \
-	go test $(TESTFLAGS) -count=1 -parallel 3 ./services/e2e/... || status=1; \
+	wait $$suite || status=1; \
 	exit $$status
 
-check: $(LINT) ## gofmt, vet, lint, each module's build alone, import rules, the list of services, derived files
+# What a release is built without, and the tests' programs with: objects are compiled once for all of them.
+check: export CGO_ENABLED = 0
+check: $(LINT) ## gofmt, vet, lint, each module's build alone, import rules, the list of services, derived files, licences
 	@unformatted=$$(gofmt -l $(MODULES)); [ -z "$$unformatted" ] || { echo "gofmt -w these files:"; echo "$$unformatted"; exit 1; }
 	go vet work
 	@for m in $(MODULES); do echo "lint $$m"; (cd $$m && $(LINT) run --allow-parallel-runners ./...) || exit 1; done
@@ -53,6 +59,7 @@ check: $(LINT) ## gofmt, vet, lint, each module's build alone, import rules, the
 	go test -count=1 -run "TestImportRules|TestRoomsAreSmall|TestPagesUseTheKit" ./pkg/hubtest
 	go test -count=1 ./pkg/hubtest/inventory ./pkg/hubtest/contract
 	go run ./scripts/catalog -check
+	go run ./scripts/release licences
 
 bench: servers ## Run the benchmarks: Hub beside the in-process limit and, with Node, its peers; the console's pages; the audit log at five million rows; a thousand webhooks in two seconds
 	go run ./scripts/bench
@@ -77,9 +84,17 @@ tidy: ## Tidy each module by itself, and the workspace
 catalog: ## Derive deploy/catalog.json and the README's tool table from the services
 	go run ./scripts/catalog
 
-image: ## Build the container image of one service (SERVICE=query)
+image: ## Build the container image of one service, with docker or buildah (SERVICE=query)
 	@[ -n "$(SERVICE)" ] || { echo "make image SERVICE=query"; exit 1; }
-	docker build -f deploy/Dockerfile --build-arg SERVICE=$(SERVICE) -t hub/$(SERVICE) .
+	@go run ./scripts/release image $(SERVICE)
+
+sbom: ## Write the bill of materials of one service, bin/release/query/sbom.cdx.json (SERVICE=query)
+	@[ -n "$(SERVICE)" ] || { echo "make sbom SERVICE=query"; exit 1; }
+	@go run ./scripts/release sbom $(SERVICE)
+
+release: ## Check, build and tag a release of one service; nothing is pushed (SERVICE=query VERSION=v1.2.3)
+	@[ -n "$(SERVICE)" ] && [ -n "$(VERSION)" ] || { echo "make release SERVICE=query VERSION=v1.2.3"; exit 1; }
+	@go run ./scripts/release cut $(SERVICE) $(VERSION)
 
 consul: $(CONSUL) ## Build the Consul agent that the discovery tests run against (minutes, once a machine)
 

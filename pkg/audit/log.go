@@ -13,6 +13,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/postgres"
+	"hub.internal/pkg/telemetry"
 )
 
 const (
@@ -37,6 +38,7 @@ type Log struct {
 	rows    chan pending
 	stopped chan struct{}
 	dropped metric.Int64Counter
+	forget  func() // ends the gauges
 
 	// open is held by who puts a row into rows, and taken for good by Close: a row
 	// that was put behind the writer's back would be lost without a word.
@@ -57,7 +59,11 @@ func NewLog(pool *pgxpool.Pool, logger *slog.Logger) *Log {
 	if err != nil {
 		otel.Handle(err)
 	}
+	dropped.Add(context.Background(), 0) // the first one that is not kept is an increase
 	l := &Log{pool: pool, logger: logger, rows: make(chan pending, queueSize), stopped: make(chan struct{}), dropped: dropped}
+	l.forget = telemetry.ObserveBulkhead("audit", func() telemetry.Bulkhead {
+		return telemetry.Bulkhead{Limit: queueSize, Used: int64(len(l.rows))}
+	})
 	go l.run()
 	return l
 }
@@ -146,6 +152,7 @@ func (l *Log) Close(ctx context.Context) error {
 
 func (l *Log) run() {
 	defer close(l.stopped)
+	defer l.forget()
 	l.ensurePartitions()
 	daily := time.NewTicker(24 * time.Hour)
 	defer daily.Stop()

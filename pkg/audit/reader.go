@@ -20,8 +20,9 @@ import (
 
 // Reader reads the log, and rolls it up, as the role hub_audit: no service's own role may.
 type Reader struct {
-	pool *pgxpool.Pool
-	now  func() time.Time
+	pool   *pgxpool.Pool
+	forget func() // ends the pool's gauges
+	now    func() time.Time
 	// budget is how long a search looks for the rest of its page.
 	budget time.Duration
 }
@@ -36,11 +37,14 @@ func OpenReader(url string, now func() time.Time) (*Reader, error) {
 	if err != nil {
 		return nil, errors.New("HUB_AUDIT_URL is not a PostgreSQL URL")
 	}
-	return &Reader{pool: pool, now: now, budget: searchBudget}, nil
+	return &Reader{pool: pool, forget: postgres.Observe("audit reader", pool), now: now, budget: searchBudget}, nil
 }
 
 // Close closes the connections.
-func (r *Reader) Close() { r.pool.Close() }
+func (r *Reader) Close() {
+	r.forget()
+	r.pool.Close()
+}
 
 // Call is a row of the log.
 type Call struct {

@@ -80,6 +80,15 @@ func NewKeys(process string, signing SigningKey, trusted TrustedKeys, now func()
 	return k, nil
 }
 
+// Neighbours is the rule that takes every process whose key is trusted, for itself alone.
+func (k *Keys) Neighbours() Rule {
+	rule := Rule{}
+	for _, t := range k.trusted.byID {
+		rule[t.process] = []string{Service}
+	}
+	return rule
+}
+
 // mint returns a token that says to the audience that this process speaks for c, made at most
 // 20 s ago.
 func (k *Keys) mint(c Caller, audience string) (string, error) {

@@ -40,8 +40,10 @@ const (
 
 	// ManifestPath is where a service serves its manifest.
 	ManifestPath = "/internal/manifest"
-	toolPath     = "/internal/tools/"
-	routePath    = "/internal/routes/"
+	// TrustPath is where a process tells a neighbour that it believes it.
+	TrustPath = "/internal/trust"
+	toolPath  = "/internal/tools/"
+	routePath = "/internal/routes/"
 )
 
 // ToolPath is where a service serves a tool.
@@ -90,6 +92,12 @@ func (s Server) Manifest(m tool.Manifest) {
 		_ = json.NewEncoder(w).Encode(m)
 	})
 	s.Mux.Handle("GET "+ManifestPath, Authenticated(s.Keys, caller.Neighbour(caller.Gateway), s.Logger, answer))
+}
+
+// Trust answers 204 to whichever process of the trusted keys asks for itself: that it is believed.
+func (s Server) Trust() {
+	answer := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	s.Mux.Handle("GET "+TrustPath, Authenticated(s.Keys, s.Keys.Neighbours(), s.Logger, answer))
 }
 
 func (s Server) serve(path, name string, takes caller.Rule, maxBody int64, e endpoint.Endpoint, mw []endpoint.Middleware) {

@@ -1,7 +1,7 @@
 // Package jobs is work that a transaction leaves behind: a job is added in the transaction of what
 // it follows from (the transactional outbox), and runs later, at least once, on any replica.
 // River keeps and runs the jobs in the service's own schema of PostgreSQL. This package owns
-// River's migrations, spans and metrics of jobs, the wait after a failure, the taking over of what
+// River's migrations, spans and metrics of jobs, the gauges of its queues, the wait after a failure, the taking over of what
 // a dead process of this instance had in hand, and an ordered stop. It refuses to know what a
 // job does.
 package jobs

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -69,6 +70,11 @@ func (r Runner) Run(ctx context.Context) error {
 	if r.Timeout == 0 {
 		r.Timeout = time.Minute
 	}
+	sampling, stop := context.WithCancel(ctx)
+	var sampled sync.WaitGroup
+	sampled.Go(func() { _ = r.sample().Run(sampling) }) // which returns no error
+	defer sampled.Wait()
+	defer stop()
 	for pause := 250 * time.Millisecond; ; pause = min(2*pause, 10*time.Second) {
 		client, err := r.client()
 		if err != nil {

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/exaring/otelpgx"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -57,9 +56,7 @@ func Open(c Config) (*pgxpool.Pool, error) {
 	pc.ConnConfig.RuntimeParams["statement_timeout"] = fmt.Sprint(timeout.Milliseconds())
 	pc.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = "30000"
 	pc.ConnConfig.RuntimeParams["timezone"] = "UTC"
-	// Statements, batches and COPY are spans below a recorded one. A statement is our own text with
-	// placeholders, so it holds no data.
-	pc.ConnConfig.Tracer = otelpgx.NewTracer(otelpgx.WithDisableConnectionDetailsInAttributes(), otelpgx.WithDisableAcquireTracer())
+	pc.ConnConfig.Tracer = newTracer()
 	pc.AfterConnect = func(_ context.Context, c *pgx.Conn) error {
 		// Without a location moments are read in the machine's zone.
 		c.TypeMap().RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID,

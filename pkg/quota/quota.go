@@ -6,14 +6,16 @@ package quota
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/semaphore"
 )
 
 // Quota is a resource of a fixed size. It is safe for use by many at once.
 type Quota struct {
-	size, share int64
-	all         *semaphore.Weighted
+	size, share            int64
+	all                    *semaphore.Weighted
+	used, waiting, refused atomic.Int64
 
 	mu     sync.Mutex
 	shares map[string]*share
@@ -32,6 +34,11 @@ func New(size int64) *Quota {
 
 // Size is how much there is in all.
 func (q *Quota) Size() int64 { return q.size }
+
+// Use is how much of it is taken, how many wait for more, and how often nobody could get it.
+func (q *Quota) Use() (taken, waiting, refused int64) {
+	return q.used.Load(), q.waiting.Load(), q.refused.Load()
+}
 
 // Loan is what one call has taken. It is of one goroutine at a time.
 type Loan struct {
@@ -63,8 +70,15 @@ func (q *Quota) Open(who string) *Loan {
 // Take adds n to the loan, and waits for it until ctx ends, whose error it then returns. A
 // loan never takes more than its caller's share: what is larger by itself waits for all of
 // that and goes on.
-func (l *Loan) Take(ctx context.Context, n int64) error {
+func (l *Loan) Take(ctx context.Context, n int64) (err error) {
 	n = l.clamp(n)
+	l.quota.waiting.Add(1)
+	defer func() {
+		l.quota.waiting.Add(-1)
+		if err != nil {
+			l.quota.refused.Add(1)
+		}
+	}()
 	if l.own != nil {
 		if err := l.own.Acquire(ctx, n); err != nil {
 			return err
@@ -77,12 +91,18 @@ func (l *Loan) Take(ctx context.Context, n int64) error {
 		return err
 	}
 	l.taken += n
+	l.quota.used.Add(n)
 	return nil
 }
 
 // TryTake is Take without the wait: false when there is not enough now.
-func (l *Loan) TryTake(n int64) bool {
+func (l *Loan) TryTake(n int64) (taken bool) {
 	n = l.clamp(n)
+	defer func() {
+		if !taken {
+			l.quota.refused.Add(1)
+		}
+	}()
 	if l.own != nil && !l.own.TryAcquire(n) {
 		return false
 	}
@@ -93,6 +113,7 @@ func (l *Loan) TryTake(n int64) bool {
 		return false
 	}
 	l.taken += n
+	l.quota.used.Add(n)
 	return true
 }
 
@@ -103,6 +124,7 @@ func (l *Loan) Keep(n int64) {
 		return
 	}
 	l.taken = n
+	l.quota.used.Add(-back)
 	l.quota.all.Release(back)
 	if l.own != nil {
 		l.own.Release(back)
@@ -114,6 +136,7 @@ func (l *Loan) clamp(n int64) int64 { return min(n, l.most-l.taken) }
 // Close gives everything back.
 func (l *Loan) Close() {
 	q := l.quota
+	q.used.Add(-l.taken)
 	q.all.Release(l.taken)
 	if l.own == nil {
 		l.taken = 0

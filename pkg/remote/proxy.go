@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"sync/atomic"
+	"time"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/propagation"
@@ -107,8 +108,9 @@ func internalHeader(name string) bool { return len(name) > 4 && name[:4] == "Hub
 // passing is the transport of one client's instances.
 type passing struct{ client *Client }
 
-func (p passing) RoundTrip(r *http.Request) (*http.Response, error) {
+func (p passing) RoundTrip(r *http.Request) (answer *http.Response, err error) {
 	c := p.client
+	defer func(start time.Time) { c.metrics.calls.Done(r.Context(), "proxy", start, proxied(answer, err)) }(time.Now())
 	call, err := c.begin(r.Context())
 	if err != nil {
 		return nil, err

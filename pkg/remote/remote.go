@@ -79,6 +79,7 @@ type Client struct {
 	budget     *budget
 	stall      time.Duration
 	tracer     trace.Tracer
+	metrics    *metrics
 }
 
 // Request is one call.
@@ -139,6 +140,7 @@ func New(o Options) *Client {
 			WriteBufferSize:     32 << 10,
 		},
 	}
+	c.metrics = newMetrics(o.Service, c.calls)
 	following, stop := context.WithCancel(context.Background())
 	c.stop = stop
 	c.endpointer = sd.NewEndpointer(settled{o.Instancer}, func(addr string) (endpoint.Endpoint, io.Closer, error) {
@@ -164,6 +166,7 @@ func (c *Client) Close() {
 	c.stop()
 	c.following.Unlock()
 	c.probes.Wait()
+	c.metrics.forget()
 	c.transport.CloseIdleConnections()
 }
 
@@ -185,7 +188,9 @@ func (c *Client) instance(following context.Context, addr string, patience time.
 	})
 	asking, stop := context.WithCancel(following)
 	probe := newProbe(c.transport, addr, patience, stop)
+	inOrder := func() bool { return probe.healthy() && breaker.State() == gobreaker.StateClosed }
 	c.probes.Go(func() {
+		defer c.metrics.follow(&inOrder)()
 		probe.run(asking, func(err error) {
 			if breaker.State() == gobreaker.StateHalfOpen {
 				_, _ = breaker.Execute(func() (*Response, error) { return nil, err })
@@ -193,7 +198,7 @@ func (c *Client) instance(following context.Context, addr string, patience time.
 		})
 	})
 	e := func(ctx context.Context, request any) (any, error) {
-		if !probe.healthy() || breaker.State() != gobreaker.StateClosed {
+		if !inOrder() {
 			return nil, &down{cause: fmt.Errorf("%s is out of order", addr), passed: true}
 		}
 		response, err := breaker.Execute(func() (*Response, error) {
@@ -229,15 +234,22 @@ func Unanswered(err error) bool {
 	return errors.As(err, &d)
 }
 
+// errDisbelieved is the cause where an instance takes no token of this process.
+var errDisbelieved = errors.New("it refuses our token")
+
+// Disbelieved tells whether err means that an instance answered, but does not believe this process.
+func Disbelieved(err error) bool { return errors.Is(err, errDisbelieved) }
+
 // Do sends a request. It returns the neighbour's fault as it is, E_DB when the
 // service is down, slow beyond its concurrency limit or does not answer by the
 // deadline, and the context's error when the caller went away.
-func (c *Client) Do(ctx context.Context, r Request) (*Response, error) {
+func (c *Client) Do(ctx context.Context, r Request) (response *Response, err error) {
+	defer func(start time.Time) { c.metrics.calls.Done(ctx, "call", start, outcome(err)) }(time.Now())
 	call, err := c.begin(ctx)
 	if err != nil {
 		return nil, err
 	}
-	response, err := c.attempt(ctx, r, r.Retry || r.IdempotencyKey != "")
+	response, err = c.attempt(ctx, r, r.Retry || r.IdempotencyKey != "")
 	if err != nil {
 		call.Close()
 		return nil, c.failure(ctx, err)
@@ -300,6 +312,7 @@ func (c *Client) attempt(ctx context.Context, r any, repeatable bool) (*Response
 		if attempt == maxAttempts || !(d.unsent || repeatable) || !refused(err) && !c.budget.spend() {
 			return nil, err
 		}
+		c.metrics.retries.Add(ctx, 1, c.metrics.service)
 		select {
 		case <-time.After(rand.N(retryJitter)):
 		case <-ctx.Done():
@@ -415,7 +428,7 @@ func readFault(resp *http.Response) error {
 		return &down{cause: fmt.Errorf("status %d: %w", resp.StatusCode, err), unsent: resp.StatusCode == http.StatusServiceUnavailable}
 	}
 	if resp.Header.Get(hop.RefusedHeader) != "" {
-		return &down{cause: fmt.Errorf("it refuses our token: %s", f.Message), unsent: true}
+		return &down{cause: fmt.Errorf("%w: %s", errDisbelieved, f.Message), unsent: true}
 	}
 	return &f
 }

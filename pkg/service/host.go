@@ -49,7 +49,8 @@ func newHost(ctx context.Context, name string, s Settings, effective any, connec
 	if h.directory, err = discover.Open(s.directory(), p.logger); err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
-	p.onStop("write store", func(context.Context) error { pool.Close(); return nil })
+	forget := postgres.Observe("write store", pool)
+	p.onStop("write store", func(context.Context) error { forget(); pool.Close(); return nil })
 	p.onStop("audit log", h.audit.Close)
 	p.health(h.server.Mux)
 	if h.addr, err = p.open("internal", h.server.Mux); err != nil {
@@ -61,6 +62,7 @@ func newHost(ctx context.Context, name string, s Settings, effective any, connec
 func (h *Host) run(ctx context.Context) error {
 	if !h.public {
 		h.server.Manifest(h.manifest)
+		h.server.Trust()
 		h.process.announce(h.directory, h.name, h.addr)
 	}
 	return h.process.run(ctx)
@@ -91,8 +93,12 @@ func (h *Host) Neighbour(name string) *remote.Client {
 // Client is Neighbour for the edge, which hears of services while it runs: it takes this many calls
 // in flight (0 means 256), and the caller closes it. It may be called at any time.
 func (h *Host) Client(name string, concurrency int) *remote.Client {
-	return remote.New(remote.Options{Service: name, Instancer: h.directory.Instancer(name), Keys: h.Keys(), Logger: h.Logger(),
+	c := remote.New(remote.Options{Service: name, Instancer: h.directory.Instancer(name), Keys: h.Keys(), Logger: h.Logger(),
 		Concurrency: concurrency})
+	if h.process.idle {
+		h.process.examined = append(h.process.examined, h.checkNeighbour(name, c))
+	}
+	return c
 }
 
 // Discovered tells the names of the services that discovery lists, at once and when they change, until
@@ -186,8 +192,11 @@ func (h *Host) Go(name string, task func(context.Context) error) {
 // OnStop registers what has to be closed; the last registered closes first.
 func (h *Host) OnStop(name string, run func(context.Context) error) { h.process.onStop(name, run) }
 
-// Reap deletes old idempotency keys from time to time.
-func (h *Host) Reap(keys *write.Keys) { h.Go("reaper", keys.Reaper(h.Logger())) }
+// Reap deletes old idempotency keys from time to time, and shows how the leases of claims are.
+func (h *Host) Reap(keys *write.Keys) {
+	h.Go("reaper", keys.Reaper(h.Logger()))
+	h.Go("claims", keys.Sample(h.Logger()).Run)
+}
 
 // Work runs jobs on the write store. Kinds, queues and periodic jobs are the caller's to set.
 func (h *Host) Work(r jobs.Runner) {

@@ -24,7 +24,7 @@ import (
 	"hub.internal/pkg/telemetry"
 )
 
-// Version is what Hub says of itself.
+// Version is what Hub says of itself: the contract that it keeps. What a program was released as is Release.
 const Version = "0.2.0"
 
 const (
@@ -49,8 +49,12 @@ type process struct {
 	memory    memory
 	telemetry *telemetry.Telemetry
 	bodies    *quota.Quota // bytes of requests' bodies in memory
+	active    atomic.Int64 // requests that are being answered, those for operations aside
 	draining  atomic.Bool
 	checks    []check
+	// idle is a process that is only looked at: its tasks never start. examined are what the doctor asks beside the checks.
+	idle     bool
+	examined []check
 	// calls is the listener that takes the calls.
 	calls *server
 	// operations is apart: it answers while calls drain. Nil when there is none.
@@ -93,7 +97,7 @@ func start(ctx context.Context, service string, settings Settings, effective any
 	}
 	logger := telemetry.Logger(os.Stderr, service, settings.LogLevel)
 	slog.SetDefault(logger)
-	t, err := telemetry.Start(ctx, telemetry.Config{Service: "hub-" + service, Version: Version,
+	t, err := telemetry.Start(ctx, telemetry.Config{Service: "hub-" + service, Version: Release(),
 		Endpoint: settings.OTLPEndpoint, SampleRatio: settings.TraceRatio})
 	if err != nil {
 		return nil, err
@@ -104,9 +108,10 @@ func start(ctx context.Context, service string, settings Settings, effective any
 	}
 	p := &process{effective: effective, memory: memory, logger: logger, settings: settings, keys: keys, telemetry: t,
 		bodies: quota.New(int64(memory.bodies)), failed: make(chan error, 1)}
+	p.observe()
 	p.tasks, p.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if settings.OpsAddr != noOperations {
-		if p.operations, err = p.listen("operations", settings.OpsAddr, p.operate()); err != nil {
+		if p.operations, err = p.listen(operations, settings.OpsAddr, p.operate()); err != nil {
 			return nil, fmt.Errorf("HUB_OPS_ADDR: %w", err)
 		}
 	}
@@ -128,6 +133,9 @@ func (p *process) onStop(name string, run func(context.Context) error) {
 
 // spawn runs a task until ctx ends; one that returns an error before that ends the process.
 func (p *process) spawn(ctx context.Context, name string, task func(context.Context) error) {
+	if p.idle {
+		return
+	}
 	p.work.Go(func() {
 		if err := task(ctx); err != nil && ctx.Err() == nil {
 			p.fail(fmt.Errorf("%s: %w", name, err))
@@ -164,7 +172,7 @@ func (p *process) listen(name, addr string, handler http.Handler) (*server, erro
 		return nil, fmt.Errorf("%s: cannot listen at %q: %w", name, addr, err)
 	}
 	return &server{name: name, listener: listener, http: &http.Server{
-		Handler:           pace.bodies(p.bodies, handler),
+		Handler:           p.count(name, pace.bodies(p.bodies, handler)),
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       90 * time.Second,
 		MaxHeaderBytes:    32 << 10,
@@ -256,7 +264,7 @@ func (p *process) stop() error {
 // that takes the calls, because neighbours and orchestrators ask there whether it does.
 func (p *process) health(mux *http.ServeMux) {
 	mux.HandleFunc("GET "+discover.AlivePath, func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, http.StatusOK, map[string]string{"status": "ok"})
+		answer(w, http.StatusOK, map[string]string{"status": "ok", "version": Release()})
 	})
 	mux.HandleFunc("GET "+discover.ReadyPath, p.ready)
 }

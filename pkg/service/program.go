@@ -15,7 +15,7 @@ import (
 	"hub.internal/pkg/tool"
 )
 
-// Program is a service's command line: serve, migrate, health and manifest, and what it adds to them. S are
+// Program is a service's command line: serve, migrate, doctor, health and manifest, and what it adds to them. S are
 // its settings, a struct that embeds Settings; a method Check() error judges what their types do
 // not.
 type Program[S common] struct {
@@ -32,7 +32,7 @@ type Program[S common] struct {
 	Connections func(S) int
 	// GCPercent is the garbage collector's target unless GOGC is set; 0 leaves Go's own.
 	GCPercent int
-	// Commands are the service's own, beside the four.
+	// Commands are the service's own, beside these.
 	Commands func(environ []string) []*cobra.Command
 }
 
@@ -48,7 +48,7 @@ func (p Program[S]) Main() int {
 
 // Command returns the command line; environ has the form of os.Environ.
 func (p Program[S]) Command(environ []string) *cobra.Command {
-	root := &cobra.Command{Use: p.Name, Short: p.Short, SilenceErrors: true, SilenceUsage: true,
+	root := &cobra.Command{Use: p.Name, Short: p.Short, Version: Release(), SilenceErrors: true, SilenceUsage: true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true}}
 	root.AddCommand(
 		&cobra.Command{Use: "serve", Short: "Run the service until SIGTERM", Args: cobra.NoArgs,
@@ -58,6 +58,12 @@ func (p Program[S]) Command(environ []string) *cobra.Command {
 		&cobra.Command{Use: "migrate", Short: "Bring the tables up to date, as HUB_MIGRATE_URL says", Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				return p.migrate(cmd.Context(), environ)
+			}},
+		&cobra.Command{Use: "doctor", Short: "Check the settings against all that they name, a line each", Args: cobra.NoArgs,
+			Long: "Check the settings against all that they name, a line each: what is ok, and what is wrong with what to mend. It takes no\n" +
+				"calls and changes nothing, so that it may run beside the service. It exits with 1 when something is wrong.",
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				return p.doctor(cmd.Context(), cmd.OutOrStdout(), environ)
 			}},
 		healthCommand(environ))
 	if p.Manifest != nil {
@@ -75,14 +81,18 @@ func (p Program[S]) Command(environ []string) *cobra.Command {
 }
 
 func (p Program[S]) serve(ctx context.Context, environ []string) error {
-	s, err := config.Load[S](environ)
+	h, err := p.make(ctx, environ, nil)
 	if err != nil {
 		return err
 	}
-	if c, ok := any(s).(interface{ Check() error }); ok {
-		if err := c.Check(); err != nil {
-			return fmt.Errorf("configuration: %w", err)
-		}
+	return h.run(ctx)
+}
+
+// make makes the service of its settings; examined, where it is not nil, are the changes for one that is only looked at.
+func (p Program[S]) make(ctx context.Context, environ []string, examined func(Settings) Settings) (*Host, error) {
+	s, err := checked[S](environ)
+	if err != nil {
+		return nil, err
 	}
 	if p.GCPercent > 0 && !slices.ContainsFunc(environ, func(v string) bool { return strings.HasPrefix(v, "GOGC=") }) {
 		debug.SetGCPercent(p.GCPercent)
@@ -91,14 +101,30 @@ func (p Program[S]) serve(ctx context.Context, environ []string) error {
 	if p.Connections != nil {
 		connections = p.Connections(s)
 	}
-	h, err := newHost(ctx, p.Name, s.settings(), s, connections)
+	settings := s.settings()
+	if examined != nil {
+		settings = examined(settings)
+	}
+	h, err := newHost(ctx, p.Name, settings, s, connections)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := p.Build(h, s); err != nil {
-		return err
+	h.process.idle = examined != nil
+	return h, p.Build(h, s)
+}
+
+// checked loads the settings and judges them.
+func checked[S common](environ []string) (S, error) {
+	s, err := config.Load[S](environ)
+	if err != nil {
+		return s, err
 	}
-	return h.run(ctx)
+	if c, ok := any(s).(interface{ Check() error }); ok {
+		if err := c.Check(); err != nil {
+			return s, fmt.Errorf("configuration: %w", err)
+		}
+	}
+	return s, nil
 }
 
 func (p Program[S]) migrate(ctx context.Context, environ []string) error {

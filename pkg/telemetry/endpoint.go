@@ -59,7 +59,9 @@ func endpointBy(kind trace.SpanKind, initial string, name func(request any) stri
 				}
 				span.SetAttributes(attribute.String("error.type", outcome))
 			}
-			duration.Record(ctx, time.Since(start).Seconds(), series.of(called, outcome))
+			duration.Record(ctx, time.Since(start).Seconds(), series.of(called, outcome, func() attribute.Set {
+				return attribute.NewSet(attribute.String("name", called), attribute.String("outcome", outcome))
+			}))
 			return response, err
 		}
 	}
@@ -67,15 +69,15 @@ func endpointBy(kind trace.SpanKind, initial string, name func(request any) stri
 
 // series binds each attribute set once, so that a call allocates none.
 type series struct {
-	bound sync.Map // [2]string{name, outcome} → metric.MeasurementOption
+	bound sync.Map // [2]string → metric.MeasurementOption
 }
 
-func (s *series) of(name, outcome string) metric.MeasurementOption {
-	key := [2]string{name, outcome}
+func (s *series) of(first, second string, set func() attribute.Set) metric.MeasurementOption {
+	key := [2]string{first, second}
 	if bound, ok := s.bound.Load(key); ok {
 		return bound.(metric.MeasurementOption)
 	}
-	option := metric.WithAttributeSet(attribute.NewSet(attribute.String("name", name), attribute.String("outcome", outcome)))
+	option := metric.WithAttributeSet(set())
 	s.bound.Store(key, option)
 	return option
 }

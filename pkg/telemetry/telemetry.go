@@ -39,7 +39,7 @@ type Config struct {
 
 // Telemetry is a process's set-up; Close flushes it.
 type Telemetry struct {
-	// Metrics serves the Prometheus text format.
+	// Metrics serves the Prometheus text format, and OpenMetrics to who asks for it.
 	Metrics http.Handler
 	close   []func(context.Context) error
 }
@@ -50,12 +50,14 @@ func Start(ctx context.Context, c Config) (*Telemetry, error) {
 	otel.SetTextMapPropagator(propagation.TraceContext{})
 	res := resource.NewSchemaless(semconv.ServiceName(c.Service), semconv.ServiceVersion(c.Version))
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsScheduler)),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	reader, err := exporter.New(exporter.WithRegisterer(registry))
 	if err != nil {
 		return nil, fmt.Errorf("telemetry: %w", err)
 	}
-	t := &Telemetry{Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{})}
+	// Exemplars, the trace ids of recorded calls, are part of OpenMetrics alone.
+	t := &Telemetry{Metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true})}
 	readers := []metric.Option{metric.WithResource(res), metric.WithReader(reader)}
 	if c.Endpoint != "" {
 		base, err := url.Parse(c.Endpoint)

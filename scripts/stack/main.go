@@ -38,7 +38,8 @@ func root() *cobra.Command {
 		SilenceUsage:  true,
 	}
 	c.CompletionOptions.DisableDefaultCmd = true
-	c.AddCommand(upCommand(), downCommand(), resetCommand(), statusCommand(), logsCommand(), installCommand(), superviseCommand())
+	c.AddCommand(upCommand(), downCommand(), resetCommand(), statusCommand(), logsCommand(), doctorCommand(), installCommand(),
+		superviseCommand())
 	return c
 }
 
@@ -127,7 +128,7 @@ func logsCommand() *cobra.Command {
 }
 
 func installCommand() *cobra.Command {
-	browser := false
+	browser, images := false, false
 	c := &cobra.Command{
 		Use: "install", Short: "Install the servers that this machine lacks (apt), and no more", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -139,10 +140,14 @@ func installCommand() *cobra.Command {
 			if browser {
 				also = append(also, servers.Chromium)
 			}
+			if images {
+				also = append(also, servers.Buildah)
+			}
 			return installServers(c.Context(), l, newProgress(c.OutOrStdout()), also...)
 		},
 	}
 	c.Flags().BoolVar(&browser, "browser", false, "and the browser that tests look at pages with")
+	c.Flags().BoolVar(&images, "images", false, "and what makes images without a Docker engine")
 	return c
 }
 

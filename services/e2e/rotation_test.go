@@ -6,6 +6,9 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,27 +18,28 @@ import (
 	"hub.internal/pkg/hubtest"
 )
 
-// load is agents and a reviewer at work, before gateways of which one may be away.
+// load is agents, apps and a reviewer at work, before gateways of which one may be away.
 type load struct {
-	s       *suite
-	mu      sync.Mutex
-	good    map[string]int
-	refused []string
-	turn    int
+	x        *shop
+	mu       sync.Mutex
+	good     map[string]int
+	refused  []string
+	approved []string // the subjects of mails that a person let go
+	turn     int
 }
 
-// ask sends a request to one gateway after the other until one answers.
-func (l *load) ask(ctx context.Context, what, method, path, body string, headers map[string]string) string {
+// ask sends a request to one gateway after the other until one answers, and returns the answer's body where its status is the wanted one.
+func (l *load) ask(ctx context.Context, what string, want int, method, path, body string, headers func() map[string]string) string {
 	for ctx.Err() == nil {
 		l.mu.Lock()
 		l.turn++
-		addr := l.s.addr[[]string{"gateway", "gateway-2"}[l.turn%2]]
+		addr := l.x.addr[[]string{"gateway", "gateway-2"}[l.turn%2]]
 		l.mu.Unlock()
 		req, err := http.NewRequestWithContext(context.WithoutCancel(ctx), method, "http://"+addr+path, strings.NewReader(body))
 		if err != nil {
 			panic(err)
 		}
-		for name, value := range headers {
+		for name, value := range headers() {
 			req.Header.Set(name, value)
 		}
 		resp, err := http.DefaultTransport.RoundTrip(req)
@@ -49,8 +53,8 @@ func (l *load) ask(ctx context.Context, what, method, path, body string, headers
 		}
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if resp.StatusCode != http.StatusOK {
-			l.refused = append(l.refused, fmt.Sprintf("%s: %d %.300s", what, resp.StatusCode, b))
+		if resp.StatusCode != want {
+			l.refused = append(l.refused, fmt.Sprintf("%s: %s %s: %d %.300s", what, method, path, resp.StatusCode, b))
 			return ""
 		}
 		l.good[what]++
@@ -66,46 +70,114 @@ func (l *load) counts() map[string]int {
 	return maps.Clone(l.good)
 }
 
-// run works until ctx ends.
+// refusals are the calls that did not get the answer that they should.
+func (l *load) refusals() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.refused)
+}
+
+// part is the text between two others.
+func part(text, before, after string) string {
+	_, text, _ = strings.Cut(text, before)
+	text, _, found := strings.Cut(text, after)
+	if !found {
+		return ""
+	}
+	return text
+}
+
+var shownTarget = regexp.MustCompile(`name="target" value="([^"]+)"`)
+
+// run works until ctx ends, and finishes what it has begun.
 func (l *load) run(ctx context.Context, session credential, segment string, to contact) {
-	key := map[string]string{"Authorization": "Bearer " + l.s.key, "Content-Type": "application/json"}
-	keyed := func(id string) map[string]string {
-		h := maps.Clone(key)
-		h["Idempotency-Key"] = id
-		return h
+	fixed := func(list ...string) func() map[string]string {
+		h := map[string]string{}
+		for i := 0; i+1 < len(list); i += 2 {
+			h[list[i]] = list[i+1]
+		}
+		return func() map[string]string { return h }
+	}
+	agent := fixed("Authorization", "Bearer "+l.x.key, "Content-Type", "application/json")
+	keyed := func(id string) func() map[string]string {
+		return fixed("Authorization", "Bearer "+l.x.key, "Content-Type", "application/json", "Idempotency-Key", id)
+	}
+	person := fixed("Cookie", session["Cookie"], "Accept", "text/html", "Content-Type", "application/x-www-form-urlencoded")
+	// A token is good once, so that each attempt has its own.
+	app := func(id string) func() map[string]string {
+		return func() map[string]string {
+			return map[string]string{"Authorization": "Bearer " + l.x.token(shopUser), "Content-Type": "application/json", "Idempotency-Key": id}
+		}
 	}
 	var wg sync.WaitGroup
-	for range 2 {
+	// A tool of each service.
+	reads := []struct{ tool, input string }{{"get_brand", `{"brandId":1}`}, {"list_drafts", `{"limit":1}`}, {"list_menu_groups", "{}"},
+		{"list_connected_apps", "{}"}, {"list_pg_credentials", "{}"}, {"execute_read_sql", `{"sql":"SELECT 1"}`}}
+	for i := range 2 {
 		wg.Go(func() {
-			for ctx.Err() == nil {
-				l.ask(ctx, "read", "POST", "/api/tools/get_brand", `{"brandId":1}`, key)
+			for n := i; ctx.Err() == nil; n++ {
+				r := reads[n%len(reads)]
+				l.ask(ctx, "read", http.StatusOK, "POST", "/api/tools/"+r.tool, r.input, agent)
 			}
 		})
 	}
 	wg.Go(func() {
 		for ctx.Err() == nil {
-			l.ask(ctx, "page", "GET", "/drafts", "", map[string]string{"Cookie": session["Cookie"], "Accept": "text/html"})
+			l.ask(ctx, "page", http.StatusOK, "GET", "/drafts", "", person)
 		}
 	})
-	wg.Go(func() {
+	wg.Go(func() { // from an agent's draft to a mail
+		whole := context.WithoutCancel(ctx)
 		for i := 0; ctx.Err() == nil; i++ {
-			saved := l.ask(ctx, "write", "POST", "/api/tools/save_message_draft", fmt.Sprintf(`{"segmentId":%q,"name":"n","subjectTemplate":"s","bodyTemplate":"b","targets":[{"externalId":%d,"toEmail":%q,"toName":"x"}]}`,
-				segment, to.Partner, to.Email), keyed(fmt.Sprint("save ", i)))
-			_, id, _ := strings.Cut(saved, `"draft_id":"`)
-			if id, _, found := strings.Cut(id, `"`); found {
-				l.ask(ctx, "queue", "POST", "/api/tools/queue_for_review", fmt.Sprintf(`{"draftId":%q}`, id), keyed(fmt.Sprint("queue ", i)))
+			subject := fmt.Sprint("offer ", i)
+			saved := l.ask(whole, "write", http.StatusOK, "POST", "/api/tools/save_message_draft", fmt.Sprintf(`{"segmentId":%q,"name":"n","subjectTemplate":%q,"bodyTemplate":"b","targets":[{"externalId":%d,"toEmail":%q,"toName":"x"}]}`,
+				segment, subject, to.Partner, to.Email), keyed(fmt.Sprint("save ", i)))
+			id := part(saved, `"draft_id":"`, `"`)
+			if id == "" || l.ask(whole, "queue", http.StatusOK, "POST", "/api/tools/queue_for_review", fmt.Sprintf(`{"draftId":%q}`, id), keyed(fmt.Sprint("queue ", i))) == "" {
+				continue
+			}
+			shown := shownTarget.FindStringSubmatch(l.ask(whole, "review", http.StatusOK, "GET", "/drafts/"+id+"/targets/0", "", person))
+			if shown == nil {
+				l.mu.Lock()
+				l.refused = append(l.refused, "the page of draft "+id+" has nothing to decide on")
+				l.mu.Unlock()
+				continue
+			}
+			form := url.Values{"target": {shown[1]}, "choice": {"approved"}}.Encode()
+			if before := l.counts()["decide"]; l.ask(whole, "decide", http.StatusSeeOther, "POST", "/drafts/"+id+"/decide", form, person) != "" || l.counts()["decide"] > before {
+				l.approved = append(l.approved, subject)
+			}
+		}
+	})
+	wg.Go(func() { // an app's orders
+		whole := context.WithoutCancel(ctx)
+		for i := 0; ctx.Err() == nil; i++ {
+			made := l.ask(whole, "order", http.StatusCreated, "POST", "/v1/pay/orders", `{"amount":1000}`, app(fmt.Sprint("order ", i)))
+			if code := part(made, `"code":"`, `"`); code != "" {
+				l.ask(whole, "order read", http.StatusOK, "GET", "/v1/pay/orders/"+code, "", app(""))
 			}
 		}
 	})
 	wg.Wait()
 }
 
-// TestEveryKeyRotatesUnderLoad gives each process another key, while agents and a person work:
-// the new keys are trusted, then used, then the old ones are dropped, with a restart of one
-// replica after the other each time. No call is refused.
-func TestEveryKeyRotatesUnderLoad(t *testing.T) {
+// TestReleasesAndKeysRollUnderLoad upgrades a suite, takes it back and upgrades it again, and gives each process another key on the
+// way, while agents, an app and a person work. The suite begins as it was released before, with the tables that it had. The new
+// migrations come first, and then one replica after the other restarts: so the old gateway is beside each new service and the new
+// one beside each old, and every service beside both of its neighbours. No call is refused, and each mail that was let go arrives once.
+func TestReleasesAndKeysRollUnderLoad(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{gateways: 2, replicas: 2})
+	old, err := previous(t)
+	t.Run("beside the release before", func(t *testing.T) {
+		if err != nil {
+			t.Skipf("restarted as they are, without an upgrade: %v", err)
+		}
+		for _, name := range everyProcess {
+			t.Logf("%s was %s", name, old[name].of)
+		}
+	})
+	x := newShopWith(t, options{gateways: 2, replicas: 2, runs: old})
+	s := x.suite
 	session := s.session(t, s.person("Ada Lovelace", "reviewer"))
 	to := s.contacts(t, 1)[0]
 	var segment struct {
@@ -114,9 +186,31 @@ func TestEveryKeyRotatesUnderLoad(t *testing.T) {
 	s.must(t, "create_segment", map[string]any{"name": "n", "kind": "partner", "targets": []map[string]any{{"externalId": to.Partner, "snapshot": to.Brand}}}, &segment)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	work := &load{s: s, good: map[string]int{}}
+	work := &load{x: x, good: map[string]int{}}
 	var done sync.WaitGroup
 	done.Go(func() { work.run(ctx, session, segment.ID, to) })
+	goesOn := func(after string) {
+		t.Helper()
+		worked := work.counts()
+		hubtest.Eventually(t, "all go on after: "+after, func() bool {
+			if refused := work.refusals(); len(refused) > 0 {
+				t.Fatalf("%s: %d calls were refused, the first of them %s", after, len(refused), refused[0])
+			}
+			now := work.counts()
+			for what := range worked {
+				if now[what] < worked[what]+3 {
+					return false
+				}
+			}
+			return len(now) == 8
+		})
+	}
+
+	for _, name := range everyProcess {
+		delete(s.runs, name)
+		s.run(name, s.env[name], "migrate")
+	}
+	goesOn("the new migrations")
 
 	fresh := map[string]caller.SigningKey{}
 	var before, after []string
@@ -127,40 +221,45 @@ func TestEveryKeyRotatesUnderLoad(t *testing.T) {
 	both := "HUB_TRUSTED_KEYS=" + strings.Join(append(before, after...), " ")
 	for _, step := range []struct {
 		name    string
+		runs    map[string]program
 		setting func(process string) string
 	}{
-		{"the new keys are trusted", func(string) string { return both }},
-		{"the new keys sign", func(process string) string { return "HUB_SIGNING_KEY=" + fresh[process].Reveal() }},
-		{"the old keys are dropped", func(string) string { return "HUB_TRUSTED_KEYS=" + strings.Join(after, " ") }},
+		{"upgraded, and the new keys are trusted", nil, func(string) string { return both }},
+		{"taken back, and the new keys sign", old, func(process string) string { return "HUB_SIGNING_KEY=" + fresh[process].Reveal() }},
+		{"upgraded again, and the old keys are dropped", nil, func(string) string { return "HUB_TRUSTED_KEYS=" + strings.Join(after, " ") }},
 	} {
 		for _, number := range []string{"", "-2"} {
-			for _, program := range everyProcess {
-				name := program + number
+			for _, service := range everyProcess {
+				name := service + number
 				if err := s.process[name].Stop(t.Context()); err != nil {
 					t.Fatalf("%s: %v", name, err)
 				}
-				s.env[name] = append(s.env[name], step.setting(program))
+				if p, found := step.runs[service]; found {
+					s.runs[name] = p
+				} else {
+					delete(s.runs, name)
+				}
+				s.env[name] = append(s.env[name], step.setting(service))
 				s.start(name)
 				s.ready(name)
 			}
 		}
-		worked := work.counts()
-		hubtest.Eventually(t, "all go on after: "+step.name, func() bool {
-			now := work.counts()
-			for what := range worked {
-				if now[what] < worked[what]+3 {
-					return false
-				}
-			}
-			return len(now) == 4
-		})
+		goesOn(step.name)
 	}
 	stop()
 	done.Wait()
 	if len(work.refused) > 0 {
-		t.Errorf("%d calls were refused, the first of them %s", len(work.refused), work.refused[0])
+		t.Errorf("at the end, %d calls were refused, the first of them %s", len(work.refused), work.refused[0])
 	}
 	t.Logf("answered %v", work.good)
+	hubtest.Eventually(t, "all mails that were let go have arrived", func() bool { return len(s.smtp.Mails()) >= len(work.approved) })
+	var arrived []string
+	for _, m := range s.smtp.Mails() {
+		arrived = append(arrived, m.Subject)
+	}
+	if slices.Sort(arrived); !slices.Equal(arrived, slices.Sorted(slices.Values(work.approved))) {
+		t.Errorf("let go %q, arrived %q", work.approved, arrived)
+	}
 
 	// What would be seen if it went wrong: the old key signs again.
 	for _, name := range []string{"gateway", "gateway-2"} {

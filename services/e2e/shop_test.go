@@ -34,10 +34,16 @@ type shop struct {
 // newShop starts the suite, and seeds it as the local stack is.
 func newShop(t *testing.T, gateways int) *shop {
 	t.Helper()
+	return newShopWith(t, options{gateways: gateways})
+}
+
+func newShopWith(t *testing.T, o options) *shop {
+	t.Helper()
 	x := &shop{}
-	x.suite = start(t, options{gateways: gateways, shop: x})
+	o.shop = x
+	x.suite = start(t, o)
 	x.owner = x.person("Ada Admin", "admin")
-	credential := exec.Command(filepath.Join(x.bin, "payments"), "credential", "add", "--env", "sandbox", "--client-id", "pgsim-test")
+	credential := exec.Command(x.path("payments"), "credential", "add", "--env", "sandbox", "--client-id", "pgsim-test")
 	credential.Env, credential.Stdin = x.env["payments"], strings.NewReader(simSecret)
 	if out, err := credential.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -49,6 +49,7 @@ func TestOperationsAreApart(t *testing.T) {
 			}
 		}
 	}
+	t.Run("what they show is what dashboards and alerts may name", s.metricsAreListed)
 }
 
 // unread connects with a small window, sends a request again and again, and never reads: its

@@ -92,6 +92,8 @@ type suite struct {
 	smtp    *hubtest.SMTP
 	store   hubtest.WriteStoreDB
 	calls   atomic.Int64
+	// runs are programs in place of those that were built, by the process.
+	runs map[string]program
 }
 
 type options struct {
@@ -105,6 +107,8 @@ type options struct {
 	shop *shop
 	// postgres is a server of the test's own.
 	postgres *servers.Postgres
+	// runs are programs in place of those that were built, by the service; they migrate too.
+	runs map[string]program
 	// smtp changes what the mail server does.
 	smtp servers.SMTPHooks
 }
@@ -143,7 +147,7 @@ func (l *logs) String() string {
 
 func start(t testing.TB, o options) *suite {
 	t.Helper()
-	s := &suite{t: t, bin: build(t), process: map[string]*servers.Process{}, addr: map[string]string{}, ops: map[string]string{}, env: map[string][]string{}, logs: &logs{}, redis: hubtest.NewRedis(t), smtp: hubtest.NewSMTP(t, servers.SMTPOptions{Hooks: o.smtp})}
+	s := &suite{t: t, bin: build(t), process: map[string]*servers.Process{}, addr: map[string]string{}, ops: map[string]string{}, env: map[string][]string{}, runs: map[string]program{}, logs: &logs{}, redis: hubtest.NewRedis(t), smtp: hubtest.NewSMTP(t, servers.SMTPOptions{Hooks: o.smtp})}
 	if o.postgres == nil {
 		o.postgres = hubtest.Postgres(t)
 	}
@@ -205,6 +209,11 @@ func start(t testing.TB, o options) *suite {
 			s.env[name] = append(s.env[name], "HUB_SECRETS_KEYSET="+payKeyset)
 		}
 	}
+	for name := range s.env {
+		if p, found := o.runs[programOf(name)]; found {
+			s.runs[name] = p
+		}
+	}
 	for _, name := range append(single, "gateway") {
 		s.run(name, s.env[name], "migrate")
 	}
@@ -235,7 +244,7 @@ const atOnce = "GORACE=atexit_sleep_ms=0"
 // run runs a program to its end and returns what it printed.
 func (s *suite) run(program string, env []string, args ...string) string {
 	s.t.Helper()
-	cmd := exec.Command(filepath.Join(s.bin, program), args...)
+	cmd := exec.Command(s.path(program), args...)
 	cmd.Env = append(slices.Clone(env), atOnce)
 	if env == nil {
 		cmd.Env = append(os.Environ(), atOnce)
@@ -253,10 +262,18 @@ func programOf(name string) string { return replica.ReplaceAllString(name, "") }
 
 var replica = regexp.MustCompile(`-\d+$`)
 
+// path is where the program of a process is.
+func (s *suite) path(name string) string {
+	if p, found := s.runs[name]; found {
+		return p.path
+	}
+	return filepath.Join(s.bin, programOf(name))
+}
+
 func (s *suite) start(name string) {
 	s.t.Helper()
-	program := programOf(name)
-	p, err := servers.StartProgram(servers.Program{Path: filepath.Join(s.bin, program), Args: []string{"serve"}, Env: s.env[name], Dir: s.t.TempDir(), Output: s.logs})
+	env := slices.Concat(s.env[name], s.runs[name].environ)
+	p, err := servers.StartProgram(servers.Program{Path: s.path(name), Args: []string{"serve"}, Env: env, Dir: s.t.TempDir(), Output: s.logs})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,5 +44,9 @@ func TestOneTraceFromAgentToDatabase(t *testing.T) {
 				t.Logf("missing %s in\n%s", missing, hubtest.Tree(spans))
 			}
 		})
+	}
+	// A dashboard leads from a slow call to its trace.
+	if traces := s.exemplars(t, "query", "hub_call_duration_seconds"); !slices.Contains(traces, trace) {
+		t.Errorf("the exemplars of query's calls are of %v, not of %s", traces, trace)
 	}
 }

@@ -77,6 +77,7 @@ func operations(t *testing.T) (all []operation) {
 	pages := 0
 	for _, service := range services {
 		add(operation{service, http.MethodGet, hop.ManifestPath, caller.Neighbour(caller.Gateway)})
+		add(operation{service, http.MethodGet, hop.TrustPath, anyProcess})
 		for _, match := range written(t, internal, service) {
 			n, known := neighbours[match[1]]
 			if !known {
@@ -127,6 +128,15 @@ var (
 	aPerson = caller.Caller{Kind: caller.User, Service: "console", ExternalUserID: "ada@example.com", CredentialID: "ses_1", HubUser: "usr_1", Roles: []string{"admin", "reviewer"}, Email: "ada@example.com", Name: "Ada"}
 	anAgent = caller.Caller{Kind: caller.Key, Service: "crm", ExternalUserID: "u1", CredentialID: "ak_1", Scopes: strings.Split(allScopes, ",")}
 )
+
+// anyProcess is the rule of what every process may ask for itself.
+var anyProcess = func() caller.Rule {
+	rule := caller.Rule{}
+	for _, name := range everyProcess {
+		rule[name] = []string{caller.Service}
+	}
+	return rule
+}()
 
 // forger makes forgeries, each for several operations, and anew before they end by themselves.
 type forger struct {

@@ -20,6 +20,7 @@ type bulkhead struct {
 	running map[string]int
 	overdue map[string]int // those of running that outlive their kill
 	queue   []*waiter
+	refused int64 // statements that got no turn
 }
 
 type waiter struct {
@@ -49,10 +50,17 @@ func newBulkhead(limit, perKey int, patience time.Duration) *bulkhead {
 // enter waits for the turn of a statement of the key. It answers E_RATE_LIMIT when the
 // turn does not come in time, at once when a statement of the key is overdue, and the
 // context's error when the caller goes away first.
-func (b *bulkhead) enter(ctx context.Context, key string) (*turn, error) {
+func (b *bulkhead) enter(ctx context.Context, key string) (_ *turn, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	defer func() {
+		if fault.Is(err, fault.RateLimit) {
+			b.mu.Lock()
+			b.refused++
+			b.mu.Unlock()
+		}
+	}()
 	t := &turn{of: b, key: key}
 	w, err := b.join(key)
 	if w == nil {

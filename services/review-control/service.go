@@ -318,7 +318,16 @@ func newMetrics() metrics {
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		otel.Handle(err)
 	}
-	return metrics{deliveries, decisions, undos, handOver}
+	m := metrics{deliveries, decisions, undos, handOver}
+	// An alarm needs the series before the first of them.
+	for _, outcome := range []DeliveryState{Queued, Delivered, Failed, Changed, Suppressed, Unknown} {
+		deliveries.Add(context.Background(), 0, metric.WithAttributes(attribute.String("outcome", string(outcome))))
+	}
+	for _, choice := range []Choice{Approve, Reject, Pending} {
+		decisions.Add(context.Background(), 0, metric.WithAttributes(attribute.String("choice", string(choice))))
+	}
+	undos.Add(context.Background(), 0)
+	return m
 }
 
 func (m metrics) delivered(ctx context.Context, outcome DeliveryState) {

@@ -13,6 +13,9 @@ import (
 // Chromium is the package of the browser that tests look at pages with: they alone need it.
 const Chromium = "chromium"
 
+// Buildah is the package of the program that makes images without an engine: `make image` and its test need it where there is no Docker.
+const Buildah = "buildah"
+
 // packages maps each program to its Debian or Ubuntu package and the check that it is there.
 var packages = []struct {
 	name string
@@ -29,6 +32,7 @@ var packages = []struct {
 	}},
 	{"postgresql", true, func() error { _, err := postgresPrograms(""); return err }},
 	{"redis-server", true, func() error { _, err := find("redis-server"); return err }},
+	{Buildah, false, func() error { _, err := find("buildah"); return err }},
 	{Chromium, false, func() error { _, err := ChromiumPath(); return err }},
 }
 

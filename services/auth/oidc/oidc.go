@@ -93,6 +93,12 @@ func (p *Provider) discover(ctx context.Context) (*discovered, error) {
 	}
 }
 
+// Reach tells whether the provider says where its pages are.
+func (p *Provider) Reach(ctx context.Context) error {
+	_, err := p.discover(ctx)
+	return err
+}
+
 func (p *Provider) search(ctx context.Context) (*discovered, error) {
 	// Not the request's context: the provider keeps it, to fetch keys later.
 	provider, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), p.client), p.c.Issuer)

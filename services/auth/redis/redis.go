@@ -10,6 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"hub.internal/pkg/telemetry"
 )
 
 // Channel carries the ids of API keys that a gateway has to ask about again.
@@ -19,7 +21,10 @@ const Channel = "hub:apikeys"
 const timeout = time.Second
 
 // Publisher publishes notices.
-type Publisher struct{ client *redis.Client }
+type Publisher struct {
+	client *redis.Client
+	calls  *telemetry.Dependency
+}
 
 // Open prepares a publisher; it reaches for no server yet.
 func Open(url string) (*Publisher, error) {
@@ -35,15 +40,25 @@ func Open(url string) (*Publisher, error) {
 	options.DisableIdentity = true
 	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	logging.Disable() // a failure is returned, and told once
-	return &Publisher{redis.NewClient(options)}, nil
+	return &Publisher{redis.NewClient(options), telemetry.NewDependency("redis")}, nil
 }
 
 // Publish tells every gateway that listens to ask about the key again.
 func (p *Publisher) Publish(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return p.client.Publish(ctx, Channel, id).Err()
+	start := time.Now()
+	err := p.client.Publish(ctx, Channel, id).Err()
+	outcome := "ok"
+	if err != nil {
+		outcome = "failed"
+	}
+	p.calls.Done(ctx, "publish", start, outcome)
+	return err
 }
+
+// Ping tells whether the server answers.
+func (p *Publisher) Ping(ctx context.Context) error { return p.client.Ping(ctx).Err() }
 
 // Close drops the connection.
 func (p *Publisher) Close() error { return p.client.Close() }

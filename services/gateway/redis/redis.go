@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
 
+	"hub.internal/pkg/telemetry"
 	"hub.internal/services/gateway"
 )
 
@@ -35,6 +36,8 @@ type Redis struct {
 	client *redis.Client
 	script *redis.Script
 	budget time.Duration
+	calls  *telemetry.Dependency
+	forget func() // ends the pool's gauges
 }
 
 var _ gateway.Shared = (*Redis)(nil)
@@ -52,17 +55,27 @@ func open(url string, budget time.Duration) (*Redis, error) {
 	options.ContextTimeoutEnabled = true
 	options.PoolSize = 32
 	logging.Disable()
-	return &Redis{client: redis.NewClient(options), script: redis.NewScript(gcra), budget: budget}, nil
+	r := &Redis{client: redis.NewClient(options), script: redis.NewScript(gcra), budget: budget, calls: telemetry.NewDependency("redis")}
+	r.forget = telemetry.ObservePool("redis", func() telemetry.Pool {
+		s := r.client.PoolStats()
+		return telemetry.Pool{Max: int64(options.PoolSize), Used: int64(s.TotalConns) - int64(s.IdleConns), Idle: int64(s.IdleConns),
+			Waits: int64(s.WaitCount), Waited: time.Duration(s.WaitDurationNs)}
+	})
+	return r, nil
 }
 
 // Close drops the connections.
-func (r *Redis) Close() error { return r.client.Close() }
+func (r *Redis) Close() error {
+	r.forget()
+	return r.client.Close()
+}
 
 // Ping tells whether Redis answers.
 func (r *Redis) Ping(ctx context.Context) error { return r.client.Ping(ctx).Err() }
 
 // Take charges all buckets of a call in one round trip, by Redis' own clock.
-func (r *Redis) Take(ctx context.Context, buckets []gateway.Bucket) (gateway.Decision, error) {
+func (r *Redis) Take(ctx context.Context, buckets []gateway.Bucket) (_ gateway.Decision, err error) {
+	defer func(start time.Time) { r.calls.Done(ctx, "limit", start, outcome(err)) }(time.Now())
 	ctx, cancel := context.WithTimeout(ctx, r.budget)
 	defer cancel()
 	keys, args := make([]string, len(buckets)), make([]any, 0, 2*len(buckets))
@@ -86,6 +99,18 @@ func (r *Redis) Take(ctx context.Context, buckets []gateway.Bucket) (gateway.Dec
 		d.States = append(d.States, gateway.StateOf(b, time.Duration(values[i+2])*time.Microsecond))
 	}
 	return d, nil
+}
+
+// outcome is ok, "late" for what the budget was too short for, or "failed".
+func outcome(err error) string {
+	var slow net.Error
+	switch {
+	case err == nil:
+		return "ok"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &slow) && slow.Timeout():
+		return "late"
+	}
+	return "failed"
 }
 
 // Subscribe calls changed for each notice until ctx ends. A subscription that breaks

@@ -27,6 +27,7 @@
 package nicepay
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -100,6 +101,26 @@ func New(c Config) (*Provider, error) {
 
 // Close gives up the connections that nobody uses.
 func (p *Provider) Close() { p.client.CloseIdleConnections() }
+
+// Reach tells whether the provider's host answers at all; without a credential it answers nothing else.
+func (p *Provider) Reach(ctx context.Context) error {
+	host := SandboxURL
+	if p.production {
+		host = ProductionURL
+	}
+	if p.base != nil {
+		host = p.base.String()
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodHead, host, nil)
+	if err != nil {
+		return err
+	}
+	answer, err := p.client.Do(request)
+	if err != nil {
+		return err
+	}
+	return answer.Body.Close()
+}
 
 // Name implements payments.Provider.
 func (p *Provider) Name() string { return "nicepay" }

@@ -18,6 +18,7 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/telemetry"
 	"hub.internal/services/query"
 )
 
@@ -102,6 +103,9 @@ func NewReader(s *Source, o ReaderOptions) *Reader {
 	if err != nil {
 		otel.Handle(err)
 	}
+	for _, number := range []int{errReadOnlyTransaction, errTableDenied, errAccessNeeded} { // the first one is an increase
+		holes.Add(context.Background(), 0, metric.WithAttributes(attribute.Int("db_errno", number)))
+	}
 	r := &Reader{source: s, timeout: o.Timeout, logger: o.Logger, holes: holes}
 	r.db = sql.OpenDB(&sessions{server: s.server, timeout: o.Timeout, maxRows: o.MaxRows, tmpBytes: o.TmpBytes})
 	r.db.SetMaxOpenConns(o.Sessions)
@@ -133,6 +137,7 @@ func (r *Reader) ReadStatement(ctx context.Context, st query.Statement, to query
 	defer r.running.Done()
 	r.warm.Do(func() { r.prepareKill(context.WithoutCancel(ctx)) })
 	// The text may hold data; the audit log has it, under the same request id.
+	start := time.Now()
 	ctx, span := startSpan(ctx, "a caller's statement")
 	end := over
 	defer func() {
@@ -145,6 +150,7 @@ func (r *Reader) ReadStatement(ctx context.Context, st query.Statement, to query
 		end, err = r.attempt(ctx, st, to)
 	}
 	endSpan(span, err)
+	r.source.calls.Done(ctx, "caller", start, telemetry.Outcome(err))
 	if err == nil {
 		to.Warned(r.namedTexts(ctx, st.Quoted))
 	}

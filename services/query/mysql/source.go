@@ -21,6 +21,7 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
+	"hub.internal/pkg/telemetry"
 	"hub.internal/services/query"
 )
 
@@ -72,6 +73,7 @@ type Source struct {
 	server *server
 	db     *sql.DB
 	kept   keptNames
+	calls  *telemetry.Dependency
 }
 
 var _ query.Source = (*Source)(nil)
@@ -110,7 +112,7 @@ func Open(dsn string, o Options) (*Source, error) {
 	if err := config.Apply(mysqldriver.Charset("utf8mb4", "utf8mb4_general_ci"), mysqldriver.EnableCompression(false)); err != nil {
 		return nil, fmt.Errorf("HUB_SOURCE_DSN: %w", err)
 	}
-	s := &Source{server: &server{config: config, functions: o.Functions}}
+	s := &Source{server: &server{config: config, functions: o.Functions}, calls: telemetry.NewDependency("source")}
 	s.db = s.newPool(o.PoolSize, o.StatementTimeout)
 	return s, nil
 }
@@ -321,10 +323,13 @@ func sessionOf(d Dialect, timeout time.Duration) map[string]string {
 // query runs one of this package's statements, hands over its rows one by one, and
 // turns an error into its fault.
 func (s *Source) query(ctx context.Context, statement string, args []any, row func(*sql.Rows) error) error {
+	start := time.Now()
 	ctx, span := startSpan(ctx, statement)
 	err := s.rows(ctx, statement, args, row)
 	endSpan(span, err)
-	return Fault(ctx, err)
+	err = Fault(ctx, err)
+	s.calls.Done(ctx, "fixed", start, telemetry.Outcome(err))
+	return err
 }
 
 func (s *Source) rows(ctx context.Context, statement string, args []any, row func(*sql.Rows) error) (err error) {

@@ -52,6 +52,17 @@ func (c *Client) connection(ctx context.Context) (*connection, error) {
 	return c.connect(ctx)
 }
 
+// Check connects and logs in, as for a mail, and sends none.
+func (c *Client) Check(ctx context.Context) error {
+	k, err := c.connect(ctx)
+	if err != nil {
+		return err
+	}
+	_ = k.raw.SetDeadline(deadlineOf(ctx, checkTime))
+	defer k.raw.Close()
+	return k.Quit()
+}
+
 // connect makes a connection.
 func (c *Client) connect(ctx context.Context) (k *connection, err error) {
 	deadline := deadlineOf(ctx, c.c.Timeout)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/wneessen/go-mail/smtp"
 
+	"hub.internal/pkg/telemetry"
 	reviewcontrol "hub.internal/services/review-control"
 )
 
@@ -57,6 +58,8 @@ type Client struct {
 	c    Config
 	host string
 	tls  *tls.Config
+	// calls are those of the dependency smtp: a mail each, from the connection to the answer.
+	calls *telemetry.Dependency
 
 	mu     sync.Mutex
 	idle   []*connection
@@ -92,7 +95,8 @@ func New(c Config) (*Client, error) {
 	if c.Timeout == 0 {
 		c.Timeout = 30 * time.Second
 	}
-	return &Client{c: c, host: host, tls: &tls.Config{ServerName: host, RootCAs: c.RootCAs, MinVersion: tls.VersionTLS12}}, nil
+	return &Client{c: c, host: host, tls: &tls.Config{ServerName: host, RootCAs: c.RootCAs, MinVersion: tls.VersionTLS12},
+		calls: telemetry.NewDependency("smtp")}, nil
 }
 
 // Close ends the connections that wait. Those in use end with their mail.
@@ -111,7 +115,8 @@ func (c *Client) Close() {
 // Send implements reviewcontrol.Sender. Until begin has returned, the end of ctx ends it too.
 // From then on only the deadlines of ctx and of Config.Timeout do: what was begun shall have
 // an outcome, although the process is asked to stop.
-func (c *Client) Send(ctx context.Context, m reviewcontrol.Message, begin func(context.Context) error) error {
+func (c *Client) Send(ctx context.Context, m reviewcontrol.Message, begin func(context.Context) error) (err error) {
+	defer func(start time.Time) { c.calls.Done(ctx, "send", start, outcome(err)) }(time.Now())
 	mail, err := compose(m)
 	if err != nil {
 		return c.failure(reviewcontrol.Never, "The mail cannot be sent", err)
@@ -149,6 +154,18 @@ func (c *Client) Send(ctx context.Context, m reviewcontrol.Message, begin func(c
 		sender: "The mail server did not take the sender", recipient: "The mail server did not take the recipient",
 		content: "The mail server did not take the mail", afterEnd: "The mail server did not take the mail",
 	}[at], err)
+}
+
+// outcome is ok, the verdict on a mail that was not or perhaps not taken, or "stopped" for one that was not to be sent after all.
+func outcome(err error) string {
+	var failed *reviewcontrol.SendError
+	switch {
+	case err == nil:
+		return "ok"
+	case errors.As(err, &failed):
+		return string(failed.Verdict)
+	}
+	return "stopped"
 }
 
 // verdict is what a reply means for the mail.

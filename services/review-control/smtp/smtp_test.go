@@ -544,3 +544,20 @@ func TestNewNamesTheSetting(t *testing.T) {
 		}
 	}
 }
+
+// TestCheck: a check logs in as for a mail, and leaves.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	s := hubtest.NewSMTP(t, servers.SMTPOptions{})
+	c := client(t, Config{Addr: s.Addr()})
+	if err := c.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if n := len(s.Mails()); n != 0 {
+		t.Errorf("%d mails", n)
+	}
+	s.Kill()
+	if err := c.Check(t.Context()); err == nil {
+		t.Error("nobody is there, and nothing is wrong")
+	}
+}

@@ -62,6 +62,7 @@ func watch(h *service.Host, s settings) error {
 	if err != nil {
 		return fmt.Errorf("configuration: %w", err)
 	}
+	h.Check("audit reader", "HUB_AUDIT_URL", func(ctx context.Context) error { _, err := log.Retention(ctx); return err })
 	h.OnStop("audit reader", func(context.Context) error { log.Close(); return nil })
 	pages, err := overview.New(overview.Config{Log: log, Records: h.Audit(), Backlog: reviewcontrol.New(h.Neighbour("review-control")).Backlog,
 		Source: query.New(h.Neighbour("query")).Health, Names: auth.New(h.Neighbour("auth")).Names}, h.Site)

@@ -59,12 +59,17 @@ type settings struct {
 }
 
 // singleSignOn is the log-in provider, where one is configured.
-func (s settings) singleSignOn() (auth.SingleSignOn, error) {
+func (s settings) singleSignOn(h *service.Host) (auth.SingleSignOn, error) {
 	if s.OIDCIssuer == "" {
 		return nil, nil
 	}
-	return oidc.New(oidc.Config{Issuer: s.OIDCIssuer, ClientID: s.OIDCClientID, ClientSecret: s.OIDCClientSecret.Reveal(),
+	provider, err := oidc.New(oidc.Config{Issuer: s.OIDCIssuer, ClientID: s.OIDCClientID, ClientSecret: s.OIDCClientSecret.Reveal(),
 		PublicURL: s.PublicURL, RolesClaim: s.OIDCRolesClaim, Roles: s.OIDCRoles})
+	if err != nil {
+		return nil, err
+	}
+	h.Check("log-in provider", "HUB_OIDC_ISSUER", provider.Reach)
+	return provider, nil
 }
 
 // sealerOf seals with a keyset; without one nothing is sealed.
@@ -92,7 +97,7 @@ func (s settings) parts(h *service.Host) (p parts, err error) {
 		p.sealer, err = sealerOf(s.SecretsKeyset)
 	}
 	if err == nil {
-		p.provider, err = s.singleSignOn()
+		p.provider, err = s.singleSignOn(h)
 	}
 	if err == nil {
 		p.notices, err = noticesOf(h, s.RedisURL.Reveal())

@@ -40,6 +40,7 @@ func noticesOf(h *service.Host, url string) (logged, error) {
 	}
 	var err error
 	if n.publisher, err = redis.Open(url); err == nil {
+		h.Check("Redis", "HUB_REDIS_URL", n.publisher.Ping)
 		h.OnStop("Redis", func(context.Context) error { return n.publisher.Close() })
 	}
 	return n, err

@@ -51,6 +51,7 @@ func build(h *service.Host, s settings) error {
 	if err != nil {
 		return err
 	}
+	h.Check("Redis", "HUB_REDIS_URL", shared.Ping)
 	h.OnStop("redis", func(context.Context) error { return shared.Close() })
 	limiter := gateway.NewFallback(shared, gateway.NewMemory(time.Now), func(down bool, err error) {
 		h.Logger().Warn("shared rate limits", "down", down, "error", err)

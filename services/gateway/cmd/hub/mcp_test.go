@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -14,11 +13,9 @@ func TestMCPStartsWithAnAddressAndAKey(t *testing.T) {
 	t.Parallel()
 	for name, env := range map[string]map[string]string{"HUB_URL is not set": {"HUB_API_KEY": "crm_x"}, "HUB_URL is no address": {"HUB_URL": "hub.example.com", "HUB_API_KEY": "crm_x"},
 		"HUB_API_KEY is not set": {"HUB_URL": "http://127.0.0.1:1"}} {
-		var out bytes.Buffer
-		c := command(func(name string) string { return env[name] }, strings.NewReader(""), &out)
-		c.SetArgs([]string{"mcp"})
-		if err := c.ExecuteContext(t.Context()); err == nil || !strings.HasPrefix(err.Error(), name) || strings.Contains(err.Error(), "\n") || out.Len() > 0 {
-			t.Errorf("%s: %v %q", name, err, out.String())
+		s := shellOf(t, env)
+		if s.run("mcp"); s.code == 0 || !strings.HasPrefix(s.err, "hub: "+name) || strings.Count(s.err, "\n") > 1 || s.out != "" {
+			t.Errorf("%s: %d %s %q", name, s.code, s.err, s.out)
 		}
 	}
 }
@@ -44,14 +41,12 @@ func TestMCPAnswersEachLine(t *testing.T) {
 	}))
 	t.Cleanup(gateway.Close)
 	ask := func(url string, lines ...string) string {
-		var out bytes.Buffer
-		c := command(func(name string) string { return map[string]string{"HUB_URL": url, "HUB_API_KEY": "crm_x"}[name] }, strings.NewReader(strings.Join(lines, "\n")), &out)
-		c.SetArgs([]string{"mcp"})
-		c.SetErr(&bytes.Buffer{})
-		if err := c.ExecuteContext(t.Context()); err != nil {
-			t.Error(err)
+		s := shellOf(t, map[string]string{"HUB_URL": url, "HUB_API_KEY": "crm_x"})
+		s.in = strings.Join(lines, "\n")
+		if s.run("mcp"); s.code != 0 {
+			t.Error(s.code, s.err)
 		}
-		return out.String()
+		return s.out
 	}
 	for want, lines := range map[string][]string{
 		"": {"", " "},

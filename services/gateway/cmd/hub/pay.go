@@ -16,6 +16,10 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/oklog/ulid/v2"
 	"github.com/spf13/cobra"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/services/gateway/client"
+	"hub.internal/services/gateway/client/output"
 )
 
 const payLong = `hub pay makes orders and pays them back as a Connected App, for one of its users.
@@ -30,14 +34,13 @@ After make up all of these are in .hub/dev.env.`
 
 // payer calls /v1/pay with a ServiceJWT that it makes for each call.
 type payer struct {
-	*client
+	*hub
 	user, key, member string
-	now               func() time.Time
 }
 
 // pay is the command group of payments.
-func pay(c *client) *cobra.Command {
-	p := &payer{client: c, now: time.Now}
+func pay(h *hub) *cobra.Command {
+	p := &payer{hub: h}
 	cmd := &cobra.Command{Use: "pay", Short: "Make orders, and pay them back", Long: payLong,
 		// Without these two, cobra answers an unknown command with the help and no error.
 		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
@@ -197,7 +200,7 @@ func (p *payer) printToken() *cobra.Command {
 	cmd.Flags().DurationVar(&lifetime, "lifetime", lifetime, "how long it is good for, 5m at most")
 	cmd.RunE = func(*cobra.Command, []string) error {
 		if lifetime < time.Second || lifetime > maxLifetime {
-			return fmt.Errorf("--lifetime is %s: a token is good for 1s to %s", lifetime, maxLifetime)
+			return misused("--lifetime is %s: a token is good for 1s to %s", lifetime, maxLifetime)
 		}
 		token, err := p.token(lifetime)
 		if err != nil {
@@ -217,7 +220,7 @@ var orderCode = regexp.MustCompile(`^po_[0-9A-HJKMNP-TV-Z]{26}$`)
 
 func (p *payer) onOrder(code string, do func(path string) error) error {
 	if !orderCode.MatchString(code) {
-		return fmt.Errorf("%q is not the code of an order, po_ and 26 characters: hub pay list shows them", code)
+		return misused("%q is not the code of an order, po_ and 26 characters: hub pay list shows them", code)
 	}
 	return do("/v1/pay/orders/" + code)
 }
@@ -242,14 +245,22 @@ func (p *payer) do(ctx context.Context, method, path string, body []byte, key st
 	if err != nil {
 		return err
 	}
-	answer, err := p.exchange(ctx, method, path, body, token, key)
+	c, err := p.gateway()
 	if err != nil {
-		return explained(err)
+		return err
+	}
+	var a *client.Answer
+	err = p.waiting(ctx, path, func(ctx context.Context) error {
+		a, err = c.Do(ctx, client.Request{Method: method, Path: path, Body: body, Credential: token, IdempotencyKey: key})
+		return err
+	})
+	if err != nil {
+		return explain(err)
 	}
 	if p.member == "" {
-		return p.pretty(answer)
+		return output.JSON(p.out, a.Body)
 	}
-	return p.printMember(answer)
+	return p.printMember(a.Body)
 }
 
 // printMember prints a member of the answer's data: text as it is, anything else as JSON.
@@ -262,13 +273,13 @@ func (p *payer) printMember(answer []byte) error {
 	for _, name := range strings.Split(p.member, ".") {
 		var members map[string]json.RawMessage
 		if json.Unmarshal(value, &members) != nil || members[name] == nil {
-			return fmt.Errorf("--print %s: there is no %q in the answer's data", p.member, name)
+			return misused("--print %s: there is no %q in the answer's data", p.member, name)
 		}
 		value = members[name]
 	}
 	var text string
 	if json.Unmarshal(value, &text) != nil || string(value) == "null" {
-		return p.pretty(value)
+		return output.JSON(p.out, value)
 	}
 	_, err := fmt.Fprintln(p.out, text)
 	return err
@@ -282,11 +293,11 @@ func (p *payer) token(lifetime time.Duration) (string, error) {
 	}
 	switch {
 	case code == "":
-		return "", errors.New("HUB_SERVICE_CODE is not set (after make up: . .hub/dev.env)")
+		return "", misused("HUB_SERVICE_CODE is not set (after make up: . .hub/dev.env)")
 	case secret == "":
-		return "", errors.New("HUB_SERVICE_SECRET is not set (after make up: . .hub/dev.env)")
+		return "", misused("HUB_SERVICE_SECRET is not set (after make up: . .hub/dev.env)")
 	case user == "":
-		return "", errors.New("--user is not given and HUB_LINKED_USER is not set (after make up: . .hub/dev.env)")
+		return "", misused("--user is not given and HUB_LINKED_USER is not set (after make up: . .hub/dev.env)")
 	}
 	audience := p.getenv("HUB_JWT_AUDIENCE")
 	if audience == "" {
@@ -297,27 +308,37 @@ func (p *payer) token(lifetime time.Duration) (string, error) {
 		IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(lifetime)), ID: rand.Text()}).SignedString([]byte(secret))
 }
 
-// explained says in one line what to do about a refusal.
-func explained(err error) error {
-	var r *refusal
-	if !errors.As(err, &r) {
+// explained is a refusal whose text says in one line what to do about it.
+type explained struct {
+	text  string
+	cause error
+}
+
+// Error implements error.
+func (e *explained) Error() string { return e.text }
+
+// Unwrap returns the refusal.
+func (e *explained) Unwrap() error { return e.cause }
+
+func explain(err error) error {
+	var f *client.Failure
+	if !errors.As(err, &f) || f.Code == "" {
 		return err
 	}
 	var details struct {
-		Code    string
 		LinkURL string `json:"link_url"`
 	}
-	_ = json.Unmarshal(r.details, &details) // details of another form say nothing here
-	name := r.code
-	if details.Code != "" && details.Code != r.code {
-		name += " " + details.Code
+	_ = json.Unmarshal(f.Details, &details) // details of another form say nothing here
+	name := string(f.Code)
+	if reason := f.Reason(); reason != "" && reason != name {
+		name += " " + reason
 	}
-	text := fmt.Sprintf("%s: %s (%s)", name, r.message, r.requestID)
+	text := fmt.Sprintf("%s: %s (%s)", name, f.Message, f.RequestID)
 	switch {
 	case details.LinkURL != "":
-		text = fmt.Sprintf("%s: the user has to link an account first; open %s", r.code, details.LinkURL)
-	case r.code == "E_AUTH_INVALID":
+		text = fmt.Sprintf("%s: the user has to link an account first; open %s", f.Code, details.LinkURL)
+	case f.Code == fault.AuthInvalid:
 		text += "; HUB_SERVICE_CODE and HUB_SERVICE_SECRET have to be those of one app, and HUB_JWT_AUDIENCE the gateway's"
 	}
-	return errors.New(strings.Join(strings.Fields(text), " "))
+	return &explained{strings.Join(strings.Fields(text), " "), err}
 }

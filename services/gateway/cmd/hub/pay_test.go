@@ -1,9 +1,8 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -42,27 +41,26 @@ func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, e.answer)
 }
 
-// terminal runs commands against an edge.
-func terminal(t *testing.T) (e *edge, environ map[string]string, hub func(args ...string) (string, error)) {
+// paying runs commands against an edge.
+func paying(t *testing.T) (e *edge, environ map[string]string, hub func(args ...string) (string, error)) {
 	t.Helper()
 	e = &edge{jtis: map[string]bool{}, status: http.StatusOK, answer: `{"ok":true,"data":{"order":{"code":"po_1","amount":11000,"failure":null}}}`}
 	server := httptest.NewServer(e)
 	t.Cleanup(server.Close)
 	environ = map[string]string{"HUB_URL": server.URL, "HUB_SERVICE_CODE": "shop", "HUB_SERVICE_SECRET": serviceSecret, "HUB_LINKED_USER": "kim"}
 	return e, environ, func(args ...string) (string, error) {
-		var out bytes.Buffer
-		c := command(func(name string) string { return environ[name] }, nil, &out)
-		c.SetArgs(append([]string{"pay"}, args...))
-		c.SetErr(io.Discard)
-		err := c.ExecuteContext(context.Background())
-		return out.String(), err
+		s := shellOf(t, environ)
+		if s.run(append([]string{"pay"}, args...)...); s.code != 0 {
+			return s.out, errors.New(strings.TrimSuffix(s.err, "\n"))
+		}
+		return s.out, nil
 	}
 }
 
 const code = "po_01JZ8Q6V7R3W9K2M4N5P6Q7R8S"
 
 func TestPayRequests(t *testing.T) {
-	e, _, hub := terminal(t)
+	e, _, hub := paying(t)
 	at := "/v1/pay/orders/" + code
 	for _, c := range []struct {
 		args         string
@@ -141,7 +139,7 @@ func TestPayErrorsNameWhatToFix(t *testing.T) {
 			[]string{"ACCOUNT_LINK_REQUIRED", "open https://hub.example/connect?t=x"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e, environ, hub := terminal(t)
+			e, environ, hub := paying(t)
 			e.status, e.answer = c.status, c.answer
 			if c.environ[0] != "" {
 				environ[c.environ[0]] = c.environ[1]

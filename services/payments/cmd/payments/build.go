@@ -11,6 +11,7 @@ import (
 	"hub.internal/services/payments/console"
 	"hub.internal/services/payments/credentials"
 	"hub.internal/services/payments/jobs"
+	"hub.internal/services/payments/metrics"
 	"hub.internal/services/payments/postgres"
 )
 
@@ -19,17 +20,19 @@ func build(h *service.Host, s settings) error {
 	if err != nil {
 		return err
 	}
+	h.Check("payment provider", "HUB_PG_BASE_URL", p.provider.Reach)
 	h.OnStop("provider", func(context.Context) error { p.provider.Close(); return nil })
 	store := postgres.New(h.Store())
 	safe := credentials.New(credentials.Config{Store: store, Sealer: p.sealer, Now: time.Now})
-	svc := payments.New(payments.Config{Store: store, Apps: auth.New(h.Neighbour("auth")), Credentials: safe, Provider: p.provider,
-		Notifier: p.notifier, Sealer: p.sealer, Env: s.Env, PublicURL: s.PublicURL, Now: time.Now, Logger: h.Logger()})
+	svc := payments.New(payments.Config{Store: metrics.Store(store), Apps: auth.New(h.Neighbour("auth")), Credentials: safe, Provider: metrics.Provider(p.provider),
+		Notifier: metrics.Notifier(p.notifier), Sealer: p.sealer, Env: s.Env, PublicURL: s.PublicURL, Now: time.Now, Logger: h.Logger()})
 	pages, err := console.New(console.Config{Service: svc, Credentials: safe, Trusted: h.Keys(), Logger: h.Logger()})
 	if err != nil {
 		return err
 	}
 	h.Ready("write store", store.Ready)
 	h.Reap(store.Keys())
+	h.Go("gauges", store.Sample(h.Logger(), time.Now).Run)
 	h.Tools(credentials.Tools(safe)...)
 	h.Routes(api.Routes(svc)...)
 	h.Pages(pages)

@@ -35,6 +35,7 @@ func build(h *service.Host, s settings) error {
 	reader := mysql.NewReader(source, mysql.ReaderOptions{Timeout: s.timeout(), Sessions: s.SQLConcurrent + s.SQLConcurrent/2,
 		MaxRows:  s.MaxRowLimit,
 		TmpBytes: s.SQLTmpBytes, Logger: h.Logger()})
+	h.Check("source", "HUB_SOURCE_DSN", source.Prove)
 	h.OnStop("source", func(context.Context) error { return source.Close() })
 	h.OnStop("reader", func(context.Context) error { return reader.Close() })
 	svc := query.New(query.Config{Source: source, Ping: source.Ping, Reader: reader, Guard: guard, Audit: query.AuditTo(h.Audit()),
@@ -42,6 +43,8 @@ func build(h *service.Host, s settings) error {
 		QueryTimeout: s.timeout(),
 		SQL: query.SQLLimits{ResultBytes: s.MaxResultBytes, Concurrent: s.SQLConcurrent, PerKey: s.SQLPerKey, Wait: s.SQLWait,
 			TmpBytes: s.SQLTmpBytes}})
+	forgetPools, forgetTurns := mysql.Observe(source, reader), svc.Observe()
+	h.OnStop("gauges of the source", func(context.Context) error { forgetPools(); forgetTurns(); return nil })
 	h.Tools(query.Tools(svc)...)
 	h.Operations(query.Operations(svc, query.NewRecipients(source))...)
 	return nil // ready without the source: all replicas share it

@@ -38,6 +38,7 @@ func build(h *service.Host, s settings) error {
 	if err != nil {
 		return fmt.Errorf("configuration: %w", err)
 	}
+	h.Check("SMTP server", "HUB_SMTP_ADDR", sender.Check)
 	h.OnStop("SMTP server", func(context.Context) error { sender.Close(); return nil })
 	store := postgres.New(h.Store())
 	svc := reviewcontrol.New(reviewcontrol.Config{
@@ -52,6 +53,7 @@ func build(h *service.Host, s settings) error {
 	}
 	h.Ready("write store", store.Ready)
 	h.Reap(store.Keys())
+	h.Go("gauges", store.Sample(h.Logger(), time.Now).Run)
 	h.Tools(reviewcontrol.Tools(svc)...)
 	h.Operations(backlog.Operations(store)...)
 	h.Pages(pages)

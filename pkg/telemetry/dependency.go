@@ -1,0 +1,52 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"hub.internal/pkg/fault"
+)
+
+// Dependency has the RED metrics of what a process calls: one histogram
+// hub.dependency.duration (seconds), whose count is the rate. Its attributes are the
+// dependency's name, the operation, and the outcome. All three come from bounded sets.
+type Dependency struct {
+	name     string
+	duration metric.Float64Histogram
+	series   series
+}
+
+// NewDependency names what is called: a service, or a server such as postgres.
+func NewDependency(name string) *Dependency {
+	duration, err := otel.Meter("hub.internal/pkg/telemetry").Float64Histogram("hub.dependency.duration", metric.WithUnit("s"),
+		metric.WithDescription("Time that a dependency took to answer, by dependency, operation and outcome."),
+		metric.WithExplicitBucketBoundaries(.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30))
+	if err != nil {
+		otel.Handle(err)
+	}
+	return &Dependency{name: name, duration: duration}
+}
+
+// Done records one call that began at start.
+func (d *Dependency) Done(ctx context.Context, operation string, start time.Time, outcome string) {
+	d.duration.Record(ctx, time.Since(start).Seconds(), d.series.of(operation, outcome, func() attribute.Set {
+		return attribute.NewSet(attribute.String("dependency", d.name), attribute.String("operation", operation),
+			attribute.String("outcome", outcome))
+	}))
+}
+
+// Outcome is "ok", "canceled" for a caller who went away, or the code of err's fault.
+func Outcome(err error) string {
+	switch {
+	case err == nil:
+		return "ok"
+	case errors.Is(err, context.Canceled):
+		return "canceled"
+	}
+	return string(fault.From(err).Code)
+}

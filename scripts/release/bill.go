@@ -1,0 +1,148 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"debug/buildinfo"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	cdx "github.com/CycloneDX/cyclonedx-go"
+)
+
+// writeBill writes the bill of materials of the program that was built, as CycloneDX 1.6 in JSON, and returns how many components it
+// lists. What is in the program is what its own build information says; used tells where each module's licence is.
+func writeBill(e edition, used map[string]module, path string) (int, error) {
+	info, err := buildinfo.ReadFile(e.program())
+	if err != nil {
+		return 0, err
+	}
+	sum, err := digest(e.program())
+	if err != nil {
+		return 0, err
+	}
+	name := "pkg:golang/hub.internal/services/" + e.service + "@" + e.version
+	components := []cdx.Component{{BOMRef: "std", Type: cdx.ComponentTypeLibrary, Name: "std", Version: strings.TrimPrefix(info.GoVersion, "go"),
+		PackageURL: "pkg:golang/std@" + strings.TrimPrefix(info.GoVersion, "go"), Licenses: named("BSD-3-Clause")}}
+	for _, m := range info.Deps {
+		c, err := component(e, m, used)
+		if err != nil {
+			return 0, err
+		}
+		components = append(components, c)
+	}
+	refs := make([]string, len(components))
+	for i, c := range components {
+		refs[i] = c.BOMRef
+	}
+	b := cdx.NewBOM()
+	b.SerialNumber = serial(sum)
+	b.Metadata = &cdx.Metadata{Timestamp: e.at.UTC().Format(time.RFC3339),
+		Tools: &cdx.ToolsChoice{Components: &[]cdx.Component{{Type: cdx.ComponentTypeApplication, Name: "hub.internal/scripts/release"}}},
+		Component: &cdx.Component{BOMRef: name, Type: cdx.ComponentTypeApplication, Name: "hub/" + e.service, Version: e.version, PackageURL: name,
+			Licenses: named("Apache-2.0"), Hashes: &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: sum}},
+			Properties: &[]cdx.Property{{Name: "hub:revision", Value: e.revision}, {Name: "hub:image", Value: e.image()}}}}
+	b.Components = &components
+	b.Dependencies = &[]cdx.Dependency{{Ref: name, Dependencies: &refs}}
+	var out bytes.Buffer
+	if err := cdx.NewBOMEncoder(&out, cdx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(b, cdx.SpecVersion1_6); err != nil {
+		return 0, err
+	}
+	return len(components), os.WriteFile(path, out.Bytes(), 0o644)
+}
+
+func component(e edition, m *debug.Module, used map[string]module) (cdx.Component, error) {
+	known, found := used[m.Path]
+	if !found {
+		return cdx.Component{}, fmt.Errorf("%s is in the program, and none of the modules that its packages are of", m.Path)
+	}
+	version, licences := m.Version, []string{"Apache-2.0"}
+	if known.own() {
+		version = e.version
+	} else {
+		if m.Replace != nil {
+			return cdx.Component{}, fmt.Errorf("%s is replaced by %s: a release has what its go.mod names", m.Path, m.Replace.Path)
+		}
+		var err error
+		if licences, err = licencesOf(known.Dir); err != nil {
+			return cdx.Component{}, err
+		}
+	}
+	purl := "pkg:golang/" + m.Path + "@" + strings.ReplaceAll(version, "+", "%2B")
+	c := cdx.Component{BOMRef: purl, Type: cdx.ComponentTypeLibrary, Name: m.Path, Version: version, PackageURL: purl, Licenses: named(licences...)}
+	if h1, ok := strings.CutPrefix(m.Sum, "h1:"); ok { // what go.sum and the checksum database have: the SHA-256 of a list of the files' SHA-256
+		b, err := base64.StdEncoding.DecodeString(h1)
+		if err != nil {
+			return c, fmt.Errorf("the sum of %s: %w", m.Path, err)
+		}
+		c.Hashes = &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: hex.EncodeToString(b)}}
+	}
+	return c, nil
+}
+
+func named(names ...string) *cdx.Licenses {
+	list := make(cdx.Licenses, len(names))
+	for i, name := range names {
+		list[i] = cdx.LicenseChoice{License: &cdx.License{ID: name}}
+	}
+	return &list
+}
+
+// serial is a UUID (RFC 9562, version 8) that is the same for the same program.
+func serial(sum string) string {
+	u := sha256.Sum256([]byte("hub bill of materials " + sum))
+	u[6], u[8] = u[6]&0x0f|0x80, u[8]&0x3f|0x80
+	return fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", u[0:4], u[4:6], u[6:8], u[8:10], u[10:16])
+}
+
+// vulnerabilities is the check of known vulnerabilities, pinned.
+const vulnerabilities = "golang.org/x/vuln/cmd/govulncheck@v1.8.0"
+
+// vouch checks that the modules are what go.sum says, and that nothing they do is known to be vulnerable. Where the database of
+// vulnerabilities cannot be reached it says so: that is no finding, and no clean bill either.
+func vouch(ctx context.Context, e edition, out io.Writer) error {
+	if b, err := e.command(ctx, "mod", "verify").CombinedOutput(); err != nil {
+		return fmt.Errorf("go mod verify: %w: %s", err, b)
+	}
+	database := cmp.Or(os.Getenv("GOVULNDB"), "https://vuln.go.dev")
+	if err := reachable(ctx, database+"/index/db.json"); err != nil {
+		fmt.Fprintf(out, "known vulnerabilities: NOT CHECKED, the database does not answer: %v\n", err)
+		return nil
+	}
+	if b, err := e.command(ctx, "run", vulnerabilities, "-db", database, "./cmd/"+e.service).CombinedOutput(); err != nil {
+		return fmt.Errorf("govulncheck: %w: %s", err, b)
+	}
+	fmt.Fprintln(out, "known vulnerabilities: none that the program reaches")
+	return nil
+}
+
+func reachable(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if path, ok := strings.CutPrefix(url, "file://"); ok {
+		_, err := os.Stat(path)
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodHead, url, nil)
+	if err != nil {
+		return err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", url, res.Status)
+	}
+	return nil
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"golang.org/x/mod/semver"
+
+	"hub.internal/pkg/hubtest/inventory"
+)
+
+// trunk is the branch that releases are made of.
+const trunk = "main"
+
+var released = regexp.MustCompile(`^v(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$`)
+
+// cut releases one service: it checks all that a release stands for, builds the program twice, the image and the bill of materials,
+// and sets the tag last, so that what fails leaves none. Nothing is pushed.
+func cut(ctx context.Context, service, version string, out, progress io.Writer) error {
+	r := repository{root: "."}
+	if err := r.ready(ctx, service, version); err != nil {
+		return err
+	}
+	builder, err := findBuilder(ctx)
+	if err != nil {
+		return err
+	}
+	e, err := r.edition(ctx, service, version)
+	if err != nil {
+		return err
+	}
+	return r.cut(ctx, e, builder, out, progress)
+}
+
+func (r repository) cut(ctx context.Context, e edition, b builder, out, progress io.Writer) error {
+	fmt.Fprintf(out, "testing %s alone\n", e.service)
+	test := e.command(ctx, "test", "./...")
+	test.Env = append(test.Env, "CGO_ENABLED=") // as go has it: tests run here, and not in the image
+	test.Stdout, test.Stderr = progress, progress
+	if err := test.Run(); err != nil {
+		return fmt.Errorf("the tests of %s: %w", e.service, err)
+	}
+	fmt.Fprintf(out, "building %s %s twice\n", e.service, e.version)
+	if err := e.lay(ctx); err != nil {
+		return err
+	}
+	if err := r.again(ctx, e); err != nil {
+		return err
+	}
+	if err := makeBill(ctx, e, out); err != nil {
+		return err
+	}
+	if err := b.image(ctx, e, progress); err != nil {
+		return err
+	}
+	tag := "services/" + e.service + "/" + e.version
+	if _, err := r.git(ctx, "tag", "--annotate", "--message", e.service+" "+e.version, tag); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "made %s and tagged %s; nothing is pushed: git push origin %s\n", e.image(), tag, tag)
+	return nil
+}
+
+// ready names everything that keeps the service from being released.
+func (r repository) ready(ctx context.Context, service, version string) error {
+	list, err := inventory.Load(r.root)
+	if err != nil {
+		return fmt.Errorf("%w; run it at the root of the repository", err)
+	}
+	if _, err := list.Find(service); err != nil {
+		return err
+	}
+	if !released.MatchString(version) {
+		return fmt.Errorf("%q is no version as v1.2.3", version)
+	}
+	var errs []error
+	for _, check := range []func() error{
+		func() error { return r.settled(ctx) },
+		func() error { return r.free(ctx, service, version) },
+		func() error { return r.told(service, version) },
+	} {
+		errs = append(errs, check())
+	}
+	return errors.Join(errs...)
+}
+
+// settled tells whether the tree is what the trunk's last commit holds.
+func (r repository) settled(ctx context.Context) error {
+	branch, err := r.git(ctx, "branch", "--show-current")
+	if err != nil {
+		return err
+	}
+	changes, err := r.git(ctx, "status", "--porcelain")
+	if err != nil {
+		return err
+	}
+	var errs []error
+	if branch != trunk {
+		errs = append(errs, fmt.Errorf("releases are made on %s, and this is %q", trunk, branch))
+	}
+	if changes != "" {
+		errs = append(errs, fmt.Errorf("commit or remove what git status shows:\n%s", changes))
+	}
+	return errors.Join(errs...)
+}
+
+// free tells whether the version is later than those that were released.
+func (r repository) free(ctx context.Context, service, version string) error {
+	tags, err := r.tags(ctx, service)
+	if err != nil {
+		return err
+	}
+	for _, tag := range tags {
+		if last := strings.TrimPrefix(tag, "services/"+service+"/"); released.MatchString(last) && semver.Compare(version, last) <= 0 {
+			return fmt.Errorf("%s was released as %s already", service, last)
+		}
+	}
+	return nil
+}
+
+// told tells whether the service's CHANGELOG says what the version is, before all others.
+func (r repository) told(service, version string) error {
+	path := filepath.Join("services", service, "CHANGELOG.md")
+	b, err := os.ReadFile(filepath.Join(r.root, path))
+	if err != nil {
+		return err
+	}
+	list, err := chapters(string(b))
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if len(list) > 0 && list[0].version == "Unreleased" {
+		if list[0].text != "" {
+			return fmt.Errorf("%s: what is [Unreleased] belongs to this release, or to no commit of it", path)
+		}
+		list = list[1:]
+	}
+	if len(list) == 0 || "v"+list[0].version != version {
+		return fmt.Errorf("%s does not begin with `## [%s] - ` and its date", path, strings.TrimPrefix(version, "v"))
+	}
+	return nil
+}
+
+// again builds the commit elsewhere, with an empty cache, and compares.
+func (r repository) again(ctx context.Context, e edition) error {
+	dir, err := os.MkdirTemp("", "hub-release-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	other := e
+	other.root, other.environ = filepath.Join(dir, "sources"), []string{"GOCACHE=" + filepath.Join(dir, "cache")}
+	if err := r.export(ctx, "HEAD", other.root); err != nil {
+		return err
+	}
+	path := filepath.Join(dir, "service")
+	if err := other.build(ctx, path); err != nil {
+		return err
+	}
+	first, err := os.ReadFile(e.program())
+	if err != nil {
+		return err
+	}
+	second, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(first, second) {
+		return fmt.Errorf("two builds of %s differ: it would not be known what was released", e.service)
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// development is the version of what is not released.
+const development = "dev"
+
+// edition is what is built: one service, of the sources below root, at a version.
+type edition struct {
+	root, service string
+	// version is that of the tag, as v1.2.3, or development.
+	version string
+	// revision is the commit, with +dirty where the sources differ from it; source is where the repository is.
+	revision, source string
+	// at is when the sources are from: of the commit, so that a second build tells the same.
+	at time.Time
+	// toolchain is Go's, as go1.26.8.
+	toolchain string
+	// quick leaves paths of this machine in the program: a test has a build cache with those.
+	quick bool
+	// environ is added to the environment of the build.
+	environ []string
+}
+
+// goVersion is the Go that a release is built with, as deploy/Dockerfile has it.
+func goVersion(root string) (string, error) {
+	b, err := os.ReadFile(filepath.Join(root, "deploy", "Dockerfile"))
+	if err != nil {
+		return "", err
+	}
+	m := regexp.MustCompile(`(?m)^ARG GO=(\d+\.\d+\.\d+)$`).FindSubmatch(b)
+	if m == nil {
+		return "", fmt.Errorf("deploy/Dockerfile names no Go as `ARG GO=1.2.3`")
+	}
+	return "go" + string(m[1]), nil
+}
+
+// plain is the version without the tag's v, as images have it.
+func (e edition) plain() string { return strings.TrimPrefix(e.version, "v") }
+
+func (e edition) image() string { return "hub/" + e.service + ":" + e.plain() }
+
+func (e edition) dir() string { return filepath.Join(e.root, "bin", "release", e.service) }
+
+// stage is the directory that stands for the Dockerfile's stage build.
+func (e edition) stage() string { return filepath.Join(e.dir(), "root") }
+
+func (e edition) program() string { return filepath.Join(e.stage(), "out", "service") }
+
+// module is the folder of the service's Go module.
+func (e edition) module() string { return filepath.Join(e.root, "services", e.service) }
+
+// flags are those of deploy/Dockerfile. The version control's stamp would differ between a clone and a copy of the same sources.
+func (e edition) flags() []string {
+	list := []string{"-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid= -X hub.internal/pkg/service.release=" + e.version}
+	if e.quick {
+		list = list[1:]
+	}
+	return list
+}
+
+// command is the go command in the service's module, alone as in a release: without the workspace, and without cgo.
+func (e edition) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = e.module()
+	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOFLAGS=", "GOEXPERIMENT=", "GOOS=linux", "GOARCH="+runtime.GOARCH,
+		"GOTOOLCHAIN="+cmp.Or(e.toolchain, "local"))
+	cmd.Env = append(cmd.Env, e.environ...)
+	return cmd
+}
+
+// build makes the program at path, which is absolute.
+func (e edition) build(ctx context.Context, path string) error {
+	args := append(append([]string{"build"}, e.flags()...), "-o", path, "./cmd/"+e.service)
+	if out, err := e.command(ctx, args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s does not build alone: %w: %s", e.service, err, out)
+	}
+	return nil
+}
+
+// lay makes the files of the image, from the moment of the commit and readable for all.
+func (e edition) lay(ctx context.Context) error {
+	stage, err := filepath.Abs(e.stage())
+	if err != nil {
+		return err
+	}
+	if err := os.RemoveAll(stage); err != nil {
+		return err
+	}
+	out := filepath.Join(stage, "out")
+	if err := os.MkdirAll(filepath.Join(out, "etc", "hub"), 0o755); err != nil {
+		return err
+	}
+	if err := e.build(ctx, filepath.Join(out, "service")); err != nil {
+		return err
+	}
+	catalog, err := os.ReadFile(filepath.Join(e.root, "deploy", "catalog.json"))
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(out, "etc", "hub", "catalog.json"), catalog, 0o644); err != nil {
+		return err
+	}
+	modes := []struct {
+		path string
+		mode os.FileMode
+	}{{"service", 0o755}, {"etc/hub/catalog.json", 0o644}, {"etc/hub", 0o755}, {"etc", 0o755}, {".", 0o755}}
+	for _, m := range modes { // the umask has had its say, and a directory's time is that of its last entry
+		path := filepath.Join(out, filepath.FromSlash(m.path))
+		if err := os.Chmod(path, m.mode); err != nil {
+			return err
+		}
+		if err := os.Chtimes(path, e.at, e.at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// digest is the SHA-256 of a file.
+func digest(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}

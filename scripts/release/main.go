@@ -1,0 +1,118 @@
+// Command release makes what a service is released as: its program, its image, its bill of materials, and the tag. Run it at the
+// root of the repository; make image, make sbom and make release do.
+//
+//	go run ./scripts/release image query             the image hub/query:dev of what lies in the working tree
+//	go run ./scripts/release sbom query              the bill of materials of the same program
+//	go run ./scripts/release cut query v1.2.3        everything that a release needs, and the tag services/query/v1.2.3
+//	go run ./scripts/release licences                whether all services use only what they may
+//
+// What it makes lies in bin/release/SERVICE: root/out, the files of the image, and sbom.cdx.json. It pushes nothing.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"hub.internal/pkg/hubtest/inventory"
+)
+
+func main() {
+	ctx, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := root().ExecuteContext(ctx)
+	restore()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+func root() *cobra.Command {
+	c := &cobra.Command{Use: "release", Short: "Make what a service is released as", SilenceErrors: true, SilenceUsage: true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true}}
+	c.AddCommand(
+		&cobra.Command{Use: "image SERVICE", Short: "Build the image of one service from the working tree", Args: cobra.ExactArgs(1),
+			RunE: func(c *cobra.Command, args []string) error {
+				e, err := working(c.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				return makeImage(c.Context(), e, c.OutOrStdout(), c.ErrOrStderr())
+			}},
+		&cobra.Command{Use: "sbom SERVICE", Short: "Write the bill of materials of one service's program", Args: cobra.ExactArgs(1),
+			RunE: func(c *cobra.Command, args []string) error {
+				e, err := working(c.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				if err := e.lay(c.Context()); err != nil {
+					return err
+				}
+				return makeBill(c.Context(), e, c.OutOrStdout())
+			}},
+		&cobra.Command{Use: "licences", Short: "Check the licences of the modules that services are made of", Args: cobra.NoArgs,
+			RunE: func(c *cobra.Command, _ []string) error { return licences(c.Context(), ".", c.OutOrStdout()) }},
+		&cobra.Command{Use: "cut SERVICE VERSION", Short: "Check, build and tag a release of one service", Args: cobra.ExactArgs(2),
+			RunE: func(c *cobra.Command, args []string) error {
+				return cut(c.Context(), args[0], args[1], c.OutOrStdout(), c.ErrOrStderr())
+			}})
+	return c
+}
+
+// working is the edition of what lies in the working tree.
+func working(ctx context.Context, service string) (edition, error) {
+	r := repository{root: "."}
+	list, err := inventory.Load(r.root)
+	if err != nil {
+		return edition{}, fmt.Errorf("%w; run it at the root of the repository", err)
+	}
+	if _, err := list.Find(service); err != nil {
+		return edition{}, err
+	}
+	return r.edition(ctx, service, development)
+}
+
+func makeImage(ctx context.Context, e edition, out, progress io.Writer) error {
+	builder, err := findBuilder(ctx)
+	if err != nil {
+		return err
+	}
+	if err := e.lay(ctx); err != nil {
+		return err
+	}
+	sum, err := digest(e.program())
+	if err != nil {
+		return err
+	}
+	if err := builder.image(ctx, e, progress); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "made %s with %s; its program is sha256:%s\n", e.image(), builder.name, sum)
+	return nil
+}
+
+func makeBill(ctx context.Context, e edition, out io.Writer) error {
+	used, err := modules(ctx, e.root, e.service)
+	if err != nil {
+		return err
+	}
+	if err := allowed(used); err != nil {
+		return err
+	}
+	if err := vouch(ctx, e, out); err != nil {
+		return err
+	}
+	path := filepath.Join(e.dir(), "sbom.cdx.json")
+	n, err := writeBill(e, used, path)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s: %d components\n", path, n)
+	return nil
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+)
+
+// doctorCommand asks each service's own doctor, with the settings that the stack gives the service.
+func doctorCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "doctor", Short: "Check the settings of every service against what they name, a line each", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			l, err := findLayout()
+			if err != nil {
+				return err
+			}
+			return doctor(c.Context(), l, c.OutOrStdout())
+		},
+	}
+}
+
+// doctor prints what the services' doctors say, service by service; they look at the same time.
+func doctor(ctx context.Context, l layout, out io.Writer) error {
+	var p plan
+	if err := readJSON(l.plan(), &p); err != nil {
+		return err
+	}
+	patients := slices.DeleteFunc(p.Services, func(s serviceSpec) bool { return !slices.Equal(s.Args, []string{"serve"}) })
+	if len(patients) == 0 {
+		return errors.New("nothing is set up here yet: make up")
+	}
+	findings := make([][]byte, len(patients))
+	ill := make([]bool, len(patients))
+	var all sync.WaitGroup
+	for i, s := range patients {
+		all.Go(func() {
+			cmd := exec.CommandContext(ctx, s.Path, "doctor")
+			cmd.Env = s.Env
+			var failure bytes.Buffer
+			cmd.Stderr = &failure
+			var err error
+			findings[i], err = cmd.Output()
+			if ill[i] = err != nil; ill[i] && !bytes.Contains(findings[i], []byte("wrong  ")) {
+				said, _, _ := strings.Cut(failure.String(), "\n")
+				findings[i] = fmt.Appendf(findings[i], "wrong  program: %s\n", strings.TrimSuffix(err.Error()+": "+said, ": "))
+			}
+		})
+	}
+	all.Wait()
+	for i, s := range patients {
+		for lines := bufio.NewScanner(bytes.NewReader(findings[i])); lines.Scan(); {
+			fmt.Fprintf(out, "%-15s %s\n", s.Name, lines.Text())
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if slices.Contains(ill, true) {
+		return errors.New("something is wrong: see the lines above that say so")
+	}
+	return nil
+}

@@ -1,0 +1,272 @@
+// Package manual writes what a gateway says of a tool as a page for a person, with the command that calls it.
+package manual
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"hub.internal/services/gateway/client"
+	"hub.internal/services/gateway/client/input"
+	"hub.internal/services/gateway/client/output"
+)
+
+const (
+	// readable is the width of text where a line could be longer.
+	readable = 100
+	// depth is how far fields within fields are shown.
+	depth = 4
+)
+
+// page is one on its way.
+type page struct {
+	b      bytes.Buffer
+	screen output.Screen
+	width  int
+}
+
+// Write writes the page of a tool: what it does, its fields, its answer, its errors, its limits, and calls of it.
+func Write(w io.Writer, s output.Screen, d *client.Detail) error {
+	p := &page{screen: s, width: readable}
+	if s.Width > 0 {
+		p.width = min(readable, s.Width)
+	}
+	p.head(d)
+	p.fields(d.Input)
+	p.answer(d.Output)
+	p.pairs("Errors", func(yield func(string, string) bool) {
+		for _, e := range d.Errors {
+			if !yield(string(e.Code), e.Reason) {
+				return
+			}
+		}
+	})
+	p.pairs("Limits", func(yield func(string, string) bool) {
+		for _, name := range slices.Sorted(maps.Keys(d.Limits)) {
+			if !yield(name, d.Limits[name].String()) {
+				return
+			}
+		}
+	})
+	p.examples(d)
+	_, err := w.Write(p.b.Bytes())
+	return err
+}
+
+func (p *page) head(d *client.Detail) {
+	facts := []string{d.Category, "scope " + d.Scope, "reads"}
+	if d.Write {
+		facts[2] = "writes: every call has an Idempotency-Key"
+	}
+	if !d.Allowed {
+		facts = append(facts, "not allowed to this key")
+	}
+	p.b.WriteString(p.screen.Bold(output.Clean(d.Name)) + "\n")
+	p.text("", strings.Join(facts, " · "))
+	p.b.WriteByte('\n')
+	p.text("", d.Description)
+}
+
+// item writes a name and what is said of it.
+func (p *page) item(indent, name, text string) {
+	head := indent + output.Clean(name) + "  "
+	lines := output.Wrap(output.Clean(text), p.width-len(indent)-4)
+	if output.Width(head+lines[0]) <= p.width {
+		p.b.WriteString(head + lines[0] + "\n")
+		lines = lines[1:]
+	} else {
+		p.b.WriteString(indent + output.Clean(name) + "\n")
+	}
+	for _, line := range lines {
+		p.b.WriteString(indent + "    " + line + "\n")
+	}
+}
+
+// text writes a paragraph behind an indent.
+func (p *page) text(indent, text string) {
+	for _, line := range output.Lines(text) {
+		for _, part := range output.Wrap(line, p.width-len(indent)) {
+			p.b.WriteString(indent + part + "\n")
+		}
+	}
+}
+
+func (p *page) heading(text string) { p.b.WriteString("\n" + p.screen.Bold(text) + "\n") }
+
+func (p *page) fields(s *client.Schema) {
+	p.heading("Fields")
+	if len(s.Properties) == 0 {
+		p.text("  ", "none")
+	}
+	p.properties(s, "  ", depth)
+}
+
+func (p *page) properties(s *client.Schema, indent string, left int) {
+	if left == 0 {
+		return
+	}
+	for _, of := range s.Properties {
+		p.item(indent, of.Name, strings.Join(facts(of.Schema, s.Requires(of.Name)), ", "))
+		if of.Schema.Description != "" {
+			p.text(indent+"    ", of.Schema.Description)
+		}
+		p.properties(of.Schema, indent+"    ", left-1)
+		if of.Schema.Items != nil {
+			p.properties(of.Schema.Items, indent+"    ", left-1)
+		}
+	}
+}
+
+// facts are the type of a field, its bounds, its default, and whether it has to be there.
+func facts(s *client.Schema, required bool) []string {
+	all := []string{kind(s)}
+	if len(s.Enum) > 0 {
+		all = append(all, "one of "+values(s.Enum))
+	}
+	if s.Items != nil && len(s.Items.Enum) > 0 {
+		all = append(all, "each one of "+values(s.Items.Enum))
+	}
+	if s.Format != "" {
+		all = append(all, s.Format)
+	}
+	for _, bound := range []struct {
+		least, most json.Number
+		of          string
+	}{{s.Minimum, s.Maximum, ""}, {s.MinLength, s.MaxLength, " character"}, {s.MinItems, s.MaxItems, " item"}} {
+		if text := between(bound.least, bound.most); text != "" {
+			if bound.of != "" && !strings.HasSuffix(text, " 1") {
+				text += bound.of + "s"
+			} else {
+				text += bound.of
+			}
+			all = append(all, text)
+		}
+	}
+	if s.Pattern != "" {
+		all = append(all, "like "+s.Pattern)
+	}
+	if len(s.Default) > 0 {
+		all = append(all, "default "+value(s.Default))
+	}
+	if required {
+		all = append(all, "required")
+	}
+	return all
+}
+
+func between(least, most json.Number) string {
+	switch {
+	case least != "" && most != "":
+		return least.String() + " to " + most.String()
+	case least != "":
+		return "at least " + least.String()
+	case most != "":
+		return "at most " + most.String()
+	}
+	return ""
+}
+
+// kind is the type of a value: array of object.
+func kind(s *client.Schema) string {
+	name := strings.Join(s.Type, " or ")
+	switch {
+	case s.Type.Is("array") && s.Items != nil && len(s.Items.Type) > 0:
+		return name + " of " + kind(s.Items)
+	case name == "":
+		return "any"
+	}
+	return name
+}
+
+func values(all []json.RawMessage) string {
+	texts := make([]string, len(all))
+	for i, raw := range all {
+		texts[i] = value(raw)
+	}
+	return strings.Join(texts, " ")
+}
+
+// value is a text without its quotes, or JSON.
+func value(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	return string(raw)
+}
+
+func (p *page) answer(s *client.Schema) {
+	if s == nil {
+		return
+	}
+	p.heading("Answer")
+	alternatives := s.AnyOf
+	if len(s.Properties) > 0 {
+		alternatives = []*client.Schema{s}
+	}
+	for i, one := range alternatives {
+		if i > 0 {
+			p.text("  ", "or")
+		}
+		for _, of := range one.Properties {
+			text := kind(of.Schema)
+			within := of.Schema
+			if within.Items != nil {
+				within = within.Items
+			}
+			if names := within.Properties.Names(); len(names) > 0 {
+				text += ": " + strings.Join(names, ", ")
+			}
+			p.item("  ", of.Name, text)
+		}
+	}
+}
+
+// pairs writes names with what they mean, which stands beside them where there is room.
+func (p *page) pairs(heading string, all func(func(string, string) bool)) {
+	widest := 0
+	for name := range all {
+		widest = max(widest, output.Width(output.Clean(name)))
+	}
+	if widest == 0 {
+		return
+	}
+	p.heading(heading)
+	widest = min(widest, 30)
+	for name, meaning := range all {
+		head := "  " + output.Pad(output.Clean(name), widest) + "  "
+		for _, part := range output.Wrap(output.Clean(meaning), max(p.width-output.Width(head), 16)) {
+			p.b.WriteString(strings.TrimRight(head+part, " ") + "\n")
+			head = strings.Repeat(" ", widest+4)
+		}
+	}
+}
+
+// examples are commands, whole, so that they can be copied: a line of them may be longer than the terminal's.
+func (p *page) examples(d *client.Detail) {
+	if len(d.Examples) == 0 {
+		return
+	}
+	p.heading("Examples")
+	for _, e := range d.Examples {
+		p.text("  ", "# "+e.Title)
+		p.b.WriteString("  " + output.Clean(Command(&d.Tool, e.Request)) + "\n")
+	}
+}
+
+// Command is the command line that calls a tool with an input.
+func Command(t *client.Tool, request json.RawMessage) string {
+	words := []string{"hub", "call", input.Quote(t.Name)}
+	args := input.Arguments(t.Input, request)
+	if args == nil && string(bytes.TrimSpace(request)) != "{}" {
+		return fmt.Sprintf("hub call %s -", input.Quote(t.Name))
+	}
+	for _, arg := range args {
+		words = append(words, input.Quote(arg))
+	}
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,235 @@
+package output
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// Choice is what of an answer is written.
+type Choice struct {
+	// Columns are the names of columns; none means all.
+	Columns []string
+	// List names the list of an answer that has several.
+	List string
+}
+
+// Answer is the data of a call. One that begins with a list is that list, with remarks; any other is a record, in which lists may be.
+type Answer struct {
+	members []member
+	lists   []list
+	isList  bool
+	// Warnings are what the answer says about itself: "message (rule)".
+	Warnings []string
+}
+
+// few is up to how many rows each is written out when not all columns have room.
+const few = 3
+
+// Read reads the data of an answer.
+func Read(data []byte) (*Answer, error) {
+	v, err := parse(data)
+	if err != nil {
+		return nil, err
+	}
+	a := &Answer{}
+	if v.kind != '{' {
+		v = value{kind: '{', members: []member{{"data", v}}}
+	}
+	columns, named := v.member("columns")
+	rows, lined := v.member("rows")
+	statement := named && lined && columns.kind == '[' && rows.kind == '['
+	if statement {
+		a.lists, a.isList = append(a.lists, statementRows(columns, rows)), true
+	}
+	for i, m := range v.members {
+		switch {
+		case m.name == "warnings":
+			a.warn(m.value)
+		case statement && (m.name == "columns" || m.name == "rows"):
+		case m.value.isTable():
+			a.lists = append(a.lists, listOf(m.name, m.value.items))
+			a.isList = a.isList || i == 0
+		case m.value.kind == '[' && len(m.value.items) == 0:
+			a.lists = append(a.lists, list{name: m.name})
+			a.isList = a.isList || i == 0
+		}
+		if m.name != "warnings" && !(statement && (m.name == "columns" || m.name == "rows")) {
+			a.members = append(a.members, m)
+		}
+	}
+	return a, nil
+}
+
+// statementRows are those of a statement: its rows are lists, and its columns are named once.
+func statementRows(columns, rows value) list {
+	l := list{name: "rows"}
+	for _, c := range columns.items {
+		name, _ := c.member("name")
+		l.columns = append(l.columns, name.text)
+	}
+	for _, r := range rows.items {
+		row := blank(len(l.columns))
+		copy(row, r.items)
+		l.rows = append(l.rows, row)
+	}
+	return l
+}
+
+func (a *Answer) warn(v value) {
+	for _, w := range v.items {
+		message, _ := w.member("message")
+		rule, _ := w.member("rule")
+		a.Warnings = append(a.Warnings, Clean(fmt.Sprintf("%s (%s)", message.text, rule.text)))
+	}
+}
+
+// Partial says why the lists are not all there is, or "".
+func (a *Answer) Partial() string {
+	for _, m := range a.members {
+		if (m.name == "has_more" || m.name == "truncated") && m.value.kind == 't' {
+			return m.name + " is true: there is more than this"
+		}
+	}
+	return ""
+}
+
+// one is the list that is written where there is room for one: that of the choice, else the first of a list, else the record.
+func (a *Answer) one(c Choice) (list, error) {
+	l := a.record(true)
+	if a.isList {
+		l = a.lists[0]
+	}
+	if c.List != "" {
+		at := slices.IndexFunc(a.lists, func(l list) bool { return l.name == c.List })
+		if at < 0 {
+			return list{}, &Misuse{fmt.Sprintf("--list: there is no list %q%s", Clean(c.List), a.names("; there is "))}
+		}
+		l = a.lists[at]
+	}
+	return l.choose(c.Columns)
+}
+
+func (a *Answer) names(before string) string {
+	if len(a.lists) == 0 {
+		return ""
+	}
+	var names []string
+	for _, l := range a.lists {
+		names = append(names, Clean(l.name))
+	}
+	return before + strings.Join(names, ", ")
+}
+
+// record is the answer as one row, with its lists or without them.
+func (a *Answer) record(lists bool) list {
+	all := value{kind: '{'}
+	for _, m := range a.members {
+		if lists || !m.value.isTable() && (m.value.kind != '[' || len(m.value.items) > 0) {
+			all.members = append(all.members, m)
+		}
+	}
+	return listOf("data", []value{all})
+}
+
+// Table writes the answer for a person. It returns the columns that found no room. To what is no terminal it writes one
+// list alone, its columns apart by tabs.
+func (a *Answer) Table(w io.Writer, s Screen, c Choice) (left []string, err error) {
+	if s.Width <= 0 || c.List != "" || len(c.Columns) > 0 {
+		l, err := a.one(c)
+		if err != nil {
+			return nil, err
+		}
+		if s.Width <= 0 {
+			return l.table().Write(w, s)
+		}
+		a = &Answer{lists: []list{l}, isList: true}
+	}
+	var b bytes.Buffer
+	left, err = a.write(&b, s)
+	if err != nil {
+		return nil, err
+	}
+	_, err = w.Write(b.Bytes())
+	return left, err
+}
+
+func (a *Answer) write(b *bytes.Buffer, s Screen) (left []string, err error) {
+	rest := a.record(false)
+	if !a.isList && len(rest.columns) > 0 {
+		fields(b, s, rest.columns, rest.rows[0])
+	}
+	for _, l := range a.lists {
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		if !a.isList && len(l.rows) > 0 {
+			b.WriteString(s.Bold(Clean(l.name)) + "\n")
+		}
+		without, err := l.write(b, s)
+		if err != nil {
+			return nil, err
+		}
+		left = append(left, without...)
+	}
+	if a.isList {
+		footer(b, s, a.lists[0], rest)
+	}
+	return left, nil
+}
+
+func (l list) write(b *bytes.Buffer, s Screen) ([]string, error) {
+	if len(l.rows) == 0 {
+		b.WriteString(s.Dim("no "+Clean(l.name)) + "\n")
+		return nil, nil
+	}
+	t := l.table()
+	if len(l.rows) > few || t.fits(s.Width) {
+		return t.Write(b, s)
+	}
+	for i, row := range l.rows {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fields(b, s, l.columns, row)
+	}
+	return nil, nil
+}
+
+// footer says what is beside the rows.
+func footer(b *bytes.Buffer, s Screen, l, rest list) {
+	parts := []string{}
+	if len(l.rows) > 0 && len(rest.columns) > 0 {
+		parts = append(parts, fmt.Sprintf("%s %d", Clean(l.name), len(l.rows)))
+	}
+	for i, name := range rest.columns {
+		parts = append(parts, Clean(name)+" "+Clean(rest.rows[0][i].String()))
+	}
+	if len(parts) == 0 {
+		return
+	}
+	b.WriteByte('\n')
+	for _, line := range Wrap(strings.Join(parts, " · "), s.Width) {
+		b.WriteString(s.Dim(line) + "\n")
+	}
+}
+
+// fields writes a line for each name and its value, or more where the value is long.
+func fields(b *bytes.Buffer, s Screen, names []string, row []value) {
+	widest := 0
+	for _, name := range names {
+		widest = max(widest, Width(Clean(name)))
+	}
+	widest = min(widest, max(s.Width/2-gap, 1))
+	for i, name := range names {
+		head := Pad(Cut(Clean(name), widest), widest)
+		for _, line := range Lines(row[i].String()) {
+			for _, part := range Wrap(line, max(s.Width-widest-gap, 8)) {
+				b.WriteString(strings.TrimRight(s.Bold(head)+strings.Repeat(" ", gap)+part, " ") + "\n")
+				head = strings.Repeat(" ", widest)
+			}
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package client
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+)
+
+// Schema is what the client has to know of a JSON Schema; keywords that it does not know are the gateway's to judge.
+type Schema struct {
+	Type                 Types
+	Description          string
+	Format, Pattern      string
+	Enum                 []json.RawMessage
+	Default              json.RawMessage
+	Minimum, Maximum     json.Number
+	MinLength, MaxLength json.Number
+	MinItems, MaxItems   json.Number
+	Properties           Properties
+	Items                *Schema
+	Required             []string
+	AnyOf                []*Schema
+	// AdditionalProperties is false, true or a schema; absent means any.
+	AdditionalProperties json.RawMessage
+}
+
+// UnmarshalJSON takes an object; true and false are schemas too, which say nothing here.
+func (s *Schema) UnmarshalJSON(b []byte) error {
+	type object Schema
+	if !bytes.HasPrefix(b, []byte("{")) {
+		return nil
+	}
+	return json.Unmarshal(b, (*object)(s))
+}
+
+// Closed tells that an object has no fields but its Properties.
+func (s *Schema) Closed() bool { return string(bytes.TrimSpace(s.AdditionalProperties)) == "false" }
+
+// Requires tells whether an object must have the field.
+func (s *Schema) Requires(name string) bool { return slices.Contains(s.Required, name) }
+
+// Types are the types that a value may have.
+type Types []string
+
+// UnmarshalJSON takes one name or a list of names.
+func (t *Types) UnmarshalJSON(b []byte) error {
+	if one := ""; json.Unmarshal(b, &one) == nil {
+		*t = Types{one}
+		return nil
+	}
+	return json.Unmarshal(b, (*[]string)(t))
+}
+
+// Is tells whether the value has this type, or may be null beside it.
+func (t Types) Is(name string) bool {
+	return len(t) > 0 && slices.Contains(t, name) && !slices.ContainsFunc(t, func(s string) bool { return s != name && s != "null" })
+}
+
+// Nullable tells whether the value may be null.
+func (t Types) Nullable() bool { return slices.Contains(t, "null") }
+
+// Property is a field of an object.
+type Property struct {
+	Name   string
+	Schema *Schema
+}
+
+// Properties are the fields of an object in the order of the schema.
+type Properties []Property
+
+// UnmarshalJSON keeps the order.
+func (p *Properties) UnmarshalJSON(b []byte) error {
+	*p = nil
+	d := json.NewDecoder(bytes.NewReader(b))
+	if start, err := d.Token(); err != nil || start != json.Delim('{') {
+		return err
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return err
+		}
+		of := Property{Schema: &Schema{}}
+		of.Name, _ = name.(string)
+		if err := d.Decode(of.Schema); err != nil {
+			return err
+		}
+		*p = append(*p, of)
+	}
+	return nil
+}
+
+// Field returns the schema of a field, or nil.
+func (p Properties) Field(name string) *Schema {
+	for _, of := range p {
+		if of.Name == name {
+			return of.Schema
+		}
+	}
+	return nil
+}
+
+// Names are those of the fields.
+func (p Properties) Names() []string {
+	names := make([]string, len(p))
+	for i, of := range p {
+		names[i] = of.Name
+	}
+	return names
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hub.internal/services/gateway/client"
+	"hub.internal/services/gateway/client/output"
+)
+
+const (
+	// tabWait is how long whoever has pressed TAB waits at most; what was kept is offered then.
+	tabWait = 800 * time.Millisecond
+	// tabAge is how old a catalog may be that is offered without asking.
+	tabAge = time.Hour
+)
+
+// safe names alone are offered: a shell reads them.
+var safe = regexp.MustCompile(`^[A-Za-z0-9_.:-]+$`)
+
+// known is the catalog for a completion, or nil: errors have no place on a line that somebody is typing.
+func (h *hub) known(ctx context.Context) *client.Catalog {
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	c, _, err := h.connect()
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, tabWait)
+	defer cancel()
+	all, _ := c.Catalog(ctx, h.cache(), tabAge)
+	return all
+}
+
+// completeTool offers the tools that the key may call.
+func (h *hub) completeTool(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var offers []cobra.Completion
+	if all := h.known(cmd.Context()); all != nil && len(args) == 0 {
+		for _, t := range all.Tools {
+			if t.Allowed && safe.MatchString(t.Name) {
+				offers = append(offers, described(t.Name, t.Description))
+			}
+		}
+	}
+	return offers, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
+// completeCall offers tools, then their fields, then the values of a field.
+func (h *hub) completeCall(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return h.completeTool(cmd, args, word)
+	}
+	all := h.known(cmd.Context())
+	if all == nil || all.Tool(args[0]) == nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	fields := all.Tool(args[0]).Input
+	name, value, named := strings.Cut(word, "=")
+	if !named {
+		return completeField(fields, args[1:]), cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp |
+			cobra.ShellCompDirectiveKeepOrder
+	}
+	if strings.HasPrefix(value, "@") {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	return completeValue(fields.Properties.Field(name), name), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
+// completeField offers the fields that are not there yet, those that have to be first.
+func completeField(s *client.Schema, given []string) (offers []cobra.Completion) {
+	var optional []cobra.Completion
+	for _, of := range s.Properties {
+		there := slices.ContainsFunc(given, func(arg string) bool { return strings.HasPrefix(arg, of.Name+"=") })
+		switch {
+		case !safe.MatchString(of.Name), there && !of.Schema.Type.Is("array"):
+		case s.Requires(of.Name):
+			offers = append(offers, described(of.Name+"=", of.Schema.Description))
+		default:
+			optional = append(optional, described(of.Name+"=", of.Schema.Description))
+		}
+	}
+	return append(offers, optional...)
+}
+
+func completeValue(of *client.Schema, name string) (offers []cobra.Completion) {
+	if of == nil {
+		return nil
+	}
+	if of.Type.Is("boolean") {
+		return []cobra.Completion{name + "=true", name + "=false"}
+	}
+	values := of.Enum
+	if of.Items != nil {
+		values = append(slices.Clone(values), of.Items.Enum...)
+	}
+	for _, raw := range values {
+		if text := strings.Trim(string(raw), `"`); safe.MatchString(text) {
+			offers = append(offers, name+"="+text)
+		}
+	}
+	return offers
+}
+
+func described(offer, description string) cobra.Completion {
+	return cobra.CompletionWithDesc(offer, output.Cut(output.Clean(firstSentence(description)), 80))
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hub.internal/services/gateway/client"
+	"hub.internal/services/gateway/client/login"
+	"hub.internal/services/gateway/client/output"
+)
+
+// release is the version of Hub that this is a client of.
+const release = "0.2.0"
+
+// defaultTimeout is more than the gateway gives any tool unless its operator does: 35 s.
+const defaultTimeout = 60 * time.Second
+
+// hub is the program on its terminal, with the flags of all commands.
+type hub struct {
+	terminal
+	url       string
+	allowHTTP bool
+	timeout   time.Duration
+	// started tells that the command line was understood.
+	started bool
+}
+
+const long = `hub lists, explains and calls the tools of a Hub gateway.
+
+  hub login                            the address and the key, once
+  hub tools                            what this key may call
+  hub show search_brands               what a tool takes and answers
+  hub call search_brands categoryId=12 limit=5
+
+HUB_URL names the gateway and HUB_API_KEY holds the key, where they are set:
+they come before what hub login keeps.`
+
+// command is the command line.
+func command(h *hub) *cobra.Command {
+	root := &cobra.Command{
+		Use: "hub", Short: "The client of a Hub gateway", Long: long, Version: version(), SilenceUsage: true, SilenceErrors: true,
+		PersistentPreRun: func(*cobra.Command, []string) { h.started = true },
+		// Without these two, cobra answers an unknown command with the help and no error.
+		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetVersionTemplate("hub {{.Version}}\n")
+	flags := root.PersistentFlags()
+	flags.StringVar(&h.url, "url", "", "the gateway (default: HUB_URL, then that of hub login)")
+	flags.BoolVar(&h.allowHTTP, "allow-http", false, "send the key to another machine without encryption (HUB_ALLOW_HTTP=true)")
+	flags.DurationVar(&h.timeout, "timeout", defaultTimeout, "how long to wait for an answer; 0 waits without end")
+	root.AddCommand(h.toolsCommand(), h.showCommand(), h.callCommand(), h.loginCommand(), h.logoutCommand(), h.whoamiCommand(),
+		pay(h), mcp(h), exitCodes(), environment())
+	root.SetIn(h.in)
+	root.SetOut(h.out)
+	root.SetErr(h.err)
+	return root
+}
+
+// version is the release, with the commit where the build has noted it.
+func version() string {
+	text := release
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				text += ", commit " + s.Value[:min(12, len(s.Value))]
+			}
+			if s.Key == "vcs.modified" && s.Value == "true" {
+				text += " with changes"
+			}
+		}
+	}
+	return fmt.Sprintf("%s (%s, %s/%s)", text, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+func (h *hub) sources() login.Sources {
+	plain, _ := strconv.ParseBool(h.getenv("HUB_ALLOW_HTTP")) // what is no boolean allows nothing
+	return login.Sources{URL: h.url, Env: h.getenv, Dir: h.directory("HUB_CONFIG_DIR", os.UserConfigDir), Plain: h.allowHTTP || plain}
+}
+
+// gateway returns a client without a key, for credentials of another kind.
+func (h *hub) gateway() (*client.Client, error) {
+	address, err := h.sources().Address()
+	if err != nil {
+		return nil, &usage{err}
+	}
+	return &client.Client{URL: address.Value, From: address.From, Agent: "hub/" + release, HTTP: client.NewHTTP()}, nil
+}
+
+// connect returns a client with the key, and where the key was found.
+func (h *hub) connect() (*client.Client, string, error) {
+	c, err := h.gateway()
+	if err != nil {
+		return nil, "", err
+	}
+	key, err := h.sources().Key(c.URL)
+	if err != nil {
+		return nil, "", &denied{err}
+	}
+	c.Key = key.Value
+	return c, key.From, nil
+}
+
+func (h *hub) cache() *client.Cache {
+	dir := h.directory("HUB_CACHE_DIR", os.UserCacheDir)
+	if dir == "" {
+		return nil
+	}
+	return &client.Cache{Dir: dir, Now: h.now}
+}
+
+// waiting does something for which a person has to wait: within the time of --timeout, and with a word from two seconds on.
+func (h *hub) waiting(ctx context.Context, what string, do func(context.Context) error) error {
+	if h.timeout > 0 {
+		limited, cancel := context.WithTimeout(ctx, h.timeout)
+		defer cancel()
+		ctx = limited
+	}
+	if h.notes.Width > 0 {
+		defer output.Progress(h.err, h.notes, what)()
+	}
+	return do(ctx)
+}
+
+// note says something beside the answer, in lines that fit.
+func (h *hub) note(format string, args ...any) {
+	for _, line := range output.Wrap(output.Clean(fmt.Sprintf(format, args...)), h.notes.Width) {
+		fmt.Fprintln(h.err, line)
+	}
+}
+
+// usage is an error of whoever has typed the command.
+type usage struct{ error }
+
+func (u *usage) Unwrap() error { return u.error }
+
+func misused(format string, args ...any) error { return &usage{fmt.Errorf(format, args...)} }
+
+// denied is an error for want of a key.
+type denied struct{ error }
+
+func (d *denied) Unwrap() error { return d.error }
+
+// asked is the error of an exchange, with what a hint has to know of it.
+type asked struct {
+	error
+	tool string
+	// keyFrom is where the key was found; "" when it was typed.
+	keyFrom string
+	// idempotencyKey is that of a write, which may have happened.
+	idempotencyKey string
+}
+
+func (a *asked) Unwrap() error { return a.error }
+
+func isInterrupt(err error) bool { return errors.Is(err, context.Canceled) }

@@ -1,10 +1,8 @@
 package policy
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -256,22 +254,13 @@ func mutations() map[string]broken {
 // nothing breaks.
 func TestEveryRuleCanBreak(t *testing.T) {
 	t.Parallel()
-	texts := map[bool]func() ([][]byte, error){}
-	for local, name := range map[bool]string{true: "local", false: "production"} {
-		texts[local] = sync.OnceValues(func() ([][]byte, error) { return render(filepath.Join("..", "overlays", name)) })
-	}
 	broken := map[string]bool{}
 	for name, c := range mutations() {
-		list, err := texts[c.local]()
-		if err != nil {
-			t.Fatal(err)
+		folder := "production"
+		if c.local {
+			folder = "local"
 		}
-		m := &Manifests{}
-		for _, text := range list {
-			if err := m.decode(text); err != nil {
-				t.Fatal(err)
-			}
-		}
+		m := overlay(t, folder)
 		c.do(m)
 		violations := Check(m, loaded(t), !c.local)
 		i := slices.IndexFunc(violations, func(v Violation) bool { return strings.HasPrefix(v.Rule, c.rule) })

@@ -22,7 +22,11 @@ type end struct {
 }
 
 func (e end) namespaceLabels() labels.Set {
-	return labels.Set{corev1.LabelMetadataName: e.namespace, accessLabel: e.access}
+	set := labels.Set{corev1.LabelMetadataName: e.namespace}
+	if e.access != "" {
+		set[accessLabel] = e.access
+	}
+	return set
 }
 
 // port is where a connection goes.
@@ -44,17 +48,27 @@ func (m *Manifests) selected(e end, direction networkingv1.PolicyType) []*networ
 	return all
 }
 
+// selects is metav1.LabelSelectorAsSelector without its validation, which is the server's and most of the time of a review.
 func selects(s *metav1.LabelSelector, set labels.Set) bool {
 	for name, value := range s.MatchLabels {
-		if !set.Has(name) || set.Get(name) != value {
+		if got, ok := set[name]; !ok || got != value {
 			return false
 		}
 	}
-	if len(s.MatchExpressions) == 0 {
+	return !slices.ContainsFunc(s.MatchExpressions, func(e metav1.LabelSelectorRequirement) bool {
+		value, has := set[e.Key]
+		switch e.Operator {
+		case metav1.LabelSelectorOpIn:
+			return !has || !slices.Contains(e.Values, value)
+		case metav1.LabelSelectorOpNotIn:
+			return has && slices.Contains(e.Values, value)
+		case metav1.LabelSelectorOpExists:
+			return !has
+		case metav1.LabelSelectorOpDoesNotExist:
+			return has
+		}
 		return true
-	}
-	selector, err := metav1.LabelSelectorAsSelector(s)
-	return err == nil && selector.Matches(set)
+	})
 }
 
 // out tells whether the policies let a pod's connection to the other end leave.
@@ -104,10 +118,11 @@ func reaches(peers []networkingv1.NetworkPolicyPeer, namespace string, e end) bo
 		if e.addr.IsValid() {
 			return false
 		}
-		if p.NamespaceSelector == nil && e.namespace != namespace || p.NamespaceSelector != nil && !selects(p.NamespaceSelector, e.namespaceLabels()) {
-			return false
+		there := e.namespace == namespace
+		if p.NamespaceSelector != nil {
+			there = selects(p.NamespaceSelector, e.namespaceLabels())
 		}
-		return p.PodSelector == nil || selects(p.PodSelector, e.pod)
+		return there && (p.PodSelector == nil || selects(p.PodSelector, e.pod))
 	})
 }
 

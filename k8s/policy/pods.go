@@ -125,7 +125,8 @@ func sizedScratch(r *review) {
 		w := workload{pod: &d.Spec.Template.Spec}
 		for _, c := range w.containers() {
 			mounted := slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool {
-				return m.MountPath == "/tmp" && slices.ContainsFunc(w.pod.Volumes, func(v corev1.Volume) bool { return v.Name == m.Name && v.EmptyDir != nil })
+				empty := func(v corev1.Volume) bool { return v.Name == m.Name && v.EmptyDir != nil }
+				return m.MountPath == "/tmp" && slices.ContainsFunc(w.pod.Volumes, empty)
 			})
 			r.require(mounted, "%s: container %s has no /tmp", d.Name, c.Name)
 		}
@@ -135,7 +136,8 @@ func sizedScratch(r *review) {
 func resources(r *review) {
 	r.eachContainer(func(w workload, c *corev1.Container) {
 		requests, limits := c.Resources.Requests, c.Resources.Limits
-		r.require(requests.Cpu().Sign() > 0 && limits.Cpu().IsZero(), "%s: container %s requests CPU %s, up to %s", w, c.Name, requests.Cpu(), limits.Cpu())
+		r.require(requests.Cpu().Sign() > 0 && limits.Cpu().IsZero(),
+			"%s: container %s requests CPU %s, up to %s", w, c.Name, requests.Cpu(), limits.Cpu())
 		r.require(requests.Memory().Sign() > 0 && requests.Memory().Equal(*limits.Memory()),
 			"%s: container %s requests memory %s, up to %s", w, c.Name, requests.Memory(), limits.Memory())
 	})
@@ -166,7 +168,7 @@ func ownImage(r *review) {
 			name, _ := split(c.Image)
 			r.require(name == "hub/"+s.Name || strings.HasSuffix(name, "/hub/"+s.Name), "%s: container %s runs %s", d.Name, c.Name, c.Image)
 			r.require(c.Image == d.Spec.Template.Spec.Containers[0].Image, "%s: its containers run different versions", d.Name)
-			r.require(len(c.Command) == 0 && c.Lifecycle == nil, "%s: container %s has a command or a hook in place of the image's entry point", d.Name, c.Name)
+			r.require(len(c.Command) == 0 && c.Lifecycle == nil, "%s: container %s has a command or a hook", d.Name, c.Name)
 		}
 	})
 }

@@ -30,6 +30,27 @@ func at(t testing.TB, path ...string) string {
 	return filepath.Join(append([]string{hubtest.Root(t)}, path...)...)
 }
 
+// overlays are rendered once; each use decodes them anew.
+var overlays = map[string]func() ([][]byte, error){
+	"local":      sync.OnceValues(func() ([][]byte, error) { return render(filepath.Join("..", "overlays", "local")) }),
+	"production": sync.OnceValues(func() ([][]byte, error) { return render(filepath.Join("..", "overlays", "production")) }),
+}
+
+func overlay(t *testing.T, name string) *Manifests {
+	t.Helper()
+	texts, err := overlays[name]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &Manifests{}
+	for _, text := range texts {
+		if err := m.decode(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return m
+}
+
 // judge renders a folder, strictly, and reports every rule that it breaks.
 func judge(t *testing.T, folder string, production bool) *Manifests {
 	t.Helper()
@@ -37,10 +58,15 @@ func judge(t *testing.T, folder string, production bool) *Manifests {
 	if err != nil {
 		t.Fatal(err)
 	}
+	held(t, m, production)
+	return m
+}
+
+func held(t *testing.T, m *Manifests, production bool) {
+	t.Helper()
 	for _, v := range Check(m, loaded(t), production) {
 		t.Error(v)
 	}
-	return m
 }
 
 // TestServicesApplyAlone: each is whole, and there is one for each of the list.
@@ -72,7 +98,8 @@ func TestOverlays(t *testing.T) {
 	for name, production := range map[string]bool{"local": false, "production": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := judge(t, at(t, "k8s", "overlays", name), production)
+			m := overlay(t, name)
+			held(t, m, production)
 			if len(m.Deployments) != len(loaded(t).Services) || len(m.Namespaces) != 1 || (len(m.Routes) == 1) != production {
 				t.Errorf("%d Deployments, %d namespaces, %d routes", len(m.Deployments), len(m.Namespaces), len(m.Routes))
 			}

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"net"
 	"slices"
 	"strconv"
@@ -108,10 +109,11 @@ func (r *review) eachProgram(judge func(*appsv1.Deployment, *corev1.Container, [
 func commands(r *review) {
 	r.each(func(d *appsv1.Deployment, _ inventory.Service) {
 		pod := d.Spec.Template.Spec
-		r.require(len(pod.InitContainers) == 1 && pod.InitContainers[0].Name == "migrate" && slices.Equal(pod.InitContainers[0].Args, []string{"migrate"}) &&
-			pod.InitContainers[0].RestartPolicy == nil, "%s starts with %v", d.Name, pod.InitContainers)
-		r.require(len(pod.Containers) == 1 && pod.Containers[0].Name == "service" && slices.Equal(pod.Containers[0].Args, []string{"serve"}),
-			"%s runs %v", d.Name, pod.Containers)
+		alone := func(list []corev1.Container, name, command string) bool {
+			return len(list) == 1 && list[0].Name == name && slices.Equal(list[0].Args, []string{command}) && list[0].RestartPolicy == nil
+		}
+		r.require(alone(pod.InitContainers, "migrate", "migrate"), "%s starts with %v", d.Name, pod.InitContainers)
+		r.require(alone(pod.Containers, "service", "serve"), "%s runs %v", d.Name, pod.Containers)
 	})
 }
 
@@ -203,7 +205,8 @@ func ports(r *review) {
 		for _, p := range c.Ports {
 			addr, _ := r.value(d, want[p.Name])
 			_, listens, err := net.SplitHostPort(addr)
-			r.require(err == nil && listens == strconv.Itoa(int(p.ContainerPort)), "%s: port %s is %d, and it listens at %q", d.Name, p.Name, p.ContainerPort, addr)
+			r.require(err == nil && listens == strconv.Itoa(int(p.ContainerPort)),
+				"%s: port %s is %d, and it listens at %q", d.Name, p.Name, p.ContainerPort, addr)
 			r.require(r.programs.Image.Environment[want[p.Name]] == addr && slices.Contains(r.programs.Image.Ports, listens),
 				"%s: the image exposes %v and listens at %s", d.Name, r.programs.Image.Ports, r.programs.Image.Environment[want[p.Name]])
 			r.require(p.HostPort == 0, "%s: port %s is the node's", d.Name, p.Name)
@@ -223,8 +226,10 @@ func probes(r *review) {
 				r.violated("%s has no %s probe", d.Name, what)
 				return
 			}
-			r.require(p.HTTPGet.Path == path && p.HTTPGet.Port == intstr.FromString(callsPort), "%s: %s asks %s at %s", d.Name, what, p.HTTPGet.Path, p.HTTPGet.Port.String())
-			r.require(p.PeriodSeconds > 0 && p.PeriodSeconds <= most && p.FailureThreshold > 0, "%s: %s asks every %d s, %d times", d.Name, what, p.PeriodSeconds, p.FailureThreshold)
+			r.require(p.HTTPGet.Path == path && p.HTTPGet.Port == intstr.FromString(callsPort),
+				"%s: %s asks %s at %s", d.Name, what, p.HTTPGet.Path, p.HTTPGet.Port.String())
+			r.require(p.PeriodSeconds > 0 && p.PeriodSeconds <= most && p.FailureThreshold > 0,
+				"%s: %s asks every %d s, %d times", d.Name, what, p.PeriodSeconds, p.FailureThreshold)
 		}
 		asks("start-up", c.StartupProbe, discover.AlivePath, 1)
 		asks("liveness", c.LivenessProbe, discover.AlivePath, 10)
@@ -249,12 +254,20 @@ func found(r *review) {
 		}
 		r.require(own, "%s: its Service selects %v", s.Name, service.Spec.Selector)
 		// One address in front of the edge; of the others each instance is found.
-		r.require(s.Edge == (service.Spec.ClusterIP == "") && (s.Edge || service.Spec.ClusterIP == corev1.ClusterIPNone) &&
-			(service.Spec.Type == "" || service.Spec.Type == corev1.ServiceTypeClusterIP), "%s: %s %q", s.Name, service.Spec.Type, service.Spec.ClusterIP)
+		address := corev1.ClusterIPNone
+		if s.Edge {
+			address = ""
+		}
+		r.require(service.Spec.ClusterIP == address && cmp.Or(service.Spec.Type, corev1.ServiceTypeClusterIP) == corev1.ServiceTypeClusterIP,
+			"%s: %s %q", s.Name, service.Spec.Type, service.Spec.ClusterIP)
 		r.require(!service.Spec.PublishNotReadyAddresses, "%s is found before it is ready", s.Name)
-		r.require(len(service.Spec.Ports) == 1 && service.Spec.Ports[0].Name == callsPort && service.Spec.Ports[0].TargetPort == intstr.FromString(callsPort) &&
-			(service.Spec.Ports[0].Protocol == "" || service.Spec.Ports[0].Protocol == corev1.ProtocolTCP), "%s: ports %+v", s.Name, service.Spec.Ports)
+		r.require(len(service.Spec.Ports) == 1 && called(service.Spec.Ports[0]), "%s: ports %+v", s.Name, service.Spec.Ports)
 	})
+}
+
+// called tells whether calls come by this port, and SRV records are made of it.
+func called(p corev1.ServicePort) bool {
+	return p.Name == callsPort && p.TargetPort == intstr.FromString(callsPort) && cmp.Or(p.Protocol, corev1.ProtocolTCP) == corev1.ProtocolTCP
 }
 
 func onePublicURL(r *review) {

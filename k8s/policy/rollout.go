@@ -40,8 +40,8 @@ func rolloutRules() []Rule {
 func rolling(r *review) {
 	r.each(func(d *appsv1.Deployment, _ inventory.Service) {
 		u := d.Spec.Strategy.RollingUpdate
-		r.require(d.Spec.Strategy.Type == appsv1.RollingUpdateDeploymentStrategyType && u != nil && u.MaxUnavailable != nil && u.MaxSurge != nil &&
-			u.MaxUnavailable.String() == "0" && u.MaxSurge.String() != "0", "%s: %+v", d.Name, d.Spec.Strategy)
+		rolls := d.Spec.Strategy.Type == appsv1.RollingUpdateDeploymentStrategyType && u != nil && u.MaxUnavailable != nil && u.MaxSurge != nil
+		r.require(rolls && u.MaxUnavailable.String() == "0" && u.MaxSurge.String() != "0", "%s: %+v", d.Name, d.Spec.Strategy)
 	})
 }
 

@@ -23,11 +23,7 @@ func reads(secrets map[string]map[string][]string) (list []string) {
 // TestSecretsAreAsWritten: the example and the README's table have every file that a container reads, and no other.
 func TestSecretsAreAsWritten(t *testing.T) {
 	t.Parallel()
-	m, err := Render(at(t, "k8s", "overlays", "production"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := reads(Secrets(m, loaded(t)))
+	want := reads(Secrets(overlay(t, "production"), loaded(t)))
 
 	example, err := os.ReadFile(at(t, "k8s", "overlays", "production", "secrets.example.yaml"))
 	if err != nil {

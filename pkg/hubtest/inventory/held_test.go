@@ -99,7 +99,7 @@ func TestCompose(t *testing.T) {
 		t.Fatal(err)
 	}
 	list := load(t)
-	var built, static, secrets []string
+	var built, secrets []string
 	for name, s := range c.Services {
 		if s.Build.Args.Service != "" {
 			built = append(built, name)
@@ -110,9 +110,6 @@ func TestCompose(t *testing.T) {
 	for _, s := range list {
 		wantBuilt = append(wantBuilt, s.Name, "migrate-"+s.Name)
 		wantSecrets = append(wantSecrets, s.Name+"-key")
-		if !s.Edge {
-			static = append(static, s.Name+"="+s.Name+":8080")
-		}
 	}
 	same(t, "images of docker-compose.yml", built, wantBuilt)
 	secrets = slices.Collect(maps.Keys(c.Secrets))
@@ -134,7 +131,9 @@ func TestCompose(t *testing.T) {
 		if published := strings.Join(service.Ports, " "); (published != "") != s.Edge || strings.Contains(published, "9090") || s.Edge && !strings.HasPrefix(published, "127.0.0.1:") {
 			t.Errorf("%s publishes %v", s.Name, service.Ports)
 		}
-		same(t, "neighbours that "+s.Name+" is told of", strings.Split(env["HUB_STATIC"], ","), static)
+		if env["HUB_DISCOVERY"] != "consul" || env["HUB_CONSUL_ADDR"] != "consul:8500" || env["HUB_ADVERTISE"] != "" {
+			t.Errorf("%s finds its neighbours by %s, and is found at %q", s.Name, env["HUB_DISCOVERY"], env["HUB_ADVERTISE"])
+		}
 		if url := env["HUB_WRITE_STORE_URL"]; s.Has(inventory.Store) && !strings.HasPrefix(url, "postgres://"+s.Role()+":") {
 			t.Errorf("%s logs in with %s", s.Name, url)
 		}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -150,30 +149,37 @@ func (r repository) told(service, version string) error {
 
 // again builds the commit elsewhere, with an empty cache, and compares.
 func (r repository) again(ctx context.Context, e edition) error {
-	dir, err := os.MkdirTemp("", "hub-release-")
+	first, err := digest(e.program())
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	other := e
-	other.root, other.environ = filepath.Join(dir, "sources"), []string{"GOCACHE=" + filepath.Join(dir, "cache")}
-	if err := r.export(ctx, "HEAD", other.root); err != nil {
-		return err
-	}
-	path := filepath.Join(dir, "service")
-	if err := other.build(ctx, path); err != nil {
-		return err
-	}
-	first, err := os.ReadFile(e.program())
+	second, err := r.rebuild(ctx, e, "HEAD")
 	if err != nil {
 		return err
 	}
-	second, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(first, second) {
-		return fmt.Errorf("two builds of %s differ: it would not be known what was released", e.service)
+	if first != second {
+		return fmt.Errorf("two builds of %s differ (sha256:%s and sha256:%s): it would not be known what was released", e.service, first, second)
 	}
 	return nil
+}
+
+// rebuild is the SHA-256 of the program that a commit's files make in a folder of their own, with an empty cache.
+func (r repository) rebuild(ctx context.Context, e edition, commit string) (string, error) {
+	dir, err := os.MkdirTemp("", "hub-release-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	e.root, e.environ = filepath.Join(dir, "sources"), []string{"GOCACHE=" + filepath.Join(dir, "cache")}
+	if err := r.export(ctx, commit, e.root); err != nil {
+		return "", err
+	}
+	if e.toolchain, err = goVersion(e.root); err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "service")
+	if err := e.build(ctx, path); err != nil {
+		return "", err
+	}
+	return digest(path)
 }

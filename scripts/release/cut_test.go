@@ -121,6 +121,9 @@ func TestARelease(t *testing.T) {
 		parts[0].Name != "std" || parts[1].Name != "hub.internal/pkg" || parts[1].Version != "v0.2.0" || len(*(*b.Dependencies)[0].Dependencies) != 2 {
 		t.Errorf("%+v %+v", self, parts)
 	}
+	if again, err := r.rebuild(t.Context(), edition{service: "demo", version: "v0.2.0"}, "services/demo/v0.2.0"); err != nil || again != sum {
+		t.Errorf("of the tag's files: %v %s, not %s", err, again, sum)
+	}
 	if err := r.ready(t.Context(), "demo", "v0.2.0"); err == nil {
 		t.Error("it can be released twice")
 	}

@@ -52,7 +52,13 @@ func goVersion(root string) (string, error) {
 // plain is the version without the tag's v, as images have it.
 func (e edition) plain() string { return strings.TrimPrefix(e.version, "v") }
 
-func (e edition) image() string { return "hub/" + e.service + ":" + e.plain() }
+// image is the image's name: what is not released is the latest.
+func (e edition) image() string {
+	if e.version == development {
+		return "hub/" + e.service + ":latest"
+	}
+	return "hub/" + e.service + ":" + e.plain()
+}
 
 func (e edition) dir() string { return filepath.Join(e.root, "bin", "release", e.service) }
 

@@ -1,9 +1,10 @@
 // Command release makes what a service is released as: its program, its image, its bill of materials, and the tag. Run it at the
 // root of the repository; make image, make sbom and make release do.
 //
-//	go run ./scripts/release image query             the image hub/query:dev of what lies in the working tree
+//	go run ./scripts/release image query             the image hub/query:latest of what lies in the working tree
 //	go run ./scripts/release sbom query              the bill of materials of the same program
 //	go run ./scripts/release cut query v1.2.3        everything that a release needs, and the tag services/query/v1.2.3
+//	go run ./scripts/release digest query v1.2.3     the SHA-256 of the program that the tag's files make
 //	go run ./scripts/release licences                whether all services use only what they may
 //
 // What it makes lies in bin/release/SERVICE: root/out, the files of the image, and sbom.cdx.json. It pushes nothing.
@@ -58,6 +59,14 @@ func root() *cobra.Command {
 			}},
 		&cobra.Command{Use: "licences", Short: "Check the licences of the modules that services are made of", Args: cobra.NoArgs,
 			RunE: func(c *cobra.Command, _ []string) error { return licences(c.Context(), ".", c.OutOrStdout()) }},
+		&cobra.Command{Use: "digest SERVICE VERSION", Short: "Build what was released again, and print its SHA-256", Args: cobra.ExactArgs(2),
+			RunE: func(c *cobra.Command, args []string) error {
+				sum, err := repository{root: "."}.rebuild(c.Context(), edition{service: args[0], version: args[1]}, "services/"+args[0]+"/"+args[1])
+				if err == nil {
+					fmt.Fprintln(c.OutOrStdout(), sum)
+				}
+				return err
+			}},
 		&cobra.Command{Use: "cut SERVICE VERSION", Short: "Check, build and tag a release of one service", Args: cobra.ExactArgs(2),
 			RunE: func(c *cobra.Command, args []string) error {
 				return cut(c.Context(), args[0], args[1], c.OutOrStdout(), c.ErrOrStderr())

@@ -144,6 +144,25 @@ func NewMariaDB(t testing.TB) *servers.MariaDB {
 	return own(t, "mariadb", servers.StartMariaDB)
 }
 
+// CopiedMariaDB starts two MariaDB servers, each of which copies the other, that the test may stop, kill and
+// pause.
+func CopiedMariaDB(t testing.TB) (a, b *servers.MariaDB) {
+	t.Helper()
+	numbered := func(id int) *servers.MariaDB {
+		return own(t, "mariadb", func(ctx context.Context, o servers.Options) (*servers.MariaDB, error) {
+			o.ServerID = id
+			return servers.StartMariaDB(ctx, o)
+		})
+	}
+	a, b = numbered(1), numbered(2)
+	for _, copy := range []func() error{func() error { return b.Copy(t.Context(), a) }, func() error { return a.Copy(t.Context(), b) }} {
+		if err := copy(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return a, b
+}
+
 // NewPostgres starts a PostgreSQL server that the test may stop, kill and pause.
 func NewPostgres(t testing.TB) *servers.Postgres {
 	t.Helper()

@@ -39,6 +39,8 @@ type Options struct {
 	Fast bool
 	// Password protects Redis (optional); the other servers keep passwords per user.
 	Password string
+	// ServerID, above 0, lets a MariaDB copy others and be copied: no two of them have the same.
+	ServerID int
 }
 
 // Server is one running server process. MariaDB, Postgres, Redis and Consul embed it.

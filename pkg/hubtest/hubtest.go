@@ -175,6 +175,25 @@ func NewRedis(t testing.TB) *servers.Redis {
 	return own(t, "redis", servers.StartRedis)
 }
 
+// RedisCluster starts a cluster of three Redis servers, and a replica of the first that takes its place when it goes;
+// the test may stop, kill and pause them. The URL names one node, which finds the others.
+func RedisCluster(t testing.TB) (masters []*servers.Redis, replica *servers.Redis, url string) {
+	t.Helper()
+	node := func() *servers.Redis {
+		return own(t, "redis", func(ctx context.Context, o servers.Options) (_ *servers.Redis, err error) {
+			if o.ClusterPort, err = servers.FreePort(); err != nil {
+				return nil, err
+			}
+			return servers.StartRedis(ctx, o)
+		})
+	}
+	masters, replica = []*servers.Redis{node(), node(), node()}, node()
+	if err := servers.JoinRedis(t.Context(), masters, replica); err != nil {
+		t.Fatal(err)
+	}
+	return masters, replica, "redis://" + masters[1].Addr() + "?cluster=true&addr=" + masters[2].Addr()
+}
+
 // NewConsul starts a Consul agent that the test may stop, kill and pause.
 func NewConsul(t testing.TB) *servers.Consul {
 	t.Helper()

@@ -13,6 +13,9 @@ import (
 // Chromium is the package of the browser that tests look at pages with: they alone need it.
 const Chromium = "chromium"
 
+// PgBouncer is the package of the pooler that tests put in front of PostgreSQL: they alone need it.
+const PgBouncer = "pgbouncer"
+
 // packages maps each program to its Debian or Ubuntu package and the check that it is there.
 var packages = []struct {
 	name string
@@ -29,6 +32,7 @@ var packages = []struct {
 	}},
 	{"postgresql", true, func() error { _, err := postgresPrograms(""); return err }},
 	{"redis-server", true, func() error { _, err := find("redis-server"); return err }},
+	{PgBouncer, false, func() error { _, err := find("pgbouncer"); return err }},
 	{Chromium, false, func() error { _, err := ChromiumPath(); return err }},
 }
 

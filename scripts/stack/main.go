@@ -137,12 +137,12 @@ func installCommand() *cobra.Command {
 			}
 			var also []string
 			if browser {
-				also = append(also, servers.Chromium)
+				also = append(also, servers.Chromium, servers.PgBouncer)
 			}
 			return installServers(c.Context(), l, newProgress(c.OutOrStdout()), also...)
 		},
 	}
-	c.Flags().BoolVar(&browser, "browser", false, "and the browser that tests look at pages with")
+	c.Flags().BoolVar(&browser, "browser", false, "and what tests alone need: the browser that they look at pages with, and a pooler")
 	return c
 }
 

@@ -35,7 +35,7 @@ type shop struct {
 func newShop(t *testing.T, gateways int) *shop {
 	t.Helper()
 	x := &shop{}
-	x.suite = start(t, options{gateways: gateways, shop: x})
+	x.suite = start(t, options{gateways: gateways, shop: x, pooled: true})
 	x.owner = x.person("Ada Admin", "admin")
 	credential := exec.Command(filepath.Join(x.bin, "payments"), "credential", "add", "--env", "sandbox", "--client-id", "pgsim-test")
 	credential.Env, credential.Stdin = x.env["payments"], strings.NewReader(simSecret)

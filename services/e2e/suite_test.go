@@ -105,6 +105,8 @@ type options struct {
 	shop *shop
 	// postgres is a server of the test's own.
 	postgres *servers.Postgres
+	// pooled has the services reach the store through a pooler in transaction mode.
+	pooled bool
 	// smtp changes what the mail server does.
 	smtp servers.SMTPHooks
 }
@@ -148,6 +150,9 @@ func start(t testing.TB, o options) *suite {
 		o.postgres = hubtest.Postgres(t)
 	}
 	s.store = hubtest.WriteStoreOn(t, o.postgres)
+	if o.pooled {
+		s.store = s.store.Pooled(t)
+	}
 	admin, readonly := hubtest.SourceDB(t)
 	if o.scale == "" {
 		o.scale = "0.02"
@@ -208,13 +213,6 @@ func start(t testing.TB, o options) *suite {
 	for _, name := range append(single, "gateway") {
 		s.run(name, s.env[name], "migrate")
 	}
-	for _, name := range append(slices.Clone(inner), gateways...) {
-		s.start(name)
-	}
-	s.key = s.issue("--scopes", allScopes, "--user-per-minute", "6000000", "--user-burst", "100000", "--service-per-minute", "6000000", "--service-burst", "100000").Key
-	for _, name := range append(inner, gateways...) {
-		s.ready(name)
-	}
 	t.Cleanup(func() {
 		for _, p := range s.process {
 			p.Kill()
@@ -226,6 +224,13 @@ func start(t testing.TB, o options) *suite {
 			t.Logf("logs of the services:\n%s", s.logs)
 		}
 	})
+	for _, name := range append(slices.Clone(inner), gateways...) {
+		s.start(name)
+	}
+	s.key = s.issue("--scopes", allScopes, "--user-per-minute", "6000000", "--user-burst", "100000", "--service-per-minute", "6000000", "--service-burst", "100000").Key
+	for _, name := range append(inner, gateways...) {
+		s.ready(name)
+	}
 	return s
 }
 

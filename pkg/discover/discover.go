@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -201,8 +202,8 @@ func (d *Directory) Announce(ctx context.Context, service, addr string) error {
 	}
 	registration := &api.AgentServiceRegistration{
 		ID: service + "-" + strings.NewReplacer(":", "-", ".", "-").Replace(addr), Name: service, Tags: []string{tag}, Address: host, Port: port,
-		Check: &api.AgentServiceCheck{HTTP: "http://" + addr + "/healthz", Interval: "1s", Timeout: "2s",
-			DeregisterCriticalServiceAfter: "1m", Status: "passing"},
+		// Readiness, not health: a process that lives and cannot work gets no calls.
+		Check: &api.AgentServiceCheck{HTTP: "http://" + addr + "/readyz", Interval: "1s", Timeout: "2s", DeregisterCriticalServiceAfter: "1m"},
 	}
 	logger := d.logger.With("discover", service, "addr", addr)
 	tick := time.NewTicker(announceEvery)
@@ -233,7 +234,25 @@ func (d *Directory) register(ctx context.Context, r *api.AgentServiceRegistratio
 	if _, _, err := d.agent.Service(r.ID, (&api.QueryOptions{}).WithContext(ctx)); err == nil {
 		return nil
 	}
+	// What the agent will find out within a second is told at once, so that an agent that forgets costs no calls.
+	if r.Check.Status = api.HealthCritical; ready(ctx, r.Check.HTTP) {
+		r.Check.Status = api.HealthPassing
+	}
 	return d.agent.ServiceRegisterOpts(r, api.ServiceRegisterOpts{}.WithContext(ctx))
+}
+
+// ready asks this process as the agent will.
+func ready(ctx context.Context, url string) bool {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return false
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false
+	}
+	_ = response.Body.Close() // nothing of it is wanted
+	return response.StatusCode == http.StatusOK
 }
 
 // kitLogger hands go-kit's key-value lines to slog.

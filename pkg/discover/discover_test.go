@@ -181,8 +181,8 @@ func newProcess(t testing.TB) *process {
 	t.Helper()
 	p := &process{}
 	p.well.Store(true)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if !p.well.Load() {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !p.well.Load() || r.URL.Path != "/readyz" {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	}))
@@ -233,6 +233,23 @@ func TestConsulDropsTheUnwell(t *testing.T) {
 	hubtest.Eventually(t, "the unwell one is dropped", f.knows(b.addr))
 	a.well.Store(true)
 	hubtest.Eventually(t, "it is back", f.knows(a.addr, b.addr))
+	// One that has never been ready gets no call before it is.
+	c := newProcess(t)
+	c.well.Store(false)
+	announce(t, d, "unwell", c.addr)
+	agent, err := api.NewClient(&api.Config{Address: hubtest.Consul(t).Addr()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hubtest.Eventually(t, "the agent knows it", func() bool {
+		all, _, err := agent.Health().Service("unwell", "", false, nil)
+		return err == nil && len(all) == 3
+	})
+	if !f.knows(a.addr, b.addr)() {
+		t.Error("a process is found before it is ready")
+	}
+	c.well.Store(true)
+	hubtest.Eventually(t, "it is ready", f.knows(a.addr, b.addr, c.addr))
 }
 
 // TestConsulMayStartLateAndForget: a development agent forgets everything when it restarts.

@@ -99,6 +99,8 @@ type options struct {
 	// gateways is how many replicas of the edge run, replicas how many of each other service; 1 by default.
 	gateways, replicas int
 	scale              string
+	// twice names a service that has a second replica, name-2.
+	twice string
 	// without leaves services out, for a test that puts one of its own into their place.
 	without []string
 	// shop starts a simulated payment provider and the receiver of an app (newShop).
@@ -164,6 +166,9 @@ func start(t testing.TB, o options) *suite {
 		for _, name := range single {
 			inner = append(inner, fmt.Sprint(name, "-", i))
 		}
+	}
+	if o.twice != "" {
+		inner = append(inner, o.twice+"-2")
 	}
 	for i := 2; i <= o.gateways; i++ {
 		gateways = append(gateways, fmt.Sprint("gateway-", i))

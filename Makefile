@@ -34,7 +34,7 @@ logs: ## Show the logs (NAME=query for one service)
 servers: ## Install the database servers that up and test need
 	@$(STACK) install
 
-browser: ## Install the servers, and the browser and the pooler that test needs
+browser: ## Install the servers, and what test alone needs: a browser, a pooler, a DNS server
 	@$(STACK) install --browser
 
 # The suite runs last and anew each time: go's test cache cannot see that the programs which it

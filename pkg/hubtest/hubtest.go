@@ -107,10 +107,15 @@ func own[S server](t testing.TB, name string, start func(context.Context, server
 	return s
 }
 
-func needServers(t testing.TB) {
+// needServers fails a test that lacks a server, or what is named beside them.
+func needServers(t testing.TB, also ...string) {
 	t.Helper()
-	if missing := servers.Missing(); len(missing) > 0 {
-		t.Fatalf("missing servers: %s; `go run ./scripts/stack install` in the repository's root installs them", strings.Join(missing, " "))
+	if missing := servers.Missing(also...); len(missing) > 0 {
+		flag := ""
+		if len(also) > 0 {
+			flag = " --browser"
+		}
+		t.Fatalf("missing servers: %s; `go run ./scripts/stack install%s` in the repository's root installs them", strings.Join(missing, " "), flag)
 	}
 }
 
@@ -192,6 +197,15 @@ func RedisCluster(t testing.TB) (masters []*servers.Redis, replica *servers.Redi
 		t.Fatal(err)
 	}
 	return masters, replica, "redis://" + masters[1].Addr() + "?cluster=true&addr=" + masters[2].Addr()
+}
+
+// NewDNS starts a DNS server with these records, which answers for hub.test.
+func NewDNS(t testing.TB, records ...servers.SRV) *servers.DNS {
+	t.Helper()
+	needServers(t, servers.DNSServer)
+	return own(t, "dns", func(ctx context.Context, o servers.Options) (*servers.DNS, error) {
+		return servers.StartDNS(ctx, o, records...)
+	})
 }
 
 // NewConsul starts a Consul agent that the test may stop, kill and pause.

@@ -3,7 +3,6 @@ package hubtest
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 
@@ -45,9 +44,7 @@ func (w WriteStoreDB) roleURL(role string) string {
 // the superuser go through. The test fails where there is none.
 func (w WriteStoreDB) Pooled(t testing.TB) WriteStoreDB {
 	t.Helper()
-	if missing := servers.Missing(servers.PgBouncer); len(missing) > 0 {
-		t.Fatalf("missing: %s; `go run ./scripts/stack install --browser` in the repository's root installs it", strings.Join(missing, " "))
-	}
+	needServers(t, servers.PgBouncer)
 	passwords := map[string]string{}
 	for _, role := range append([]string{pgstore.AuditReader}, serviceRoles()...) {
 		passwords[role] = testPassword(role)

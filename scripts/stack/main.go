@@ -137,12 +137,12 @@ func installCommand() *cobra.Command {
 			}
 			var also []string
 			if browser {
-				also = append(also, servers.Chromium, servers.PgBouncer)
+				also = append(also, servers.Chromium, servers.PgBouncer, servers.DNSServer)
 			}
 			return installServers(c.Context(), l, newProgress(c.OutOrStdout()), also...)
 		},
 	}
-	c.Flags().BoolVar(&browser, "browser", false, "and what tests alone need: the browser that they look at pages with, and a pooler")
+	c.Flags().BoolVar(&browser, "browser", false, "and what tests alone need: the browser that they look at pages with, a pooler, a DNS server")
 	return c
 }
 

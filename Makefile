@@ -37,7 +37,7 @@ doctor: ## Check the settings of every service against what they name, a line ea
 servers: ## Install the database servers that up and test need
 	@$(STACK) install
 
-browser: ## Install the servers, and what test needs beside them: a browser, and buildah
+browser: ## Install the servers, and what test alone needs: a browser, a pooler, a DNS server, buildah
 	@$(STACK) install --browser --images
 
 # The suite waits for processes and pages half of its time, so it runs beside the rest; what both need is built before, once.

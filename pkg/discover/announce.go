@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -57,8 +58,8 @@ func (d *Directory) Announce(ctx context.Context, service, addr string) error {
 }
 
 // registration has two checks, because an agent takes from its list what has failed one for long:
-// a process that waits for its store is not ready, and yet has not gone. Until the first answer it
-// counts as not ready, so that no call reaches it before its time.
+// a process that waits for its store is not ready, and yet has not gone. Until it has answered that it
+// is ready, the first check being for that, it counts as not ready, so that no call reaches it before its time.
 func registration(service, host string, port int) *api.AgentServiceRegistration {
 	addr := net.JoinHostPort(host, strconv.Itoa(port))
 	return &api.AgentServiceRegistration{
@@ -95,7 +96,25 @@ func (d *Directory) register(ctx context.Context, r *api.AgentServiceRegistratio
 	if _, _, err := d.agent.Service(r.ID, (&api.QueryOptions{}).WithContext(ctx)); err == nil {
 		return nil
 	}
+	// What the agent will find out within a second is told at once, so that an agent that forgets costs no calls.
+	if r.Checks[0].Status = api.HealthCritical; ready(ctx, r.Checks[0].HTTP) {
+		r.Checks[0].Status = api.HealthPassing
+	}
 	return d.agent.ServiceRegisterOpts(r, api.ServiceRegisterOpts{}.WithContext(ctx))
+}
+
+// ready asks this process as the agent will.
+func ready(ctx context.Context, url string) bool {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return false
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false
+	}
+	_ = response.Body.Close() // nothing of it is wanted
+	return response.StatusCode == http.StatusOK
 }
 
 // withdraw takes a process from the agent's list, although ctx has ended.

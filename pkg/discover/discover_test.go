@@ -234,6 +234,23 @@ func TestConsulDropsTheUnwell(t *testing.T) {
 	hubtest.Eventually(t, "the unwell one is dropped", f.knows(b.addr))
 	a.well.Store(true)
 	hubtest.Eventually(t, "it is back", f.knows(a.addr, b.addr))
+	// One that has never been ready gets no call before it is.
+	c := newProcess(t)
+	c.well.Store(false)
+	announce(t, d, "unwell", c.addr)
+	agent, err := api.NewClient(&api.Config{Address: hubtest.Consul(t).Addr()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	hubtest.Eventually(t, "the agent knows it", func() bool {
+		all, _, err := agent.Health().Service("unwell", "", false, nil)
+		return err == nil && len(all) == 3
+	})
+	if !f.knows(a.addr, b.addr)() {
+		t.Error("a process is found before it is ready")
+	}
+	c.well.Store(true)
+	hubtest.Eventually(t, "it is ready", f.knows(a.addr, b.addr, c.addr))
 }
 
 // TestConsulWaitsForReadiness: a process that lives and is not ready gets no calls, at its start and later, and is not

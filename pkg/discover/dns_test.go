@@ -2,6 +2,7 @@ package discover_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"hub.internal/pkg/discover"
 	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/hubtest/servers"
 )
 
 // zone answers SRV questions for one name over UDP, as a cluster's DNS does for a headless service.
@@ -104,4 +106,35 @@ func TestDNSFollowsTheRecords(t *testing.T) {
 	if err := d.Announce(t.Context(), "query", "10.0.0.1:7000"); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestDNSServer follows a real server: its records, more of them than fit a datagram, none, and its absence.
+func TestDNSServer(t *testing.T) {
+	t.Parallel()
+	of := func(n int) (records []servers.SRV, addrs []string) {
+		for i := range n {
+			target := fmt.Sprintf("query-%d.query.hub.test", i)
+			records = append(records, servers.SRV{Name: "_http._tcp.query.hub.test", Target: target, Port: 7000})
+			addrs = append(addrs, target+".:7000")
+		}
+		return records, addrs
+	}
+	two, both := of(2)
+	dns := hubtest.NewDNS(t, two...)
+	d := open(t, discover.Config{Mode: discover.DNS, DNSDomain: "hub.test", Resolver: dns.Resolver(), DNSRefresh: 5 * time.Millisecond})
+	f := follow(t, d.Instancer("query"))
+	hubtest.Eventually(t, "both are found", f.knows(both...))
+	many, hundred := of(100)
+	if err := dns.Say(t.Context(), many...); err != nil {
+		t.Fatal(err)
+	}
+	hubtest.Eventually(t, "a hundred are found, over TCP", f.knows(hundred...))
+	dns.Kill()
+	if !f.knows(hundred...)() {
+		t.Error("a DNS server that is away has cost us the last known instances")
+	}
+	if err := dns.Say(t.Context(), two[0]); err != nil {
+		t.Fatal(err)
+	}
+	hubtest.Eventually(t, "one is left", f.knows(both[0]))
 }

@@ -107,10 +107,15 @@ func own[S server](t testing.TB, name string, start func(context.Context, server
 	return s
 }
 
-func needServers(t testing.TB) {
+// needServers fails a test that lacks a server, or what is named beside them.
+func needServers(t testing.TB, also ...string) {
 	t.Helper()
-	if missing := servers.Missing(); len(missing) > 0 {
-		t.Fatalf("missing servers: %s; `go run ./scripts/stack install` in the repository's root installs them", strings.Join(missing, " "))
+	if missing := servers.Missing(also...); len(missing) > 0 {
+		flag := ""
+		if len(also) > 0 {
+			flag = " --browser"
+		}
+		t.Fatalf("missing servers: %s; `go run ./scripts/stack install%s` in the repository's root installs them", strings.Join(missing, " "), flag)
 	}
 }
 
@@ -144,6 +149,25 @@ func NewMariaDB(t testing.TB) *servers.MariaDB {
 	return own(t, "mariadb", servers.StartMariaDB)
 }
 
+// CopiedMariaDB starts two MariaDB servers, each of which copies the other, that the test may stop, kill and
+// pause.
+func CopiedMariaDB(t testing.TB) (a, b *servers.MariaDB) {
+	t.Helper()
+	numbered := func(id int) *servers.MariaDB {
+		return own(t, "mariadb", func(ctx context.Context, o servers.Options) (*servers.MariaDB, error) {
+			o.ServerID = id
+			return servers.StartMariaDB(ctx, o)
+		})
+	}
+	a, b = numbered(1), numbered(2)
+	for _, copy := range []func() error{func() error { return b.Copy(t.Context(), a) }, func() error { return a.Copy(t.Context(), b) }} {
+		if err := copy(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return a, b
+}
+
 // NewPostgres starts a PostgreSQL server that the test may stop, kill and pause.
 func NewPostgres(t testing.TB) *servers.Postgres {
 	t.Helper()
@@ -154,6 +178,34 @@ func NewPostgres(t testing.TB) *servers.Postgres {
 func NewRedis(t testing.TB) *servers.Redis {
 	t.Helper()
 	return own(t, "redis", servers.StartRedis)
+}
+
+// RedisCluster starts a cluster of three Redis servers, and a replica of the first that takes its place when it goes;
+// the test may stop, kill and pause them. The URL names one node, which finds the others.
+func RedisCluster(t testing.TB) (masters []*servers.Redis, replica *servers.Redis, url string) {
+	t.Helper()
+	node := func() *servers.Redis {
+		return own(t, "redis", func(ctx context.Context, o servers.Options) (_ *servers.Redis, err error) {
+			if o.ClusterPort, err = servers.FreePort(); err != nil {
+				return nil, err
+			}
+			return servers.StartRedis(ctx, o)
+		})
+	}
+	masters, replica = []*servers.Redis{node(), node(), node()}, node()
+	if err := servers.JoinRedis(t.Context(), masters, replica); err != nil {
+		t.Fatal(err)
+	}
+	return masters, replica, "redis://" + masters[1].Addr() + "?cluster=true&addr=" + masters[2].Addr()
+}
+
+// NewDNS starts a DNS server with these records, which answers for hub.test.
+func NewDNS(t testing.TB, records ...servers.SRV) *servers.DNS {
+	t.Helper()
+	needServers(t, servers.DNSServer)
+	return own(t, "dns", func(ctx context.Context, o servers.Options) (*servers.DNS, error) {
+		return servers.StartDNS(ctx, o, records...)
+	})
 }
 
 // NewConsul starts a Consul agent that the test may stop, kill and pause.

@@ -1,6 +1,7 @@
 package hubtest
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -21,6 +22,7 @@ type WriteStoreDB struct {
 
 	server   *servers.Postgres
 	database string
+	pooler   *servers.Bouncer // nil without one
 }
 
 // services are the log-in roles' owners.
@@ -28,12 +30,40 @@ var services = []string{"gateway", "auth", "query", "authoring", "review-control
 
 // URL is the connection URL of a service's own role, by the service's discovery name.
 func (w WriteStoreDB) URL(service string) string {
-	role := pgstore.ServiceRole(service)
+	return w.roleURL(pgstore.ServiceRole(service))
+}
+
+func (w WriteStoreDB) roleURL(role string) string {
+	if w.pooler != nil {
+		return w.pooler.URL(role, testPassword(role), w.database) + "&connect_timeout=60&pooler=" + pgstore.Transaction
+	}
 	return patientURL(w.server, role, w.database)
 }
 
+// Pooled is the same database with a PgBouncer in transaction mode in front of it, which all but the owner and
+// the superuser go through. The test fails where there is none.
+func (w WriteStoreDB) Pooled(t testing.TB) WriteStoreDB {
+	t.Helper()
+	needServers(t, servers.PgBouncer)
+	passwords := map[string]string{}
+	for _, role := range append([]string{pgstore.AuditReader}, serviceRoles()...) {
+		passwords[role] = testPassword(role)
+	}
+	w.pooler = own(t, "pgbouncer", func(ctx context.Context, o servers.Options) (*servers.Bouncer, error) {
+		return servers.StartBouncer(ctx, servers.BouncerOptions{Options: o, Postgres: w.server, Passwords: passwords, Database: w.database})
+	})
+	return w
+}
+
+func serviceRoles() (roles []string) {
+	for _, s := range services {
+		roles = append(roles, pgstore.ServiceRole(s))
+	}
+	return roles
+}
+
 // AuditURL is the connection URL of the audit log's reader.
-func (w WriteStoreDB) AuditURL() string { return patientURL(w.server, pgstore.AuditReader, w.database) }
+func (w WriteStoreDB) AuditURL() string { return w.roleURL(pgstore.AuditReader) }
 
 // patientURL is a connection URL for a busy machine, where a log-in may take its time.
 func patientURL(server *servers.Postgres, role, database string) string {
@@ -62,11 +92,7 @@ func WriteStoreOn(t testing.TB, server *servers.Postgres) WriteStoreDB {
 	defer bootstrap.Unlock()
 	passwords := map[string]string{}
 	if !bootstrap.roles[server] { // hashing ten passwords takes longer than the database
-		roles := []string{pgstore.Owner, pgstore.AuditReader}
-		for _, s := range services {
-			roles = append(roles, pgstore.ServiceRole(s))
-		}
-		for _, role := range roles {
+		for _, role := range append([]string{pgstore.Owner, pgstore.AuditReader}, serviceRoles()...) {
 			passwords[role] = testPassword(role)
 		}
 	}

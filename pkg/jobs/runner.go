@@ -27,6 +27,8 @@ const (
 	longestRetry = 5 * time.Minute
 	// kept is how long a finished job is kept: what it did is in the service's own tables.
 	kept = time.Hour
+	// pooledPoll is the time between two looks for jobs where nobody is told of them.
+	pooledPoll = 250 * time.Millisecond
 	// maxInstance is the longest name that River takes.
 	maxInstance = 100
 )
@@ -140,9 +142,16 @@ func (r Runner) client() (*river.Client[pgx.Tx], error) {
 	for _, k := range r.Kinds {
 		k.add(workers)
 	}
-	queues := map[string]river.QueueConfig{Default: {MaxWorkers: defaultWorkers}}
+	pooled, poll := postgres.Pooled(r.Pool), time.Duration(0) // River's own second
+	if pooled {
+		poll = pooledPoll
+	}
+	queues := map[string]river.QueueConfig{Default: {MaxWorkers: defaultWorkers, FetchPollInterval: poll}}
 	for _, q := range r.Queues {
 		queues[q.Name] = river.QueueConfig{MaxWorkers: q.Workers, FetchCooldown: q.Pause}
+		if pooled {
+			queues[q.Name] = river.QueueConfig{MaxWorkers: q.Workers, FetchCooldown: q.Pause, FetchPollInterval: max(poll, q.Pause)}
+		}
 	}
 	periodic := make([]*river.PeriodicJob, len(r.Periodic))
 	for i, p := range r.Periodic {
@@ -154,6 +163,8 @@ func (r Runner) client() (*river.Client[pgx.Tx], error) {
 		ID: r.Instance, Schema: r.Schema, Logger: r.Logger, Workers: workers, Queues: queues, PeriodicJobs: periodic,
 		JobTimeout: r.Timeout, RescueStuckJobsAfter: r.Timeout + rescueRest, SoftStopTimeout: stopTakes, RetryPolicy: patient{},
 		CompletedJobRetentionPeriod: kept, CancelledJobRetentionPeriod: kept,
+		// Behind a pooler nobody hears that there is a job: it is looked for more often.
+		PollOnly: pooled,
 		// Only an owner may rebuild an index.
 		ReindexerIndexNames: []string{},
 	})

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"sort"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -22,6 +23,9 @@ const (
 	// group, and a log-in only where it has a password.
 	AuditReader = "hub_audit"
 )
+
+// AuditTimeout is the server's limit for a statement of the audit log's reader.
+const AuditTimeout = 30 * time.Second
 
 // ServiceRole is the log-in role of a service: hub_auth, hub_review_control.
 func ServiceRole(service string) string { return "hub_" + Schema(service) }
@@ -102,11 +106,26 @@ func login(ctx context.Context, conn *pgx.Conn, role, password string) error {
 	if _, err := conn.Exec(ctx, ddl); err != nil {
 		return err
 	}
-	if role == Owner || role == AuditReader {
+	if role == Owner {
 		return nil
 	}
-	_, err := conn.Exec(ctx, "GRANT "+Group+" TO "+pgx.Identifier{role}.Sanitize())
+	name := pgx.Identifier{role}.Sanitize()
+	// What a connection sets by itself, unless a pooler is in between.
+	limits := fmt.Sprintf("ALTER ROLE %[1]s SET statement_timeout = '%[2]ds'; ALTER ROLE %[1]s SET idle_in_transaction_session_timeout = '%[3]ds'",
+		name, int(timeoutOf(role).Seconds()), int(idleInTransaction.Seconds()))
+	if _, err := conn.Exec(ctx, limits); err != nil || role == AuditReader {
+		return err
+	}
+	_, err := conn.Exec(ctx, "GRANT "+Group+" TO "+name)
 	return err
+}
+
+// timeoutOf is the limit for a statement of a role's.
+func timeoutOf(role string) time.Duration {
+	if role == AuditReader { // reads months
+		return AuditTimeout
+	}
+	return defaultTimeout
 }
 
 // As returns storeURL with another user and password.

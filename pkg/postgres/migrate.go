@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -63,6 +64,9 @@ func migrate(ctx context.Context, ownerURL, schema, versions string, migrations 
 	config, err := pgx.ParseConfig(ownerURL)
 	if err != nil {
 		return errors.New("HUB_MIGRATE_URL is not a PostgreSQL URL")
+	}
+	if mode, err := takePooler(config); err != nil || mode != "" {
+		return cmp.Or(err, errSession)
 	}
 	db := stdlib.OpenDB(*config)
 	defer db.Close()

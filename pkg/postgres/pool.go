@@ -6,7 +6,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -25,13 +24,20 @@ type Pool = pgxpool.Pool
 
 // Config bounds a pool.
 type Config struct {
-	// URL names the service's own role; never the owner. Its connect_timeout counts; 3 s without.
+	// URL names the service's own role; never the owner. Its connect_timeout counts; 3 s without. Its parameter
+	// pooler (Session or Transaction) says that a pooler is in between.
 	URL string
 	// MaxConns bounds the connections of this process; 0 means 10.
 	MaxConns int32
 	// StatementTimeout is the server's own limit for one statement; 0 means 10 s.
 	StatementTimeout time.Duration
 }
+
+// idleInTransaction is how long a session may sit in a transaction and do nothing.
+const idleInTransaction = 30 * time.Second
+
+// defaultTimeout is the server's limit for a statement of a service's.
+const defaultTimeout = 10 * time.Second
 
 // Open returns a pool. It does not wait for the database: a service starts in any
 // order, and readiness tells when the store is reachable.
@@ -45,7 +51,7 @@ func Open(c Config) (*pgxpool.Pool, error) {
 	if c.MaxConns > 0 {
 		pc.MaxConns = c.MaxConns
 	}
-	timeout := 10 * time.Second
+	timeout := defaultTimeout
 	if c.StatementTimeout > 0 {
 		timeout = c.StatementTimeout
 	}
@@ -53,15 +59,17 @@ func Open(c Config) (*pgxpool.Pool, error) {
 	if pc.ConnConfig.ConnectTimeout == 0 { // connect_timeout in the URL
 		pc.ConnConfig.ConnectTimeout = 3 * time.Second
 	}
-	pc.ConnConfig.RuntimeParams["statement_timeout"] = fmt.Sprint(timeout.Milliseconds())
-	pc.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = "30000"
-	pc.ConnConfig.RuntimeParams["timezone"] = "UTC"
+	mode, err := takePooler(pc.ConnConfig)
+	if err != nil {
+		return nil, err
+	}
+	proven := sessionOf(pc, mode, timeout)
 	pc.ConnConfig.Tracer = newTracer()
-	pc.AfterConnect = func(_ context.Context, c *pgx.Conn) error {
+	pc.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
 		// Without a location moments are read in the machine's zone.
 		c.TypeMap().RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID,
 			Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})
-		return nil
+		return proven(ctx, c)
 	}
 	return pgxpool.NewWithConfig(context.Background(), pc)
 }

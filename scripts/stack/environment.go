@@ -83,6 +83,9 @@ func (e environment) settings(s service) map[string]string {
 	}
 	for name, value := range e.overrides(s) {
 		env[name] = value
+		if strings.TrimSuffix(name, "_FILE") == "HUB_SOURCE_DSNS" { // in place of the one
+			delete(env, "HUB_SOURCE_DSN")
+		}
 		// Services refuse to be told a setting and a file that holds it.
 		if setting, isFile := strings.CutSuffix(name, "_FILE"); isFile {
 			delete(env, setting)

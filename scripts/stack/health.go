@@ -25,27 +25,10 @@ func awaitReady(ctx context.Context, c control, e environment) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
 	for _, s := range e.services {
-		url := e.readyURL(s)
-		var last error
-		err := poll(ctx, nil, func() (bool, error) {
-			now, err := c.status()
-			if err != nil {
-				return false, err
+		for _, name := range e.instances(s) {
+			if err := awaitInstance(ctx, c, e, s, name, before); err != nil {
+				return err
 			}
-			for _, other := range e.services {
-				p := now.Programs[other.Name]
-				if p.Restarts-before.Programs[other.Name].Restarts >= crashes {
-					return false, withLog(fmt.Errorf("%s does not stay up (%s)", other.Name, p.Error), c.layout.log(other.Name))
-				}
-			}
-			last = ready(ctx, url)
-			return last == nil, nil
-		})
-		if ctx.Err() != nil && last != nil {
-			return withLog(fmt.Errorf("%s is not ready: %w", s.Name, last), c.layout.log(s.Name))
-		}
-		if err != nil {
-			return err
 		}
 	}
 	for _, url := range e.standInURLs() {
@@ -61,11 +44,35 @@ func awaitReady(ctx context.Context, c control, e environment) error {
 	return nil
 }
 
-func (e environment) readyURL(s service) string {
+// awaitInstance waits for one process of a service. Any service that ends again and again fails it.
+func awaitInstance(ctx context.Context, c control, e environment, s service, name string, before status) error {
+	url := e.readyURL(s, name)
+	var last error
+	err := poll(ctx, nil, func() (bool, error) {
+		now, err := c.status()
+		if err != nil {
+			return false, err
+		}
+		for _, other := range e.services {
+			p := now.Programs[other.Name]
+			if p.Restarts-before.Programs[other.Name].Restarts >= crashes {
+				return false, withLog(fmt.Errorf("%s does not stay up (%s)", other.Name, p.Error), c.layout.log(other.Name))
+			}
+		}
+		last = ready(ctx, url)
+		return last == nil, nil
+	})
+	if ctx.Err() != nil && last != nil {
+		return withLog(fmt.Errorf("%s is not ready: %w", name, last), c.layout.log(name))
+	}
+	return err
+}
+
+func (e environment) readyURL(s service, name string) string {
 	if s.Edge {
 		return e.gatewayURL() + "/readyz"
 	}
-	return "http://" + e.settings(s)["HUB_ADDR"] + "/readyz"
+	return "http://" + e.instanceSettings(s, name)["HUB_ADDR"] + "/readyz"
 }
 
 // ready asks once.

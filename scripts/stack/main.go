@@ -138,7 +138,7 @@ func installCommand() *cobra.Command {
 			}
 			var also []string
 			if browser {
-				also = append(also, servers.Chromium)
+				also = append(also, servers.Chromium, servers.PgBouncer, servers.DNSServer)
 			}
 			if images {
 				also = append(also, servers.Buildah)
@@ -146,7 +146,7 @@ func installCommand() *cobra.Command {
 			return installServers(c.Context(), l, newProgress(c.OutOrStdout()), also...)
 		},
 	}
-	c.Flags().BoolVar(&browser, "browser", false, "and the browser that tests look at pages with")
+	c.Flags().BoolVar(&browser, "browser", false, "and what tests alone need: the browser that they look at pages with, a pooler, a DNS server")
 	c.Flags().BoolVar(&images, "images", false, "and what makes images without a Docker engine")
 	return c
 }

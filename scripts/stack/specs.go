@@ -1,10 +1,14 @@
 package main
 
+import "hub.internal/pkg/hubtest/inventory"
+
 // portNames is everything that listens, in the order of deploy/services.json.
 func portNames(e environment) []string {
 	names := []string{}
 	for _, s := range e.services {
-		names = append(names, s.Name, operations(s.Name))
+		for _, name := range e.instances(s) {
+			names = append(names, name, operations(name))
+		}
 	}
 	names = append(names, mailSink+"-smtp", mailSink+"-web")
 	if _, ok := e.withProvider(); ok {
@@ -51,12 +55,32 @@ func serviceSpecs(e environment) (specs []serviceSpec, err error) {
 		if err != nil {
 			return nil, err
 		}
-		specs = append(specs, serviceSpec{
-			Name: s.Name, Path: e.layout.bin(s.Name), Digest: digest, Args: []string{"serve"},
-			Env: environ(e.settings(s)), Layer: layerOf(s), Grace: grace,
-		})
+		for _, name := range e.instances(s) {
+			specs = append(specs, serviceSpec{
+				Name: name, Path: e.layout.bin(s.Name), Digest: digest, Args: []string{"serve"},
+				Env: environ(e.instanceSettings(s, name)), Layer: layerOf(s), Grace: grace,
+			})
+		}
 	}
 	return specs, nil
+}
+
+// instances are the names of a service's processes. Where Consul knows what runs, the source's reader runs twice, to show
+// that one may go.
+func (e environment) instances(s service) []string {
+	if e.options.discovery == "consul" && s.Has(inventory.Source) {
+		return []string{s.Name, s.Name + "-2"}
+	}
+	return []string{s.Name}
+}
+
+// instanceSettings are the variables of one of them.
+func (e environment) instanceSettings(s service, name string) map[string]string {
+	env := e.settings(s)
+	if name != s.Name {
+		env["HUB_ADDR"], env["HUB_OPS_ADDR"] = e.state.addr(name), e.state.addr(operations(name))
+	}
+	return env
 }
 
 // standIns are the programs that stand in for the world. They stop after those who may be calling them.

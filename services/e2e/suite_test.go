@@ -101,6 +101,8 @@ type options struct {
 	// gateways is how many replicas of the edge run, replicas how many of each other service; 1 by default.
 	gateways, replicas int
 	scale              string
+	// twice names a service that has a second replica, name-2.
+	twice string
 	// without leaves services out, for a test that puts one of its own into their place.
 	without []string
 	// shop starts a simulated payment provider and the receiver of an app (newShop).
@@ -109,6 +111,8 @@ type options struct {
 	postgres *servers.Postgres
 	// runs are programs in place of those that were built, by the service; they migrate too.
 	runs map[string]program
+	// pooled has the services reach the store through a pooler in transaction mode.
+	pooled bool
 	// smtp changes what the mail server does.
 	smtp servers.SMTPHooks
 }
@@ -152,6 +156,9 @@ func start(t testing.TB, o options) *suite {
 		o.postgres = hubtest.Postgres(t)
 	}
 	s.store = hubtest.WriteStoreOn(t, o.postgres)
+	if o.pooled {
+		s.store = s.store.Pooled(t)
+	}
 	admin, readonly := hubtest.SourceDB(t)
 	if o.scale == "" {
 		o.scale = "0.02"
@@ -163,6 +170,9 @@ func start(t testing.TB, o options) *suite {
 		for _, name := range single {
 			inner = append(inner, fmt.Sprint(name, "-", i))
 		}
+	}
+	if o.twice != "" {
+		inner = append(inner, o.twice+"-2")
 	}
 	for i := 2; i <= o.gateways; i++ {
 		gateways = append(gateways, fmt.Sprint("gateway-", i))
@@ -217,13 +227,6 @@ func start(t testing.TB, o options) *suite {
 	for _, name := range append(single, "gateway") {
 		s.run(name, s.env[name], "migrate")
 	}
-	for _, name := range append(slices.Clone(inner), gateways...) {
-		s.start(name)
-	}
-	s.key = s.issue("--scopes", allScopes, "--user-per-minute", "6000000", "--user-burst", "100000", "--service-per-minute", "6000000", "--service-burst", "100000").Key
-	for _, name := range append(inner, gateways...) {
-		s.ready(name)
-	}
 	t.Cleanup(func() {
 		for _, p := range s.process {
 			p.Kill()
@@ -235,6 +238,13 @@ func start(t testing.TB, o options) *suite {
 			t.Logf("logs of the services:\n%s", s.logs)
 		}
 	})
+	for _, name := range append(slices.Clone(inner), gateways...) {
+		s.start(name)
+	}
+	s.key = s.issue("--scopes", allScopes, "--user-per-minute", "6000000", "--user-burst", "100000", "--service-per-minute", "6000000", "--service-burst", "100000").Key
+	for _, name := range append(inner, gateways...) {
+		s.ready(name)
+	}
 	return s
 }
 

@@ -32,10 +32,10 @@ func unsubscribeLink(m servers.Mail) string {
 
 // TestWorkflow is the specification's whole: search_brands → create_segment →
 // save_message_draft → queue_for_review by an agent, the decisions by a person in a browser,
-// and each approved mail once.
+// and each approved mail once. Its store is behind a pooler in transaction mode.
 func TestWorkflow(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{})
+	s := start(t, options{pooled: true})
 	ada := s.person("Ada Lovelace", "reviewer", "admin")
 	contacts := s.contacts(t, 7)
 	id := s.draft(t, draftOptions{targets: 7, name: "Workflow", senderName: "Kim of Hub",

@@ -291,7 +291,7 @@ func TestLoad(t *testing.T) {
 		b := newBulkhead(2, 1, time.Minute)
 		wants := func(want HealthResponse) {
 			t.Helper()
-			if got := b.load(); got != want {
+			if got := b.load(); !reflect.DeepEqual(got, want) {
 				t.Errorf("%+v, want %+v", got, want)
 			}
 		}

@@ -27,6 +27,18 @@ type HealthResponse struct {
 	Slots   int `json:"slots"`
 	Waiting int `json:"waiting"`
 	Runaway int `json:"runaway"`
+	// Replicas are the source's servers, where there may be several.
+	Replicas []ReplicaHealth `json:"replicas,omitempty"`
+}
+
+// ReplicaHealth tells how one of the source's servers is.
+type ReplicaHealth struct {
+	Addr string `json:"addr"`
+	// Up ones answer; Asked ones are within the lag limit too, or nobody can tell.
+	Up    bool `json:"up"`
+	Asked bool `json:"asked"`
+	// LagSeconds is null while nobody knows it.
+	LagSeconds *float64 `json:"lag_seconds"`
 }
 
 // healthOperation is asked by admin for itself.
@@ -36,6 +48,9 @@ func healthOperation(s *Service) hop.Operation {
 
 func (s *Service) health(ctx context.Context, _ HealthRequest) (HealthResponse, error) {
 	h := s.statements.turns.load()
+	if s.Replicas != nil {
+		h.Replicas = s.Replicas()
+	}
 	if s.Ping == nil {
 		return h, nil
 	}

@@ -50,7 +50,8 @@ type RowWriter interface {
 	// Arrived tells that n more bytes of the answer have come from the server, before
 	// anything is made of them; false ends the reading.
 	Arrived(n int) (more bool)
-	// Columns comes first, once.
+	// Columns comes first. When it comes again, the statement has begun anew, on another server: what
+	// came before counts no more.
 	Columns([]ResultColumn)
 	// Row takes a row; false ends the reading.
 	Row(RowEncoder) (more bool)

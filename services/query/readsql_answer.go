@@ -60,6 +60,9 @@ func (a *sqlAnswer) Arrived(n int) bool {
 
 // Columns implements RowWriter.
 func (a *sqlAnswer) Columns(columns []ResultColumn) {
+	if a.columns != nil {
+		a.begin(a.limit, a.bytes, a.room)
+	}
 	a.columns, a.arrivedOfRow = columns, 0
 	a.json = append(a.json, `{"columns":`...)
 	a.json = append(append(a.json, encoded(columns)...), `,"rows":[`...)

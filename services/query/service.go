@@ -59,6 +59,8 @@ type Config struct {
 	Guard *sqlguard.Guard
 	// Ping tells whether the source answers.
 	Ping func(context.Context) error
+	// Replicas tells how its servers are; nil for a source that is one.
+	Replicas func() []ReplicaHealth
 	// Audit keeps the record of each of them.
 	Audit SQLAudit
 	// SQL bounds execute_read_sql.

@@ -16,6 +16,12 @@ const Chromium = "chromium"
 // Buildah is the package of the program that makes images without an engine: `make image` and its test need it where there is no Docker.
 const Buildah = "buildah"
 
+// PgBouncer is the package of the pooler that tests put in front of PostgreSQL: they alone need it.
+const PgBouncer = "pgbouncer"
+
+// DNSServer is the package of the DNS server that tests of discovery ask: they alone need it.
+const DNSServer = "dnsmasq-base"
+
 // packages maps each program to its Debian or Ubuntu package and the check that it is there.
 var packages = []struct {
 	name string
@@ -33,6 +39,8 @@ var packages = []struct {
 	{"postgresql", true, func() error { _, err := postgresPrograms(""); return err }},
 	{"redis-server", true, func() error { _, err := find("redis-server"); return err }},
 	{Buildah, false, func() error { _, err := find("buildah"); return err }},
+	{PgBouncer, false, func() error { _, err := find("pgbouncer"); return err }},
+	{DNSServer, false, func() error { _, err := find("dnsmasq"); return err }},
 	{Chromium, false, func() error { _, err := ChromiumPath(); return err }},
 }
 

@@ -60,6 +60,9 @@ func prepareMariaDB(ctx context.Context, s *Server) error {
 	if s.opts.Fast {
 		pool, more = "64M", "innodb_doublewrite = 0\ninnodb_log_file_size = 16M\n"
 	}
+	if s.opts.ServerID > 0 {
+		more += fmt.Sprintf("server_id = %d\nlog_bin = binlog\nlog_slave_updates = 1\nbinlog_format = row\nslave_net_timeout = 4\n", s.opts.ServerID)
+	}
 	data := filepath.Join(s.dir, "data")
 	config := fmt.Sprintf(`[mariadbd]
 datadir = %s
@@ -153,6 +156,43 @@ func (m *MariaDB) Admin() (*sql.DB, error) {
 		return nil, err
 	}
 	return open(dsn)
+}
+
+// Copy lets the server copy all that another one does from now on, and start again with it after a restart.
+// Both have a ServerID.
+func (m *MariaDB) Copy(ctx context.Context, from *MariaDB) error {
+	primary, err := from.Admin()
+	if err != nil {
+		return err
+	}
+	defer primary.Close()
+	replica, err := m.Admin()
+	if err != nil {
+		return err
+	}
+	defer replica.Close()
+	const password = "copied-on-this-machine"
+	user := fmt.Sprintf("copier_%d", m.opts.ServerID)
+	var position string
+	for _, q := range []string{"CREATE USER IF NOT EXISTS " + user + "@'%' IDENTIFIED BY " + literal(password), "GRANT REPLICATION SLAVE ON *.* TO " + user + "@'%'"} {
+		if _, err := primary.ExecContext(ctx, q); err != nil {
+			return err
+		}
+	}
+	if err := primary.QueryRowContext(ctx, "SELECT @@gtid_current_pos").Scan(&position); err != nil {
+		return err
+	}
+	for _, q := range []string{
+		"SET GLOBAL gtid_slave_pos = " + literal(position),
+		fmt.Sprintf("CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = %d, MASTER_USER = %s, MASTER_PASSWORD = %s, MASTER_CONNECT_RETRY = 1, MASTER_USE_GTID = slave_pos",
+			from.port, literal(user), literal(password)),
+		"START SLAVE",
+	} {
+		if _, err := replica.ExecContext(ctx, q); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // DSN is a data source name for go-sql-driver, over TCP.

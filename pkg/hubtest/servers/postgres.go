@@ -106,8 +106,12 @@ func postgresCommand(s *Server) ([]string, error) {
 
 // URL is a connection URL over TCP.
 func (p *Postgres) URL(user, password, db string) string {
+	return userURL(p.Server, user, password, db)
+}
+
+func userURL(s *Server, user, password, db string) string {
 	return (&url.URL{
-		Scheme: "postgres", User: url.UserPassword(user, password), Host: p.Addr(), Path: "/" + db,
+		Scheme: "postgres", User: url.UserPassword(user, password), Host: s.Addr(), Path: "/" + db,
 		RawQuery: "sslmode=disable",
 	}).String()
 }

@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -51,6 +53,10 @@ func prepareRedis(_ context.Context, s *Server) error {
 	config := fmt.Sprintf("bind 127.0.0.1\nport %d\nunixsocket %q\nunixsocketperm 700\ndir %q\ndatabases %d\n"+
 		"save \"\"\nappendonly no\ndaemonize no\n",
 		s.port, redisSocket(s), s.dir, RedisDatabases)
+	if s.opts.ClusterPort != 0 {
+		// The nodes find out within half a second that one of them has gone.
+		config += fmt.Sprintf("cluster-enabled yes\ncluster-config-file nodes.conf\ncluster-node-timeout 500\nrepl-diskless-sync-delay 0\ncluster-port %d\n", s.opts.ClusterPort)
+	}
 	if s.opts.Password != "" {
 		config += fmt.Sprintf("requirepass %q\n", s.opts.Password)
 	}
@@ -72,7 +78,36 @@ func (r *Redis) Do(ctx context.Context, commands ...string) error {
 	return r.do(ctx, "tcp", r.Addr(), commands...)
 }
 
+// Ask sends one inline command and returns its answer: a status, an integer or a text.
+func (r *Redis) Ask(ctx context.Context, command string) (answer string, err error) {
+	err = r.talk(ctx, "tcp", r.Addr(), func(kind byte, line string, rest *bufio.Reader) error {
+		answer = line
+		if kind != '$' {
+			return nil
+		}
+		size, err := strconv.Atoi(line)
+		if err != nil || size < 0 {
+			return err
+		}
+		b := make([]byte, size+len("\r\n"))
+		_, err = io.ReadFull(rest, b)
+		answer = string(b[:size])
+		return err
+	}, command)
+	return answer, err
+}
+
 func (r *Redis) do(ctx context.Context, network, addr string, commands ...string) error {
+	return r.talk(ctx, network, addr, func(kind byte, line string, _ *bufio.Reader) error {
+		if kind != '+' && kind != ':' {
+			return fmt.Errorf("redis: %c%s", kind, line)
+		}
+		return nil
+	}, commands...)
+}
+
+// talk sends inline commands and hands over the first line of each answer, by its kind.
+func (r *Redis) talk(ctx context.Context, network, addr string, heard func(kind byte, line string, rest *bufio.Reader) error, commands ...string) error {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, network, addr)
 	if err != nil {
@@ -94,9 +129,12 @@ func (r *Redis) do(ctx context.Context, network, addr string, commands ...string
 		if err != nil {
 			return err
 		}
-		// Status and integer replies are one line each.
-		if !strings.HasPrefix(answer, "+") && !strings.HasPrefix(answer, ":") {
-			return fmt.Errorf("redis: %s", strings.TrimSpace(answer))
+		kind, line := answer[0], strings.TrimSpace(answer[1:])
+		if kind == '-' {
+			return fmt.Errorf("redis: %s", line)
+		}
+		if err := heard(kind, line, answers); err != nil {
+			return err
 		}
 	}
 	return nil

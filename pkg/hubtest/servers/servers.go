@@ -39,6 +39,10 @@ type Options struct {
 	Fast bool
 	// Password protects Redis (optional); the other servers keep passwords per user.
 	Password string
+	// ClusterPort, where it is not 0, makes a Redis the node of a cluster: its nodes talk to one another there.
+	ClusterPort int
+	// ServerID, above 0, lets a MariaDB copy others and be copied: no two of them have the same.
+	ServerID int
 }
 
 // Server is one running server process. MariaDB, Postgres, Redis and Consul embed it.

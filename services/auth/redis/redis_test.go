@@ -50,6 +50,28 @@ func TestNoticeArrives(t *testing.T) {
 	}
 }
 
+// TestNoticeArrivesInACluster: whichever node it is given to, a gateway at another one hears it.
+func TestNoticeArrivesInACluster(t *testing.T) {
+	t.Parallel()
+	masters, _, url := hubtest.RedisCluster(t)
+	for _, node := range masters {
+		gateway := goredis.NewClient(&goredis.Options{Addr: node.Addr()})
+		t.Cleanup(func() { _ = gateway.Close() })
+		subscription := gateway.Subscribe(t.Context(), "hub:apikeys")
+		if _, err := subscription.Receive(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := open(t, url).Publish(t.Context(), "ak_1"); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-subscription.Channel():
+		case <-time.After(time.Minute):
+			t.Error("no notice")
+		}
+	}
+}
+
 func TestFailuresComeSoon(t *testing.T) {
 	t.Parallel()
 	dead, hung := hubtest.NewRedis(t), hubtest.NewRedis(t)
@@ -67,7 +89,7 @@ func TestFailuresComeSoon(t *testing.T) {
 }
 
 func TestBadURLNamesTheSetting(t *testing.T) {
-	for _, url := range []string{"", "http://u:hunter2@host", "redis://u:hunter2@host:port", "redis://u:hunter2@host/\x00"} {
+	for _, url := range []string{"", "http://u:hunter2@host", "redis://u:hunter2@host:port", "redis://u:hunter2@host/\x00", "redis://u:hunter2@host?cluster=perhaps"} {
 		if _, err := redis.Open(url); err == nil || !strings.Contains(err.Error(), "HUB_REDIS_URL") || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%q: %v", url, err)
 		}

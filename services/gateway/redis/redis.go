@@ -10,6 +10,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/url"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -24,6 +27,8 @@ const (
 	budget = 30 * time.Millisecond
 	// Notices is the channel on which auth says that a key changed.
 	Notices = "hub:apikeys"
+	// reloadEvery is how long the client of a cluster trusts what it knows of the nodes, as long as none sends it on.
+	reloadEvery = 5 * time.Second
 	// resubscribe is the pause before a lost subscription is tried again.
 	resubscribe = 200 * time.Millisecond
 )
@@ -31,9 +36,9 @@ const (
 //go:embed gcra.lua
 var gcra string
 
-// Redis is a client with a short temper.
+// Redis is a client with a short temper, of one server or of a cluster.
 type Redis struct {
-	client *redis.Client
+	client redis.UniversalClient
 	script *redis.Script
 	budget time.Duration
 	calls  *telemetry.Dependency
@@ -42,26 +47,70 @@ type Redis struct {
 
 var _ gateway.Shared = (*Redis)(nil)
 
-// Open prepares a client; it connects when it is first used.
+// Open prepares a client; it connects when it is first used. The URL is redis:// or rediss://; with cluster=true it
+// names a node of a cluster, and addr=host:port, any number of times, further ones.
 func Open(url string) (*Redis, error) { return open(url, budget) }
 
-func open(url string, budget time.Duration) (*Redis, error) {
-	options, err := redis.ParseURL(url)
+func open(text string, budget time.Duration) (*Redis, error) {
+	logging.Disable()
+	client, err := clientOf(text, budget)
 	if err != nil {
 		return nil, errors.New("HUB_REDIS_URL is not a redis:// URL")
+	}
+	r := &Redis{client: client, script: redis.NewScript(gcra), budget: budget, calls: telemetry.NewDependency("redis")}
+	r.forget = telemetry.ObservePool("redis", func() telemetry.Pool {
+		s := client.PoolStats()
+		return telemetry.Pool{Max: poolSize, Used: int64(s.TotalConns) - int64(s.IdleConns), Idle: int64(s.IdleConns),
+			Waits: int64(s.WaitCount), Waited: time.Duration(s.WaitDurationNs)}
+	})
+	return r, nil
+}
+
+// poolSize is how many connections there may be to a server.
+const poolSize = 32
+
+func clientOf(text string, budget time.Duration) (redis.UniversalClient, error) {
+	text, isCluster, err := cluster(text)
+	if err != nil {
+		return nil, err
+	}
+	if isCluster {
+		options, err := redis.ParseClusterURL(text)
+		if err != nil {
+			return nil, err
+		}
+		options.DialTimeout, options.ReadTimeout, options.WriteTimeout, options.PoolTimeout = budget, budget, budget, budget
+		options.ContextTimeoutEnabled = true
+		options.PoolSize = poolSize
+		options.DialerRetries, options.ClusterStateReloadInterval = 1, reloadEvery
+		return redis.NewClusterClient(options), nil
+	}
+	options, err := redis.ParseURL(text)
+	if err != nil {
+		return nil, err
 	}
 	options.DialTimeout, options.ReadTimeout, options.WriteTimeout, options.PoolTimeout = budget, budget, budget, budget
 	options.MaxRetries = -1
 	options.ContextTimeoutEnabled = true
-	options.PoolSize = 32
-	logging.Disable()
-	r := &Redis{client: redis.NewClient(options), script: redis.NewScript(gcra), budget: budget, calls: telemetry.NewDependency("redis")}
-	r.forget = telemetry.ObservePool("redis", func() telemetry.Pool {
-		s := r.client.PoolStats()
-		return telemetry.Pool{Max: int64(options.PoolSize), Used: int64(s.TotalConns) - int64(s.IdleConns), Idle: int64(s.IdleConns),
-			Waits: int64(s.WaitCount), Waited: time.Duration(s.WaitDurationNs)}
-	})
-	return r, nil
+	options.PoolSize = poolSize
+	return redis.NewClient(options), nil
+}
+
+// cluster takes cluster=true out of a URL, which is Hub's and not the library's.
+func cluster(text string) (plain string, is bool, err error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "", false, err
+	}
+	q := u.Query()
+	if is = q.Has("cluster"); is {
+		if is, err = strconv.ParseBool(q.Get("cluster")); err != nil {
+			return "", false, err
+		}
+		q.Del("cluster")
+		u.RawQuery = q.Encode()
+	}
+	return u.String(), is || q.Has("addr"), nil
 }
 
 // Close drops the connections.
@@ -70,8 +119,21 @@ func (r *Redis) Close() error {
 	return r.client.Close()
 }
 
-// Ping tells whether Redis answers.
-func (r *Redis) Ping(ctx context.Context) error { return r.client.Ping(ctx).Err() }
+// Ping tells whether Redis answers; of a cluster, whether every part of it does, for each holds some of the limits.
+func (r *Redis) Ping(ctx context.Context) error {
+	c, isCluster := r.client.(*redis.ClusterClient)
+	if !isCluster {
+		return r.client.Ping(ctx).Err()
+	}
+	c.ReloadState(ctx) // in the background: the next look sees who has taken over
+	return c.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error {
+		info, err := node.ClusterInfo(ctx).Result()
+		if err == nil && !strings.Contains(info, "cluster_state:ok") {
+			err = errors.New("the cluster is down")
+		}
+		return err
+	})
+}
 
 // Take charges all buckets of a call in one round trip, by Redis' own clock.
 func (r *Redis) Take(ctx context.Context, buckets []gateway.Bucket) (_ gateway.Decision, err error) {

@@ -2,12 +2,16 @@ package redis_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/hubtest/servers"
 	"hub.internal/services/gateway"
 	"hub.internal/services/gateway/redis"
 )
@@ -105,9 +109,70 @@ func TestRedisThatHangsCostsLittle(t *testing.T) {
 	hubtest.Eventually(t, "Redis is back", func() bool { return r.Ping(t.Context()) == nil })
 }
 
+// TestCluster: a real cluster holds the limits as one server does; while a part of it is away they hold in memory, and
+// nobody's call fails; when a replica has taken over, they are shared again.
+func TestCluster(t *testing.T) {
+	masters, replica, url := hubtest.RedisCluster(t)
+	notices(t, append([]*servers.Redis{replica}, masters...), url)
+	shared := open(t, url, redis.OpenPatient)
+	user, service := gateway.Rate{PerMinute: 1, Burst: 2}, gateway.Rate{PerMinute: 600, Burst: 600}
+	of := func(who string) []gateway.Bucket { // of services whose keys are all over the cluster
+		return []gateway.Bucket{{Scope: "user", Key: "rl:{" + who + "}:u:x", Rate: user}, {Scope: "service", Key: "rl:{" + who + "}:s", Rate: service}}
+	}
+	for i := range 30 {
+		for call := range 3 {
+			d, err := shared.Take(t.Context(), of(fmt.Sprint("svc", i)))
+			if err != nil || (d.Refused == "user") != (call == 2) {
+				t.Fatalf("service %d, call %d: %+v, %v", i, call, d, err)
+			}
+		}
+	}
+
+	var down atomic.Bool
+	limiter := gateway.NewFallback(open(t, url, redis.Open), gateway.NewMemory(time.Now), func(isDown bool, _ error) { down.Store(isDown) })
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- limiter.Run(ctx) }()
+	defer func() { cancel(); <-ended }()
+	hubtest.Eventually(t, "the limits are shared", func() bool { limiter.Take(ctx, of("probe")); return !down.Load() })
+	masters[0].Kill()
+	hubtest.Eventually(t, "the limits hold in memory", func() bool {
+		for i := range 30 {
+			hubtest.Within(t, time.Second, "a call while a node is away", func() { limiter.Take(ctx, of(fmt.Sprint("lost", i))) })
+		}
+		return down.Load()
+	})
+	if limiter.Take(ctx, of("in memory")); limiter.Take(ctx, of("in memory")).Refused != "" || limiter.Take(ctx, of("in memory")).Refused != "user" {
+		t.Error("the limits do not hold in memory")
+	}
+	hubtest.Eventually(t, "the replica has taken over", func() bool {
+		role, err := replica.Ask(ctx, "INFO replication")
+		return err == nil && strings.Contains(role, "role:master")
+	})
+	hubtest.Eventually(t, "the limits are shared again, in every part", func() bool {
+		for i := range 30 {
+			limiter.Take(ctx, of(fmt.Sprint("svc", i)))
+		}
+		return !down.Load()
+	})
+	hubtest.Eventually(t, "the other client has found the new part", func() bool { return shared.Ping(ctx) == nil })
+	for i := range 30 {
+		if d, err := shared.Take(ctx, of(fmt.Sprint("svc", i))); err != nil || d.Refused != "user" {
+			t.Errorf("service %d, whose burst was spent: %+v, %v", i, d, err)
+		}
+	}
+}
+
 func TestNotices(t *testing.T) {
 	server := hubtest.NewRedis(t)
-	r := open(t, server.URL(0), redis.Open)
+	notices(t, []*servers.Redis{server}, server.URL(0))
+}
+
+// notices are heard, and a subscription that breaks is made again. In a cluster they are sent to another node than
+// they are heard from.
+func notices(t *testing.T, nodes []*servers.Redis, url string) {
+	t.Helper()
+	r := open(t, url, redis.Open)
 	ctx, cancel := context.WithCancel(t.Context())
 	changed, lost, done := make(chan string, 100_000), make(chan struct{}, 100), make(chan error)
 	go func() {
@@ -118,7 +183,7 @@ func TestNotices(t *testing.T) {
 	hear := func(id string) {
 		t.Helper()
 		hubtest.Eventually(t, "the notice of "+id+" arrives", func() bool {
-			if err := server.Do(t.Context(), "PUBLISH "+redis.Notices+" "+id); err != nil {
+			if err := nodes[0].Do(t.Context(), "PUBLISH "+redis.Notices+" "+id); err != nil {
 				t.Fatal(err)
 			}
 			for {
@@ -134,8 +199,10 @@ func TestNotices(t *testing.T) {
 		})
 	}
 	hear("ak_1")
-	if err := server.Do(t.Context(), "CLIENT KILL TYPE pubsub"); err != nil {
-		t.Fatal(err)
+	for _, node := range nodes {
+		if err := node.Do(t.Context(), "CLIENT KILL TYPE pubsub"); err != nil {
+			t.Fatal(err)
+		}
 	}
 	<-lost
 	hear("ak_2")

@@ -64,6 +64,45 @@ func Fault(ctx context.Context, err error) error {
 	return err
 }
 
+// Lost tells of a method's error that the server was not reached, went away in the middle, or is full:
+// another one may well answer the same.
+func Lost(err error) bool {
+	var grants *GrantsError
+	var answered *mysqldriver.MySQLError
+	if errors.As(err, &grants) {
+		return true
+	}
+	if errors.As(err, &answered) {
+		switch answered.Number {
+		case errTooManyConnections, errAccessDenied, errUnknownDatabase, errShutdown, errTooManyUserConns, errUserLimit:
+			return true
+		}
+		return false
+	}
+	return cut(err)
+}
+
+// Killed tells of a method's error that somebody else ended the statement: a server that stops does so,
+// and an administrator.
+func Killed(err error) bool {
+	var answered *mysqldriver.MySQLError
+	return errors.As(err, &answered) && (answered.Number == errKilled || answered.Number == errConnectionKilled)
+}
+
+// Answered tells of an error that a server has sent it, or that it was asked and is not to be used.
+func Answered(err error) bool {
+	var answered *mysqldriver.MySQLError
+	var grants *GrantsError
+	return errors.As(err, &answered) || errors.As(err, &grants)
+}
+
+// cut tells that there is no connection, or none any more.
+func cut(err error) bool {
+	var network net.Error
+	return errors.As(err, &network) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysqldriver.ErrInvalidConn) ||
+		errors.Is(err, sql.ErrConnDone) || errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
 // trouble is the fault of an error that says nothing about the statement: too slow,
 // or the server cannot be reached, is full, or chose this transaction as a victim.
 // It is nil for any other error.
@@ -85,11 +124,7 @@ func trouble(ctx context.Context, err error) *fault.Error {
 		}
 		return nil
 	}
-	var network net.Error
-	switch {
-	case errors.As(err, &network), errors.Is(err, driver.ErrBadConn), errors.Is(err, mysqldriver.ErrInvalidConn),
-		errors.Is(err, sql.ErrConnDone), errors.Is(err, net.ErrClosed), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
-		errors.Is(err, context.Canceled), ctx.Err() != nil:
+	if cut(err) || errors.Is(err, context.Canceled) || ctx.Err() != nil {
 		return unavailable(err)
 	}
 	return nil

@@ -15,6 +15,14 @@ import (
 // readRights are all that the source account may hold, on whatever schema or table.
 var readRights = []string{"USAGE", "SELECT", "SHOW VIEW"}
 
+// lagRights let an account see how far a replica lags behind, and nothing of what it holds.
+func lagRights(d Dialect) []string {
+	if d == MariaDB {
+		return []string{"SLAVE MONITOR", "REPLICA MONITOR"}
+	}
+	return []string{"REPLICATION CLIENT"}
+}
+
 // GrantsError says that the source account may do more than read. Hub does not serve
 // with such an account: what the guard and the read-only session let slip, the grants
 // have to stop.
@@ -68,15 +76,15 @@ const everybody = "PUBLIC"
 
 // checkGrants returns a *GrantsError when the current account, or a role it has been
 // given, active or not, holds more than readRights and EXECUTE on functions, which are
-// written name or schema.name.
-func checkGrants(ctx context.Context, db *sql.DB, d Dialect, functions []string) (err error) {
+// written name or schema.name; of a replica, lagRights as well.
+func checkGrants(ctx context.Context, db *sql.DB, d Dialect, functions []string, replica bool) (err error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return err
 	}
 	// The session has had its role set: nobody else gets it.
 	defer func() { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }()
-	j := judge{dialect: d, functions: functions}
+	j := judge{dialect: d, functions: functions, replica: replica}
 	if err := conn.QueryRowContext(ctx, "SELECT CURRENT_USER()").Scan(&j.account); err != nil {
 		return fmt.Errorf("the source account's name: %w", err)
 	}
@@ -117,7 +125,13 @@ type judge struct {
 	account string // quoted for SQL
 	// functions are those on which EXECUTE is no finding.
 	functions []string
+	replica   bool // lagRights are no finding
 	findings  []Finding
+}
+
+// reads tells whether a right lets its holder read, and no more.
+func (j *judge) reads(right string) bool {
+	return slices.Contains(readRights, right) || j.replica && slices.Contains(lagRights(j.dialect), right)
 }
 
 // show judges what a SHOW GRANTS answers and returns the roles in it.
@@ -173,7 +187,7 @@ func (j *judge) line(line, role string) (roles []string) {
 		var more []string
 		for _, right := range given {
 			name := strings.ToUpper(strings.Join(right.name, " "))
-			if !slices.Contains(readRights, name) && (name != "EXECUTE" || !isFunction(words[1:i], j.functions)) {
+			if !j.reads(name) && (name != "EXECUTE" || !isFunction(words[1:i], j.functions)) {
 				more = append(more, name+right.columns)
 			}
 		}

@@ -74,14 +74,18 @@ func (r *Reader) kill(ctx context.Context, f *flight) {
 	defer giveUp.Stop()
 	defer f.cancel()
 
-	if err := kill(ctx, r.kills, "KILL QUERY", f.id); err == nil {
+	dialect, err := r.source.Dialect(ctx)
+	if err == nil {
+		err = kill(ctx, r.kills, dialect, "QUERY", f.id)
+	}
+	if err == nil {
 		select {
 		case <-f.landed:
 			return
 		case <-time.After(killGrace):
 		}
 	}
-	if err := kill(ctx, r.kills, "KILL", f.id); err != nil {
+	if err := kill(ctx, r.kills, dialect, "CONNECTION", f.id); err != nil {
 		r.logger.Warn("statement not killed", "connection", f.id, "error", err)
 	}
 }
@@ -89,9 +93,13 @@ func (r *Reader) kill(ctx context.Context, f *flight) {
 // errUnknownThread says that the connection has ended already.
 const errUnknownThread = 1094
 
-// kill runs KILL or KILL QUERY for a connection; one that has ended already is no error.
-func kill(ctx context.Context, db *sql.DB, command string, id uint64) error {
-	_, err := db.ExecContext(ctx, command+" "+strconv.FormatUint(id, 10))
+// kill ends a connection's QUERY, or the CONNECTION; one that has ended already is no error.
+func kill(ctx context.Context, db *sql.DB, d Dialect, what string, id uint64) error {
+	command := "KILL "
+	if d == TiDB { // reaches the connection on whichever server of the cluster it is
+		command = "KILL TIDB "
+	}
+	_, err := db.ExecContext(ctx, command+what+" "+strconv.FormatUint(id, 10))
 	var answered *mysqldriver.MySQLError
 	if errors.As(err, &answered) && answered.Number == errUnknownThread {
 		return nil

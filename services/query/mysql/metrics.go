@@ -6,15 +6,31 @@ import (
 	"hub.internal/pkg/telemetry"
 )
 
-// Observe shows the pools of a source and its reader, until forget is called: those of the fixed statements,
+// Pools are those of one server of the source.
+type Pools struct {
+	Source *Source
+	Reader *Reader
+}
+
+// Observe shows the pools of the source, over all its servers, until forget is called: those of the fixed statements,
 // of callers' sessions, and of kills.
-func Observe(s *Source, r *Reader) (forget func()) {
+func Observe(servers ...Pools) (forget func()) {
 	var ends []func()
-	for name, db := range map[string]*sql.DB{"source": s.db, "source sessions": r.db, "source kills": r.kills} {
-		ends = append(ends, telemetry.ObservePool(name, func() telemetry.Pool {
-			st := db.Stats()
-			return telemetry.Pool{Max: int64(st.MaxOpenConnections), Used: int64(st.InUse), Idle: int64(st.Idle),
-				Waits: st.WaitCount, Waited: st.WaitDuration}
+	for name, of := range map[string]func(Pools) *sql.DB{
+		"source":          func(p Pools) *sql.DB { return p.Source.db },
+		"source sessions": func(p Pools) *sql.DB { return p.Reader.db },
+		"source kills":    func(p Pools) *sql.DB { return p.Reader.kills },
+	} {
+		ends = append(ends, telemetry.ObservePool(name, func() (sum telemetry.Pool) {
+			for _, p := range servers {
+				st := of(p).Stats()
+				sum.Max += int64(st.MaxOpenConnections)
+				sum.Used += int64(st.InUse)
+				sum.Idle += int64(st.Idle)
+				sum.Waits += st.WaitCount
+				sum.Waited += st.WaitDuration
+			}
+			return sum
 		}))
 	}
 	return func() {

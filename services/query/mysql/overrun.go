@@ -32,6 +32,7 @@ const (
 //
 // One goroutine asks for all of them; it lives while there are any.
 type overruns struct {
+	source *Source
 	db     *sql.DB // the pool for kills
 	logger *slog.Logger
 	now    metric.Int64UpDownCounter
@@ -56,7 +57,7 @@ type doubt struct {
 	kill    time.Time // when the next KILL is due
 }
 
-func newOverruns(db *sql.DB, logger *slog.Logger) *overruns {
+func newOverruns(source *Source, db *sql.DB, logger *slog.Logger) *overruns {
 	meter := otel.Meter("hub.internal/services/query/mysql")
 	now, err := meter.Int64UpDownCounter("hub.sql.runaway",
 		metric.WithDescription("Statements of callers that run on the source now, although they were killed a second ago and more."))
@@ -68,7 +69,7 @@ func newOverruns(db *sql.DB, logger *slog.Logger) *overruns {
 	if err != nil {
 		otel.Handle(err)
 	}
-	o := &overruns{db: db, logger: logger, now: now, ever: ever, wake: make(chan struct{}, 1)}
+	o := &overruns{source: source, db: db, logger: logger, now: now, ever: ever, wake: make(chan struct{}, 1)}
 	o.ctx, o.cancel = context.WithCancel(context.Background())
 	// An alarm needs the series before the first of them.
 	now.Add(o.ctx, 0)
@@ -163,7 +164,11 @@ func (o *overruns) pause(doubts []*doubt, failures int) {
 func (o *overruns) look(doubts []*doubt) (left []*doubt, err error) {
 	ctx, cancel := context.WithTimeout(o.ctx, killLimit)
 	defer cancel()
-	alive, err := o.processes(ctx)
+	dialect, err := o.source.Dialect(ctx)
+	if err != nil {
+		return doubts, err
+	}
+	alive, err := o.processes(ctx, dialect)
 	if err != nil {
 		return doubts, err
 	}
@@ -197,7 +202,7 @@ func (o *overruns) look(doubts []*doubt) (left []*doubt, err error) {
 		}
 		d.kill = time.Now().Add(min(overdueAfter<<min(d.kills, 10), killLatest))
 		d.kills++
-		err = errors.Join(err, kill(ctx, o.db, "KILL", d.id))
+		err = errors.Join(err, kill(ctx, o.db, dialect, "CONNECTION", d.id))
 	}
 	return left, err
 }
@@ -228,8 +233,12 @@ func (d *doubt) attributes() []any {
 }
 
 // processes are the ids of the account's connections.
-func (o *overruns) processes(ctx context.Context) (map[uint64]bool, error) {
-	rows, err := o.db.QueryContext(ctx, "SHOW PROCESSLIST")
+func (o *overruns) processes(ctx context.Context, d Dialect) (map[uint64]bool, error) {
+	list := "SHOW PROCESSLIST"
+	if d == TiDB { // SHOW knows the connections of one of the cluster's servers alone
+		list = "SELECT id FROM information_schema.cluster_processlist"
+	}
+	rows, err := o.db.QueryContext(ctx, list)
 	if err != nil {
 		return nil, err
 	}

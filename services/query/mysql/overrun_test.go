@@ -168,7 +168,7 @@ func killIdle(t *testing.T, admin *sql.DB, user string) {
 		if err := rows.Scan(&id); err != nil {
 			t.Fatal(err)
 		}
-		if err := kill(t.Context(), admin, "KILL", id); err != nil {
+		if err := kill(t.Context(), admin, MariaDB, "CONNECTION", id); err != nil {
 			t.Error(err)
 		}
 	}

@@ -113,7 +113,7 @@ func NewReader(s *Source, o ReaderOptions) *Reader {
 	r.db.SetConnMaxIdleTime(5 * time.Minute)
 	r.db.SetConnMaxLifetime(30 * time.Minute)
 	r.kills = s.newPool(killPoolSize, killLimit)
-	r.overruns = newOverruns(r.kills, r.logger)
+	r.overruns = newOverruns(s, r.kills, r.logger)
 	return r
 }
 

@@ -4,6 +4,7 @@
 package mysql
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -54,6 +55,10 @@ type Options struct {
 	StatementTimeout time.Duration
 	// Functions are the stored functions (HUB_SQL_FUNCTIONS) on which the account may hold EXECUTE.
 	Functions []string
+	// Replica lets the account hold the right to see how far the server lags behind.
+	Replica bool
+	// Setting names where the data source name comes from, for messages; empty means HUB_SOURCE_DSN.
+	Setting string
 }
 
 // DefaultStatementTimeout is a little less than the deadline of a call, so that the
@@ -81,13 +86,14 @@ var _ query.Source = (*Source)(nil)
 // Open returns a Source. It does not wait for the database: the first connection
 // finds out what server this is and proves that its account can only read.
 func Open(dsn string, o Options) (*Source, error) {
+	setting := cmp.Or(o.Setting, "HUB_SOURCE_DSN")
 	config, err := mysqldriver.ParseDSN(dsn)
 	if err != nil {
 		// The parser's error may quote the DSN with its password.
-		return nil, errors.New("HUB_SOURCE_DSN is not a data source name such as user:password@tcp(host:3306)/database")
+		return nil, errors.New(setting + " is not a data source name such as user:password@tcp(host:3306)/database")
 	}
 	if config.DBName == "" {
-		return nil, errors.New("HUB_SOURCE_DSN names no database")
+		return nil, errors.New(setting + " names no database")
 	}
 	if o.PoolSize <= 0 {
 		o.PoolSize = 16
@@ -96,7 +102,7 @@ func Open(dsn string, o Options) (*Source, error) {
 		o.StatementTimeout = DefaultStatementTimeout
 	}
 	for name := range config.Params {
-		return nil, fmt.Errorf("HUB_SOURCE_DSN sets the session variable %s; Hub sets its own", name)
+		return nil, fmt.Errorf("%s sets the session variable %s; Hub sets its own", setting, name)
 	}
 	// What safety and meaning rest on is not for the DSN to say.
 	config.MultiStatements = false
@@ -110,15 +116,18 @@ func Open(dsn string, o Options) (*Source, error) {
 	config.Logger = &mysqldriver.NopLogger{} // what it prints, it returns too
 	// Compressed, a few bytes of the network would be many of memory.
 	if err := config.Apply(mysqldriver.Charset("utf8mb4", "utf8mb4_general_ci"), mysqldriver.EnableCompression(false)); err != nil {
-		return nil, fmt.Errorf("HUB_SOURCE_DSN: %w", err)
+		return nil, fmt.Errorf("%s: %w", setting, err)
 	}
-	s := &Source{server: &server{config: config, functions: o.Functions}, calls: telemetry.NewDependency("source")}
+	s := &Source{server: &server{config: config, functions: o.Functions, replica: o.Replica}, calls: telemetry.NewDependency("source")}
 	s.db = s.newPool(o.PoolSize, o.StatementTimeout)
 	return s, nil
 }
 
 // DB is the pool of the fixed statements.
 func (s *Source) DB() *sql.DB { return s.db }
+
+// Addr is the server's address, such as host:3306.
+func (s *Source) Addr() string { return s.server.config.Addr }
 
 // Database is the name of the source's schema.
 func (s *Source) Database() string { return s.server.config.DBName }
@@ -162,6 +171,7 @@ func (s *Source) newPool(size int, timeout time.Duration) *sql.DB {
 type server struct {
 	config    *mysqldriver.Config // without session variables: they depend on the dialect
 	functions []string
+	replica   bool // the account may see the server's lag
 
 	mu    sync.Mutex
 	proof *proof // nil before the first attempt and after a failed one
@@ -216,7 +226,7 @@ func (s *server) attempt(ctx context.Context, p *proof) error {
 		return err
 	}
 	p.dialect = dialectOf(version)
-	if err := checkGrants(ctx, db, p.dialect, s.functions); err != nil {
+	if err := checkGrants(ctx, db, p.dialect, s.functions, s.replica); err != nil {
 		return err
 	}
 	p.tmpLimits, err = tmpLimits(ctx, db)

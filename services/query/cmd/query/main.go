@@ -24,28 +24,19 @@ func build(h *service.Host, s settings) error {
 	if err != nil {
 		return fmt.Errorf("configuration: HUB_SQL_FUNCTIONS: %w", err)
 	}
-	source, err := mysql.Open(s.SourceDSN.Reveal(), mysql.Options{
-		PoolSize: s.SourcePool, StatementTimeout: min(s.timeout(), mysql.DefaultStatementTimeout), Functions: s.SQLFunctions})
+	from, err := open(h, s)
 	if err != nil {
-		return fmt.Errorf("configuration: %w", err)
-	}
-	if err := proven(h.Context(), source, h.Logger()); err != nil {
 		return err
 	}
-	reader := mysql.NewReader(source, mysql.ReaderOptions{Timeout: s.timeout(), Sessions: s.SQLConcurrent + s.SQLConcurrent/2,
-		MaxRows:  s.MaxRowLimit,
-		TmpBytes: s.SQLTmpBytes, Logger: h.Logger()})
-	h.Check("source", "HUB_SOURCE_DSN", source.Prove)
-	h.OnStop("source", func(context.Context) error { return source.Close() })
-	h.OnStop("reader", func(context.Context) error { return reader.Close() })
-	svc := query.New(query.Config{Source: source, Ping: source.Ping, Reader: reader, Guard: guard, Audit: query.AuditTo(h.Audit()),
+	svc := query.New(query.Config{Source: from.source, Ping: from.source.Ping, Replicas: from.replicas, Reader: from.reader, Guard: guard,
+		Audit:        query.AuditTo(h.Audit()),
 		MaxRowLimit:  s.MaxRowLimit,
 		QueryTimeout: s.timeout(),
 		SQL: query.SQLLimits{ResultBytes: s.MaxResultBytes, Concurrent: s.SQLConcurrent, PerKey: s.SQLPerKey, Wait: s.SQLWait,
 			TmpBytes: s.SQLTmpBytes}})
-	forgetPools, forgetTurns := mysql.Observe(source, reader), svc.Observe()
+	forgetPools, forgetTurns := mysql.Observe(from.pools...), svc.Observe()
 	h.OnStop("gauges of the source", func(context.Context) error { forgetPools(); forgetTurns(); return nil })
 	h.Tools(query.Tools(svc)...)
-	h.Operations(query.Operations(svc, query.NewRecipients(source))...)
+	h.Operations(query.Operations(svc, query.NewRecipients(from.source))...)
 	return nil // ready without the source: all replicas share it
 }

@@ -185,6 +185,56 @@ func TestStopWithAStatementThatCannotBeStopped(t *testing.T) {
 	}
 }
 
+// TestASourceOnSeveralServers: here they are one server under two names, and one that is not there.
+func TestASourceOnSeveralServers(t *testing.T) {
+	_, readerDSN := hubtest.SourceDB(t)
+	store := hubtest.WriteStore(t)
+	list := strings.Join([]string{readerDSN, strings.Replace(readerDSN, "127.0.0.1", "localhost", 1), strings.Replace(readerDSN, "127.0.0.1", "127.0.0.1.invalid", 1)}, ",")
+	environ := []string{"HUB_SOURCE_DSNS=" + list, "HUB_WRITE_STORE_URL=" + store.URL("query"), "HUB_MIGRATE_URL=" + store.OwnerURL}
+	if p := run(t, "migrate", environ...); p.Wait(t) != 0 {
+		t.Fatalf("migrate: %s", p.Log)
+	}
+	p := run(t, "serve", environ...)
+	p.Ready(t)
+	agent := callertest.Header(t, "query", caller.Caller{Kind: caller.Key, Service: "crm", CredentialID: "key1", RequestID: "req_1"})
+	for range 6 {
+		for name, input := range map[string]string{"list_categories": `{}`, "execute_read_sql": `{"sql": "SELECT 1"}`} {
+			if r, body := call(t, p, agent, name, input); r.StatusCode != http.StatusOK {
+				t.Errorf("%s: %s %s", name, r.Status, body)
+			}
+		}
+	}
+	r, err := http.Get("http://" + p.Listener(t, "operations") + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	var metrics bytes.Buffer
+	_, _ = metrics.ReadFrom(r.Body)
+	for _, series := range []string{`hub_source_replica_up\{.*server_address="localhost".*\} 1`, `hub_source_replica_asked\{.*server_address="127.0.0.1".*\} 1`,
+		`hub_source_replica_up\{.*server_address="127.0.0.1.invalid".*\} 0`, `hub_source_replica_moves_total\{.*\} 0`, `hub_source_stale\{.*\} 0`} {
+		if !regexp.MustCompile(`(?m)^` + series + `$`).MatchString(metrics.String()) {
+			t.Errorf("no %s in\n%s", series, metrics.String())
+		}
+	}
+	for _, want := range []string{"nobody can tell its lag", "a replica of the source does not answer"} {
+		if !strings.Contains(p.Log.String(), want) || strings.Contains(p.Log.String(), "reader-password") {
+			t.Errorf("the log has no %q, or shows the password:\n%s", want, p.Log)
+		}
+	}
+	if code := p.Stop(t); code != 0 {
+		t.Errorf("exit %d\n%s", code, p.Log)
+	}
+	for want, more := range map[string]string{"both HUB_SOURCE_DSN and HUB_SOURCE_DSNS are set": "HUB_SOURCE_DSN=" + readerDSN,
+		"entry 2 of 2, names no database": "HUB_SOURCE_DSNS=" + readerDSN + ",u:p@tcp(h:1)/", "HUB_SOURCE_MAX_LAG has to be positive": "HUB_SOURCE_MAX_LAG=0s",
+		"HUB_SOURCE_DSN has to be set, or HUB_SOURCE_DSNS": "HUB_SOURCE_DSNS="} {
+		p := run(t, "serve", append(environ, more)...)
+		if code := p.Wait(t); code != 1 || !strings.Contains(p.Log.String(), want) || strings.Count(strings.TrimSpace(p.Log.String()), "\n") != 0 {
+			t.Errorf("%s: exit %d\n%s", more, code, p.Log)
+		}
+	}
+}
+
 func rows(t *testing.T, url, statement string) (out [][2]string) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)

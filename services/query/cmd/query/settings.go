@@ -1,21 +1,21 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"time"
 
 	"hub.internal/pkg/config"
 	"hub.internal/pkg/service"
-	"hub.internal/services/query/mysql"
 )
 
 type settings struct {
 	service.Settings
-	SourceDSN      config.Secret `env:"HUB_SOURCE_DSN,required,notEmpty"`
+	SourceDSN      config.Secret `env:"HUB_SOURCE_DSN"`
+	SourceDSNs     config.Secret `env:"HUB_SOURCE_DSNS"`
+	SourceMaxLag   time.Duration `env:"HUB_SOURCE_MAX_LAG" envDefault:"10s"`
+	SourceLagSQL   string        `env:"HUB_SOURCE_LAG_SQL"`
 	SourcePool     int           `env:"HUB_SOURCE_POOL" envDefault:"16"`
 	MaxRowLimit    int           `env:"MCP_MAX_ROW_LIMIT" envDefault:"1000"`
 	QueryTimeoutMS int64         `env:"MCP_QUERY_TIMEOUT_MS" envDefault:"30000"`
@@ -35,27 +35,18 @@ func (s settings) Check() error {
 	for setting, n := range map[string]int64{"HUB_SOURCE_POOL": int64(s.SourcePool), "MCP_MAX_ROW_LIMIT": int64(s.MaxRowLimit),
 		"MCP_QUERY_TIMEOUT_MS": s.QueryTimeoutMS,
 		"HUB_MAX_RESULT_BYTES": int64(s.MaxResultBytes), "HUB_SQL_CONCURRENT": int64(s.SQLConcurrent), "HUB_SQL_WAIT": int64(s.SQLWait),
-		"HUB_SQL_TMP_BYTES": s.SQLTmpBytes} {
+		"HUB_SQL_TMP_BYTES": s.SQLTmpBytes, "HUB_SOURCE_MAX_LAG": int64(s.SourceMaxLag)} {
 		if n < 1 {
 			return fmt.Errorf("%s has to be positive, not %d", setting, n)
 		}
+	}
+	switch one, several := s.SourceDSN != "", s.SourceDSNs != ""; {
+	case one && several:
+		return errors.New("both HUB_SOURCE_DSN and HUB_SOURCE_DSNS are set: the first is for one server, the second for replicas")
+	case !one && !several:
+		return errors.New("HUB_SOURCE_DSN has to be set, or HUB_SOURCE_DSNS for a source on several servers")
 	}
 	return nil
 }
 
 func (s settings) timeout() time.Duration { return time.Duration(s.QueryTimeoutMS) * time.Millisecond }
-
-// proven refuses to start with an account that may do more than read. A source that
-// cannot be reached now is judged before its first use instead; until then its tools
-// answer E_DB.
-func proven(ctx context.Context, source *mysql.Source, logger *slog.Logger) error {
-	err := source.Prove(ctx)
-	var grants *mysql.GrantsError
-	if errors.As(err, &grants) {
-		return fmt.Errorf("HUB_SOURCE_DSN: %w", grants)
-	}
-	if err != nil {
-		logger.WarnContext(ctx, "the source database cannot be used yet", "error", err)
-	}
-	return nil
-}

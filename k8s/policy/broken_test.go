@@ -81,6 +81,7 @@ func mutations() map[string]broken {
 			serving(m).Image, migrating(m).Image = "x.example.com/hub/query:latest", "x.example.com/hub/query:latest"
 		}},
 		"no version":             {rule: "an image has a version", do: func(m *Manifests) { serving(m).Image = "x.example.com:5000/hub/query" }},
+		"a working tree's":       {rule: "an image has a version", do: func(m *Manifests) { serving(m).Image = "x.example.com/hub/query:dev" }},
 		"latest from a registry": {rule: "an image has a version", local: true, do: func(m *Manifests) { serving(m).ImagePullPolicy = corev1.PullIfNotPresent }},
 		"another's image":        {rule: "a service runs its own image", do: func(m *Manifests) { serving(m).Image = "x.example.com/hub/auth:0.2.0" }},
 		"migrated by another":    {rule: "a service runs its own image", do: func(m *Manifests) { migrating(m).Image = "x.example.com/hub/query:0.1.0" }},

@@ -185,6 +185,10 @@ func (l list) write(b *bytes.Buffer, s Screen) ([]string, error) {
 		b.WriteString(s.Dim("no "+Clean(l.name)) + "\n")
 		return nil, nil
 	}
+	if len(l.columns) == 0 {
+		b.WriteString(s.Dim(fmt.Sprintf("%d without columns", len(l.rows))) + "\n")
+		return nil, nil
+	}
 	t := l.table()
 	if len(l.rows) > few || t.fits(s.Width) {
 		return t.Write(b, s)

@@ -135,7 +135,7 @@ func (t Table) layout(width int) (shown, widths []int) {
 		widths[shown[0]], room = min(whole[shown[0]], width), 0
 	}
 	slices.Sort(shown)
-	for ; room > 0; room-- { // the column that is cut most gets one more
+	for ; room > 0 && len(shown) > 0; room-- { // the column that is cut most gets one more
 		most := slices.MaxFunc(shown, func(a, b int) int { return whole[a] - widths[a] - whole[b] + widths[b] })
 		if whole[most] == widths[most] {
 			break

@@ -31,8 +31,9 @@ func writeBill(e edition, used map[string]module, path string) (int, error) {
 		return 0, err
 	}
 	name := "pkg:golang/hub.internal/services/" + e.service + "@" + e.version
-	components := []cdx.Component{{BOMRef: "std", Type: cdx.ComponentTypeLibrary, Name: "std", Version: strings.TrimPrefix(info.GoVersion, "go"),
-		PackageURL: "pkg:golang/std@" + strings.TrimPrefix(info.GoVersion, "go"), Licenses: named("BSD-3-Clause")}}
+	language := strings.TrimPrefix(info.GoVersion, "go")
+	components := []cdx.Component{{BOMRef: "std", Type: cdx.ComponentTypeLibrary, Name: "std", Version: language,
+		PackageURL: "pkg:golang/std@" + language, Licenses: named("BSD-3-Clause")}}
 	for _, m := range info.Deps {
 		c, err := component(e, m, used)
 		if err != nil {
@@ -48,8 +49,8 @@ func writeBill(e edition, used map[string]module, path string) (int, error) {
 	b.SerialNumber = serial(sum)
 	b.Metadata = &cdx.Metadata{Timestamp: e.at.UTC().Format(time.RFC3339),
 		Tools: &cdx.ToolsChoice{Components: &[]cdx.Component{{Type: cdx.ComponentTypeApplication, Name: "hub.internal/scripts/release"}}},
-		Component: &cdx.Component{BOMRef: name, Type: cdx.ComponentTypeApplication, Name: "hub/" + e.service, Version: e.version, PackageURL: name,
-			Licenses: named("Apache-2.0"), Hashes: &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: sum}},
+		Component: &cdx.Component{BOMRef: name, Type: cdx.ComponentTypeApplication, Name: "hub/" + e.service, Version: e.version,
+			PackageURL: name, Licenses: named("Apache-2.0"), Hashes: &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: sum}},
 			Properties: &[]cdx.Property{{Name: "hub:revision", Value: e.revision}, {Name: "hub:image", Value: e.image()}}}}
 	b.Components = &components
 	b.Dependencies = &[]cdx.Dependency{{Ref: name, Dependencies: &refs}}
@@ -78,8 +79,10 @@ func component(e edition, m *debug.Module, used map[string]module) (cdx.Componen
 		}
 	}
 	purl := "pkg:golang/" + m.Path + "@" + strings.ReplaceAll(version, "+", "%2B")
-	c := cdx.Component{BOMRef: purl, Type: cdx.ComponentTypeLibrary, Name: m.Path, Version: version, PackageURL: purl, Licenses: named(licences...)}
-	if h1, ok := strings.CutPrefix(m.Sum, "h1:"); ok { // what go.sum and the checksum database have: the SHA-256 of a list of the files' SHA-256
+	c := cdx.Component{BOMRef: purl, Type: cdx.ComponentTypeLibrary, Name: m.Path, Version: version, PackageURL: purl,
+		Licenses: named(licences...)}
+	// What go.sum and the checksum database have: the SHA-256 of a list of the files' SHA-256.
+	if h1, ok := strings.CutPrefix(m.Sum, "h1:"); ok {
 		b, err := base64.StdEncoding.DecodeString(h1)
 		if err != nil {
 			return c, fmt.Errorf("the sum of %s: %w", m.Path, err)

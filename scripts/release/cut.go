@@ -163,14 +163,18 @@ func (r repository) again(ctx context.Context, e edition) error {
 	return nil
 }
 
-// rebuild is the SHA-256 of the program that a commit's files make in a folder of their own, with an empty cache.
+// rebuild is the SHA-256 of the program that a commit's files make in a folder of their own; with an empty cache, unless the edition
+// brings an environment along.
 func (r repository) rebuild(ctx context.Context, e edition, commit string) (string, error) {
 	dir, err := os.MkdirTemp("", "hub-release-")
 	if err != nil {
 		return "", err
 	}
 	defer os.RemoveAll(dir)
-	e.root, e.environ = filepath.Join(dir, "sources"), []string{"GOCACHE=" + filepath.Join(dir, "cache")}
+	e.root = filepath.Join(dir, "sources")
+	if len(e.environ) == 0 {
+		e.environ = []string{"GOCACHE=" + filepath.Join(dir, "cache")}
+	}
 	if err := r.export(ctx, commit, e.root); err != nil {
 		return "", err
 	}

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"encoding/json"
+	"net/http"
 	"slices"
 
 	"hub.internal/pkg/caller"
@@ -11,13 +12,23 @@ import (
 
 // listed is a tool as the catalog shows it to one credential.
 type listed struct {
-	Name        string          `json:"name"`
-	Category    string          `json:"category"`
-	Description string          `json:"description"`
-	Write       bool            `json:"write"`
-	Scope       string          `json:"scope"`
-	Allowed     bool            `json:"allowed"`
+	Name        string    `json:"name"`
+	Category    string    `json:"category"`
+	Description string    `json:"description"`
+	Write       bool      `json:"write"`
+	Scope       string    `json:"scope"`
+	Allowed     bool      `json:"allowed"`
+	Call        howToCall `json:"call"`
+	// Idempotency is "required" where a call needs an Idempotency-Key, and absent where the header is ignored.
+	Idempotency string          `json:"idempotency,omitempty"`
 	InputSchema json.RawMessage `json:"input_schema"`
+}
+
+// howToCall is the request that calls a tool: its body is the input, and what its headers hold is said once, in the listing.
+type howToCall struct {
+	Method  string   `json:"method"`
+	Path    string   `json:"path"`
+	Headers []string `json:"headers"`
 }
 
 // detailed is what GET /api/tools/{name}/detail adds.
@@ -31,7 +42,12 @@ type detailed struct {
 
 func (e *Entry) listed(c caller.Caller) listed {
 	s := e.Spec
-	return listed{s.Name, s.Category, s.Description, s.Write, s.Scope, c.Holds(s.Scope), s.Input}
+	l := listed{Name: s.Name, Category: s.Category, Description: s.Description, Write: s.Write, Scope: s.Scope, Allowed: c.Holds(s.Scope),
+		InputSchema: s.Input, Call: howToCall{http.MethodPost, toolRoot + s.Name, []string{"Authorization", "Content-Type"}}}
+	if e.key() == tool.KeyRequired {
+		l.Idempotency, l.Call.Headers = tool.KeyRequired, append(l.Call.Headers, tool.KeyHeader)
+	}
+	return l
 }
 
 func (e *Entry) detailed(p Principal) detailed {

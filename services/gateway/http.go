@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"mime"
 	"net"
@@ -25,6 +24,9 @@ import (
 	"hub.internal/pkg/web"
 )
 
+// toolRoot is what the path of every tool begins with.
+const toolRoot = "/api/tools/"
+
 // Routes adds the public routes of the gateway to mux.
 func (g *Gateway) Routes(mux *http.ServeMux) {
 	route := func(method, pattern string, handler http.Handler) {
@@ -37,8 +39,8 @@ func (g *Gateway) Routes(mux *http.ServeMux) {
 	}
 	keys := g.Authenticators[tool.KeyCredential]
 	route("GET", "/api/tools", g.tools(g.Listing(keys, g.catalog)))
-	route("POST", "/api/tools/{name}", g.tools(g.Pipeline(keys)))
-	route("GET", "/api/tools/{name}/detail", g.tools(g.Listing(keys, g.detail)))
+	route("POST", toolRoot+"{name}", g.tools(g.Pipeline(keys)))
+	route("GET", toolRoot+"{name}/detail", g.tools(g.Listing(keys, g.detail)))
 	route("GET", "/openapi.json", http.HandlerFunc(g.openAPI))
 	routes := g.routes()
 	mux.Handle(tool.RouteRoot, routes)
@@ -215,7 +217,7 @@ func (d *document) write(c *Call, w http.ResponseWriter) {
 
 // newDocument renders data, whose count and tag a request may then be answered with.
 func newDocument(name string, count int, data any) (*document, error) {
-	b, err := json.Marshal(data)
+	b, err := plainJSON(data)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ import (
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/service"
 	"hub.internal/pkg/tool"
-	"hub.internal/pkg/web"
+	"hub.internal/services/gateway/reference"
 )
 
 // Catalog merges the manifests of the services. It begins with the committed file,
@@ -50,8 +50,7 @@ type merged struct {
 	// routes are those of the API, by the first element of their path: each has one owner.
 	routes  map[string][]*Entry
 	console []*consoleRoute
-	// openAPI renders the description of the API when it is asked for first.
-	openAPI func() (*web.Static, error)
+	described
 	// listings are catalogs as they have been answered, by the scopes held (string, a byte for each
 	// tool): there are as many as combinations of scopes in use.
 	listings sync.Map
@@ -59,7 +58,7 @@ type merged struct {
 
 // seal ends the making of a version.
 func (m *merged) seal() *merged {
-	m.openAPI = sync.OnceValues(func() (*web.Static, error) { return describe(m) })
+	m.described = m.describe()
 	return m
 }
 
@@ -95,7 +94,7 @@ func (c *Catalog) listing(who caller.Caller) (*document, error) {
 	if known, ok := m.listings.Load(string(allowed)); ok {
 		return known.(*document), nil
 	}
-	d, err := newDocument("catalog", len(tools), listing{service.Version, "/openapi.json", "/docs", note, callHeaders(), tools})
+	d, err := newDocument("catalog", len(tools), listing{service.Version, "/openapi.json", reference.Path, note, callHeaders(), tools})
 	if err != nil {
 		return nil, err
 	}

@@ -22,10 +22,8 @@ import (
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/web"
+	"hub.internal/services/gateway/reference"
 )
-
-// toolRoot is what the path of every tool begins with.
-const toolRoot = "/api/tools/"
 
 // Routes adds the public routes of the gateway to mux.
 func (g *Gateway) Routes(mux *http.ServeMux) {
@@ -39,9 +37,10 @@ func (g *Gateway) Routes(mux *http.ServeMux) {
 	}
 	keys := g.Authenticators[tool.KeyCredential]
 	route("GET", "/api/tools", g.tools(g.Listing(keys, g.catalog)))
-	route("POST", toolRoot+"{name}", g.tools(g.Pipeline(keys)))
-	route("GET", toolRoot+"{name}/detail", g.tools(g.Listing(keys, g.detail)))
+	route("POST", reference.ToolRoot+"{name}", g.tools(g.Pipeline(keys)))
+	route("GET", reference.ToolRoot+"{name}/detail", g.tools(g.Listing(keys, g.detail)))
 	route("GET", "/openapi.json", http.HandlerFunc(g.openAPI))
+	route("GET", reference.Path, http.HandlerFunc(g.docs))
 	routes := g.routes()
 	mux.Handle(tool.RouteRoot, routes)
 	mux.Handle(strings.TrimSuffix(tool.RouteRoot, "/"), routes)

@@ -36,15 +36,15 @@ func (a API) Page(site *web.Site) (*web.Static, error) {
 	}
 	for _, g := range groups {
 		for _, o := range g.Operations {
-			tab.Items = append(tab.Items, web.Item{Name: o.Label, Href: Path + "#" + o.ID})
+			tab.Items = append(tab.Items, web.Item{Name: o.Name, Href: Path + "#" + o.ID})
 		}
 	}
 	return site.Still("docs", Path, []web.Tab{tab}, web.Page{Title: "API reference", Tab: tab.Slug,
 		Lead: fmt.Sprintf("Hub %s: %d tools for agents, and %d routes for Connected Apps.", a.Version, len(a.Tools), len(a.Routes)),
 		Data: map[string]any{"Groups": groups, "Codes": codes(),
 			"Call":    block{"first-call", "A first call", curl("", ToolRoot+"search_brands", keyHeaders(), json.RawMessage(`{"hasVerifiedContact":true,"limit":2}`))},
-			"Success": block{"first-success", "A success", indented(envelope{true, "search_brands", 2, exampleRequestID, 3, json.RawMessage(`{"brands":["…","…"],"has_more":true}`)})},
-			"Failure": block{"first-failure", "A failure", indented(failures()[fault.Validation])},
+			"Success": block{"first-success", "A success", line(envelope{true, "search_brands", 2, exampleRequestID, 3, json.RawMessage(`{"brands":["…","…"],"has_more":true}`)})},
+			"Failure": block{"first-failure", "A failure", line(failures()[fault.Validation])},
 			"Claude":  block{"mcp-claude", "Claude Code", `claude mcp add --transport http hub "$HUB_URL/mcp" --header "Authorization: Bearer $HUB_API_KEY"`},
 			"Servers": block{"mcp-servers", "A list of servers", servers},
 		}})
@@ -75,14 +75,13 @@ type group struct {
 
 // operation is a tool or a route.
 type operation struct {
-	// Label is short, for the sidebar.
-	ID, Name, Label, Method, Path, Summary, Text string
-	Badges                                       []web.Badge
-	Input                                        []field
-	Output                                       [][]field
-	Errors                                       []refused
-	Limits                                       []limit
-	Examples                                     []example
+	ID, Name, Method, Path, Summary, Text string
+	Badges                                []web.Badge
+	Input                                 []field
+	Output                                [][]field
+	Errors                                []refused
+	Limits                                []limit
+	Examples                              []example
 }
 
 type (
@@ -139,7 +138,7 @@ func (a API) groups() ([]group, error) {
 }
 
 func toolOf(s tool.Spec) (operation, error) {
-	o := operation{ID: s.Name, Name: s.Name, Label: s.Name, Method: http.MethodPost, Path: ToolRoot + s.Name, Errors: statuses(Errors(s)),
+	o := operation{ID: s.Name, Name: s.Name, Method: http.MethodPost, Path: ToolRoot + s.Name, Errors: statuses(Errors(s)),
 		Limits: limits(s)}
 	o.tell(s.Description)
 	o.Badges = []web.Badge{{Text: "scope " + s.Scope}, {Text: "reads", Kind: "good"}}
@@ -160,7 +159,7 @@ func toolOf(s tool.Spec) (operation, error) {
 }
 
 func routeOf(r tool.RouteSpec) (operation, error) {
-	o := operation{ID: r.Name, Name: r.Method + " " + r.Path, Label: r.Name, Method: r.Method, Path: r.Path, Errors: statuses(routeErrors(r)), Limits: limits(r.Spec)}
+	o := operation{ID: r.Name, Name: r.Name, Method: r.Method, Path: r.Path, Errors: statuses(routeErrors(r)), Limits: limits(r.Spec)}
 	o.tell(r.Description)
 	switch {
 	case r.Credential == tool.NoCredential:
@@ -296,6 +295,12 @@ func plain(v any) (json.RawMessage, error) {
 	e.SetEscapeHTML(false)
 	err := e.Encode(v)
 	return bytes.TrimSpace(b.Bytes()), err
+}
+
+// line is v on one line.
+func line(v any) string {
+	b, _ := plain(v) // what is said of the API by itself can be encoded
+	return string(b)
 }
 
 func indented(v any) string {

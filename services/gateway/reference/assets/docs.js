@@ -33,6 +33,7 @@
       for (const el of [o.el, o.row, o.item]) if (el) el.hidden = !fits;
     }
     document.querySelectorAll("[data-group]").forEach((g) => { g.hidden = !g.querySelector("[data-operation]:not([hidden])"); });
+    document.querySelectorAll("[data-guide]").forEach((g) => { g.hidden = wanted.length > 0; });
     document.querySelector("[data-index]").hidden = shown === 0;
     document.querySelector("[data-nothing]").hidden = shown > 0;
     said.textContent = wanted.length ? `${shown} of ${operations.length}` : "";

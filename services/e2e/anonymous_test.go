@@ -118,7 +118,7 @@ func TestAnonymousCallersFillNothing(t *testing.T) {
 		"the reference": func() (string, string, string, []string) {
 			return "GET", "/docs?" + random(50), "", []string{"Accept", "text/html", "If-None-Match", random(20)}
 		},
-		"its document": func() (string, string, string, []string) { return "GET", "/openapi.json?" + random(50), "", nil },
+		"its document":  func() (string, string, string, []string) { return "GET", "/openapi.json?" + random(50), "", nil },
 		"unknown paths": func() (string, string, string, []string) { return "GET", "/" + random(500), "", nil },
 		"consent":       func() (string, string, string, []string) { return "GET", "/connect?state=" + random(40), "", nil },
 		"unknown methods": func() (string, string, string, []string) {

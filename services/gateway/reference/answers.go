@@ -50,8 +50,10 @@ func success(o outcome) object {
 	for _, e := range o.examples {
 		examples[slug(e.Title)] = object{"summary": e.Title, "value": envelope{true, o.tool, e.Count, exampleRequestID, 3, e.Data}}
 	}
-	return object{"description": "The success envelope.", "headers": headerRefs(append(o.headers, "X-Request-Id", "RateLimit", "RateLimit-Policy")...),
-		"content": object{"application/json": media(object{"type": "object", "required": slices.Sorted(maps.Keys(members)), "properties": members}, examples)}}
+	return object{"description": "The success envelope.",
+		"headers": headerRefs(append(o.headers, "X-Request-Id", "RateLimit", "RateLimit-Policy")...),
+		"content": object{"application/json": media(object{"type": "object", "required": slices.Sorted(maps.Keys(members)),
+			"properties": members}, examples)}}
 }
 
 // responses are a success with its status, the failures by theirs, and what any other status is.

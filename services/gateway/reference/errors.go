@@ -10,7 +10,8 @@ import (
 // Errors lists the codes that a tool can answer: those of the edge, then its own. A tool's own reason replaces
 // the edge's for the same code.
 func Errors(s tool.Spec) []tool.ErrorDoc {
-	edge := slices.Concat([]tool.ErrorDoc{{Code: fault.Validation, Reason: "The body breaks the input schema; details.violations lists every violation."}},
+	edge := slices.Concat([]tool.ErrorDoc{{Code: fault.Validation,
+		Reason: "The body breaks the input schema; details.violations lists every violation."}},
 		keyErrors(), []tool.ErrorDoc{{Code: fault.Scope, Reason: "The API key lacks the scope " + s.Scope + "."}}, anyErrors())
 	if s.Write {
 		edge = append(edge, keyTwice()...)
@@ -32,7 +33,8 @@ func routeErrors(r tool.RouteSpec) []tool.ErrorDoc {
 	}
 	if r.Credential == tool.AppCredential {
 		edge = append(edge, tool.ErrorDoc{Code: fault.AccountLinkMissing,
-			Reason: "The user has not linked an account to this app, or not with this scope: send them to link_url, and call again then."})
+			Reason: "The user has not linked an account to this app, or not with this scope: send them to link_url, and call again " +
+				"then."})
 	}
 	edge = append(edge, anyErrors()...)
 	if r.Idempotency != tool.KeyIgnored {
@@ -106,7 +108,8 @@ const exampleRequestID = "req_01KF3Z8J5N9Q2V7X4B6D8G0HTM"
 
 // failures has an example of each code.
 func failures() map[fault.Code]failure {
-	link := object{"code": "ACCOUNT_LINK_REQUIRED", "link_url": "https://hub.example/connect?t=…", "expires_at": "2026-01-15T09:10:00.000Z", "reason": "NOT_LINKED"}
+	link := object{"code": "ACCOUNT_LINK_REQUIRED", "link_url": "https://hub.example/connect?t=…",
+		"expires_at": "2026-01-15T09:10:00.000Z", "reason": "NOT_LINKED"}
 	said := map[fault.Code]refusal{
 		fault.Validation: {Message: "/limit must be at most 200.", Details: object{"violations": []object{
 			{"path": "/limit", "rule": "maximum", "message": "must be at most 200"}}}},
@@ -114,17 +117,21 @@ func failures() map[fault.Code]failure {
 		fault.AuthInvalid: {Message: "The API key is not valid."},
 		fault.AuthExpired: {Message: "The ServiceJWT has expired."},
 		fault.AuthRevoked: {Message: "The API key was revoked."},
-		fault.Scope:       {Message: `The credential lacks the scope "author" that create_segment needs.`, Details: object{"scope": "author"}},
-		fault.NotFound:    {Message: `There is no tool "search_brand". Did you mean search_brands? GET /api/tools lists all.`},
-		fault.Conflict:    {Message: "The draft is in_review, and only a draft can be queued.", Details: object{"from": "in_review", "to": "in_review"}},
+		fault.Scope: {Message: `The credential lacks the scope "author" that create_segment needs.`,
+			Details: object{"scope": "author"}},
+		fault.NotFound: {Message: `There is no tool "search_brand". Did you mean search_brands? GET /api/tools lists all.`},
+		fault.Conflict: {Message: "The draft is in_review, and only a draft can be queued.",
+			Details: object{"from": "in_review", "to": "in_review"}},
 		fault.Idempotency: {Message: "The Idempotency-Key was used before with another input."},
 		fault.Suppressed: {Message: "1 target is on the suppression list.", Details: object{"targets": []object{
 			{"index": 0, "externalId": 7, "toEmail": "someone@company.example"}}}},
-		fault.RateLimit: {Message: "Too many calls: the user limit is reached. Try again in 2 s.", Details: object{"retryAfter": 2, "scope": "user"}},
+		fault.RateLimit: {Message: "Too many calls: the user limit is reached. Try again in 2 s.",
+			Details: object{"retryAfter": 2, "scope": "user"}},
 		fault.DBTimeout: {Message: "The statement ran longer than 30000 ms and was stopped."},
 		fault.DB:        {Message: "The query service is not available right now. Try again in a moment."},
 		fault.Internal:  {Message: "An unexpected error occurred. Quote the request_id when you report it."},
-		fault.BadAmount: {Message: "The price does not hold: supplyAmount and vat do not add up to amount.", Details: object{"rule": "SUM"}},
+		fault.BadAmount: {Message: "The price does not hold: supplyAmount and vat do not add up to amount.",
+			Details: object{"rule": "SUM"}},
 		fault.AccountLinkMissing: {Message: "The user has not linked an account to this app. Send them to link_url, and call again then.",
 			Details: link},
 	}

@@ -31,7 +31,8 @@ func (a API) Page(site *web.Site) (*web.Static, error) {
 		return nil, err
 	}
 	tab := web.Tab{Slug: "docs", Name: "API reference"}
-	for _, i := range []struct{ name, id string }{{"Calling a tool", "calling"}, {"Errors", "errors"}, {"Limits", "limits"}, {"MCP clients", "mcp"}} {
+	for _, i := range []struct{ name, id string }{{"Calling a tool", "calling"}, {"Errors", "errors"}, {"Limits", "limits"},
+		{"MCP clients", "mcp"}} {
 		tab.Items = append(tab.Items, web.Item{Name: i.name, Href: Path + "#" + i.id})
 	}
 	for _, g := range groups {
@@ -42,10 +43,13 @@ func (a API) Page(site *web.Site) (*web.Static, error) {
 	return site.Still("docs", Path, []web.Tab{tab}, web.Page{Title: "API reference", Tab: tab.Slug,
 		Lead: fmt.Sprintf("Hub %s: %d tools for agents, and %d routes for Connected Apps.", a.Version, len(a.Tools), len(a.Routes)),
 		Data: map[string]any{"Groups": groups, "Codes": codes(),
-			"Call":    block{"first-call", "A first call", curl("", ToolRoot+"search_brands", keyHeaders(), json.RawMessage(`{"hasVerifiedContact":true,"limit":2}`))},
-			"Success": block{"first-success", "A success", line(envelope{true, "search_brands", 2, exampleRequestID, 3, json.RawMessage(`{"brands":["…","…"],"has_more":true}`)})},
+			"Call": block{"first-call", "A first call", curl("", ToolRoot+"search_brands", keyHeaders(),
+				json.RawMessage(`{"hasVerifiedContact":true,"limit":2}`))},
+			"Success": block{"first-success", "A success", line(envelope{true, "search_brands", 2, exampleRequestID, 3,
+				json.RawMessage(`{"brands":["…","…"],"has_more":true}`)})},
 			"Failure": block{"first-failure", "A failure", line(failures()[fault.Validation])},
-			"Claude":  block{"mcp-claude", "Claude Code", `claude mcp add --transport http hub "$HUB_URL/mcp" --header "Authorization: Bearer $HUB_API_KEY"`},
+			"Claude": block{"mcp-claude", "Claude Code",
+				`claude mcp add --transport http hub "$HUB_URL/mcp" --header "Authorization: Bearer $HUB_API_KEY"`},
 			"Servers": block{"mcp-servers", "A list of servers", servers},
 		}})
 }
@@ -130,7 +134,8 @@ func (a API) groups() ([]group, error) {
 		o, err := routeOf(r)
 		word := r.Elements()[0]
 		if err := add("group-v1-"+word, "Routes: "+tool.RouteRoot+word,
-			"For Connected Apps. A call carries a ServiceJWT, which is good once: a retry has a new token and the same Idempotency-Key.", o, err); err != nil {
+			"For Connected Apps. A call carries a ServiceJWT, which is good once: a retry has a new token and the same "+
+				"Idempotency-Key.", o, err); err != nil {
 			return nil, err
 		}
 	}
@@ -271,14 +276,20 @@ func routeCurl(r tool.RouteSpec, q request) string {
 // codes are all error codes, by status.
 func codes() []code {
 	said := map[fault.Code]string{
-		fault.Validation: "The input breaks its schema, or a rule; details.violations says where and why.", fault.AuthMissing: "No credential was sent.",
+		fault.Validation:  "The input breaks its schema, or a rule; details.violations says where and why.",
+		fault.AuthMissing: "No credential was sent.",
 		fault.AuthInvalid: "The credential is malformed or unknown.", fault.AuthExpired: "The ServiceJWT has expired.",
-		fault.AuthRevoked: "The credential was revoked, or its app is not active.", fault.Scope: "The credential lacks the scope; details.scope names it.",
-		fault.NotFound: "There is no such thing.", fault.Conflict: "Its state does not allow it; details say more. REQUEST_IN_PROGRESS: the first call with the key still runs.",
-		fault.Idempotency: "The Idempotency-Key was used before with another input.", fault.Suppressed: "Targets are on the suppression list; details.targets lists them.",
-		fault.RateLimit: "Too many calls, or too much at once; wait for Retry-After.", fault.DBTimeout: "The statement ran too long and was stopped.",
-		fault.DB: "A service or a database is not available right now.", fault.Internal: "A defect of Hub; quote the request_id.",
-		fault.BadAmount: "A price does not hold; details.rule says why.", fault.AccountLinkMissing: "The user has to link their account first, at link_url.",
+		fault.AuthRevoked: "The credential was revoked, or its app is not active.",
+		fault.Scope:       "The credential lacks the scope; details.scope names it.",
+		fault.NotFound:    "There is no such thing.",
+		fault.Conflict:    "Its state does not allow it; details say more. REQUEST_IN_PROGRESS: the first call with the key still runs.",
+		fault.Idempotency: "The Idempotency-Key was used before with another input.",
+		fault.Suppressed:  "Targets are on the suppression list; details.targets lists them.",
+		fault.RateLimit:   "Too many calls, or too much at once; wait for Retry-After.",
+		fault.DBTimeout:   "The statement ran too long and was stopped.",
+		fault.DB:          "A service or a database is not available right now.", fault.Internal: "A defect of Hub; quote the request_id.",
+		fault.BadAmount:          "A price does not hold; details.rule says why.",
+		fault.AccountLinkMissing: "The user has to link their account first, at link_url.",
 	}
 	var all []code
 	for c, status := range fault.Codes() {

@@ -262,9 +262,14 @@ func routeCurl(r tool.RouteSpec, q request) string {
 	if r.Idempotency != tool.KeyIgnored {
 		headers = append(headers, "-H '"+tool.KeyHeader+": "+r.Name+"-1'")
 	}
-	body := json.RawMessage("{}")
-	if examples := bodyExamples(r, q); len(r.Examples) > 0 {
-		body, _ = plain(examples[slug(r.Examples[0].Title)].(object)["value"])
+	var body json.RawMessage
+	switch {
+	case len(r.Examples) > 0:
+		body, _ = plain(bodyExamples(r, q)[slug(r.Examples[0].Title)].(object)["value"])
+	case len(q.body.Properties) > 0:
+		headers = append(headers, "-d @body.json") // what is in it depends: the table has it
+	default:
+		body = json.RawMessage("{}")
 	}
 	method := ""
 	if r.Method != http.MethodPost {

@@ -69,9 +69,10 @@ type ErrorDoc struct {
 	Reason string     `json:"reason"`
 }
 
-// Example is a request and the data that it is answered with.
+// Example is a request and what it is answered with: data, and their count.
 type Example struct {
 	Title   string          `json:"title"`
+	Count   int             `json:"count"`
 	Request json.RawMessage `json:"request"`
 	Data    json.RawMessage `json:"answer"`
 }

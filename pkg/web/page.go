@@ -233,7 +233,12 @@ func navigationOf(r *http.Request, p Page) []Tab {
 	if json.Unmarshal(b, &tabs) != nil {
 		return nil
 	}
-	tab, item := whereIs(tabs, r.URL.Path)
+	return activated(tabs, r.URL.Path, p)
+}
+
+// activated marks which of the tabs the page at path is in.
+func activated(tabs []Tab, path string, p Page) []Tab {
+	tab, item := whereIs(tabs, path)
 	for i, t := range tabs {
 		if p.Tab != "" && t.Slug == p.Tab && tab < 0 {
 			tab = i

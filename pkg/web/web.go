@@ -204,6 +204,20 @@ func (s *Site) execute(w http.ResponseWriter, r *http.Request, t *template.Templ
 	return nil
 }
 
+// Still makes a page that is the same for everybody who asks for this path, with tabs of its own. It has neither a user
+// nor a flash; where several paths lead to it, they share it.
+func (s *Site) Still(name, path string, tabs []Tab, p Page) (*Static, error) {
+	t, ok := s.pages[name]
+	if !ok {
+		return nil, fmt.Errorf("web: there is no page %q", name)
+	}
+	var b bytes.Buffer
+	if err := t.ExecuteTemplate(&b, "layout", view{Page: p, Path: path, Tabs: activated(tabs, path, p)}); err != nil {
+		return nil, fmt.Errorf("web: %w", err)
+	}
+	return NewStatic("text/html; charset=utf-8", b.Bytes())
+}
+
 const errorPage = "error"
 
 // Fail answers the page of an error, and logs what is a failure of ours.

@@ -55,9 +55,9 @@ func TestExamples(t *testing.T) {
 				t.Errorf("%s: %s: the answer breaks the output schema: %v\n%s", name, e.Title, err, a.data)
 			}
 			if *update {
-				examples[i].Data = compacted(t, []byte(a.data))
-			} else if got, want := compacted(t, []byte(a.data)), compacted(t, e.Data); !bytes.Equal(got, want) {
-				t.Errorf("%s: %s: got %s\nwant %s\n(go test -run TestExamples -update writes the answers)", name, e.Title, got, want)
+				examples[i].Data, examples[i].Count = compacted(t, []byte(a.data)), a.count
+			} else if got, want := compacted(t, []byte(a.data)), compacted(t, e.Data); !bytes.Equal(got, want) || a.count != e.Count {
+				t.Errorf("%s: %s: got %d %s\nwant %d %s\n(go test -run TestExamples -update writes the answers)", name, e.Title, a.count, got, e.Count, want)
 			}
 		}
 		if *update {

@@ -38,11 +38,10 @@ type listMenuGroupsIn struct {
 func listMenuGroupsTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: listMenuGroups, Position: 12, Category: tool.Query, Scope: scopeQuery,
-		Description: "The groups of the console's menu with their items, in the order of tabs and sidebar. The groupSlug and itemSlug found " +
-			"here are those of create_menu_item and upsert_dynamic_page.",
+		Description: "The groups of the console's menu with their items, in the order of tabs and sidebar: the groupSlug and itemSlug " +
+			"of create_menu_item and upsert_dynamic_page.",
 		Input: schema.Object(
-			schema.Optional("includeFixed", schema.Boolean("Whether the built-in groups (System, Admin), which take no items from tools, "+
-				"come first.")),
+			schema.Optional("includeFixed", schema.Boolean("Also the built-in groups (System, Admin), which take no items.")),
 		),
 		Errors: []tool.ErrorDoc{
 			{Code: fault.Validation, Reason: "The input breaks its schema; details.violations lists every violation."},
@@ -60,22 +59,21 @@ type createMenuGroupIn struct {
 	Position *int64  `json:"position"`
 }
 
-const slugHelp = "Its part of addresses: lower-case letters, digits and single hyphens between them. It never changes."
+const slugHelp = "Its part of addresses. It never changes."
 
-const iconHelp = "An emoji or a few letters in front of the name: at most 10 characters as people count them, so that a flag is one. " +
-	"Empty is none."
+const iconHelp = "Emoji or letters before the name, at most 10 (a flag is one)."
 
 func createMenuGroupTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: createMenuGroup, Position: 16, Category: tool.Admin, Scope: scopeWrite, Write: true,
-		Description: "Create a group of the console's menu: a tab in the header, behind System and Admin. It shows once it has an item: " +
-			"create_menu_item is next.",
+		Description: "Create a group of the console's menu: a tab in the header, behind System and Admin. It shows once it has an " +
+			"item: create_menu_item is next.",
 		Input: schema.Object(
-			schema.Required("name", schema.String("Name of the tab: one line.", schema.Length(1, maxGroupName))),
+			schema.Required("name", schema.String("One line.", schema.Length(1, maxGroupName))),
 			schema.Required("slug", schema.String(slugHelp,
 				schema.Length(1, maxGroupSlug), schema.Pattern(slugPattern))),
 			schema.Optional("icon", schema.String(iconHelp)),
-			schema.Optional("position", schema.Integer("Place among the groups, the smallest first; absent is the end.", schema.Min(0))),
+			schema.Optional("position", schema.Integer("Smallest first; absent is last.", schema.Min(0))),
 		),
 		Output: schema.Of[GroupCreated](),
 		Errors: []tool.ErrorDoc{
@@ -101,17 +99,16 @@ type createMenuItemIn struct {
 func createMenuItemTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: createMenuItem, Position: 17, Category: tool.Admin, Scope: scopeWrite, Write: true,
-		Description: "Create an item in a group of the console's menu: a line of its sidebar. Without href it leads to a page of its own, " +
-			"/p/{groupSlug}/{slug}, which upsert_dynamic_page writes next; with href it leads there and has no page.",
+		Description: "Create an item in a group of the console's menu: a line of its sidebar. Without href it leads to a page of its " +
+			"own, /p/{groupSlug}/{slug}, which upsert_dynamic_page writes next.",
 		Input: schema.Object(
-			schema.Required("groupSlug", schema.String("Group of create_menu_group; list_menu_groups lists them.")),
-			schema.Required("name", schema.String("Name in the sidebar: one line.", schema.Length(1, maxItemName))),
+			schema.Required("groupSlug", schema.String("Group of create_menu_group or list_menu_groups.")),
+			schema.Required("name", schema.String("One line.", schema.Length(1, maxItemName))),
 			schema.Required("slug", schema.String(slugHelp,
 				schema.Length(1, maxItemSlug), schema.Pattern(slugPattern))),
 			schema.Optional("icon", schema.String(iconHelp)),
-			schema.Optional("href", schema.String("Where it leads instead of a page of its own: a path of this console such as /drafts, or an "+
-				"https:// address elsewhere. Empty is a page of its own.")),
-			schema.Optional("position", schema.Integer("Place in the group, the smallest first; absent is the end.", schema.Min(0))),
+			schema.Optional("href", schema.String("Leads there, without a page: a path such as /drafts, or an https:// address.")),
+			schema.Optional("position", schema.Integer("Smallest first; absent is last.", schema.Min(0))),
 		),
 		Output: schema.Of[ItemCreated](),
 		Errors: []tool.ErrorDoc{
@@ -154,34 +151,34 @@ type columnIn struct {
 func upsertPageTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: upsertPage, Position: 18, Category: tool.Admin, Scope: scopeWrite, Write: true, MaxBody: maxPage,
-		Description: "Create or replace the page of a menu item: the last of create_menu_group, create_menu_item, upsert_dynamic_page. A " +
-			"page is a list of sections: text is HTML in body (headings, lists, tables, links to https and to paths of this " +
-			"console; styles, scripts, forms and pictures from elsewhere are taken out and answered as removed); stats are cards of" +
-			" a label and a value; a table shows of each row the members that its columns name, so rows may be what a search tool " +
-			"answered, and key may reach into them (contact.email). Numbers are aligned and grouped, dates and web addresses are " +
-			"recognised, a list of numbers in a cell is drawn as a line. warnings tell what readers will likely not see as it is" +
-			" meant, such as a column that is empty in all rows. The page before stays as a version, which an administrator can restore.",
+		Description: "Create or replace the page of a menu item: the last of create_menu_group, create_menu_item, upsert_dynamic_page. " +
+			"Of a section, text is HTML (headings, lists, tables, links to https and to paths of this console; styles, scripts, " +
+			"forms and pictures from elsewhere are taken out and answered as removed); stats are cards of a label and a value; a " +
+			"table shows of each row the members that its columns name, so rows may be what a search tool answered. Numbers are " +
+			"aligned and grouped, dates and web addresses recognised, a list of numbers in a cell is drawn as a line. warnings " +
+			"tell what readers will likely not see as it is meant, such as a column that is empty in all rows. The page before " +
+			"stays as a version, which an administrator can restore.",
 		Input: schema.Object(
-			schema.Required("groupSlug", schema.String("Group of the item; list_menu_groups lists both.")),
-			schema.Required("itemSlug", schema.String("Item of create_menu_item that has no href of its own.")),
-			schema.Required("title", schema.String("Heading of the page: one line.", schema.Length(1, maxTitle))),
+			schema.Required("groupSlug", schema.String("Group of the item, as list_menu_groups has both.")),
+			schema.Required("itemSlug", schema.String("Item of create_menu_item without href.")),
+			schema.Required("title", schema.String("One line.", schema.Length(1, maxTitle))),
 			schema.Optional("description", schema.String("A sentence below the heading.", schema.Length(0, maxDescription))),
-			schema.Required("sections", schema.Array("What the page shows, from top to bottom.", schema.Object(
+			schema.Required("sections", schema.Array("From top to bottom.", schema.Object(
 				schema.Required("type", schema.String("text has body; stats has cards; table has columns, rows and perhaps caption.",
 					schema.Enum(Text, Stats, Table))),
-				schema.Optional("title", schema.String("Heading of the section.", schema.Length(0, maxTitle))),
-				schema.Optional("body", schema.String("Of text: HTML.")),
-				schema.Optional("cards", schema.Array("Of stats: the cards.", schema.FreeObject(
-					"{label, value, unit?, delta?, hint?}: value and delta are a string or a number, the others are strings. A number is grouped."),
+				schema.Optional("title", schema.String("", schema.Length(0, maxTitle))),
+				schema.Optional("body", schema.String("HTML.")),
+				schema.Optional("cards", schema.Array("", schema.FreeObject(
+					"{label, value, unit?, delta?, hint?}: value and delta are strings or numbers, the others strings."),
 					schema.Items(0, maxCards))),
-				schema.Optional("columns", schema.Array("Of a table: what of each row is shown.", schema.Object(
-					schema.Required("key", schema.String("Member of each row, or with dots a member of a member.", schema.Length(1, maxKey))),
-					schema.Required("label", schema.String("Heading of the column.", schema.Length(1, maxLabel))),
+				schema.Optional("columns", schema.Array("What of each row is shown.", schema.Object(
+					schema.Required("key", schema.String("Member of each row, or of a member: contact.email.", schema.Length(1, maxKey))),
+					schema.Required("label", schema.String("", schema.Length(1, maxLabel))),
 					schema.Optional("align", schema.String("Absent is right for numbers, else left.", schema.Enum("left", "right", "center"))),
 				), schema.Items(0, maxColumns))),
-				schema.Optional("rows", schema.Array("Of a table: the rows. Members that no column names are kept and not shown.",
-					schema.FreeObject("A row, such as one that a search tool answered."), schema.Items(0, maxRows))),
-				schema.Optional("caption", schema.String("Of a table: a line below it.", schema.Length(0, maxCaption))),
+				schema.Optional("rows", schema.Array("Members that no column names are kept and not shown.",
+					schema.FreeObject(""), schema.Items(0, maxRows))),
+				schema.Optional("caption", schema.String("A line below the table.", schema.Length(0, maxCaption))),
 			), schema.Items(0, maxSections))),
 			schema.Optional("createdBy", schema.String("Who makes it, as a label; the audit log keeps the credential.",
 				schema.Length(0, maxCreatedBy))),

@@ -361,7 +361,7 @@ func TestExamples(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", spec.Name, err)
 			}
-			data := answer.(*tool.Result).Data
+			data, count := answer.(*tool.Result).Data, answer.(*tool.Result).Count
 			var value any
 			if err := errors.Join(json.Unmarshal(data, &value), resolved.Validate(value)); err != nil {
 				t.Errorf("%s: %v in %s", spec.Name, err, data)
@@ -370,8 +370,8 @@ func TestExamples(t *testing.T) {
 			if err := json.Compact(&want, e.Data); err != nil {
 				t.Fatal(err)
 			}
-			if spec.Examples[i].Data = data; !*update && want.String() != string(data) {
-				t.Errorf("%s: %s: got %s\nwant %s\n(go test -run TestExamples -update writes the answers)", spec.Name, e.Title, data, &want)
+			if spec.Examples[i].Data, spec.Examples[i].Count = data, count; !*update && (want.String() != string(data) || count != e.Count) {
+				t.Errorf("%s: %s: got %d %s\nwant %d %s\n(go test -run TestExamples -update writes the answers)", spec.Name, e.Title, count, data, e.Count, &want)
 			}
 		}
 		if *update {

@@ -62,12 +62,12 @@ func (l AppList) Count() int { return len(l.Apps) }
 func listAppsTool(s *apps.Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: "list_connected_apps", Position: 19, Category: tool.Admin, Scope: scopeAdminRead,
-		Description: "The Connected Apps (other services that call Hub's API for their users), by service_code: state, allowed redirect " +
-			"URLs and origins, scopes, and whether a shared secret was issued. People make and change them in the console; " +
-			"inspect_connected_app tells more about one.",
+		Description: "The Connected Apps (other services that call Hub's API for their users), by service_code: state, allowed " +
+			"redirect URLs and origins, scopes, and whether a shared secret was issued. People change them in the console; " +
+			"inspect_connected_app tells more of one.",
 		Input: schema.Object(
-			schema.Optional("status", schema.String("Only apps in this state.", schema.Enum(apps.Statuses()...))),
-			schema.Optional("limit", schema.Integer("How many to list.", schema.Range(1, maxApps), schema.Default(defaultApps))),
+			schema.Optional("status", schema.String("", schema.Enum(apps.Statuses()...))),
+			schema.Optional("limit", schema.Integer("", schema.Range(1, maxApps), schema.Default(defaultApps))),
 		),
 		Errors: []tool.ErrorDoc{
 			{Code: fault.Validation, Reason: "The input breaks its schema; details.violations lists every violation."},
@@ -97,8 +97,8 @@ type AppInspected struct {
 func inspectAppTool(s *apps.Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: "inspect_connected_app", Position: 21, Category: tool.Admin, Scope: scopeAdminRead,
-		Description: "One Connected App by its service_code, as list_connected_apps has it, and how many users have linked their " +
-			"account to it. Secrets are never answered.",
+		Description: "One Connected App, as list_connected_apps has it, and how many users have linked their account to it. Secrets " +
+			"are never answered.",
 		Input: schema.Object(
 			schema.Required("service_code", schema.String("The code that names the app.", schema.Length(1, apps.MaxCode))),
 		),

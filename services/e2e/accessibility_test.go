@@ -58,6 +58,20 @@ func TestAccessibility(t *testing.T) {
 		p.Inspect("logout")
 	})
 
+	t.Run("the reference", func(t *testing.T) { // which is long, and looks alike in all windows
+		p := newPage(t, s.url)
+		p.Open("/docs")
+		p.Look("light", 1280)
+		p.report("docs-light-1280", p.violations(nil, nil))
+		p.Field("Filter tools and routes").Fill("refund money")
+		p.Sees("pay.orders.refund")
+		p.SeesNot("search_brands")
+		p.Look("dark", 390)
+		p.report("docs-dark-390", p.violations(nil, ofColours))
+		p.Field("Filter tools and routes").Fill("")
+		p.fits("docs-dark-390")
+	})
+
 	p := s.signedIn(t, ada, "/drafts")
 	p.Inspect("drafts-empty")
 	p.Open("/admin/suppressions")

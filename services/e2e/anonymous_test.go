@@ -115,6 +115,10 @@ func TestAnonymousCallersFillNothing(t *testing.T) {
 		"passwords for them": func() (string, string, string, []string) {
 			return "POST", "/login/invitation", url.Values{"password": {random(12)}}.Encode(), []string{"Cookie", "__Host-hub-invitation=" + random(32)}
 		},
+		"the reference": func() (string, string, string, []string) {
+			return "GET", "/docs?" + random(50), "", []string{"Accept", "text/html", "If-None-Match", random(20)}
+		},
+		"its document":  func() (string, string, string, []string) { return "GET", "/openapi.json?" + random(50), "", nil },
 		"unknown paths": func() (string, string, string, []string) { return "GET", "/" + random(500), "", nil },
 		"consent":       func() (string, string, string, []string) { return "GET", "/connect?state=" + random(40), "", nil },
 		"unknown methods": func() (string, string, string, []string) {

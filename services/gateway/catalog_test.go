@@ -63,6 +63,52 @@ func TestCatalogAndDetail(t *testing.T) {
 	}
 }
 
+// TestTheCatalogSaysHowToCall: what is in the catalog, and a key, are enough for a call.
+func TestTheCatalogSaysHowToCall(t *testing.T) {
+	e := newEdge(t)
+	r := e.do(t, "GET", "/api/tools", "", bearer(allScopes)...)
+	var data struct {
+		OpenAPI, Docs, Note string
+		Headers             map[string]string
+		Tools               []struct {
+			Name        string
+			Write       bool
+			Idempotency *string
+			Call        struct {
+				Method, Path string
+				Headers      []string
+			}
+		}
+	}
+	if err := json.Unmarshal(r.env.Data, &data); err != nil || data.OpenAPI != "/openapi.json" || data.Docs != "/docs" || !strings.Contains(data.Note, "never an instruction") {
+		t.Fatalf("%v %s", err, r.body)
+	}
+	for _, tool := range data.Tools {
+		if required := tool.Idempotency != nil; required != tool.Write || required && *tool.Idempotency != "required" {
+			t.Errorf("%s: %s", tool.Name, r.body)
+		}
+		request, err := http.NewRequestWithContext(t.Context(), tool.Call.Method, e.url+tool.Call.Path, strings.NewReader(`{"text":"hello"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range tool.Call.Headers {
+			request.Header.Set(name, strings.ReplaceAll(data.Headers[name], "<API_KEY>", allScopes))
+		}
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if err != nil || answer.StatusCode != http.StatusOK || !strings.Contains(string(body), `"tool":"`+tool.Name+`"`) {
+			t.Errorf("%s: %d %s %v", tool.Name, answer.StatusCode, body, err)
+		}
+	}
+	if d := e.do(t, "GET", "/api/tools/store_echo/detail", "", bearer(allScopes)...); !strings.Contains(d.body, `"path":"/api/tools/store_echo","headers":["Authorization","Content-Type","Idempotency-Key"]},"idempotency":"required"`) {
+		t.Errorf("%s", d.body)
+	}
+}
+
 func TestCatalogETag(t *testing.T) {
 	e := newEdge(t)
 	first := e.do(t, "GET", "/api/tools", "", bearer(readOnly)...)

@@ -23,6 +23,7 @@ import (
 	"hub.internal/pkg/telemetry"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/web"
+	"hub.internal/services/gateway/reference"
 )
 
 const (
@@ -70,7 +71,7 @@ type ConsoleOptions struct {
 
 // NewConsole makes the part for people. Its error names the setting to mend.
 func NewConsole(o ConsoleOptions) (*Console, error) {
-	pages, err := o.Site(web.Options{})
+	pages, err := o.Site(web.Options{Files: reference.Files})
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +125,7 @@ func (v *visit) html() bool { return strings.Contains(v.r.Header.Get("Accept"), 
 
 // serve answers a request of the console; false leaves it to the caller: it is none.
 func (k *Console) serve(g *Gateway, w http.ResponseWriter, r *http.Request) bool {
-	v := &visit{Call: g.NewCall(r), w: w, r: r, tls: r.TLS != nil || g.TrustedHops > 0 && r.Header.Get("X-Forwarded-Proto") == "https"}
+	v := &visit{Call: g.NewCall(r), w: w, r: r, tls: g.encrypted(r)}
 	ours := g.Catalog.consoleRoute("/login") != nil
 	_, signedIn := r.Cookie(web.CookieName(web.SessionCookie, k.PlainCookies))
 	// ServeMux cleans what is written plainly; "%2e%2e" is left to us, and means nothing here.
@@ -192,6 +193,11 @@ func recoverVisit(g *Gateway, next endpoint.Endpoint) endpoint.Endpoint {
 		}
 		return response, err
 	}
+}
+
+// encrypted tells that the browser's connection is.
+func (g *Gateway) encrypted(r *http.Request) bool {
+	return r.TLS != nil || g.TrustedHops > 0 && r.Header.Get("X-Forwarded-Proto") == "https"
 }
 
 // begin sets what every answer of the console has; its owner may set the policy and the

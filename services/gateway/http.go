@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"mime"
 	"net"
@@ -23,6 +22,7 @@ import (
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/web"
+	"hub.internal/services/gateway/reference"
 )
 
 // Routes adds the public routes of the gateway to mux.
@@ -37,9 +37,10 @@ func (g *Gateway) Routes(mux *http.ServeMux) {
 	}
 	keys := g.Authenticators[tool.KeyCredential]
 	route("GET", "/api/tools", g.tools(g.Listing(keys, g.catalog)))
-	route("POST", "/api/tools/{name}", g.tools(g.Pipeline(keys)))
-	route("GET", "/api/tools/{name}/detail", g.tools(g.Listing(keys, g.detail)))
+	route("POST", reference.ToolRoot+"{name}", g.tools(g.Pipeline(keys)))
+	route("GET", reference.ToolRoot+"{name}/detail", g.tools(g.Listing(keys, g.detail)))
 	route("GET", "/openapi.json", http.HandlerFunc(g.openAPI))
+	route("GET", reference.Path, http.HandlerFunc(g.docs))
 	routes := g.routes()
 	mux.Handle(tool.RouteRoot, routes)
 	mux.Handle(strings.TrimSuffix(tool.RouteRoot, "/"), routes)
@@ -215,7 +216,7 @@ func (d *document) write(c *Call, w http.ResponseWriter) {
 
 // newDocument renders data, whose count and tag a request may then be answered with.
 func newDocument(name string, count int, data any) (*document, error) {
-	b, err := json.Marshal(data)
+	b, err := plainJSON(data)
 	if err != nil {
 		return nil, err
 	}

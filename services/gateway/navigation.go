@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"hub.internal/pkg/web"
+	"hub.internal/services/gateway/reference"
 )
 
 // consoleRoute finds the owner of a path; nil when nobody has it.
@@ -17,6 +18,9 @@ func (c *Catalog) consoleRoute(p string) *consoleRoute {
 	}
 	return nil
 }
+
+// last is the position behind all that a manifest names.
+const last = 1 << 20
 
 // navigation lists the tabs that a user with these roles may see. System and Admin come
 // first, as the contract has them.
@@ -30,6 +34,9 @@ func (c *Catalog) navigation(s Session) []web.Tab {
 		if r.Tab != "" && r.Title != "" && r.allows(s) {
 			tabs[r.Tab] = append(tabs[r.Tab], placed{web.Item{Name: r.Title, Href: r.Prefix}, r.Position})
 		}
+	}
+	if admin := tabs["Admin"]; admin != nil { // for those who issue keys and register apps
+		tabs["Admin"] = append(admin, placed{web.Item{Name: "API reference", Href: reference.Path}, last})
 	}
 	rank := func(name string) int {
 		if i := slices.Index([]string{"System", "Admin"}, name); i >= 0 {

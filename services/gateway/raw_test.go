@@ -335,9 +335,9 @@ func TestDescriptionOfTheRoutes(t *testing.T) {
 		t.Error("there is no scheme for apps")
 	}
 	for _, c := range []struct{ path, method, security, statuses string }{
-		{"/v1/till", "get", `[{"serviceJWT":[]}]`, "200 default"}, {"/v1/till", "post", `[{"serviceJWT":[]}]`, "201 default"}, {"/v1/till/later", "post", `[{"serviceJWT":[]}]`, "202 default"},
-		{"/v1/till/confirm", "post", `[{"serviceJWT":[]}]`, "200 default"}, {"/v1/till/agents", "post", `null`, "200 default"},
-		{"/v1/till/hooks/{provider}", "post", `[]`, "200 default"}, {"/v1/till/back/{provider}", "get", `[]`, "200 303 default"}, {"/v1/till/back/{provider}", "post", `[]`, "200 303 default"},
+		{"/v1/till", "get", `[{"serviceJWT":[]}]`, "200 400 401 403 429 500 503 default"}, {"/v1/till", "post", `[{"serviceJWT":[]}]`, "201 400 401 403 429 500 503 default"}, {"/v1/till/later", "post", `[{"serviceJWT":[]}]`, "202 400 401 403 429 500 503 default"},
+		{"/v1/till/confirm", "post", `[{"serviceJWT":[]}]`, "200 400 401 403 429 500 503 default"}, {"/v1/till/agents", "post", `null`, "200 400 401 403 429 500 503 default"},
+		{"/v1/till/hooks/{provider}", "post", `[]`, "200 400 429 500 503 default"}, {"/v1/till/back/{provider}", "get", `[]`, "200 303 400 429 500 503 default"}, {"/v1/till/back/{provider}", "post", `[]`, "200 303 400 429 500 503 default"},
 	} {
 		op := d.Paths[c.path][c.method]
 		responses, _ := op["responses"].(map[string]any)

@@ -51,9 +51,9 @@ func TestExamples(t *testing.T) {
 					t.Errorf("%s: the answer breaks the output schema: %v\n%s", e.Title, err, r.Data)
 				}
 				if *update {
-					examples[i].Data = masked(t, r.Data)
-				} else if got, want := masked(t, r.Data), masked(t, e.Data); !bytes.Equal(got, want) {
-					t.Errorf("%s: got %s\nwant %s\n(go test -run TestExamples -update writes the answers)", e.Title, got, want)
+					examples[i].Data, examples[i].Count = masked(t, r.Data), r.Count
+				} else if got, want := masked(t, r.Data), masked(t, e.Data); !bytes.Equal(got, want) || r.Count != e.Count {
+					t.Errorf("%s: got %d %s\nwant %d %s\n(go test -run TestExamples -update writes the answers)", e.Title, r.Count, got, e.Count, want)
 				}
 			}
 			if *update {

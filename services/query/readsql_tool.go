@@ -37,18 +37,19 @@ type readSQLDoc struct {
 func executeReadSQLTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: toolExecuteReadSQL, Position: 3, Category: tool.Explore, Scope: "sql", RecordsItself: true,
-		Description: "Run one read-only SQL statement on the source database (MariaDB or MySQL): SELECT, WITH ... SELECT, SHOW, EXPLAIN or " +
-			"DESCRIBE. One statement without a semicolon; no INTO, no locking clause, no variables with :=. Functions of text, number, date, " +
-			"JSON, regexp, aggregate, window, control, cast, hash and network; none of XML, geometry, locks, files or the session, and stored " +
-			"ones only where the operator names them. SHOW TABLES, COLUMNS, INDEX, CREATE TABLE, VARIABLES and the like, with LIKE or a plain " +
-			"WHERE; of the server's schemas, information_schema where it describes tables. Joins, aggregates and ORDER BY run over all data; " +
-			"only the final rows are capped at limit, and truncated says whether there were more. warnings tells what looks meant otherwise. " +
-			"Values: integers beyond ±2^53 and decimals are strings, DATETIME is 2026-01-31T09:00:00 without a zone (TIMESTAMP in " +
-			"UTC), binary data is base64:…. B2C tables (member, campaign_application, review) may be read for analytics, never for a mailing. " +
-			"Every statement is recorded. Start with describe_schema or get_ddl.",
+		Description: "Run one read-only SQL statement on the source database (MariaDB or MySQL): SELECT, WITH ... SELECT, SHOW, " +
+			"EXPLAIN or DESCRIBE; no INTO, no locking clause, no variables with :=. Functions of text, number, date, JSON, regexp, " +
+			"aggregate, window, control, cast, hash and network, not of XML, geometry, locks, files or the session; stored ones " +
+			"only where the operator names them. SHOW TABLES, COLUMNS, INDEX, CREATE TABLE, VARIABLES and the like, with LIKE or a " +
+			"plain WHERE; of the server's schemas, information_schema where it describes tables. Joins, aggregates and ORDER BY " +
+			"run over all data; only the final rows are capped at limit, and truncated says whether there were more. warnings " +
+			"tells what looks meant otherwise. Integers beyond ±2^53 and decimals are strings, DATETIME is 2026-01-31T09:00:00 " +
+			"without a zone (TIMESTAMP in UTC), binary data base64:…. B2C tables (member, campaign_application, review) are for " +
+			"analytics, never for a mailing. Every statement is recorded. Start with describe_schema or get_ddl.",
 		Input: schema.Object(
-			schema.Required("sql", schema.String("The statement, without a semicolon.", schema.Length(1, maxSQL))),
-			schema.Optional("limit", schema.Integer("Most rows to answer; clamped to the server's MCP_MAX_ROW_LIMIT, which row_limit shows.",
+			schema.Required("sql", schema.String("One statement, without a semicolon.", schema.Length(1, maxSQL))),
+			schema.Optional("limit", schema.Integer("Most rows to answer; the server's MCP_MAX_ROW_LIMIT holds too, and row_limit says "+
+				"what applied.",
 				schema.Range(1, maxSQLRows), schema.Default(defaultSQLRows))),
 		),
 		Output: schema.Of[readSQLDoc](),

@@ -50,13 +50,12 @@ type describeSchemaIn struct {
 func describeSchemaTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: "describe_schema", Position: 1, Category: tool.Explore, Scope: scopeExplore,
-		Description: "Learn the source database before you write SQL. Without table: the CRM tables with their audience (B2B tables hold the " +
-			"companies and people that may be written to, B2C tables are for analytics only), a description and an approximate row count. With " +
-			"table: that table's columns with type, nullability, key, default, comment, what they refer to and which codes they hold, and how " +
-			"fresh the table is. Any base table is accepted, also one outside the " +
-			"list; get_ddl lists them all.",
+		Description: "Learn the source database before you write SQL. Without table: the CRM tables with audience (B2B tables hold the " +
+			"companies and people that may be written to, B2C tables are for analytics only), description and approximate row " +
+			"count. With table (any base table; get_ddl lists all): its columns with type, nullability, key, default, comment, " +
+			"what they refer to and the codes they hold, and how fresh it is.",
 		Input: schema.Object(
-			schema.Optional("table", schema.String("Name of one base table, without schema or quotes. Leave it out for the list.")),
+			schema.Optional("table", schema.String("A base table, without schema or quotes.")),
 		),
 		Output:   eitherOf(schema.Of[SchemaTables](), schema.Of[TableColumns]()),
 		Errors:   errorDocs("The table does not exist, is a view, or belongs to another schema."),
@@ -72,12 +71,12 @@ type getDDLIn struct {
 func getDDLTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: "get_ddl", Position: 2, Category: tool.Explore, Scope: scopeExplore,
-		Description: "Exact definitions from the source database. Without table: every base table with an approximate row count, the CRM's " +
-			"own flagged as primary_crm. With table: its whole CREATE TABLE statement, and the same as structured columns and indexes, to see " +
-			"which filters and joins an index supports.",
+		Description: "Exact definitions from the source database. Without table: every base table with an approximate row count, the " +
+			"CRM's own as primary_crm. With table: its CREATE TABLE statement, and the same as columns and indexes, to see which " +
+			"filters and joins an index supports.",
 		Input: schema.Object(
-			schema.Optional("table", schema.String("Name of one base table, without schema or quotes. Leave it out for the list.")),
-			schema.Optional("includeIndexes", schema.Boolean("Whether to list the indexes; the DDL is whole either way.", schema.Default(true))),
+			schema.Optional("table", schema.String("A base table, without schema or quotes.")),
+			schema.Optional("includeIndexes", schema.Boolean("Whether to list indexes; the DDL is whole either way.", schema.Default(true))),
 		),
 		Output:   eitherOf(schema.Of[DDLTables](), schema.Of[TableDDL]()),
 		Errors:   errorDocs("The table does not exist, is a view, or belongs to another schema."),
@@ -93,11 +92,12 @@ type listCategoriesIn struct {
 func listCategoriesTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: "list_categories", Position: 4, Category: tool.Query, Scope: scopeQuery,
-		Description: "List the product categories directly below one, in display order: start without parentId for the top level (12 beauty, " +
-			"13 fashion, 14 life, 33 food, 34 baby, 35 hobby, 6666 pets) and go down while has_children is true. A category_id found here " +
-			"filters search_brands, which covers everything below it. A category without children, and an unknown one, answer an empty list.",
+		Description: "The product categories directly below one, in display order: start without parentId for the top level (12 " +
+			"beauty, 13 fashion, 14 life, 33 food, 34 baby, 35 hobby, 6666 pets) and go down while has_children is true. " +
+			"search_brands takes a category_id for all below it. A category without children, or an unknown one, answers an empty " +
+			"list.",
 		Input: schema.Object(
-			schema.Optional("parentId", schema.Integer("Category whose children to list; 0 is the top level.", schema.Default(0))),
+			schema.Optional("parentId", schema.Integer("", schema.Default(0))),
 			schema.Optional("language", schema.String("Language of category_name; a missing name falls back to ko, then en, then any.",
 				schema.Enum("ko", "en", "ja", "cn", "vi", "in"), schema.Default("ko"))),
 		),
@@ -120,28 +120,28 @@ type searchBrandsIn struct {
 func searchBrandsTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: "search_brands", Position: 5, Category: tool.Query, Scope: scopeQuery,
-		Description: "Find brands to market to: the first step before create_segment. One row per brand, the most recently active first " +
-			"(last_campaign_at descending, brands without a campaign last, then brand_id). Filters combine with AND. Set hasVerifiedContact to " +
-			"true to get only brands whose partner has a contact with a verified address and an active account, and that contact with each row; " +
-			"otherwise contact is null. The date filters look at last_campaign, the one that starts last: rejected, cancelled and future ones " +
-			"count. So lastCampaignBefore finds brands that have gone quiet; a brand without campaigns matches neither. Read on with offset " +
-			"while has_more is true.",
+		Description: "Find brands to market to: the first step before create_segment. One row per brand, the most recently active " +
+			"first (last_campaign_at descending, brands without a campaign last, then brand_id). Filters combine with AND. Dates " +
+			"look at last_campaign, the one that starts last: rejected, cancelled and future ones count. So lastCampaignBefore " +
+			"finds brands that have gone quiet; a brand without campaigns matches neither. Times: 2026-01-31, 2026-01-31T09:00:00 " +
+			"(UTC, as in the source) or RFC 3339. Read on with offset while has_more is true.",
 		Input: schema.Object(
-			schema.Optional("categoryId", schema.Integer("Category of the brand, or any category above it. An unknown category matches nothing.",
+			schema.Optional("categoryId", schema.Integer("The brand's category, or one above it. An unknown one matches nothing.",
 				schema.Min(0))),
-			schema.Optional("countryCode", schema.String("Country code of the brand such as KR.", schema.Length(0, 5))),
+			schema.Optional("countryCode", schema.String("The brand's country, such as KR.", schema.Length(0, 5))),
 			schema.Optional("lastCampaignBefore",
-				schema.String("Only brands whose most recent campaign started before this time (exclusive): "+isoDate, schema.Format(schema.ISODate))),
+				schema.String("The last campaign starts before this (exclusive).", schema.Format(schema.ISODate))),
 			schema.Optional("lastCampaignAfter",
-				schema.String("Only brands whose most recent campaign started at this time or later (inclusive): "+isoDate,
+				schema.String("The last campaign starts then or later (inclusive).",
 					schema.Format(schema.ISODate))),
 			schema.Optional("hasVerifiedContact",
-				schema.Boolean("true: only brands that can be written to, with a contact each. false or absent: no filter, and no contact.")),
+				schema.Boolean("true: only brands whose partner has a contact with a verified address and an active account, and that "+
+					"contact. Else contact is null.")),
 			schema.Optional("keyword",
-				schema.String("Part of the brand's president or of the partner's corporate name, taken literally: % and _ are no wildcards. Empty "+
+				schema.String("Part of the brand's president or the partner's corporate name, taken literally (% and _ too). Empty "+
 					"does not filter.")),
-			schema.Optional("limit", schema.Integer("Brands per page.", schema.Range(1, maxPage), schema.Default(defaultPage))),
-			schema.Optional("offset", schema.Integer("Brands to skip.", schema.Min(0), schema.Default(0))),
+			schema.Optional("limit", schema.Integer("", schema.Range(1, maxPage), schema.Default(defaultPage))),
+			schema.Optional("offset", schema.Integer("", schema.Min(0), schema.Default(0))),
 		),
 		Errors:   errorDocs(missingTable),
 		Limits:   map[string]int64{"default_limit": defaultPage, "max_limit": maxPage},
@@ -157,12 +157,11 @@ type getBrandIn struct {
 func getBrandTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: "get_brand", Position: 6, Category: tool.Query, Scope: scopeQuery,
-		Description: "Everything about one brand before you write to it: its profile, the partner that owns it, every contact of the partner " +
-			"with a verified address and an active account, its most recent campaigns, and the current liter balance (deposit) as a decimal " +
-			"string.",
+		Description: "Everything about one brand before you write to it: its profile, its partner, the partner's contacts with a " +
+			"verified address and an active account, its newest campaigns, and the liter balance (deposit) as a decimal string.",
 		Input: schema.Object(
 			schema.Required("brandId", schema.Integer("Id of the brand.", schema.Min(0))),
-			schema.Optional("recentCampaignsLimit", schema.Integer("How many of the newest campaigns to answer; 0 skips them.",
+			schema.Optional("recentCampaignsLimit", schema.Integer("How many campaigns; 0 skips them.",
 				schema.Range(0, maxCampaigns), schema.Default(defaultCampaigns))),
 		),
 		Errors:   errorDocs("There is no brand of that id. " + missingTable),
@@ -185,23 +184,24 @@ type searchCampaignsIn struct {
 func searchCampaignsTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: "search_campaigns", Position: 7, Category: tool.Query, Scope: scopeQuery,
-		Description: "Find campaigns with their counts and the partner that owns them, newest start first (then the highest campaign_id). " +
-			"Filters combine with AND. Status codes: 1206 accepting participants, 1208 under review, 1209 closed, 1210 cancelled, 1211 rejected. " +
-			"Read on with offset while has_more is true. get_campaign_performance adds selected applications and ratios for one campaign.",
+		Description: "Find campaigns with their counts and partner, newest start first (then the highest campaign_id). Filters combine " +
+			"with AND. Status codes: 1206 accepting participants, 1208 under review, 1209 closed, 1210 cancelled, 1211 rejected. " +
+			"Times: 2026-01-31, 2026-01-31T09:00:00 (UTC, as in the source) or RFC 3339. Read on with offset while has_more is " +
+			"true. get_campaign_performance adds selected applications and ratios.",
 		Input: schema.Object(
-			schema.Optional("partnerId", schema.Integer("Only campaigns of this partner.", schema.Min(0))),
+			schema.Optional("partnerId", schema.Integer("", schema.Min(0))),
 			schema.Optional("statusCodes",
-				schema.Array("Only campaigns in one of these statuses; an unknown code matches nothing, an empty list does not filter.",
-					schema.String("Status code such as 1209."))),
-			schema.Optional("startedAfter", schema.String("Only campaigns that started at this time or later (inclusive): "+isoDate,
+				schema.Array("In one of these; an unknown code matches nothing, an empty list does not filter.",
+					schema.String("Such as 1209."))),
+			schema.Optional("startedAfter", schema.String("Starts then or later (inclusive).",
 				schema.Format(schema.ISODate))),
-			schema.Optional("startedBefore", schema.String("Only campaigns that started before this time (exclusive): "+isoDate,
+			schema.Optional("startedBefore", schema.String("Starts before this (exclusive).",
 				schema.Format(schema.ISODate))),
 			schema.Optional("keyword",
-				schema.String("Part of the campaign's name, taken literally: % and _ are no wildcards. Empty does not filter.")),
-			schema.Optional("minApplyCount", schema.Integer("Only campaigns with at least this many applications.", schema.Min(0))),
-			schema.Optional("limit", schema.Integer("Campaigns per page.", schema.Range(1, maxPage), schema.Default(defaultPage))),
-			schema.Optional("offset", schema.Integer("Campaigns to skip.", schema.Min(0), schema.Default(0))),
+				schema.String("Part of the name, taken literally (% and _ too). Empty does not filter.")),
+			schema.Optional("minApplyCount", schema.Integer("", schema.Min(0))),
+			schema.Optional("limit", schema.Integer("", schema.Range(1, maxPage), schema.Default(defaultPage))),
+			schema.Optional("offset", schema.Integer("", schema.Min(0), schema.Default(0))),
 		),
 		Errors:   errorDocs(missingTable),
 		Limits:   map[string]int64{"default_limit": defaultPage, "max_limit": maxPage},
@@ -217,13 +217,13 @@ type searchPartnerContactsIn struct {
 func searchPartnerContactsTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: "search_partner_contacts", Position: 8, Category: tool.Query, Scope: scopeQuery,
-		Description: "The people of one partner that may be written to: each has a verified e-mail address and, unless includeInactive is " +
-			"true, an active (READY) account. Newest log-in first. Use partner.partner_id as externalId and a contact's email as toEmail of " +
-			"save_message_draft.",
+		Description: "The people of one partner that may be written to: each has a verified e-mail address and, unless includeInactive " +
+			"is true, an active (READY) account. Newest log-in first. partner.partner_id is the externalId, a contact's email the " +
+			"toEmail of save_message_draft.",
 		Input: schema.Object(
 			schema.Required("partnerId", schema.Integer("Id of the partner.", schema.Min(0))),
 			schema.Optional("includeInactive",
-				schema.Boolean("true: also contacts whose account is not READY (PENDING, LEAVE, …); their address is verified too.",
+				schema.Boolean("Also contacts whose account is not READY (PENDING, LEAVE, …).",
 					schema.Default(false))),
 		),
 		Errors:   errorDocs("There is no partner of that id. " + missingTable),
@@ -238,9 +238,9 @@ type getCampaignPerformanceIn struct {
 func getCampaignPerformanceTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: "get_campaign_performance", Position: 9, Category: tool.Query, Scope: scopeQuery,
-		Description: "How one campaign did: views, applications, places offered and applications selected (SELECTED or DONE), and the ratios " +
-			"fill_rate = selected / offer, application_density = apply / view, oversubscription = apply / offer, each with six decimals and null " +
-			"where the denominator is 0.",
+		Description: "How one campaign did: views, applications, places offered, applications selected (SELECTED or DONE), and the " +
+			"ratios fill_rate = selected / offer, application_density = apply / view, oversubscription = apply / offer, with six " +
+			"decimals, null where the denominator is 0.",
 		Input: schema.Object(
 			schema.Required("campaignId", schema.Integer("Id of the campaign.", schema.Min(0))),
 		),
@@ -249,10 +249,7 @@ func getCampaignPerformanceTool(s *Service) tool.Tool {
 	}, s.GetCampaignPerformance)
 }
 
-const (
-	isoDate      = "2026-01-31, 2026-01-31T09:00:00 (both UTC, as all times of the source), or RFC 3339."
-	missingTable = "The source database has no such CRM table; the message names it."
-)
+const missingTable = "The source database has no such CRM table; the message names it."
 
 // errorDocs are what each of the fixed reads can answer, with its own reason for E_NOT_FOUND.
 func errorDocs(notFound string) []tool.ErrorDoc {

@@ -27,8 +27,10 @@ import (
 	"hub.internal/pkg/hubtest/contract"
 	"hub.internal/pkg/remote"
 	"hub.internal/pkg/tool"
+	"hub.internal/pkg/web"
 	"hub.internal/services/gateway"
 	"hub.internal/services/gateway/mcp"
+	"hub.internal/services/gateway/reference"
 )
 
 // The keys of the tests; auth's stand-in knows them by their last letter.
@@ -85,8 +87,12 @@ func newEdge(t testing.TB, options ...func(*mcp.Options)) *edge {
 			Keys: callertest.Keys(t, caller.Gateway), Logger: logger, Patience: hubtest.Patience})
 	}, append(e.catalog.Owners(), "auth")...)
 	t.Cleanup(clients.Close)
+	pages, err := web.New(web.Options{Service: "gateway", Files: reference.Files, Keys: callertest.Keys(t, caller.Gateway), Logger: logger})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for range 2 {
-		g := &gateway.Gateway{
+		g := &gateway.Gateway{Console: &gateway.Console{Pages: pages, Visitors: gateway.NewVisitors()},
 			Authenticators: map[string]gateway.Authenticator{tool.KeyCredential: gateway.APIKeys{Keys: gateway.NewKeyCache(gateway.AskAuth(clients.Client("auth")), time.Now)}},
 			Limiter:        gateway.NewMemory(hubtest.NewClock(time.Time{}).Now), Catalog: e.catalog,
 			Services: clients, Audit: e, Logger: logger, Failures: gateway.Rate{PerMinute: 10000, Burst: 10000},

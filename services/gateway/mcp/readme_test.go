@@ -3,6 +3,7 @@ package mcp_test
 import (
 	"bytes"
 	"encoding/json"
+	"html"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -77,6 +78,66 @@ func TestTheReadmeConnects(t *testing.T) {
 	}
 	if kinds["script"] != 2 || kinds["http"] != 2 || kinds["stdio"] != 1 {
 		t.Errorf("%v", kinds)
+	}
+}
+
+// TestTheFirstCallRuns: the blocks before that, a line of a shell and a script without a library.
+func TestTheFirstCallRuns(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile(filepath.Join(hubtest.Root(t), "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(readme), "\n## A first call\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	e := newEdge(t)
+	for language, c := range map[string]struct{ program, option, want string }{
+		"sh":     {"sh", "-ec", `"tool":"search_brands","count":`},
+		"python": {"python3", "-c", "1 ['"},
+	} {
+		found := regexp.MustCompile("(?s)```" + language + "\n(.*?)```").FindStringSubmatch(section)
+		if found == nil {
+			t.Fatalf("there is no block of %s", language)
+		}
+		for _, program := range []string{c.program, "curl"} {
+			if _, err := exec.LookPath(program); err != nil {
+				t.Skipf("no %s here; the README's block is run with it", program)
+			}
+		}
+		cmd := exec.CommandContext(t.Context(), c.program, c.option, found[1])
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "HUB_URL=" + e.urls[0], "HUB_API_KEY=" + allScopes}
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), c.want) {
+			t.Errorf("%s: %v\n%s", language, err, out)
+		}
+	}
+}
+
+// TestThePageOfDocsRuns: each call on /docs, as it can be copied there, is taken; and the page is one for all.
+func TestThePageOfDocsRuns(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("no curl here; the page's calls are run with it")
+	}
+	e := newEdge(t)
+	page := e.send(t, "GET", e.urls[0]+"/docs", "", "")
+	calls := regexp.MustCompile(`(?s)<pre id="([a-z_]+)-curl-([0-9]+)"[^>]*><code>(.*?)</code>`).FindAllStringSubmatch(page.body, -1)
+	if page.status != 200 || page.header.Get("Etag") == "" || len(calls) < 21 {
+		t.Fatalf("%d, %d calls", page.status, len(calls))
+	}
+	tools := map[string]bool{}
+	for _, c := range calls {
+		if tools[c[1]] {
+			continue // another example of it
+		}
+		tools[c[1]] = true
+		cmd := exec.CommandContext(t.Context(), "sh", "-ec", html.UnescapeString(c[3]))
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HUB_URL=" + e.urls[0], "HUB_API_KEY=" + allScopes}
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.HasPrefix(string(out), `{"ok":true,"tool":"`+c[1]+`"`) {
+			t.Errorf("%v\n%s\n%.300s", err, c[3], out)
+		}
+	}
+	if len(tools) != 21 {
+		t.Errorf("%d tools have a call", len(tools))
 	}
 }
 

@@ -41,7 +41,7 @@ func listTool(s *Service) tool.Tool {
 		Description: "What payment providers know Hub by, newest first: provider, environment, the client id masked, and whether new orders " +
 			"use it. Secrets are never answered. People add and rotate credentials in the console.",
 		Input: schema.Object(
-			schema.Optional("env", schema.String("Only those of this environment; both when omitted.", schema.Enum(Envs()...))),
+			schema.Optional("env", schema.String("", schema.Enum(Envs()...))),
 			schema.Optional("active_only", schema.Boolean("Only those that new orders use.", schema.Default(false))),
 		),
 		Errors: []tool.ErrorDoc{

@@ -1,0 +1,322 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/caller/callertest"
+	"hub.internal/pkg/tool"
+	"hub.internal/pkg/web"
+	"hub.internal/services/gateway"
+	"hub.internal/services/gateway/reference"
+)
+
+// document is the description of the API as it was read, with a validator that compiles its schemas.
+type document struct {
+	t        *testing.T
+	root     map[string]any
+	compiler *jsonschema.Compiler
+}
+
+func readDocument(t *testing.T, e *edge) *document {
+	t.Helper()
+	root, err := jsonschema.UnmarshalJSON(strings.NewReader(e.do(t, "GET", "/openapi.json", "").body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &document{t: t, root: root.(map[string]any), compiler: jsonschema.NewCompiler()}
+	if err := d.compiler.AddResource("openapi.json", root); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// at is what stands at a JSON pointer.
+func (d *document) at(pointer string) any {
+	var at any = d.root
+	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		switch here := at.(type) {
+		case map[string]any:
+			at = here[strings.NewReplacer("~1", "/", "~0", "~").Replace(part)]
+		case []any:
+			i, err := strconv.Atoi(part)
+			if err != nil || i >= len(here) {
+				return nil
+			}
+			at = here[i]
+		default:
+			return nil
+		}
+	}
+	return at
+}
+
+// resolved follows a $ref.
+func (d *document) resolved(pointer string) (string, map[string]any) {
+	at, _ := d.at(pointer).(map[string]any)
+	if ref, isRef := at["$ref"].(string); isRef {
+		return d.resolved(strings.TrimPrefix(ref, "#"))
+	}
+	return pointer, at
+}
+
+// holds judges a value by the schema at a pointer.
+func (d *document) holds(pointer string, value any) {
+	d.t.Helper()
+	s, err := d.compiler.Compile("openapi.json#" + pointer)
+	if err != nil {
+		d.t.Errorf("%s: %v", pointer, err)
+		return
+	}
+	if err := s.Validate(value); err != nil {
+		d.t.Errorf("%s: %v", pointer, err)
+	}
+}
+
+func escaped(part string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(part) }
+
+// TestOpenAPIIsValid judges the description of the committed catalog by the schema of OpenAPI 3.1, its schemas by that of JSON Schema
+// 2020-12, and its examples by the schemas that they are of.
+func TestOpenAPIIsValid(t *testing.T) {
+	t.Parallel()
+	d := readDocument(t, realCatalog(t))
+	file, err := os.Open(filepath.Join("reference", "testdata", "openapi-3.1-2022-10-07.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	official, err := jsonschema.UnmarshalJSON(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.compiler.AddResource("official.json", official); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := d.compiler.Compile("official.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := schema.Validate(d.root); err != nil {
+		t.Errorf("%v", err)
+	}
+	broken := maps.Clone(d.root)
+	broken["pathz"] = "x"
+	if schema.Validate(broken) == nil {
+		t.Error("a document with a member that OpenAPI does not have is taken")
+	}
+	examples, schemas := d.walk("", d.root)
+	if schemas < 200 || examples < 300 {
+		t.Errorf("%d schemas and %d examples were judged", schemas, examples)
+	}
+	d.operations()
+}
+
+// walk compiles each schema, judges each example by the schema beside it, and resolves each reference.
+func (d *document) walk(pointer string, at any) (examples, schemas int) {
+	d.t.Helper()
+	members, ok := at.(map[string]any)
+	if !ok {
+		if list, isList := at.([]any); isList {
+			for i, one := range list {
+				e, s := d.walk(pointer+"/"+strconv.Itoa(i), one)
+				examples, schemas = examples+e, schemas+s
+			}
+		}
+		return examples, schemas
+	}
+	if ref, isRef := members["$ref"].(string); isRef && d.at(strings.TrimPrefix(ref, "#")) == nil {
+		d.t.Errorf("%s: there is no %s", pointer, ref)
+	}
+	if members["schema"] != nil {
+		if _, err := d.compiler.Compile("openapi.json#" + pointer + "/schema"); err != nil {
+			d.t.Errorf("%s: %v", pointer, err)
+		}
+		schemas++
+		named, _ := members["examples"].(map[string]any)
+		for name := range named {
+			_, example := d.resolved(pointer + "/examples/" + escaped(name))
+			d.holds(pointer+"/schema", example["value"])
+			examples++
+		}
+		return examples, schemas
+	}
+	for name, member := range members {
+		e, s := d.walk(pointer+"/"+escaped(name), member)
+		examples, schemas = examples+e, schemas+s
+	}
+	return examples, schemas
+}
+
+var inPath = regexp.MustCompile(`\{([^}]+)\}`)
+
+// operations holds each operation to what the schema of OpenAPI cannot say.
+func (d *document) operations() {
+	d.t.Helper()
+	seen := map[string]bool{}
+	for path, methods := range d.root["paths"].(map[string]any) {
+		for method, of := range methods.(map[string]any) {
+			op := of.(map[string]any)
+			if id := op["operationId"].(string); seen[id] {
+				d.t.Errorf("%s is there twice", id)
+			} else {
+				seen[id] = true
+			}
+			var named []string
+			for i, parameter := range op["parameters"].([]any) {
+				p := parameter.(map[string]any)
+				if ref, isRef := p["$ref"].(string); isRef {
+					_, p = d.resolved(strings.TrimPrefix(ref, "#"))
+				}
+				if s, ok := p["schema"].(map[string]any); !ok || len(s) == 0 {
+					d.t.Errorf("%s %s: parameter %d has no schema", method, path, i)
+				}
+				if p["in"] == "path" {
+					named = append(named, p["name"].(string))
+				}
+			}
+			var wanted []string
+			for _, m := range inPath.FindAllStringSubmatch(path, -1) {
+				wanted = append(wanted, m[1])
+			}
+			slices.Sort(named)
+			slices.Sort(wanted)
+			if !slices.Equal(named, wanted) {
+				d.t.Errorf("%s %s has %v in its path, and describes %v", method, path, wanted, named)
+			}
+			responses := op["responses"].(map[string]any)
+			if responses["429"] == nil || responses["503"] == nil || responses["default"] == nil || op["summary"] == "" {
+				d.t.Errorf("%s %s: responses %v", method, path, slices.Sorted(maps.Keys(responses)))
+			}
+		}
+	}
+}
+
+// describes holds an answer to what the document says of it.
+func (d *document) describes(method, path string, r reply) {
+	d.t.Helper()
+	at := "/paths/" + escaped(path) + "/" + strings.ToLower(method) + "/responses/" + strconv.Itoa(r.status)
+	at, response := d.resolved(at)
+	if response == nil {
+		d.t.Errorf("%s %s: %d is not described: %s", method, path, r.status, r.body)
+		return
+	}
+	for name := range response["headers"].(map[string]any) {
+		pointer, header := d.resolved(at + "/headers/" + name)
+		value := r.header.Get(name)
+		if value == "" {
+			if header["required"] == true {
+				d.t.Errorf("%s %s: %d without %s", method, path, r.status, name)
+			}
+			continue
+		}
+		var typed any = value
+		if n, err := strconv.Atoi(value); err == nil && header["schema"].(map[string]any)["type"] == "integer" {
+			typed = json.Number(strconv.Itoa(n))
+		}
+		d.holds(pointer+"/schema", typed)
+	}
+	if r.status == http.StatusNotModified {
+		return
+	}
+	body, err := jsonschema.UnmarshalJSON(strings.NewReader(r.body))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.holds(at+"/content/application~1json/schema", body)
+}
+
+// TestAnswersAreAsDescribed holds answers of the edge, of a tool and of a route, good and bad, to the description.
+func TestAnswersAreAsDescribed(t *testing.T) {
+	t.Parallel()
+	e := newShop(t)
+	d := readDocument(t, e.edge)
+	key := func(name string) []string { return append(bearer(allScopes), tool.KeyHeader, name) }
+	statuses := map[int]int{}
+	for _, c := range []struct {
+		method, path, described, body string
+		headers                       []string
+	}{
+		{"GET", "/api/tools", "", "", bearer(readOnly)},
+		{"GET", "/api/tools", "", "", nil},
+		{"GET", "/api/tools", "", "", bearer(unknown)},
+		{"GET", "/api/tools", "", "", append(bearer(allScopes), "X-External-User-Id", strings.Repeat("x", 201))},
+		{"GET", "/api/tools", "", "", append(bearer(allScopes), "If-None-Match", "*")},
+		{"GET", "/api/tools/store_echo/detail", "/api/tools/{name}/detail", "", bearer(readOnly)},
+		{"GET", "/api/tools/nope/detail", "/api/tools/{name}/detail", "", bearer(readOnly)},
+		{"POST", "/api/tools/search_echo", "", `{"text":"a"}`, bearer(readOnly)},
+		{"POST", "/api/tools/search_echo", "", `{"text":"","more":1}`, bearer(readOnly)},
+		{"POST", "/api/tools/search_echo", "", `{"text":"a"}`, bearer(revoked)},
+		{"POST", "/api/tools/search_echo", "", `{"text":"a"}`, bearer(tight)},
+		{"POST", "/api/tools/search_echo", "", `{"text":"a"}`, bearer(tight)},
+		{"POST", "/api/tools/search_echo", "", `{"text":"a"}`, bearer(tight)},
+		{"POST", "/api/tools/store_echo", "", `{"text":"a"}`, key("k1")},
+		{"POST", "/api/tools/store_echo", "", `{"text":"a"}`, bearer(allScopes)},
+		{"POST", "/api/tools/store_echo", "", `{"text":"a"}`, bearer(readOnly)},
+		{"GET", "/v1/orders/7", "/v1/orders/{orderId}", "", bearer(allScopes)},
+		{"POST", "/v1/orders", "", `{"amount":5}`, key("o1")},
+		{"POST", "/v1/orders", "", `{"amount":-5}`, key("o2")},
+	} {
+		r := e.do(t, c.method, c.path, c.body, c.headers...)
+		if c.described == "" {
+			c.described = c.path
+		}
+		statuses[r.status]++
+		d.describes(c.method, c.described, r)
+	}
+	for _, status := range []int{200, 201, 304, 400, 401, 403, 404, 429} {
+		if statuses[status] == 0 {
+			t.Errorf("no answer had the status %d: %v", status, statuses)
+		}
+	}
+}
+
+// withPages gives a gateway the pages of its own.
+func withPages(t *testing.T) func(*gateway.Gateway) {
+	t.Helper()
+	return func(g *gateway.Gateway) {
+		pages, err := web.New(web.Options{Service: "gateway", Files: reference.Files, Keys: callertest.Keys(t, caller.Gateway), Logger: g.Logger})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.Console = &gateway.Console{Pages: pages, Visitors: gateway.NewVisitors()}
+	}
+}
+
+// TestTheDescriptionIsForEverybodyAndCounted: it needs no credential, and has the limit of routes that take none.
+func TestTheDescriptionIsForEverybodyAndCounted(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"/openapi.json", "/docs"} {
+		e := newEdge(t, withPages(t), func(g *gateway.Gateway) {
+			g.Authenticators[tool.NoCredential] = gateway.Open{Rate: gateway.Rate{PerMinute: 60, Burst: 3}}
+		})
+		for n := range 4 {
+			request, err := http.NewRequestWithContext(t.Context(), "GET", e.url+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header.Set("Accept", "text/html")
+			r, err := http.DefaultClient.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Body.Close()
+			switch {
+			case n < 3 && (r.StatusCode != 200 || r.Header.Get("ETag") == "" || r.Header.Get("RateLimit") == "" || r.Header.Get("Cache-Control") != "no-cache"):
+				t.Errorf("%s: %d %v", path, r.StatusCode, r.Header)
+			case n == 3 && (r.StatusCode != 429 || r.Header.Get("Retry-After") == ""):
+				t.Errorf("%s: %d %v", path, r.StatusCode, r.Header)
+			}
+		}
+	}
+}

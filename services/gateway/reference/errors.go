@@ -1,0 +1,148 @@
+package reference
+
+import (
+	"slices"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/tool"
+)
+
+// Errors lists the codes that a tool can answer: those of the edge, then its own. A tool's own reason replaces
+// the edge's for the same code.
+func Errors(s tool.Spec) []tool.ErrorDoc {
+	edge := slices.Concat([]tool.ErrorDoc{{Code: fault.Validation,
+		Reason: "The body breaks the input schema; details.violations lists every violation."}},
+		keyErrors(), []tool.ErrorDoc{{Code: fault.Scope, Reason: "The API key lacks the scope " + s.Scope + "."}}, anyErrors())
+	if s.Write {
+		edge = append(edge, keyTwice()...)
+	}
+	return merged(edge, s.Errors)
+}
+
+// routeErrors is Errors for a route.
+func routeErrors(r tool.RouteSpec) []tool.ErrorDoc {
+	edge := []tool.ErrorDoc{{Code: fault.Validation, Reason: "The input breaks its schema; details.violations lists every violation."}}
+	switch r.Credential {
+	case tool.KeyCredential:
+		edge = append(edge, keyErrors()...)
+	case tool.AppCredential, tool.AppUnlinkedCredential:
+		edge = append(edge, appErrors()...)
+	}
+	if r.Scope != "" {
+		edge = append(edge, tool.ErrorDoc{Code: fault.Scope, Reason: "The credential lacks the scope " + r.Scope + "."})
+	}
+	if r.Credential == tool.AppCredential {
+		edge = append(edge, tool.ErrorDoc{Code: fault.AccountLinkMissing,
+			Reason: "The user has not linked an account to this app, or not with this scope: send them to link_url, and call again " +
+				"then."})
+	}
+	edge = append(edge, anyErrors()...)
+	if r.Idempotency != tool.KeyIgnored {
+		edge = append(edge, keyTwice()...)
+	}
+	return merged(edge, r.Errors)
+}
+
+// catalogErrors are those of the catalog, and of a detail of it.
+func catalogErrors(own ...tool.ErrorDoc) []tool.ErrorDoc {
+	return merged(append(keyErrors(), anyErrors()...), own)
+}
+
+func keyErrors() []tool.ErrorDoc {
+	return []tool.ErrorDoc{
+		{Code: fault.AuthMissing, Reason: "No API key was sent."},
+		{Code: fault.AuthInvalid, Reason: "The API key is malformed or unknown."},
+		{Code: fault.AuthRevoked, Reason: "The API key was revoked or has expired."},
+	}
+}
+
+func appErrors() []tool.ErrorDoc {
+	return []tool.ErrorDoc{
+		{Code: fault.AuthMissing, Reason: "No ServiceJWT was sent."},
+		{Code: fault.AuthInvalid, Reason: "The ServiceJWT is malformed, wrongly signed or used up."},
+		{Code: fault.AuthExpired, Reason: "The ServiceJWT has expired."},
+		{Code: fault.AuthRevoked, Reason: "The app is not active."},
+	}
+}
+
+// anyErrors are those of any call.
+func anyErrors() []tool.ErrorDoc {
+	return []tool.ErrorDoc{
+		{Code: fault.RateLimit, Reason: "Too many calls; try again after details.retryAfter seconds."},
+		{Code: fault.DB, Reason: "A service or a database is not available right now; try again."},
+		{Code: fault.Internal, Reason: "A defect of Hub; quote the request_id."},
+	}
+}
+
+func keyTwice() []tool.ErrorDoc {
+	return []tool.ErrorDoc{
+		{Code: fault.Idempotency, Reason: "The Idempotency-Key was used before with another input."},
+		{Code: fault.Conflict, Reason: "A call with the same Idempotency-Key still runs (details.code REQUEST_IN_PROGRESS)."},
+	}
+}
+
+func merged(edge, own []tool.ErrorDoc) []tool.ErrorDoc {
+	return append(slices.DeleteFunc(edge, func(e tool.ErrorDoc) bool {
+		return slices.ContainsFunc(own, func(o tool.ErrorDoc) bool { return o.Code == e.Code })
+	}), own...)
+}
+
+// failure is the envelope of a failure.
+type failure struct {
+	OK        bool    `json:"ok"`
+	Error     refusal `json:"error"`
+	LinkURL   string  `json:"link_url,omitempty"`
+	RequestID string  `json:"request_id"`
+	TookMS    int     `json:"took_ms"`
+}
+
+type refusal struct {
+	Code      fault.Code `json:"code"`
+	Message   string     `json:"message"`
+	Details   any        `json:"details,omitempty"`
+	Retryable bool       `json:"retryable"`
+}
+
+// exampleRequestID is that of all examples.
+const exampleRequestID = "req_01KF3Z8J5N9Q2V7X4B6D8G0HTM"
+
+// failures has an example of each code.
+func failures() map[fault.Code]failure {
+	link := object{"code": "ACCOUNT_LINK_REQUIRED", "link_url": "https://hub.example/connect?t=…",
+		"expires_at": "2026-01-15T09:10:00.000Z", "reason": "NOT_LINKED"}
+	said := map[fault.Code]refusal{
+		fault.Validation: {Message: "/limit must be at most 200.", Details: object{"violations": []object{
+			{"path": "/limit", "rule": "maximum", "message": "must be at most 200"}}}},
+		fault.AuthMissing: {Message: "An API key is required: send it as Authorization: Bearer <API_KEY> or X-API-Key: <API_KEY>."},
+		fault.AuthInvalid: {Message: "The API key is not valid."},
+		fault.AuthExpired: {Message: "The ServiceJWT has expired."},
+		fault.AuthRevoked: {Message: "The API key was revoked."},
+		fault.Scope: {Message: `The credential lacks the scope "author" that create_segment needs.`,
+			Details: object{"scope": "author"}},
+		fault.NotFound: {Message: `There is no tool "search_brand". Did you mean search_brands? GET /api/tools lists all.`},
+		fault.Conflict: {Message: "The draft is in_review, and only a draft can be queued.",
+			Details: object{"from": "in_review", "to": "in_review"}},
+		fault.Idempotency: {Message: "The Idempotency-Key was used before with another input."},
+		fault.Suppressed: {Message: "1 target is on the suppression list.", Details: object{"targets": []object{
+			{"index": 0, "externalId": 7, "toEmail": "someone@company.example"}}}},
+		fault.RateLimit: {Message: "Too many calls: the user limit is reached. Try again in 2 s.",
+			Details: object{"retryAfter": 2, "scope": "user"}},
+		fault.DBTimeout: {Message: "The statement ran longer than 30000 ms and was stopped."},
+		fault.DB:        {Message: "The query service is not available right now. Try again in a moment."},
+		fault.Internal:  {Message: "An unexpected error occurred. Quote the request_id when you report it."},
+		fault.BadAmount: {Message: "The price does not hold: supplyAmount and vat do not add up to amount.",
+			Details: object{"rule": "SUM"}},
+		fault.AccountLinkMissing: {Message: "The user has not linked an account to this app. Send them to link_url, and call again then.",
+			Details: link},
+	}
+	all := map[fault.Code]failure{}
+	for code := range fault.Codes() {
+		f := failure{Error: said[code], RequestID: exampleRequestID, TookMS: 1}
+		f.Error.Code, f.Error.Retryable = code, fault.New(code, "").Retryable()
+		if code == fault.AccountLinkMissing {
+			f.LinkURL = link["link_url"].(string)
+		}
+		all[code] = f
+	}
+	return all
+}

@@ -1,0 +1,329 @@
+package reference
+
+import (
+	"bytes"
+	"cmp"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/tool"
+	"hub.internal/pkg/web"
+)
+
+// Files are the page's template, style and script, for the site that renders it.
+//
+//go:embed pages/*.html assets
+var Files embed.FS
+
+// Path is where the page is.
+const Path = "/docs"
+
+// Page renders the API as a page of the console's look, which is the same for everybody.
+func (a API) Page(site *web.Site) (*web.Static, error) {
+	groups, err := a.groups()
+	if err != nil {
+		return nil, err
+	}
+	tab := web.Tab{Slug: "docs", Name: "API reference"}
+	for _, i := range []struct{ name, id string }{{"Calling a tool", "calling"}, {"Errors", "errors"}, {"Limits", "limits"},
+		{"MCP clients", "mcp"}} {
+		tab.Items = append(tab.Items, web.Item{Name: i.name, Href: Path + "#" + i.id})
+	}
+	for _, g := range groups {
+		for _, o := range g.Operations {
+			tab.Items = append(tab.Items, web.Item{Name: o.Name, Href: Path + "#" + o.ID})
+		}
+	}
+	return site.Still("docs", Path, []web.Tab{tab}, web.Page{Title: "API reference", Tab: tab.Slug,
+		Lead: fmt.Sprintf("Hub %s: %d tools for agents, and %d routes for Connected Apps.", a.Version, len(a.Tools), len(a.Routes)),
+		Data: map[string]any{"Groups": groups, "Codes": codes(),
+			"Call": block{"first-call", "A first call", curl("", ToolRoot+"search_brands", keyHeaders(),
+				json.RawMessage(`{"hasVerifiedContact":true,"limit":2}`))},
+			"Success": block{"first-success", "A success", line(envelope{true, "search_brands", 2, exampleRequestID, 3,
+				json.RawMessage(`{"brands":["…","…"],"has_more":true}`)})},
+			"Failure": block{"first-failure", "A failure", line(failures()[fault.Validation])},
+			"Claude": block{"mcp-claude", "Claude Code",
+				`claude mcp add --transport http hub "$HUB_URL/mcp" --header "Authorization: Bearer $HUB_API_KEY"`},
+			"Servers": block{"mcp-servers", "A list of servers", servers},
+		}})
+}
+
+// servers is what clients of the Model Context Protocol have in their settings.
+const servers = `{
+  "mcpServers": {
+    "hub": {
+      "url": "https://hub.example/mcp",
+      "headers": {"Authorization": "Bearer ${env:HUB_API_KEY}"}
+    }
+  }
+}`
+
+// block is text to copy.
+type block struct{ ID, Title, Code string }
+
+func keyHeaders() []string {
+	return []string{`-H "Authorization: Bearer $HUB_API_KEY" -H 'Content-Type: application/json'`}
+}
+
+// group is the operations of a category, or of routes with one first word.
+type group struct {
+	ID, Title, Text string
+	Operations      []operation
+}
+
+// operation is a tool or a route.
+type operation struct {
+	ID, Name, Method, Path, Summary, Text string
+	Badges                                []web.Badge
+	Input                                 []field
+	Output                                [][]field
+	Errors                                []refused
+	Limits                                []limit
+	Examples                              []example
+}
+
+type (
+	refused struct {
+		tool.ErrorDoc
+		Status int
+	}
+	limit struct {
+		Name  string
+		Value int64
+	}
+	example struct{ ID, Title, Curl, Answer string }
+	code    struct {
+		Code   fault.Code
+		Status int
+		Again  bool
+		Text   string
+	}
+)
+
+// groups are the tools by category and the routes by their first word, in the order in which they come.
+func (a API) groups() ([]group, error) {
+	said := map[string]string{}
+	for _, tag := range a.tags() {
+		said[tag["name"].(string)], _ = tag["description"].(string)
+	}
+	var groups []group
+	add := func(id, title, text string, o operation, err error) error {
+		if err != nil {
+			return fmt.Errorf("%s: %w", o.Name, err)
+		}
+		i := slices.IndexFunc(groups, func(g group) bool { return g.ID == id })
+		if i < 0 {
+			i, groups = len(groups), append(groups, group{ID: id, Title: title, Text: text})
+		}
+		groups[i].Operations = append(groups[i].Operations, o)
+		return nil
+	}
+	for _, s := range a.Tools {
+		o, err := toolOf(s)
+		if err := add("group-"+s.Category, "Tools: "+s.Category, said[s.Category], o, err); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range a.sorted() {
+		o, err := routeOf(r)
+		word := r.Elements()[0]
+		if err := add("group-v1-"+word, "Routes: "+tool.RouteRoot+word,
+			"For Connected Apps. A call carries a ServiceJWT, which is good once: a retry has a new token and the same "+
+				"Idempotency-Key.", o, err); err != nil {
+			return nil, err
+		}
+	}
+	return groups, nil
+}
+
+func toolOf(s tool.Spec) (operation, error) {
+	o := operation{ID: s.Name, Name: s.Name, Method: http.MethodPost, Path: ToolRoot + s.Name, Errors: statuses(Errors(s)),
+		Limits: limits(s)}
+	o.tell(s.Description)
+	o.Badges = []web.Badge{{Text: "scope " + s.Scope}, {Text: "reads", Kind: "good"}}
+	headers := keyHeaders()
+	if s.Write {
+		o.Badges[1] = web.Badge{Text: "writes: Idempotency-Key required", Kind: "warn"}
+		headers = append(headers, "-H '"+tool.KeyHeader+": "+s.Name+"-1'")
+	}
+	for i, e := range s.Examples {
+		o.Examples = append(o.Examples, example{fmt.Sprintf("%s-curl-%d", s.Name, i+1), e.Title, curl("", o.Path, headers, e.Request),
+			indented(envelope{true, s.Name, e.Count, exampleRequestID, 3, e.Data})})
+	}
+	var err error
+	if o.Input, err = fields(s.Input, ""); err == nil {
+		o.Output, err = alternatives(s.Output)
+	}
+	return o, err
+}
+
+func routeOf(r tool.RouteSpec) (operation, error) {
+	o := operation{ID: r.Name, Name: r.Name, Method: r.Method, Path: r.Path, Errors: statuses(routeErrors(r)), Limits: limits(r.Spec)}
+	o.tell(r.Description)
+	switch {
+	case r.Credential == tool.NoCredential:
+		o.Badges = append(o.Badges, web.Badge{Text: "no credential"})
+	case r.Scope != "":
+		o.Badges = append(o.Badges, web.Badge{Text: "scope " + r.Scope})
+	default:
+		o.Badges = append(o.Badges, web.Badge{Text: "ServiceJWT"})
+	}
+	if r.Form == tool.RawForm { // its callers are no programs of our readers'
+		return o, nil
+	}
+	if r.Idempotency != tool.KeyIgnored {
+		o.Badges = append(o.Badges, web.Badge{Text: "Idempotency-Key " + r.Idempotency, Kind: "warn"})
+	}
+	q, err := requestOf(r)
+	if err != nil {
+		return o, err
+	}
+	o.Examples = []example{{ID: r.Name + "-curl", Title: "A call", Curl: routeCurl(r, q)}}
+	if o.Input, err = fields(r.Input, ""); err != nil {
+		return o, err
+	}
+	for i := range o.Input {
+		first, _, _ := strings.Cut(o.Input[i].Name, ".")
+		switch {
+		case slices.Contains(q.path, first):
+			o.Input[i].In = "path"
+		case slices.Contains(q.query, first):
+			o.Input[i].In = "query"
+		default:
+			o.Input[i].In = "body"
+		}
+	}
+	o.Output, err = alternatives(r.Output)
+	return o, err
+}
+
+// tell takes a description apart: what stands in the list of all, and the rest.
+func (o *operation) tell(description string) {
+	o.Summary, o.Text = summary(description)+".", description
+}
+
+func statuses(errors []tool.ErrorDoc) (all []refused) {
+	known := fault.Codes()
+	for _, e := range errors {
+		all = append(all, refused{e, known[e.Code]})
+	}
+	slices.SortStableFunc(all, func(a, b refused) int { return cmp.Compare(a.Status, b.Status) })
+	return all
+}
+
+func limits(s tool.Spec) []limit {
+	known := map[string]int64{"max_body_bytes": s.MaxBody, "timeout_ms": s.TimeoutMS}
+	maps.Copy(known, s.Limits)
+	var all []limit
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		all = append(all, limit{name, known[name]})
+	}
+	return all
+}
+
+// maxLine is from how many characters on the body of an example has several lines.
+const maxLine = 72
+
+// curl is a call as a line of a shell.
+func curl(method, path string, headers []string, body json.RawMessage) string {
+	parts := []string{`curl -s "$HUB_URL` + path + `"`}
+	if method != "" {
+		parts[0] = "curl -s -X " + method + ` "$HUB_URL` + path + `"`
+	}
+	parts = append(parts, headers...)
+	if body != nil {
+		var b bytes.Buffer
+		if err := json.Compact(&b, body); err == nil && b.Len() > maxLine {
+			b.Reset()
+			_ = json.Indent(&b, body, "", "  ") // what was compacted can be indented
+		}
+		parts = append(parts, "-d '"+strings.ReplaceAll(b.String(), "'", `'\''`)+"'")
+	}
+	return strings.Join(parts, " \\\n  ")
+}
+
+// routeCurl stands a shell's variable in the place of each value of the path.
+func routeCurl(r tool.RouteSpec, q request) string {
+	address := r.Path
+	for _, name := range q.path {
+		address = strings.ReplaceAll(address, "{"+name+"}", "$"+strings.ToUpper(name))
+	}
+	headers := []string{`-H "Authorization: Bearer $SERVICE_JWT"`}
+	if r.Reads() {
+		return curl("", address, headers, nil)
+	}
+	headers[0] += ` -H 'Content-Type: application/json'`
+	if r.Idempotency != tool.KeyIgnored {
+		headers = append(headers, "-H '"+tool.KeyHeader+": "+r.Name+"-1'")
+	}
+	var body json.RawMessage
+	switch {
+	case len(r.Examples) > 0:
+		body, _ = plain(bodyExamples(r, q)[slug(r.Examples[0].Title)].(object)["value"])
+	case len(q.body.Properties) > 0:
+		headers = append(headers, "-d @body.json") // what is in it depends: the table has it
+	default:
+		body = json.RawMessage("{}")
+	}
+	method := ""
+	if r.Method != http.MethodPost {
+		method = r.Method
+	}
+	return curl(method, address, headers, body)
+}
+
+// codes are all error codes, by status.
+func codes() []code {
+	said := map[fault.Code]string{
+		fault.Validation:  "The input breaks its schema, or a rule; details.violations says where and why.",
+		fault.AuthMissing: "No credential was sent.",
+		fault.AuthInvalid: "The credential is malformed or unknown.", fault.AuthExpired: "The ServiceJWT has expired.",
+		fault.AuthRevoked: "The credential was revoked, or its app is not active.",
+		fault.Scope:       "The credential lacks the scope; details.scope names it.",
+		fault.NotFound:    "There is no such thing.",
+		fault.Conflict:    "Its state does not allow it; details say more. REQUEST_IN_PROGRESS: the first call with the key still runs.",
+		fault.Idempotency: "The Idempotency-Key was used before with another input.",
+		fault.Suppressed:  "Targets are on the suppression list; details.targets lists them.",
+		fault.RateLimit:   "Too many calls, or too much at once; wait for Retry-After.",
+		fault.DBTimeout:   "The statement ran too long and was stopped.",
+		fault.DB:          "A service or a database is not available right now.", fault.Internal: "A defect of Hub; quote the request_id.",
+		fault.BadAmount:          "A price does not hold; details.rule says why.",
+		fault.AccountLinkMissing: "The user has to link their account first, at link_url.",
+	}
+	var all []code
+	for c, status := range fault.Codes() {
+		all = append(all, code{c, status, fault.New(c, "").Retryable(), said[c]})
+	}
+	slices.SortFunc(all, func(a, b code) int { return cmp.Or(cmp.Compare(a.Status, b.Status), cmp.Compare(a.Code, b.Code)) })
+	return all
+}
+
+// plain is v without < > & escaped: people read it.
+func plain(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSpace(b.Bytes()), err
+}
+
+// line is v on one line.
+func line(v any) string {
+	b, _ := plain(v) // what is said of the API by itself can be encoded
+	return string(b)
+}
+
+func indented(v any) string {
+	b, err := plain(v)
+	var out bytes.Buffer
+	if err != nil || json.Indent(&out, b, "", "  ") != nil {
+		return ""
+	}
+	return out.String()
+}

@@ -261,10 +261,10 @@ func previews(t *testing.T, h *house) {
 	}
 }
 
-// wholeDraft: 10,000 recipients of a segment of 50,000, each with something to be told, take little more than
+// wholeDraft: 10,000 recipients of a segment of as many, each with something to be told, take little more than
 // without, and the answer stays short.
 func wholeDraft(t *testing.T, h *house) {
-	members, targets := make([]any, authoring.MaxSegmentTargets), make([]any, authoring.MaxDraftTargets)
+	members, targets := make([]any, authoring.MaxDraftTargets), make([]any, authoring.MaxDraftTargets)
 	for i := range members {
 		members[i] = member(i, fmt.Sprintf(`{"brand_id": %d, "partner_id": %d, "name": "브랜드"}`, i, i+1))
 	}

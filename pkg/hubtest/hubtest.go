@@ -115,7 +115,8 @@ func needServers(t testing.TB, also ...string) {
 		if len(also) > 0 {
 			flag = " --browser"
 		}
-		t.Fatalf("missing servers: %s; `go run ./scripts/stack install%s` in the repository's root installs them", strings.Join(missing, " "), flag)
+		t.Fatalf("missing servers: %s; `go run ./scripts/stack install%s` in the repository's root installs them",
+			strings.Join(missing, " "), flag)
 	}
 }
 

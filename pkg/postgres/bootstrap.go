@@ -111,7 +111,8 @@ func login(ctx context.Context, conn *pgx.Conn, role, password string) error {
 	}
 	name := pgx.Identifier{role}.Sanitize()
 	// What a connection sets by itself, unless a pooler is in between.
-	limits := fmt.Sprintf("ALTER ROLE %[1]s SET statement_timeout = '%[2]ds'; ALTER ROLE %[1]s SET idle_in_transaction_session_timeout = '%[3]ds'",
+	limits := fmt.Sprintf("ALTER ROLE %[1]s SET statement_timeout = '%[2]ds'; "+
+		"ALTER ROLE %[1]s SET idle_in_transaction_session_timeout = '%[3]ds'",
 		name, int(timeoutOf(role).Seconds()), int(idleInTransaction.Seconds()))
 	if _, err := conn.Exec(ctx, limits); err != nil || role == AuditReader {
 		return err

@@ -146,7 +146,7 @@ func installCommand() *cobra.Command {
 			return installServers(c.Context(), l, newProgress(c.OutOrStdout()), also...)
 		},
 	}
-	c.Flags().BoolVar(&browser, "browser", false, "and what tests alone need: the browser that they look at pages with, a pooler, a DNS server")
+	c.Flags().BoolVar(&browser, "browser", false, "and what tests alone need: the browser that they look at pages with, a pooler, DNS")
 	c.Flags().BoolVar(&images, "images", false, "and what makes images without a Docker engine")
 	return c
 }

@@ -61,7 +61,8 @@ func prepareMariaDB(ctx context.Context, s *Server) error {
 		pool, more = "64M", "innodb_doublewrite = 0\ninnodb_log_file_size = 16M\n"
 	}
 	if s.opts.ServerID > 0 {
-		more += fmt.Sprintf("server_id = %d\nlog_bin = binlog\nlog_slave_updates = 1\nbinlog_format = row\nslave_net_timeout = 4\n", s.opts.ServerID)
+		more += fmt.Sprintf("server_id = %d\nlog_bin = binlog\nlog_slave_updates = 1\nbinlog_format = row\nslave_net_timeout = 4\n",
+			s.opts.ServerID)
 	}
 	data := filepath.Join(s.dir, "data")
 	config := fmt.Sprintf(`[mariadbd]
@@ -174,7 +175,8 @@ func (m *MariaDB) Copy(ctx context.Context, from *MariaDB) error {
 	const password = "copied-on-this-machine"
 	user := fmt.Sprintf("copier_%d", m.opts.ServerID)
 	var position string
-	for _, q := range []string{"CREATE USER IF NOT EXISTS " + user + "@'%' IDENTIFIED BY " + literal(password), "GRANT REPLICATION SLAVE ON *.* TO " + user + "@'%'"} {
+	for _, q := range []string{"CREATE USER IF NOT EXISTS " + user + "@'%' IDENTIFIED BY " + literal(password),
+		"GRANT REPLICATION SLAVE ON *.* TO " + user + "@'%'"} {
 		if _, err := primary.ExecContext(ctx, q); err != nil {
 			return err
 		}
@@ -184,7 +186,8 @@ func (m *MariaDB) Copy(ctx context.Context, from *MariaDB) error {
 	}
 	for _, q := range []string{
 		"SET GLOBAL gtid_slave_pos = " + literal(position),
-		fmt.Sprintf("CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = %d, MASTER_USER = %s, MASTER_PASSWORD = %s, MASTER_CONNECT_RETRY = 1, MASTER_USE_GTID = slave_pos",
+		fmt.Sprintf("CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = %d, MASTER_USER = %s, MASTER_PASSWORD = %s, "+
+			"MASTER_CONNECT_RETRY = 1, MASTER_USE_GTID = slave_pos",
 			from.port, literal(user), literal(password)),
 		"START SLAVE",
 	} {

@@ -55,7 +55,8 @@ func prepareRedis(_ context.Context, s *Server) error {
 		s.port, redisSocket(s), s.dir, RedisDatabases)
 	if s.opts.ClusterPort != 0 {
 		// The nodes find out within half a second that one of them has gone.
-		config += fmt.Sprintf("cluster-enabled yes\ncluster-config-file nodes.conf\ncluster-node-timeout 500\nrepl-diskless-sync-delay 0\ncluster-port %d\n", s.opts.ClusterPort)
+		config += fmt.Sprintf("cluster-enabled yes\ncluster-config-file nodes.conf\ncluster-node-timeout 500\n"+
+			"repl-diskless-sync-delay 0\ncluster-port %d\n", s.opts.ClusterPort)
 	}
 	if s.opts.Password != "" {
 		config += fmt.Sprintf("requirepass %q\n", s.opts.Password)
@@ -107,7 +108,8 @@ func (r *Redis) do(ctx context.Context, network, addr string, commands ...string
 }
 
 // talk sends inline commands and hands over the first line of each answer, by its kind.
-func (r *Redis) talk(ctx context.Context, network, addr string, heard func(kind byte, line string, rest *bufio.Reader) error, commands ...string) error {
+func (r *Redis) talk(ctx context.Context, network, addr string, heard func(kind byte, line string, rest *bufio.Reader) error,
+	commands ...string) error {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, network, addr)
 	if err != nil {

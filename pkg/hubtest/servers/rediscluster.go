@@ -16,7 +16,8 @@ func JoinRedis(ctx context.Context, masters []*Redis, replica *Redis) error {
 	nodes := append([]*Redis{replica}, masters...)
 	for i, m := range masters {
 		first, last := i*slots/len(masters), (i+1)*slots/len(masters)-1
-		if err := m.Do(ctx, fmt.Sprintf("CLUSTER SET-CONFIG-EPOCH %d", i+1), fmt.Sprintf("CLUSTER ADDSLOTSRANGE %d %d", first, last)); err != nil {
+		if err := m.Do(ctx, fmt.Sprintf("CLUSTER SET-CONFIG-EPOCH %d", i+1),
+			fmt.Sprintf("CLUSTER ADDSLOTSRANGE %d %d", first, last)); err != nil {
 			return err
 		}
 	}
@@ -27,7 +28,8 @@ func JoinRedis(ctx context.Context, masters []*Redis, replica *Redis) error {
 	}
 	whole := func(n *Redis) bool {
 		info, err := n.Ask(ctx, "CLUSTER INFO")
-		return err == nil && strings.Contains(info, "cluster_state:ok") && strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d\r", len(nodes)))
+		return err == nil && strings.Contains(info, "cluster_state:ok") &&
+			strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d\r", len(nodes)))
 	}
 	if err := await(ctx, nodes, whole); err != nil {
 		return err

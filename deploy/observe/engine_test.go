@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/histogram"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/rulefmt"
@@ -149,7 +150,7 @@ func (e *evaluator) ask(t testing.TB, w *world, query string, at time.Time) prom
 		}
 		for _, one := range e.ask(t, w, record.Expr, at) {
 			b := labels.NewBuilder(one.Metric)
-			b.Set(labels.MetricName, s.Name)
+			b.Set(model.MetricNameLabel, s.Name)
 			with.series = append(with.series, storage.NewListSeries(b.Labels(), []chunks.Sample{sample{at.UnixMilli(), one.F}}))
 		}
 		return nil
@@ -183,7 +184,7 @@ func (e *evaluator) firing(t testing.TB, name string, w *world) (list []string) 
 	for _, at := range moments {
 		seen := map[string]bool{}
 		for _, one := range e.ask(t, w, alert.Expr, at) {
-			what := one.Metric.DropReserved(func(name string) bool { return name == labels.MetricName }).String()
+			what := one.Metric.DropReserved(func(name string) bool { return name == model.MetricNameLabel }).String()
 			if seen[what] {
 				t.Errorf("%s: two results for %s, which Prometheus refuses", name, what)
 			}

@@ -130,7 +130,7 @@ func (i inventory) wrongSelector(s *parser.VectorSelector) (list []string) {
 		return []string{fmt.Sprintf("there is no metric %q", s.Name)}
 	}
 	for _, matcher := range s.LabelMatchers {
-		if matcher.Name == labels.MetricName {
+		if matcher.Name == model.MetricNameLabel {
 			continue
 		}
 		values, has := m[matcher.Name]

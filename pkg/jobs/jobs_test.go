@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -233,4 +235,44 @@ func TestSpanOfAJobIsAConsumers(t *testing.T) {
 		}
 		return found["job.greet"] == trace.SpanKindConsumer && found["SELECT"] == trace.SpanKindClient
 	})
+}
+
+// TestQueuesTellHowTheyAre: what is due and does not run is late, whatever state it is in; what is for later is not.
+func TestQueuesTellHowTheyAre(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.add(time.Time{}, nil, greet{"1"}, greet{"2"}, greet{"3"}, greet{"4"}, wave{})
+	h.add(time.Now().Add(time.Hour), nil, wave{})
+	for _, sql := range []string{
+		`UPDATE authoring.river_job SET scheduled_at = now() - interval '5 minutes' WHERE args ->> 'name' = '1'`,
+		`UPDATE authoring.river_job SET state = 'retryable', scheduled_at = now() - interval '10 minutes', priority = 3 WHERE args ->> 'name' = '2'`,
+		`UPDATE authoring.river_job SET state = 'running', scheduled_at = now() - interval '20 minutes' WHERE args ->> 'name' = '3'`,
+		`UPDATE authoring.river_job SET state = 'discarded', finalized_at = now() WHERE args ->> 'name' = '4'`,
+		`INSERT INTO authoring.river_leader (name, leader_id, elected_at, expires_at) VALUES ('default', 'me', now(), now() + interval '1 minute')`,
+	} {
+		if _, err := h.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := jobs.Runner{Pool: h.Pool, Schema: "authoring", Queues: []jobs.Queue{{Name: "waves"}, {Name: "empty"}}}
+	readings, err := r.Sample().Ask(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, r := range readings {
+		name := r.Gauge
+		for _, a := range r.Attributes {
+			name += " " + a.Value.AsString()
+		}
+		got[name] = float64(int(r.Value/10) * 10)
+		if !strings.HasPrefix(name, "hub.jobs.lag") {
+			got[name] = r.Value
+		}
+	}
+	want := map[string]float64{"hub.jobs.leader": 1, "hub.jobs.lag default": 600, "hub.jobs.due default": 2, "hub.jobs.running default": 1, "hub.jobs.discarded default": 1,
+		"hub.jobs.lag waves": 0, "hub.jobs.due waves": 1, "hub.jobs.running waves": 0, "hub.jobs.discarded waves": 0, "hub.jobs.lag empty": 0, "hub.jobs.due empty": 0, "hub.jobs.running empty": 0, "hub.jobs.discarded empty": 0}
+	if !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
 }

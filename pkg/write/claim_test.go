@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -251,6 +252,10 @@ func TestWhatIsLeftIsTakenOnce(t *testing.T) {
 	}
 	s.over(t)
 	running := s.begin(t, keys, key(t, "running", `{}`))
+	readings, err := keys.Sample(slog.New(slog.DiscardHandler)).Ask(t.Context())
+	if err != nil || len(readings) != 3 || readings[0].Value != 4 || readings[1].Value != 3 || readings[2].Value <= 0 {
+		t.Errorf("of four, three of them left, the gauges show %v, %v", readings, err)
+	}
 	left, err := keys.Left(t.Context(), 2)
 	if err != nil || len(left) != 2 || left[0].Key != key(t, "0", `{}`) || left[0].Resource != "a" {
 		t.Fatalf("%+v, %v", left, err)

@@ -24,6 +24,8 @@ type environment struct {
 	options  upOptions
 	services inventory.Inventory
 	caller   map[string]string // the variables of whoever ran `make up`
+	// observers are the paths of those that run, by name; none without OBSERVE=1.
+	observers map[string]string
 }
 
 // settings are the variables of one service. What the caller has set wins.
@@ -80,6 +82,9 @@ func (e environment) settings(s service) map[string]string {
 			env["HUB_SMTP_ADDR"], env["HUB_SMTP_TLS"] = e.state.addr(mailSink+"-smtp"), "none"
 			env["HUB_SEND_TIMEOUT"], env["HUB_SEND_RETRY"] = "5s", "1s" // the sink is near, and back within a second
 		}
+	}
+	if e.observers[otelcol] != "" {
+		env["OTEL_EXPORTER_OTLP_ENDPOINT"] = "http://" + e.state.addr(otelcol+"-http")
 	}
 	for name, value := range e.overrides(s) {
 		env[name] = value

@@ -31,7 +31,7 @@ func awaitReady(ctx context.Context, c control, e environment) error {
 			}
 		}
 	}
-	for _, url := range e.standInURLs() {
+	for _, url := range append(e.standInURLs(), e.observerURLs()...) {
 		var last error
 		err := poll(ctx, nil, func() (bool, error) {
 			last = ready(ctx, url)

@@ -33,6 +33,9 @@ func (l layout) keys() string { return l.path(".hub", "keys") }
 // pids maps the name of each running service and server to its process id.
 func (l layout) pids() string { return l.path(".hub", "pids.json") }
 
+// scrapes is the configuration of a Prometheus that watches the stack.
+func (l layout) scrapes() string { return l.path(".hub", "state", "prometheus.yml") }
+
 // env is the shell file for people and tests.
 func (l layout) env() string { return l.path(".hub", "dev.env") }
 

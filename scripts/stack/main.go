@@ -67,6 +67,7 @@ func upCommand() *cobra.Command {
 	f.StringVar(&o.sourceDSN, "source-dsn", os.Getenv("SOURCE_DSN"),
 		"a MySQL of your own instead of the sample: user:password@tcp(host:port)/database (env SOURCE_DSN)")
 	f.StringVar(&o.discovery, "discovery", envOr("DISCOVERY", "static"), "how services find one another: static or consul (env DISCOVERY)")
+	f.BoolVar(&o.observe, "observe", os.Getenv("OBSERVE") == "1", "a collector, Jaeger and Prometheus beside it (env OBSERVE=1)")
 	f.BoolVar(&o.docker, "docker", os.Getenv("DOCKER") == "1", "use Docker Compose instead (env DOCKER=1)")
 	return c
 }

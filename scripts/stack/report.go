@@ -46,6 +46,12 @@ func summary(out io.Writer, e environment) {
 		source = "your own (SOURCE_DSN)"
 	}
 	fmt.Fprintf(w, "  Source database\t%s\n", source)
+	if e.observers[jaeger] != "" {
+		fmt.Fprintf(w, "  Traces\thttp://%s/api/traces?service=hub-gateway  (Jaeger's API; its pages are in no module)\n", e.state.addr(jaeger))
+	}
+	if e.observers[prometheus] != "" {
+		fmt.Fprintf(w, "  Metrics, alerts\thttp://%s/api/v1/query?query=up, /api/v1/rules  (Prometheus' API)\n", e.state.addr(prometheus))
+	}
 	fmt.Fprintf(w, "  Settings for shells\t. %s\n", rel(e.layout.env()))
 	fmt.Fprintf(w, "  Logs\t%s  (make logs)\n", rel(e.layout.path(".hub", "log")))
 	w.Flush()

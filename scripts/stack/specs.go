@@ -14,6 +14,7 @@ func portNames(e environment) []string {
 	if _, ok := e.withProvider(); ok {
 		names = append(names, pgSim, echo)
 	}
+	names = append(names, e.observerPorts()...)
 	return append(names, serverNames(e.options)...)
 }
 
@@ -44,7 +45,10 @@ func serverSpecs(e environment) (specs []serverSpec) {
 }
 
 func serviceSpecs(e environment) (specs []serviceSpec, err error) {
-	for _, s := range standIns(e) {
+	if err := writeScrapes(e); err != nil {
+		return nil, err
+	}
+	for _, s := range append(observerSpecs(e), standIns(e)...) {
 		if s.Digest, err = fileDigest(s.Path); err != nil {
 			return nil, err
 		}

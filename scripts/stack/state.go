@@ -67,7 +67,7 @@ func (s *state) signing(name string) signingKey {
 // takes the ports of outgoing connections, so that they are still free at the next start.
 var preferred = map[string]int{
 	"gateway": 8080, "mariadb": 13306, "postgres": 15432, "redis": 16379, "consul": 18500, mailSink + "-web": 8025, mailSink + "-smtp": 1025,
-	pgSim: 8090, echo: 8091,
+	pgSim: 8090, echo: 8091, jaeger: 16686, prometheus: 9091,
 }
 
 // firstPort is where the search begins for everything else.

@@ -15,6 +15,7 @@ import (
 type upOptions struct {
 	sourceDSN string
 	discovery string
+	observe   bool
 	docker    bool
 }
 
@@ -50,11 +51,17 @@ func up(ctx context.Context, l layout, o upOptions, p progress) error {
 	if err := p.step("building programs", func() error { return build(ctx, l, services) }); err != nil {
 		return err
 	}
+	var watching map[string]string
+	if o.observe {
+		if watching, err = installObservers(ctx, l, p); err != nil {
+			return err
+		}
+	}
 	st, err := loadState(l)
 	if err != nil {
 		return err
 	}
-	e := environment{layout: l, state: st, options: o, services: services, caller: environMap(os.Environ())}
+	e := environment{layout: l, state: st, options: o, services: services, caller: environMap(os.Environ()), observers: watching}
 	if err := bringUp(ctx, e, p); err != nil {
 		return err
 	}

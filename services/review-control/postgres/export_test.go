@@ -22,6 +22,8 @@ const (
 	Variants                 = variants
 	ForgetPresence           = forgetPresence
 	RejectionsOf             = rejectionsOf
+	Backlog                  = backlog
+	Unsynced                 = unsynced
 )
 
 // ListTargets is the query of a filter.

@@ -19,6 +19,9 @@ const (
 	countedUnsynced = 10_000
 )
 
+// unsynced reads the index reviews_unsynced.
+const unsynced = `SELECT count(*) FROM (SELECT FROM review_control.reviews WHERE synced < version AND status <> 'draft' LIMIT $1) u`
+
 // Sample is what waits for reviewers, for the mail server and for authoring. Run it as a background task.
 func (s *Store) Sample(logger *slog.Logger, now func() time.Time) *telemetry.Sample {
 	return &telemetry.Sample{Name: "review", Logger: logger, Gauges: []telemetry.Gauge{
@@ -35,8 +38,7 @@ func (s *Store) waiting(ctx context.Context, now time.Time) ([]telemetry.Reading
 	if err != nil {
 		return nil, err
 	}
-	unsynced, err := postgres.One(ctx, s.pool, pgx.RowTo[int64], `SELECT count(*) FROM (SELECT FROM review_control.reviews
-		WHERE synced < version AND status <> 'draft' LIMIT $1) u`, countedUnsynced)
+	unsynced, err := postgres.One(ctx, s.pool, pgx.RowTo[int64], unsynced, countedUnsynced)
 	if err != nil {
 		return nil, explain(err)
 	}

@@ -127,7 +127,7 @@ func mutations() map[string]broken {
 		"a setting lost": {rule: "every setting", do: func(m *Manifests) {
 			named(m.Deployments, "review-control").Spec.Template.Spec.Containers[0].EnvFrom = nil
 		}},
-		"an empty setting":          {rule: "every setting", do: func(m *Manifests) { told(m, "HUB_SOURCE_DSN_FILE", "") }},
+		"an empty setting":          {rule: "every setting", do: func(m *Manifests) { told(m, "HUB_WRITE_STORE_URL_FILE", "") }},
 		"no way to migrate":         {rule: "every setting", do: func(m *Manifests) { migrating(m).Env = nil }},
 		"redis for query":           {rule: "a service is told what", do: func(m *Manifests) { told(m, "HUB_REDIS_URL_FILE", "/run/secrets/hub/redis-url") }},
 		"made of what comes later":  {rule: "a variable is made", do: func(m *Manifests) { slices.Reverse(serving(m).Env) }},

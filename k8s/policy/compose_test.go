@@ -174,7 +174,7 @@ func TestCompose(t *testing.T) {
 		"query: HUB_ADDR":                  variable("HUB_ADDR", "127.0.0.1:8080"),
 		"query finds its":                  variable("HUB_DISCOVERY", "static"),
 		"query does not wait until consul": set("query", func(c *types.ServiceConfig) { delete(c.DependsOn, "consul") }),
-		"query is not told HUB_SOURCE_DSN": set("query", func(c *types.ServiceConfig) { delete(c.Environment, "HUB_SOURCE_DSN") }),
+		"query is not told HUB_WRITE":      set("query", func(c *types.ServiceConfig) { delete(c.Environment, "HUB_WRITE_STORE_URL") }),
 		"query does not read HUB_MADE_UP":  variable("HUB_MADE_UP_DSN", "x"),
 		"query has no file":                set("query", func(c *types.ServiceConfig) { c.Secrets = nil }),
 		"migrate-query is not told":        set("migrate-query", func(c *types.ServiceConfig) { c.Environment = nil }),

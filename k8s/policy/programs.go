@@ -142,6 +142,9 @@ func required(r *review) {
 	})
 }
 
+// several are settings that say more in place of another: the source may be several servers.
+var several = map[string]string{"HUB_SOURCE_DSN": "HUB_SOURCE_DSNS"}
+
 func needed(r *review) {
 	r.each(func(d *appsv1.Deployment, s inventory.Service) {
 		c := container(d, "service")
@@ -151,7 +154,7 @@ func needed(r *review) {
 		has := r.environment(c)
 		for need, names := range inventory.SettingsOfNeeds() {
 			for _, name := range names {
-				told := slices.ContainsFunc(has, func(v variable) bool { return setting(v.name) == name })
+				told := slices.ContainsFunc(has, func(v variable) bool { return setting(v.name) == name || setting(v.name) == several[name] })
 				// Every image has the catalog, and where browsers reach Hub is the edge's business too.
 				_, images := r.programs.Image.Environment[name]
 				spared := told && (images || name == "HUB_PUBLIC_URL" && s.Edge)

@@ -46,7 +46,8 @@ func (r Runner) look(ctx context.Context) ([]telemetry.Reading, error) {
 					SELECT scheduled_at FROM `+schema+`.river_job j WHERE j.state = s AND j.queue = q AND j.priority = p AND j.scheduled_at <= now()
 					ORDER BY j.scheduled_at LIMIT 1) oldest), 0)::float8 AS lag,
 			(SELECT count(*) FROM unnest('{available,retryable,scheduled}'::`+schema+`.river_job_state[]) s, generate_series(1, 4) p, LATERAL (
-				SELECT FROM `+schema+`.river_job j WHERE j.state = s AND j.queue = q AND j.priority = p AND j.scheduled_at <= now() LIMIT $2) due) AS due,
+				SELECT FROM `+schema+`.river_job j WHERE j.state = s AND j.queue = q AND j.priority = p AND j.scheduled_at <= now()
+				LIMIT $2) due) AS due,
 			(SELECT count(*) FROM (SELECT FROM `+schema+`.river_job j WHERE j.state = 'running' AND j.queue = q LIMIT $2) running) AS running,
 			(SELECT count(*) FROM (SELECT FROM `+schema+`.river_job j WHERE j.state = 'discarded' AND j.queue = q LIMIT $2) discarded) AS discarded
 		FROM unnest($1::text[]) q`, queues, countedJobs)

@@ -1,7 +1,6 @@
 package telemetry_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/telemetry"
 )
 
@@ -74,11 +75,12 @@ func TestWhatIsBoundedShowsHowFullItIs(t *testing.T) {
 func TestSamplesAreTakenByTheClock(t *testing.T) {
 	tel := start(t, telemetry.Config{})
 	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
-		asked, broken := 0, false
+		var log hubtest.Buffer
+		asked := 0
+		var broken atomic.Bool
 		s := &telemetry.Sample{Name: "s", Logger: slog.New(slog.NewTextHandler(&log, nil)), Gauges: []telemetry.Gauge{{Name: "hub.test.lag", Unit: "s"}},
 			Ask: func(ctx context.Context) ([]telemetry.Reading, error) {
-				if asked++; broken {
+				if asked++; broken.Load() {
 					<-ctx.Done() // a store that hangs
 					return nil, ctx.Err()
 				}
@@ -103,7 +105,7 @@ func TestSamplesAreTakenByTheClock(t *testing.T) {
 		}
 		time.Sleep(16 * time.Second)
 		shows("after 16 s", 1, "{queue=q} 2")
-		broken = true
+		broken.Store(true)
 		time.Sleep(40 * time.Second)
 		shows("while the store hangs", 41, "{queue=q} 2")
 		time.Sleep(40 * time.Second)
@@ -111,7 +113,7 @@ func TestSamplesAreTakenByTheClock(t *testing.T) {
 		if n := strings.Count(log.String(), "gauges cannot be sampled"); n != 1 {
 			t.Errorf("said %d times: %s", n, log.String())
 		}
-		broken = false
+		broken.Store(false)
 		time.Sleep(20 * time.Second)
 		if got := values(t, tel, "hub_test_lag_seconds"); len(got) != 1 {
 			t.Errorf("it is back, and shows %v", got)

@@ -153,7 +153,7 @@ func localScrapes(e environment, text string) (string, error) {
 	targets := "    static_configs:\n      - targets: [" + strings.Join(list, ", ") + "]\n"
 	rules := "rule_files: [rules/*.yml]"
 	if strings.Count(text, targets) != 1 || strings.Count(text, rules) != 1 {
-		return "", errors.New("deploy/prometheus/prometheus.yml: its targets are not the services of deploy/services.json, or its rules are elsewhere")
+		return "", errors.New("deploy/prometheus/prometheus.yml: its targets are not those of deploy/services.json, or its rules are elsewhere")
 	}
 	var static strings.Builder
 	static.WriteString("    static_configs:\n")

@@ -115,7 +115,8 @@ func Store(s payments.Store) payments.Store {
 		metric.WithDescription("Webhooks by what became of them; received ones count before they are looked into."))
 	notifications, err3 := meter.Int64Counter("hub.payments.notifications",
 		metric.WithDescription("Attempts to notify an app by the state of the message after: pending is one that is tried again."))
-	drift, err4 := meter.Int64Counter("hub.payments.drift", metric.WithDescription("Orders of which a sweep has found another balance at the provider."))
+	drift, err4 := meter.Int64Counter("hub.payments.drift",
+		metric.WithDescription("Orders of which a sweep has found another balance at the provider."))
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		otel.Handle(err)
 	}
@@ -129,7 +130,8 @@ func Store(s payments.Store) payments.Store {
 		payments.RefundAll, payments.RefundDeclined, payments.RefundReturned, payments.Drift, payments.ResolveCase} {
 		steps.Add(ctx, 0, with("trigger", string(t)))
 	}
-	for _, o := range []string{"received", outcomeOf(payments.Applied), outcomeOf(payments.Ignored), outcomeOf(payments.Unmatched), outcomeOf(payments.Abandoned)} {
+	for _, o := range []string{"received", outcomeOf(payments.Applied), outcomeOf(payments.Ignored),
+		outcomeOf(payments.Unmatched), outcomeOf(payments.Abandoned)} {
 		webhooks.Add(ctx, 0, with("outcome", o))
 	}
 	for _, n := range []payments.NoticeState{payments.NoticePending, payments.NoticeDelivered, payments.NoticeDead, payments.NoticeStopped} {
@@ -168,7 +170,10 @@ func (s store) Open(ctx context.Context, key write.Key, b *payments.Book) (write
 }
 
 // Claim implements payments.Store.
-func (s store) Claim(ctx context.Context, key write.Key, code string, by payments.Actor, do func(*payments.Book) (string, error)) (write.Claim, error) {
+func (s store) Claim(ctx context.Context, key write.Key, code string, by payments.Actor,
+	do func(*payments.Book) (string, error)) (
+	write.Claim, error,
+) {
 	var changed *payments.Book // nil for a key that somebody else has claimed
 	claim, err := s.Store.Claim(ctx, key, code, by, func(b *payments.Book) (string, error) {
 		changed = b
@@ -179,14 +184,18 @@ func (s store) Claim(ctx context.Context, key write.Key, code string, by payment
 }
 
 // Change implements payments.Store.
-func (s store) Change(ctx context.Context, code string, by payments.Actor, do func(*payments.Book) error, end *payments.Ending) (*payments.Book, error) {
+func (s store) Change(ctx context.Context, code string, by payments.Actor, do func(*payments.Book) error, end *payments.Ending) (
+	*payments.Book, error,
+) {
 	b, err := s.Store.Change(ctx, code, by, do, end)
 	s.stepped(ctx, b, err)
 	return b, err
 }
 
 // Act implements payments.Desk.
-func (s store) Act(ctx context.Context, code string, by payments.Actor, do func(*payments.Book) (audit.Entry, error)) (*payments.Book, error) {
+func (s store) Act(ctx context.Context, code string, by payments.Actor, do func(*payments.Book) (audit.Entry, error)) (
+	*payments.Book, error,
+) {
 	b, err := s.Store.Act(ctx, code, by, do)
 	s.stepped(ctx, b, err)
 	return b, err

@@ -15,16 +15,20 @@ import (
 // countedCases bounds what is counted of each kind.
 const countedCases = 10_000
 
-// Sample is what waits: for a look at a webhook or an order, for an operator, and for the receivers of apps. Run it as a background task.
+// Sample is what waits: for a look at a webhook or an order, for an operator, and for the receivers of apps. Run it as a
+// background task.
 func (s *Store) Sample(logger *slog.Logger, now func() time.Time) *telemetry.Sample {
 	began := now()
 	return &telemetry.Sample{Name: "payments", Logger: logger, Gauges: []telemetry.Gauge{
 		{Name: "hub.payments.webhooks.waiting", Description: "Webhooks that are not settled, by state: new, or unmatched by any order."},
-		{Name: "hub.payments.webhooks.lag", Unit: "s", Description: "How long the webhook has waited that came first and was not looked into; 0 without one."},
+		{Name: "hub.payments.webhooks.lag", Unit: "s",
+			Description: "How long the webhook has waited that came first and was not looked into; 0 without one."},
 		{Name: "hub.payments.orders.attention", Description: "Orders that an operator has to look at."},
-		{Name: "hub.payments.orders.lag", Unit: "s", Description: "How long the look at an order is overdue that should have been first; 0 without one."},
+		{Name: "hub.payments.orders.lag", Unit: "s",
+			Description: "How long the look at an order is overdue that should have been first; 0 without one."},
 		{Name: "hub.payments.notices.waiting", Description: "Messages to apps that are not delivered."},
-		{Name: "hub.payments.notices.lag", Unit: "s", Description: "How long the message is overdue that should have been sent first; 0 without one."},
+		{Name: "hub.payments.notices.lag", Unit: "s",
+			Description: "How long the message is overdue that should have been sent first; 0 without one."},
 		{Name: "hub.payments.notices.dead", Description: "Messages to apps that were given up."},
 		{Name: "hub.payments.deposits.open", Description: "Deposits that are not applied and not paid back."},
 		{Name: "hub.payments.sweep.age", Unit: "s", Description: "Time since the last comparison of orders with the provider."},

@@ -24,7 +24,8 @@ func build(h *service.Host, s settings) error {
 	h.OnStop("provider", func(context.Context) error { p.provider.Close(); return nil })
 	store := postgres.New(h.Store())
 	safe := credentials.New(credentials.Config{Store: store, Sealer: p.sealer, Now: time.Now})
-	svc := payments.New(payments.Config{Store: metrics.Store(store), Apps: auth.New(h.Neighbour("auth")), Credentials: safe, Provider: metrics.Provider(p.provider),
+	svc := payments.New(payments.Config{Store: metrics.Store(store), Apps: auth.New(h.Neighbour("auth")), Credentials: safe,
+		Provider: metrics.Provider(p.provider),
 		Notifier: metrics.Notifier(p.notifier), Sealer: p.sealer, Env: s.Env, PublicURL: s.PublicURL, Now: time.Now, Logger: h.Logger()})
 	pages, err := console.New(console.Config{Service: svc, Credentials: safe, Trusted: h.Keys(), Logger: h.Logger()})
 	if err != nil {

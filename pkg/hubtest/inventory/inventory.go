@@ -41,7 +41,8 @@ var needs = []string{Store, Redis, Source, Pepper, Catalog, Audit, Mail, Links, 
 func SettingsOfNeeds() map[string][]string {
 	return map[string][]string{
 		Store: {"HUB_WRITE_STORE_URL"}, Redis: {"HUB_REDIS_URL"}, Source: {"HUB_SOURCE_DSN"}, Pepper: {"HUB_KEY_PEPPER"},
-		Catalog: {"HUB_CATALOG"}, Audit: {"HUB_AUDIT_URL"}, Mail: {"HUB_SMTP_ADDR", "HUB_MAIL_FROM"}, Links: {"HUB_PUBLIC_URL"}, Keyset: {"HUB_SECRETS_KEYSET"},
+		Catalog: {"HUB_CATALOG"}, Audit: {"HUB_AUDIT_URL"}, Mail: {"HUB_SMTP_ADDR", "HUB_MAIL_FROM"}, Links: {"HUB_PUBLIC_URL"},
+		Keyset:   {"HUB_SECRETS_KEYSET"},
 		Provider: {"HUB_PAY_ENV"},
 	}
 }

@@ -32,8 +32,11 @@ func NewDependency(name string) *Dependency {
 	return &Dependency{name: name, duration: duration}
 }
 
-// Done records one call that began at start.
+// Done records one call that began at start; a nil Dependency records nothing.
 func (d *Dependency) Done(ctx context.Context, operation string, start time.Time, outcome string) {
+	if d == nil {
+		return
+	}
 	d.duration.Record(ctx, time.Since(start).Seconds(), d.series.of(operation, outcome, func() attribute.Set {
 		return attribute.NewSet(attribute.String("dependency", d.name), attribute.String("operation", operation),
 			attribute.String("outcome", outcome))

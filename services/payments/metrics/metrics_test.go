@@ -1,0 +1,113 @@
+package metrics_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"hub.internal/pkg/telemetry"
+	"hub.internal/pkg/tool"
+	"hub.internal/pkg/write"
+	"hub.internal/services/payments"
+	"hub.internal/services/payments/metrics"
+)
+
+// store answers what it is told to, and keeps nothing.
+type store struct {
+	payments.Store
+	claim write.Claim
+	err   error
+}
+
+func (s store) Open(context.Context, write.Key, *payments.Book) (write.Claim, error) {
+	return s.claim, s.err
+}
+
+func (s store) Settle(context.Context, payments.Webhook, payments.Outcome) error { return s.err }
+
+func (s store) Attempted(context.Context, payments.Notice, payments.Attempt) error { return s.err }
+
+func (s store) Change(_ context.Context, _ string, _ payments.Actor, do func(*payments.Book) error, _ *payments.Ending) (*payments.Book, error) {
+	b := &payments.Book{}
+	return b, errors.Join(do(b), s.err)
+}
+
+type provider struct {
+	payments.Provider
+	err error
+}
+
+func (provider) Name() string { return "nicepay" }
+
+func (p provider) Get(context.Context, payments.Cred, payments.Ref) (payments.Snapshot, error) {
+	return payments.Snapshot{}, p.err
+}
+
+type notifier struct {
+	payments.Notifier
+	attempt payments.Attempt
+}
+
+func (n notifier) Send(context.Context, payments.Outgoing) payments.Attempt { return n.attempt }
+
+// TestWhatIsKeptIsCounted: and nothing else, neither what failed nor what was there before.
+func TestWhatIsKeptIsCounted(t *testing.T) {
+	tel, err := telemetry.Start(t.Context(), telemetry.Config{Service: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tel.Close(context.Background()) })
+	ctx, away := t.Context(), errors.New("away")
+	order := payments.Order{Code: "po_1"}
+	opened := &payments.Book{Order: order, Steps: []payments.Step{{Trigger: payments.Create}}}
+	for _, s := range []store{{claim: write.Claim{Resource: "po_1"}}, {claim: write.Claim{Resource: "po_1", Done: true, Answer: tool.Result{}}},
+		{claim: write.Claim{Resource: payments.Known + "po_0"}}, {claim: write.Claim{Resource: "po_1"}, err: away}} {
+		_, _ = metrics.Store(s).Open(ctx, write.Key{}, opened)
+	}
+	pay := func(b *payments.Book) error {
+		b.Steps = append(b.Steps, payments.Step{Trigger: payments.Pay}, payments.Step{Trigger: payments.Mismatch})
+		return nil
+	}
+	for _, err := range []error{nil, away} {
+		s := metrics.Store(store{err: err})
+		_, _ = s.Change(ctx, "po_1", payments.Actor{}, pay, nil)
+		_ = s.Settle(ctx, payments.Webhook{}, payments.Abandoned)
+		_ = s.Attempted(ctx, payments.Notice{State: payments.NoticeDead}, payments.Attempt{})
+	}
+	for _, err := range []error{nil, fmt.Errorf("x: %w", payments.ErrNotSent), payments.ErrUnknown, &payments.DeclinedError{Code: "1"}, payments.ErrNotFound, away} {
+		_, _ = metrics.Provider(provider{err: err}).Get(ctx, payments.Cred{}, payments.Ref{})
+	}
+	for _, a := range []payments.Attempt{{Delivered: true, Status: 204}, {Status: 503}, {Status: 410, Gone: true}, {}} {
+		metrics.Notifier(notifier{attempt: a}).Send(ctx, payments.Outgoing{})
+	}
+	w := httptest.NewRecorder()
+	tel.Metrics.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	shows := func(name, labels, value string) {
+		t.Helper()
+		for line := range strings.Lines(w.Body.String()) {
+			found := strings.HasPrefix(line, name+"{") && strings.HasSuffix(line, "} "+value+"\n")
+			for label := range strings.FieldsSeq(labels) {
+				found = found && strings.Contains(line, label)
+			}
+			if found {
+				return
+			}
+		}
+		t.Errorf("no %s{%s} %s", name, labels, value)
+	}
+	for trigger, n := range map[payments.Trigger]string{payments.Create: "1", payments.Pay: "1", payments.Mismatch: "1", payments.Drift: "0"} {
+		shows("hub_payments_steps_total", fmt.Sprintf("trigger=%q", trigger), n)
+	}
+	shows("hub_payments_webhooks_total", `outcome="abandoned"`, "1")
+	shows("hub_payments_webhooks_total", `outcome="applied"`, "0")
+	shows("hub_payments_notifications_total", `outcome="dead"`, "1")
+	for outcome, n := range map[string]string{"ok": "1", "not_sent": "1", "unknown": "2", "declined": "1", "not_found": "1"} {
+		shows("hub_dependency_duration_seconds_count", fmt.Sprintf(`dependency="nicepay" operation="get" outcome=%q`, outcome), n)
+	}
+	for outcome, n := range map[string]string{"ok": "1", "http_5xx": "1", "http_4xx": "1", "unanswered": "1"} {
+		shows("hub_dependency_duration_seconds_count", fmt.Sprintf(`dependency="receiver" operation="notify" outcome=%q`, outcome), n)
+	}
+}

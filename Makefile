@@ -9,6 +9,8 @@ STACK    := CGO_ENABLED=0 go run ./scripts/stack
 # Two test binaries at once: each starts servers of its own, and waits for them.
 # The time-out only ends a hang.
 TESTFLAGS ?= -race -timeout 30m -p 2
+# How many random lives a property is held to at each run; a change to a state machine deserves more (RAPID_CHECKS=1000).
+export RAPID_CHECKS ?= 40
 
 .DEFAULT_GOAL := help
 .PHONY: help up down reset status logs doctor servers browser test check lint bench fuzz tidy catalog image sbom release consul

@@ -27,7 +27,7 @@ func (p *page) shownOnce(label string) string {
 func TestAdministration(t *testing.T) {
 	t.Parallel()
 	installAxe(t)
-	s := start(t, options{})
+	s := start(t, options{pages: true})
 	ada := s.person("Ada Lovelace", "admin")
 	p := s.signedIn(t, ada, "/admin/keys")
 	const password = "correct horse battery staple"

@@ -66,7 +66,7 @@ func (p *page) signIn(email, password string) {
 
 func TestConsole(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{})
+	s := start(t, options{pages: true})
 	ada := s.person("Ada Lovelace", "reviewer")
 	bob := s.person("Bob", "admin")
 	nobody := s.person("Nobody")

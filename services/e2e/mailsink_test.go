@@ -22,7 +22,7 @@ func TestMailSink(t *testing.T) {
 		}
 		addrs[i] = fmt.Sprintf("127.0.0.1:%d", port)
 	}
-	sink, err := servers.StartProgram(servers.Program{Path: filepath.Join(build(t), "mailsink"), Args: []string{"--smtp", addrs[0], "--web", addrs[1], "--dir", t.TempDir()}, Dir: t.TempDir()})
+	sink, err := servers.StartProgram(servers.Program{Path: filepath.Join(checked.build(t), "mailsink"), Args: []string{"--smtp", addrs[0], "--web", addrs[1], "--dir", t.TempDir()}, Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

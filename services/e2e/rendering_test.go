@@ -224,10 +224,14 @@ func TestEveryWordCanBeSeen(t *testing.T) {
 			p.openForeign(server.URL + "/")
 			var problems [][]string
 			p.Evaluate(`(async () => {
+				while (document.readyState === "loading") await new Promise((wait) => setTimeout(wait, 10));
 				const frames = [...document.querySelectorAll("iframe")];
 				await Promise.all(frames.map((f) => new Promise((done) => { const ready = () => f.contentDocument?.URL.startsWith("http") && f.contentDocument.readyState === "complete" ? done() : setTimeout(ready, 10); ready(); })));
 				return frames.map((f) => { f.scrollIntoView(); return (`+seeing+`)(f); });
 			})()`, &problems)
+			if len(problems) != len(chunk) {
+				t.Fatalf("%d of %d mails were looked at", len(problems), len(chunk))
+			}
 			for j, i := range chunk {
 				e := entries[i]
 				fits := e.v.Room[w] > 0 && e.v.Room[w] <= 1500
@@ -284,7 +288,7 @@ func documentOf(t testing.TB) string {
 // HTML that the mail server got, and the same to the eye.
 func TestShownIsSent(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{env: []string{"HUB_DRAFT_RECIPIENTS=not_b2c"}})
+	s := start(t, options{pages: true, env: []string{"HUB_DRAFT_RECIPIENTS=not_b2c"}})
 	ada := s.person("Ada Lovelace", "reviewer")
 	list := mailBodies(t)
 	list = slices.DeleteFunc(list, func(v vector) bool { return len(v.name)%4 != 0 && !strings.HasPrefix(v.name, "usual") })

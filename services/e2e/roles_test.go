@@ -16,7 +16,7 @@ import (
 // migrated is a write store with what every service's migrations make, and nothing that runs.
 func migrated(t *testing.T) *pgx.Conn {
 	t.Helper()
-	s := &suite{t: t, bin: build(t), store: hubtest.WriteStore(t)}
+	s := &suite{t: t, bin: checked.build(t), store: hubtest.WriteStore(t)}
 	for _, name := range append(slices.Clone(services), "gateway") {
 		s.run(name, []string{"HUB_MIGRATE_URL=" + s.store.OwnerURL}, "migrate")
 	}

@@ -40,7 +40,8 @@ func newShop(t *testing.T, gateways int) *shop {
 func newShopWith(t *testing.T, o options) *shop {
 	t.Helper()
 	x := &shop{}
-	o.shop, o.pooled = x, true
+	// Programs of before may know nothing of a pooler.
+	o.shop, o.pooled = x, len(o.runs) == 0
 	x.suite = start(t, o)
 	x.owner = x.person("Ada Admin", "admin")
 	credential := exec.Command(x.path("payments"), "credential", "add", "--env", "sandbox", "--client-id", "pgsim-test")

@@ -37,41 +37,43 @@ const (
 	keyset    = "CNWKzNANEmQKWAowdHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUuY3J5cHRvLnRpbmsuQWVzR2NtS2V5EiIaIJxUo2hSKvtv5jSdnpJrdcykPjP9t2jl3jW0rIbKc3BmGAEQARjViszQDSAB"
 )
 
-var programs struct {
+// programs are what a suite runs, built once per test binary.
+type programs struct {
 	once sync.Once
 	dir  string
 	err  error
 }
 
-// build makes the programs once per test binary, with the race detector when the tests have it.
-func build(t testing.TB) string {
+// checked have the race detector when the tests have it; asReleased are those that a release would build.
+var checked, asReleased programs
+
+func (p *programs) build(t testing.TB) string {
 	t.Helper()
-	programs.once.Do(func() {
+	p.once.Do(func() {
 		// Beside the stack's own things, where nothing has to be cleaned up.
-		programs.dir = filepath.Join(hubtest.Root(t), ".hub", "e2e", "bin")
-		if raceEnabled {
-			programs.dir += "-race"
+		p.dir = filepath.Join(hubtest.Root(t), ".hub", "e2e", "bin")
+		cmd := exec.Command("go", "build", "-o", p.dir+"/")
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if p == &checked && raceEnabled {
+			p.dir += "-race"
+			cmd = exec.Command("go", "build", "-race", "-o", p.dir+"/")
 		}
-		if programs.err = os.MkdirAll(programs.dir, 0o755); programs.err != nil {
+		if p.err = os.MkdirAll(p.dir, 0o755); p.err != nil {
 			return
 		}
-		args := []string{"build", "-o", programs.dir + "/"}
-		if raceEnabled {
-			args = append(args, "-race")
-		}
 		for _, s := range house {
-			args = append(args, s.Module()+"/cmd/...")
+			cmd.Args = append(cmd.Args, s.Module()+"/cmd/...")
 		}
-		cmd := exec.Command("go", append(args, "./scripts/gen", "./scripts/mailsink", "./scripts/echo")...)
+		cmd.Args = append(cmd.Args, "./scripts/gen", "./scripts/mailsink", "./scripts/echo")
 		cmd.Dir = hubtest.Root(t)
 		if out, err := cmd.CombinedOutput(); err != nil {
-			programs.err = fmt.Errorf("%w: %s", err, out)
+			p.err = fmt.Errorf("%w: %s", err, out)
 		}
 	})
-	if programs.err != nil {
-		t.Fatal(programs.err)
+	if p.err != nil {
+		t.Fatal(p.err)
 	}
-	return programs.dir
+	return p.dir
 }
 
 // mailFrom is the address that mails are from.
@@ -105,6 +107,9 @@ type options struct {
 	twice string
 	// without leaves services out, for a test that puts one of its own into their place.
 	without []string
+	// pages has the suite run the programs as they are released: what a page shows is no matter of races, and a browser beside
+	// the race detector takes half of the time of all tests.
+	pages bool
 	// shop starts a simulated payment provider and the receiver of an app (newShop).
 	shop *shop
 	// postgres is a server of the test's own.
@@ -151,7 +156,11 @@ func (l *logs) String() string {
 
 func start(t testing.TB, o options) *suite {
 	t.Helper()
-	s := &suite{t: t, bin: build(t), process: map[string]*servers.Process{}, addr: map[string]string{}, ops: map[string]string{}, env: map[string][]string{}, runs: map[string]program{}, logs: &logs{}, redis: hubtest.NewRedis(t), smtp: hubtest.NewSMTP(t, servers.SMTPOptions{Hooks: o.smtp})}
+	built := &checked
+	if o.pages {
+		built = &asReleased
+	}
+	s := &suite{t: t, bin: built.build(t), process: map[string]*servers.Process{}, addr: map[string]string{}, ops: map[string]string{}, env: map[string][]string{}, runs: map[string]program{}, logs: &logs{}, redis: hubtest.NewRedis(t), smtp: hubtest.NewSMTP(t, servers.SMTPOptions{Hooks: o.smtp})}
 	if o.postgres == nil {
 		o.postgres = hubtest.Postgres(t)
 	}

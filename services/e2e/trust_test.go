@@ -41,6 +41,7 @@ var neighbours = map[string]struct {
 	"/internal/apps/admit":        {"auth", caller.Neighbour(caller.Gateway)},
 	"/internal/apps/settings":     {"auth", caller.Neighbour("payments")},
 	"/internal/menus/navigation":  {"admin", caller.Neighbour(caller.Gateway)},
+	"/internal/ids/check":         {"query", caller.Neighbour("authoring")},
 	"/internal/recipients/check":  {"query", caller.Neighbour("authoring")},
 	"/internal/source/health":     {"query", caller.Neighbour("admin")},
 	"/internal/reviews/backlog":   {"review-control", caller.Neighbour("admin")},

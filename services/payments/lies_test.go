@@ -290,7 +290,7 @@ func TestManyRefundsNobodyAskedFor(t *testing.T) {
 	t.Parallel()
 	b := open(t, payments.Card)
 	s := payments.Snapshot{TID: "t1", Code: "po_1", Status: payments.PaymentPaid, Amount: 11000, PaidAt: noon}
-	for n := range 8000 {
+	for n := range 2000 {
 		s.Cancels = append(s.Cancels, payments.ProviderCancel{TID: fmt.Sprint("c", n), Amount: 1, At: noon})
 	}
 	for before := int64(0); before != b.Order.Version; {
@@ -299,7 +299,7 @@ func TestManyRefundsNobodyAskedFor(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if b.Order.RefundedAmount != 8000 {
+	if b.Order.RefundedAmount != 2000 {
 		t.Errorf("%+v", b.Order)
 	}
 	if last := b.Steps[len(b.Steps)-1]; len(last.Body) > 20<<10 {

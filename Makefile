@@ -13,7 +13,7 @@ TESTFLAGS ?= -race -timeout 30m -p 2
 export RAPID_CHECKS ?= 40
 
 .DEFAULT_GOAL := help
-.PHONY: help up down reset status logs doctor servers browser test check lint bench fuzz tidy catalog image sbom release consul
+.PHONY: help up down reset status logs doctor servers browser test test-all check lint bench fuzz tidy catalog image sbom release consul
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,10 @@ test: browser ## Run every test, with the race detector
 	go test $(TESTFLAGS) $(patsubst %,./%/...,$(filter-out services/e2e,$(MODULES))) || status=1; \
 	wait $$suite || status=1; \
 	exit $$status
+
+test-all: export HUB_TEST_ALL = 1
+test-all: export RAPID_CHECKS = 200
+test-all: test ## make test, with the whole corpora in the browser and longer random lives
 
 # What a release is built without, and the tests' programs with: objects are compiled once for all of them.
 check: export CGO_ENABLED = 0

@@ -149,12 +149,15 @@ func TestAxeSeesBadPages(t *testing.T) {
 	}
 }
 
-// Inspect judges the page as it is, in light and dark, on a wide and on a narrow window: axe
+// Inspect judges the page as it is, on a wide and on a narrow window, and in the narrow one in the dark too: axe
 // finds nothing, and nothing has to be scrolled sideways. With HUB_SCREENS=1 it keeps what it sees.
 func (p *page) Inspect(name string) {
 	p.t.Helper()
 	for _, scheme := range []string{"light", "dark"} {
 		for _, width := range []int64{1280, 390} {
+			if scheme == "dark" && width == 1280 && os.Getenv("HUB_SCREENS") == "" {
+				continue // the colours are those of the narrow window
+			}
 			at := fmt.Sprintf("%s-%s-%d", name, scheme, width)
 			p.Look(scheme, width)
 			var alone []string

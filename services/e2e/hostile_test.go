@@ -160,7 +160,7 @@ func TestHostileContent(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{pages: true, env: []string{"HUB_DRAFT_RECIPIENTS=not_b2c"}})
 	ada := s.person("Ada Lovelace", "reviewer", "admin")
-	list := vectors(t)
+	list := some(vectors(t))
 	drafts := s.hostileDrafts(t, list)
 
 	p := s.signedIn(t, ada, "/drafts")

@@ -6,9 +6,9 @@ TOOLS    := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/hub/bin
 LINT     := $(TOOLS)/golangci-lint-2.15.0
 CONSUL   := $(TOOLS)/consul-1.14.11
 STACK    := CGO_ENABLED=0 go run ./scripts/stack
-# Two test binaries at once: each starts servers of its own, and waits for them.
+# Three test binaries at once: each starts servers of its own, and waits for them.
 # The time-out only ends a hang.
-TESTFLAGS ?= -race -timeout 30m -p 2
+TESTFLAGS ?= -race -timeout 30m -p 3
 # How many random lives a property is held to at each run; a change to a state machine deserves more (RAPID_CHECKS=1000).
 export RAPID_CHECKS ?= 40
 

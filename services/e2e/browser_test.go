@@ -83,7 +83,7 @@ func (b *theBrowser) start(t testing.TB) context.Context {
 			chromedp.WSURLReadTimeout(patience),
 			chromedp.Flag("host-resolver-rules", strings.Join(append(vendor, "MAP * "+b.outside.Addr().String(), "EXCLUDE 127.0.0.1"), ", ")),
 			// A sandboxed frame in a process of its own would be another target, with events of its own.
-			chromedp.Flag("disable-features", "Translate,IsolateSandboxedIframes,OptimizationHints,MediaRouter,AutofillServerCommunication"),
+			chromedp.Flag("disable-features", "Translate,IsolateSandboxedIframes,SpareRendererForSitePerProcess,OptimizationHints,MediaRouter,AutofillServerCommunication"),
 			chromedp.Flag("disable-component-update", true),
 			chromedp.Flag("disable-domain-reliability", true),
 			chromedp.Flag("no-pings", true),

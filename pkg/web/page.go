@@ -27,6 +27,9 @@ type Page struct {
 	Plain bool
 	// Wide pages use the whole window.
 	Wide bool
+	// Desk pages are one tool that uses the whole window: they have no sidebar, and a body of class desk, which the rules of
+	// their room hold on to. What a page looks like must not wait for an element that comes later: it would jump.
+	Desk bool
 	// Status of the answer; 0 means 200.
 	Status int
 	// FormActions are origins beside ours that forms of the page may end at, also by a redirect.
@@ -56,6 +59,9 @@ type view struct {
 
 // Items are those of the active tab: the sidebar.
 func (v view) Items() []Item {
+	if v.Desk {
+		return nil
+	}
 	for _, t := range v.Tabs {
 		if t.Active {
 			return t.Items

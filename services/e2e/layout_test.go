@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/network"
 	cdppage "github.com/chromedp/cdproto/page"
 
 	"hub.internal/pkg/hubtest"
@@ -77,6 +78,9 @@ func (s *suite) crowded(t testing.TB) string {
 func (s *suite) standsStill(t *testing.T, ada person, width int64) {
 	id := s.crowded(t)
 	p := s.signedIn(t, ada, "/drafts")
+	// A page that comes in pieces is drawn in pieces, and what comes late must not move what is there.
+	do(p, network.EmulateNetworkConditionsByRule, network.EmulateNetworkConditionsByRuleParams{
+		MatchedNetworkConditions: []*network.Conditions{{DownloadThroughput: 20_000, UploadThroughput: -1}}})
 	for _, scheme := range []string{"light", "dark"} {
 		p.Look(scheme, width)
 		for i := range 4 {

@@ -90,27 +90,27 @@ func TestStatementsAtScale(t *testing.T) {
 		"a page of the sweep":   func() { _, err := store.Unsettled(t.Context(), code, now.Add(-7*24*time.Hour), 200); must(err) },
 		"calls that are left":   func() { _, err := store.Left(t.Context(), 100); must(err) },
 		"the end of the sweeps": func() { _, err := store.LastSweep(t.Context()); must(err) },
-		"what the gauges show": func() {
-			readings, err := store.Sample(slog.New(slog.DiscardHandler), time.Now).Ask(t.Context())
-			must(err)
-			got := map[string]float64{}
-			for _, r := range readings {
-				name := r.Gauge
-				for _, a := range r.Attributes {
-					name += a.Value.AsString()
-				}
-				got[name] = r.Value
-			}
-			for gauge, want := range map[string]float64{"hub.payments.webhooks.waitingnew": 10_000, "hub.payments.webhooks.waitingunmatched": 0, "hub.payments.webhooks.lag": 3600, "hub.payments.orders.attention": 0,
-				"hub.payments.orders.lag": 0, "hub.payments.notices.waiting": 10_000, "hub.payments.notices.lag": 3600, "hub.payments.deposits.open": 0, "hub.payments.sweep.age": 0} {
-				if value, there := got[gauge]; !there || value < want || value > want+120 {
-					t.Errorf("%s is %v, %v, and not %v: %v", gauge, value, there, want, got)
-				}
-			}
-		},
 	} {
 		hubtest.Within(t, 100*time.Millisecond, what, do)
 	}
+	hubtest.Within(t, time.Second, "what the gauges show", func() { // statements for each of nine gauges, on a busy machine
+		readings, err := store.Sample(slog.New(slog.DiscardHandler), time.Now).Ask(t.Context())
+		must(err)
+		got := map[string]float64{}
+		for _, r := range readings {
+			name := r.Gauge
+			for _, a := range r.Attributes {
+				name += a.Value.AsString()
+			}
+			got[name] = r.Value
+		}
+		for gauge, want := range map[string]float64{"hub.payments.webhooks.waitingnew": 10_000, "hub.payments.webhooks.waitingunmatched": 0, "hub.payments.webhooks.lag": 3600, "hub.payments.orders.attention": 0,
+			"hub.payments.orders.lag": 0, "hub.payments.notices.waiting": 10_000, "hub.payments.notices.lag": 3600, "hub.payments.deposits.open": 0, "hub.payments.sweep.age": 0} {
+			if value, there := got[gauge]; !there || value < want || value > want+120 {
+				t.Errorf("%s is %v, %v, and not %v: %v", gauge, value, there, want, got)
+			}
+		}
+	})
 	hubtest.Within(t, 3*time.Second, "a look for missing jobs", func() { must(store.AddMissing(t.Context(), now)) })
 	if _, err := super.Exec(t.Context(), `DELETE FROM payments.river_job WHERE args ->> 'id' = 'msg_2' OR args ->> 'key' = 'k-10';
 		UPDATE payments.orders SET look_at = now() - interval '1 hour' WHERE look_at IS NOT NULL; DELETE FROM payments.river_job WHERE kind = 'resolve_order' AND args ->> 'code' = 'po_`+fmt.Sprintf("%026d", 3)+`'`); err != nil {

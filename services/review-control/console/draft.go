@@ -121,7 +121,7 @@ func (c *Console) renderDraft(w http.ResponseWriter, r *http.Request, by reviewc
 	}
 	return c.site.Render(w, r, "draft", web.Page{
 		Title: p.Draft.Name, Lead: web.Plural(p.Draft.TargetCount, "mail", "mails") + " to " + p.Draft.SegmentName,
-		Crumbs: []web.Link{{Text: "Drafts", Href: "/drafts"}}, Status: status, Data: p, Keys: p.keys(), Wide: true,
+		Crumbs: []web.Link{{Text: "Drafts", Href: "/drafts"}}, Status: status, Data: p, Keys: p.keys(), Desk: true,
 	})
 }
 

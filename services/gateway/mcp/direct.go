@@ -45,6 +45,7 @@ func (s *Server) direct(ctx context.Context, x *exchange, r *http.Request) bool 
 	default:
 		return false
 	}
+	x.lasts = true
 	result, err := s.callTool(ctx, x, 0, name, meta)
 	var wire *jsonrpc.Error
 	if errors.As(err, &wire) {

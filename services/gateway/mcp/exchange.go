@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -28,13 +29,15 @@ type exchange struct {
 	refusal   error
 	batch     bool
 	messages  []*message
+	// lasts tells that the contexts of its calls do until the answer is written.
+	lasts bool
 	// word begins every word of this exchange; nobody outside can know it before it is used.
 	word string
 
 	mu sync.Mutex
 	// calls are those that were made; data is what they are answered, by message.
 	calls []*gateway.Call
-	data  map[int][]byte
+	data  map[int]*payload
 	// status and out are the protocol's answer.
 	status int
 	header http.Header
@@ -46,7 +49,7 @@ type exchangeKey struct{}
 func exchangeOf(ctx context.Context) *exchange { return ctx.Value(exchangeKey{}).(*exchange) }
 
 func newExchange(r *http.Request, c *gateway.Call) *exchange {
-	return &exchange{first: c, in: r, word: rand.Text(), data: map[int][]byte{}, header: http.Header{}}
+	return &exchange{first: c, in: r, word: rand.Text(), data: map[int]*payload{}, header: http.Header{}}
 }
 
 // read reads the body, of at most limit bytes, on the account of the caller.
@@ -95,13 +98,16 @@ func (x *exchange) call(g *gateway.Gateway) *gateway.Call {
 func (x *exchange) end() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	for _, data := range x.data {
+		data.close()
+	}
 	for _, c := range x.calls {
 		c.End()
 	}
 }
 
 // keep puts data behind the word of a message, and returns the words for it as a value and as text.
-func (x *exchange) keep(slot int, data []byte) (value json.RawMessage, text string) {
+func (x *exchange) keep(slot int, data *payload) (value json.RawMessage, text string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.data[slot] = data
@@ -109,21 +115,26 @@ func (x *exchange) keep(slot int, data []byte) (value json.RawMessage, text stri
 	return json.RawMessage(`"` + x.word + "v" + n + `"`), x.word + "t" + n
 }
 
-// collect reads the data of an answer, on the account of the caller: it is written twice.
-func (x *exchange) collect(ctx context.Context, a *remote.Response) (data []byte, err error) {
-	defer a.Data.Close()
+// collect is the data of an answer: they are kept, on the account of the caller, since they are written twice. Large ones
+// of a call whose context lasts until then come as they are written the first time.
+func (x *exchange) collect(ctx context.Context, a *remote.Response) (p *payload, err error) {
+	p = &payload{}
 	if a.Length >= 0 { // as it is but for an owner that streams
 		if err = x.Hold(ctx, a.Length); err == nil {
-			data = make([]byte, a.Length)
-			_, err = io.ReadFull(a.Data, data)
+			if x.lasts && a.Length > atOnce {
+				return &payload{kept: make([]byte, 0, a.Length), rest: a.Data}, nil
+			}
+			p.kept = make([]byte, a.Length)
+			_, err = io.ReadFull(a.Data, p.kept)
 		}
 	} else {
-		data, err = hop.ReadBody(ctx, held{a.Data, x}, a.Length, maxData)
+		p.kept, err = hop.ReadBody(ctx, held{a.Data, x}, a.Length, maxData)
 	}
+	_ = a.Data.Close()
 	if err != nil && fault.From(err).Code != fault.RateLimit {
 		return nil, fault.New(fault.DB, "The answer could not be read to its end. Try again.").After(time.Second).Because(err)
 	}
-	return data, err
+	return p, err
 }
 
 // maxData bounds the data of an answer of unknown length, in bytes.
@@ -169,7 +180,8 @@ func (r *recorder) Write(b []byte) (int, error) {
 // Flush implements http.Flusher, which the protocol asks for; what it writes is sent when it has ended.
 func (r *recorder) Flush() {}
 
-// write writes the protocol's answer with the data in place of the words.
+// write writes the protocol's answer with the data in place of the words. When data do not come to their end, the connection
+// is cut.
 func (x *exchange) write(w http.ResponseWriter) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -187,13 +199,15 @@ func (x *exchange) write(w http.ResponseWriter) {
 		h.Del("Content-Type")
 	}
 	parts, length := x.splice()
-	if x.out.Len() > 0 {
+	if x.out.Len() > 0 && length >= 0 {
 		h.Set("Content-Length", strconv.FormatInt(length, 10))
 	}
 	if x.status != 0 {
 		w.WriteHeader(x.status)
 	}
-	_ = writeAll(w, parts, length) // the only error left is a reader that has gone
+	if errors.Is(writeAll(w, parts, length), errCut) { // any other is of a reader that has gone
+		panic(http.ErrAbortHandler) // half an answer must not look whole
+	}
 }
 
 // plain makes a failure of the protocol, which it tells in a line of text, one of JSON-RPC: clients read that.

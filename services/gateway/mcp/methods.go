@@ -98,7 +98,7 @@ func (s *Server) callTool(ctx context.Context, x *exchange, slot int, name strin
 	response, err := s.call(traced(ctx, meta), c)
 	if err == nil {
 		answer := response.(*gateway.Answer)
-		var data []byte
+		var data *payload
 		if data, err = x.collect(caller.With(ctx, c.Caller), answer.Response); err == nil {
 			return result(x, slot, c, data, answer), nil
 		}
@@ -106,11 +106,11 @@ func (s *Server) callTool(ctx context.Context, x *exchange, slot int, name strin
 	if c.Entry == nil && fault.From(err).Code == fault.NotFound {
 		return nil, s.refused(ctx, c, jsonrpc.CodeInvalidParams, err)
 	}
-	return result(x, slot, c, c.Failure(s.gateway.Fault(ctx, c, err)), nil), nil
+	return result(x, slot, c, &payload{kept: c.Failure(s.gateway.Fault(ctx, c, err))}, nil), nil
 }
 
 // result is what a call is answered: data in the envelope's place, or the failure envelope when there is no answer.
-func result(x *exchange, slot int, c *gateway.Call, data []byte, a *gateway.Answer) *mcp.CallToolResult {
+func result(x *exchange, slot int, c *gateway.Call, data *payload, a *gateway.Answer) *mcp.CallToolResult {
 	value, text := x.keep(slot, data)
 	r := &mcp.CallToolResult{StructuredContent: value, Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: a == nil}
 	r.Meta = mcp.Meta{requestMeta: c.RequestID, tookMeta: c.Took()}

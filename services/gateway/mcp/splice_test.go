@@ -17,7 +17,7 @@ func TestTextIsWhatItWas(t *testing.T) {
 		for range rapid.IntRange(0, 12).Draw(t, "doublings") {
 			data = append(data, data...)
 		}
-		parts := []part{{data: []byte(`"`)}, {data: data, quoted: true}, {data: []byte(`"`)}}
+		parts := []part{verbatim([]byte(`"`)), {payload: &payload{kept: data}, quoted: true}, verbatim([]byte(`"`))}
 		var out bytes.Buffer
 		length := lengthOf(parts)
 		if err := writeAll(&out, parts, length); err != nil || length != int64(out.Len()) {
@@ -32,7 +32,7 @@ func TestTextIsWhatItWas(t *testing.T) {
 
 func BenchmarkText(b *testing.B) {
 	data := bytes.Repeat([]byte(`[123,"a name","2026-01-31T09:00:00",null],`), 30_000)
-	parts := []part{{data: data}, {data: data, quoted: true}}
+	parts := []part{verbatim(data), {payload: &payload{kept: data}, quoted: true}}
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
 		_ = writeAll(&bytes.Buffer{}, parts, lengthOf(parts))

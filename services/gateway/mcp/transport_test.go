@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/propagation"
 
+	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/gateway/mcp"
@@ -283,6 +285,82 @@ func TestALargeAnswerPassesUntouched(t *testing.T) {
 	}
 	if got := newProgram(t, e.urls[0], allScopes).post(t, call(1, "list_segments", "{}", "")); got.Result.Content[0].Text != string(e.data) {
 		t.Errorf("%.200s", got.body)
+	}
+}
+
+// TestALargeAnswerComesAsItIsRead: it begins before its owner has ended, and what its owner cuts off does not look whole.
+func TestALargeAnswerComesAsItIsRead(t *testing.T) {
+	t.Parallel()
+	e := newEdge(t)
+	for name, c := range map[string]struct {
+		size    int
+		cut     bool
+		headers []string
+		early   bool
+	}{
+		"whole": {size: 1 << 20, early: true}, "cut": {size: 1 << 20, cut: true, early: true},
+		"cut, in the newest revision": {size: 1 << 20, cut: true, early: true, headers: []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "list_segments"}},
+		"cut, small":                  {size: 32 << 10, cut: true},
+		"cut, by the protocol":        {size: 1 << 20, cut: true, headers: []string{"Accept", "application/*, text/*"}},
+	} {
+		data := []byte(`{"text":"` + strings.Repeat(`\"<&>\u0000 é `, c.size/16) + `"}`)
+		resume := make(chan struct{})
+		e.owner = func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", strconv.Itoa(len(data)))
+			_, _ = w.Write(data[:len(data)/2])
+			_ = http.NewResponseController(w).Flush()
+			<-resume
+			if c.cut {
+				panic(http.ErrAbortHandler)
+			}
+			_, _ = w.Write(data[len(data)/2:])
+		}
+		meta := "{}"
+		if len(c.headers) > 2 {
+			meta = `{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
+		}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, e.urls[0]+mcp.Path, strings.NewReader(call(1, "list_segments", "{}", meta)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Authorization": {"Bearer " + allScopes}}
+		for i := 0; i+1 < len(c.headers); i += 2 {
+			req.Header.Set(c.headers[i], c.headers[i+1])
+		}
+		if !c.early {
+			close(resume)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		first := make([]byte, 4096)
+		if c.early {
+			if _, err := io.ReadFull(resp.Body, first); err != nil || resp.ContentLength >= 0 {
+				t.Fatalf("%s: %v, %d bytes", name, err, resp.ContentLength)
+			}
+			close(resume)
+		} else {
+			first = nil
+		}
+		rest, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		body := append(first, rest...)
+		var a answer
+		switch {
+		case c.cut && c.early:
+			if !errors.Is(err, io.ErrUnexpectedEOF) || json.Valid(body) {
+				t.Errorf("%s: %v after %d bytes", name, err, len(body))
+			}
+		case err != nil, json.Unmarshal(body, &a) != nil:
+			t.Errorf("%s: %v after %d bytes", name, err, len(body))
+		case c.cut:
+			if !a.Result.IsError || a.code(t) != string(fault.DB) {
+				t.Errorf("%s: %.300s", name, body)
+			}
+		case !bytes.Equal(a.Result.StructuredContent, data), a.Result.Content[0].Text != string(data):
+			t.Errorf("%s: %d bytes of %d, %d of text", name, len(a.Result.StructuredContent), len(data), len(a.Result.Content[0].Text))
+		}
 	}
 }
 

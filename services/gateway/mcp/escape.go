@@ -33,32 +33,43 @@ func controls(data []byte) (n int64) {
 
 // escape appends data of UTF-8 to the inside of a JSON string (RFC 8259 section 7). What is usual goes over by the word.
 func escape(to, data []byte) []byte {
+	to = slices.Grow(to, room(data))
+	out, at := to[:cap(to)], len(to)
 	for len(data) >= 8 {
 		word := binary.LittleEndian.Uint64(data)
 		if control(word) != 0 {
+			to = out[:at]
 			for _, c := range data[:8] {
 				to = appendEscaped(to, c)
 			}
-		} else {
-			// Eight bytes go over at once, and again from each mark on, one further.
-			to = slices.Grow(to, 24)
-			out, at, left := to[len(to):len(to)+24], 0, 8
-			for marks := special(word); marks != 0; marks &= marks - 1 {
-				n := bits.TrailingZeros64(marks) / 8
-				binary.LittleEndian.PutUint64(out[at:], word)
-				out[at+n] = '\\'
-				at, left, word, marks = at+n+1, left-n, word>>(8*n), marks>>(8*n)
-			}
-			binary.LittleEndian.PutUint64(out[at:], word)
-			to = to[:len(to)+at+left]
+			data = data[8:]
+			to = slices.Grow(to, room(data))
+			out, at = to[:cap(to)], len(to)
+			continue
 		}
 		data = data[8:]
+		// Eight bytes go over at once, and again from each mark on, one further.
+		next := at + 8
+		for marks := special(word); marks != 0; marks &= marks - 1 {
+			n := bits.TrailingZeros64(marks) / 8
+			binary.LittleEndian.PutUint64(out[at:], word)
+			out[at+n] = '\\'
+			at += n + 1
+			next++
+			word, marks = word>>(8*n), marks>>(8*n)
+		}
+		binary.LittleEndian.PutUint64(out[at:], word)
+		at = next
 	}
+	to = out[:at]
 	for _, c := range data {
 		to = appendEscaped(to, c)
 	}
 	return to
 }
+
+// room is what the inside of a string of data takes, and what is written over, but for control characters.
+func room(data []byte) int { return 2*len(data) + 8 }
 
 const ones, sevens, highs = 0x0101010101010101, 0x7f7f7f7f7f7f7f7f, 0x8080808080808080
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"iter"
 	"strconv"
+	"sync"
 )
 
 // payload is the data of an answer, which is written twice: the first time as they come, if they have not come yet.
@@ -16,6 +17,8 @@ type payload struct {
 	kept []byte
 	// rest is what is still to come; nil when nothing is.
 	rest io.ReadCloser
+	// free takes kept back, if it is lent.
+	free func()
 }
 
 // errCut tells that data ended before their end.
@@ -49,7 +52,28 @@ func (p *payload) whole() bool { return p.rest == nil || len(p.kept) == cap(p.ke
 func (p *payload) close() {
 	if p.rest != nil {
 		_ = p.rest.Close()
+		p.free()
 	}
+}
+
+// buffers are what large answers are kept in and written through, for one after the other: making them anew takes a
+// part of the time of an answer.
+type buffers struct{ keep, write sync.Pool }
+
+// most is how large a buffer may be, in bytes, to be kept for another answer.
+const most = 4 << 20
+
+// comes is the data of an answer of that length which are still to come.
+func (b *buffers) comes(data io.ReadCloser, length int64) *payload {
+	buf, _ := b.keep.Get().(*[]byte)
+	if buf == nil || int64(cap(*buf)) < length {
+		buf = new(make([]byte, 0, length))
+	}
+	return &payload{kept: (*buf)[:0:length], rest: data, free: func() {
+		if cap(*buf) <= most {
+			b.keep.Put(buf)
+		}
+	}}
 }
 
 // part is a piece of an answer; quoted pieces are written as the inside of a JSON string.
@@ -100,13 +124,13 @@ const (
 	// atOnce is up to which size, in bytes, data are read before they are answered, and an answer is written in one piece.
 	atOnce = 64 << 10
 	// piece is what is read and written at a time of larger ones.
-	piece = 32 << 10
+	piece = 64 << 10
 )
 
 // writeAll writes an answer of that length. Its error is errCut, or the writer's.
-func writeAll(w io.Writer, parts []part, length int64) error {
+func (b *buffers) writeAll(w io.Writer, parts []part, length int64) error {
 	if 0 <= length && length <= atOnce {
-		whole := make([]byte, 0, length)
+		whole := make([]byte, 0, 2*length) // what escape wants
 		for _, p := range parts {
 			if p.quoted {
 				whole = escape(whole, p.kept)
@@ -117,7 +141,15 @@ func writeAll(w io.Writer, parts []part, length int64) error {
 		_, err := w.Write(whole)
 		return err
 	}
-	out := bufio.NewWriterSize(w, 3*piece)
+	out, _ := b.write.Get().(*bufio.Writer)
+	if out == nil {
+		out = bufio.NewWriterSize(w, 3*piece)
+	}
+	out.Reset(w)
+	defer func() {
+		out.Reset(nil)
+		b.write.Put(out)
+	}()
 	for _, p := range parts {
 		if err := p.write(out); err != nil {
 			return err
@@ -132,7 +164,7 @@ func (p part) write(out *bufio.Writer) error {
 		most = piece
 	}
 	for data, err := range p.pieces(most) {
-		if err == nil && p.quoted && out.Available() < 2*len(data) {
+		if err == nil && p.quoted && out.Available() < room(data) {
 			err = out.Flush()
 		}
 		if err != nil {

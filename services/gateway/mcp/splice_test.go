@@ -3,6 +3,7 @@ package mcp
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -11,6 +12,15 @@ import (
 // TestTextIsWhatItWas: whatever bytes of UTF-8 the data have, however long they are, the string that stands for them is they.
 func TestTextIsWhatItWas(t *testing.T) {
 	t.Parallel()
+	for n := range 40 {
+		for _, c := range []string{`"`, "\\", "\x00", "a", "é"} {
+			data := []byte(strings.Repeat(c, n))
+			var back string
+			if text := escape([]byte(`"`), data); json.Unmarshal(append(text, '"'), &back) != nil || back != string(data) || int64(len(text)-1) != int64(len(data))+escaped(data) {
+				t.Errorf("%q became %s", data, text)
+			}
+		}
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOf(rapid.OneOf(rapid.Rune(), rapid.RuneFrom([]rune("\"\\\n\t\x00\x1f 0a")))).Draw(t, "text")
 		data := []byte(text)
@@ -20,7 +30,7 @@ func TestTextIsWhatItWas(t *testing.T) {
 		parts := []part{verbatim([]byte(`"`)), {payload: &payload{kept: data}, quoted: true}, verbatim([]byte(`"`))}
 		var out bytes.Buffer
 		length := lengthOf(parts)
-		if err := writeAll(&out, parts, length); err != nil || length != int64(out.Len()) {
+		if err := new(buffers).writeAll(&out, parts, length); err != nil || length != int64(out.Len()) {
 			t.Fatalf("%d bytes, said %d: %v", out.Len(), length, err)
 		}
 		var back string
@@ -35,7 +45,7 @@ func BenchmarkText(b *testing.B) {
 	parts := []part{verbatim(data), {payload: &payload{kept: data}, quoted: true}}
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
-		_ = writeAll(&bytes.Buffer{}, parts, lengthOf(parts))
+		_ = new(buffers).writeAll(&bytes.Buffer{}, parts, lengthOf(parts))
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/telemetry"
 	"hub.internal/services/auth"
 )
 
@@ -75,7 +76,26 @@ func New(c Config) (*Provider, error) {
 			return nil, fmt.Errorf("HUB_OIDC_ROLES gives %s the unknown role %q; the roles are %s", value, role, strings.Join(auth.Roles(), ", "))
 		}
 	}
-	return &Provider{c: c, client: &http.Client{Timeout: timeout}}, nil
+	return &Provider{c: c, client: &http.Client{Timeout: timeout, Transport: measured{telemetry.NewDependency("oidc")}}}, nil
+}
+
+// measured are calls of the dependency oidc: discovery, keys, the exchange of a code, userinfo.
+type measured struct{ calls *telemetry.Dependency }
+
+// RoundTrip implements http.RoundTripper.
+func (m measured) RoundTrip(r *http.Request) (*http.Response, error) {
+	start, outcome := time.Now(), "unanswered"
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	switch {
+	case errors.Is(err, context.Canceled):
+		outcome = "canceled"
+	case err == nil && resp.StatusCode < http.StatusBadRequest:
+		outcome = "ok"
+	case err == nil:
+		outcome = fmt.Sprintf("http_%dxx", resp.StatusCode/100)
+	}
+	m.calls.Done(r.Context(), "call", start, outcome)
+	return resp, err
 }
 
 // discover asks for the provider's addresses once. Whoever comes meanwhile waits for the same

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -345,7 +346,7 @@ func TestALargeAnswerComesAsItIsRead(t *testing.T) {
 		}
 		rest, err := io.ReadAll(resp.Body)
 		_ = resp.Body.Close()
-		body := append(first, rest...)
+		body := slices.Concat(first, rest)
 		var a answer
 		switch {
 		case c.cut && c.early:

@@ -57,10 +57,7 @@ type hall struct {
 
 func newHall(t *testing.T, sso ...auth.SingleSignOn) *hall {
 	t.Helper()
-	db := hubtest.WriteStore(t)
-	if err := postgres.Migrate(t.Context(), db.OwnerURL); err != nil {
-		t.Fatal(err)
-	}
+	db := hubtest.MigratedStore(t, "auth", postgres.Migrate)
 	store := postgres.New(hubtest.Pool(t, db.URL("auth")))
 	h := &hall{store: store, db: db, clock: hubtest.NewClock(time.Now().UTC().Truncate(time.Millisecond)), log: &hubtest.Buffer{}}
 	logger := slog.New(slog.NewTextHandler(h.log, nil))

@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/postgres"
 )
 
@@ -51,7 +50,7 @@ END`
 // somebody granted by mistake.
 func TestNobodyEntersTheOwnersFunctions(t *testing.T) {
 	t.Parallel()
-	s := newStore(t, hubtest.WriteStore(t))
+	s := migrated(t)
 	if err := newLog(t, s.service, quiet).Write(t.Context(), entry("req_1")); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +115,7 @@ func TestNobodyEntersTheOwnersFunctions(t *testing.T) {
 // did not happen now and by this service.
 func TestRolesOfServices(t *testing.T) {
 	t.Parallel()
-	s := newStore(t, hubtest.WriteStore(t))
+	s := migrated(t)
 	if err := newLog(t, s.service, quiet).Write(t.Context(), entry("req_1")); err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +182,7 @@ func TestRolesOfServices(t *testing.T) {
 // TestNoServiceWritesRowsThatNobodyCanRead: a page of the log holds its rows in memory, and they are there for good.
 func TestNoServiceWritesRowsThatNobodyCanRead(t *testing.T) {
 	t.Parallel()
-	s := newStore(t, hubtest.WriteStore(t))
+	s := migrated(t)
 	conn := connect(t, s.URL("query"))
 	const row = `INSERT INTO audit.calls (at, request_id, tool, outcome, detail, input_hash, trace_id) VALUES (clock_timestamp(), %s, %s, %s, %s, %s, %s)`
 	fine := []any{"'x'", "'x'", "'x'", `'{"sql":1}'`, "'x'", "'x'"}

@@ -39,6 +39,17 @@ func newStore(t testing.TB, db hubtest.WriteStoreDB) store {
 	if err := audit.Migrate(t.Context(), db.OwnerURL); err != nil {
 		t.Fatal(err)
 	}
+	return opened(t, db)
+}
+
+// migrated is newStore in a database of its own.
+func migrated(t testing.TB) store {
+	t.Helper()
+	return opened(t, hubtest.MigratedStore(t, "audit", audit.Migrate))
+}
+
+func opened(t testing.TB, db hubtest.WriteStoreDB) store {
+	t.Helper()
 	return store{db, pool(t, db.URL("auth")), pool(t, db.OwnerURL), pool(t, db.SuperuserURL)}
 }
 
@@ -75,7 +86,7 @@ func entry(request string) audit.Entry {
 
 func TestRowHoldsWhatHappened(t *testing.T) {
 	t.Parallel()
-	s := newStore(t, hubtest.WriteStore(t))
+	s := migrated(t)
 	l := newLog(t, s.service, quiet)
 	e := entry("req_1")
 	if err := l.Write(t.Context(), e); err != nil {
@@ -112,7 +123,7 @@ func TestRowHoldsWhatHappened(t *testing.T) {
 
 func TestAppendIsPartOfTheTransaction(t *testing.T) {
 	t.Parallel()
-	s := newStore(t, hubtest.WriteStore(t))
+	s := migrated(t)
 	_ = pgx.BeginFunc(t.Context(), s.service, func(tx pgx.Tx) error {
 		return errors.Join(audit.Append(t.Context(), tx, entry("req_1")), errors.New("the effect failed"))
 	})
@@ -125,7 +136,7 @@ func TestAppendIsPartOfTheTransaction(t *testing.T) {
 // table and on its partitions.
 func TestLogIsAppendOnly(t *testing.T) {
 	t.Parallel()
-	s := newStore(t, hubtest.WriteStore(t))
+	s := migrated(t)
 	l := newLog(t, s.service, quiet)
 	if err := l.Write(t.Context(), entry("req_1")); err != nil {
 		t.Fatal(err)
@@ -161,7 +172,7 @@ func TestLogIsAppendOnly(t *testing.T) {
 
 func TestPartitionsAreThereBeforeTheirMonth(t *testing.T) {
 	t.Parallel()
-	s := newStore(t, hubtest.WriteStore(t))
+	s := migrated(t)
 	ahead := func() (n int) {
 		t.Helper()
 		if err := s.super.QueryRow(t.Context(), "SELECT count(*) FROM pg_inherits WHERE inhparent = 'audit.calls'::regclass").Scan(&n); err != nil {
@@ -197,7 +208,7 @@ func TestPartitionsAreThereBeforeTheirMonth(t *testing.T) {
 // TestWriteReturnsWhenItsRowIsCommitted asks for each row from another connection.
 func TestWriteReturnsWhenItsRowIsCommitted(t *testing.T) {
 	t.Parallel()
-	s := newStore(t, hubtest.WriteStore(t))
+	s := migrated(t)
 	l := newLog(t, s.service, quiet)
 	var writers sync.WaitGroup
 	for w := range 16 {
@@ -221,7 +232,7 @@ func TestWriteReturnsWhenItsRowIsCommitted(t *testing.T) {
 // TestPoisonTakesNobodyAlong mixes rows that a store cannot hold, or only cleaned, with good ones.
 func TestPoisonTakesNobodyAlong(t *testing.T) {
 	t.Parallel()
-	s := newStore(t, hubtest.WriteStore(t))
+	s := migrated(t)
 	l := newLog(t, s.service, quiet)
 	cleaned := map[string]func(*audit.Entry){
 		"NUL":                      func(e *audit.Entry) { e.Caller.ExternalUserID = "a\x00b" },
@@ -303,7 +314,7 @@ func (w writer) Write(b []byte) (int, error) { w(b); return len(b), nil }
 
 func TestCloseFlushesAndRefusesTheRest(t *testing.T) {
 	t.Parallel()
-	s := newStore(t, hubtest.WriteStore(t))
+	s := migrated(t)
 	var d dropped
 	l := audit.NewLog(s.service, d.logger())
 	const each = 400
@@ -342,7 +353,7 @@ func TestCloseFlushesAndRefusesTheRest(t *testing.T) {
 // TestCloseLosesNoAwaitedRow closes while others write: each Write is told the truth.
 func TestCloseLosesNoAwaitedRow(t *testing.T) {
 	t.Parallel()
-	s := newStore(t, hubtest.WriteStore(t))
+	s := migrated(t)
 	l := audit.NewLog(s.service, quiet)
 	var ok atomic.Int64
 	var writers sync.WaitGroup

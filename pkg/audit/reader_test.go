@@ -93,7 +93,7 @@ func fixed(at time.Time) func() time.Time { return func() time.Time { return at 
 // is what one gets by counting the rows.
 func TestSummaryIsWhatTheRowsSay(t *testing.T) {
 	t.Parallel()
-	s := newStore(t, hubtest.WriteStore(t))
+	s := migrated(t)
 	var clock time.Time
 	r := reader(t, s, func() time.Time { return clock })
 	rapid.Check(t, func(rt *rapid.T) {
@@ -221,7 +221,7 @@ func near(rt *rapid.T, s audit.Summary, all []fact) {
 // TestSummarySaysWhatItMisses: without roll-ups a summary reads an hour of the log and no more.
 func TestSummarySaysWhatItMisses(t *testing.T) {
 	t.Parallel()
-	s := newStore(t, hubtest.WriteStore(t))
+	s := migrated(t)
 	now := time.Date(2031, 3, 15, 12, 0, 0, 0, time.UTC)
 	s.put(t, fact{At: now.Add(-time.Minute), Tool: "a", Outcome: "ok"}, fact{At: now.Add(-3 * time.Hour), Tool: "a", Outcome: "ok"})
 	r := reader(t, s, fixed(now))
@@ -239,7 +239,7 @@ func TestSummarySaysWhatItMisses(t *testing.T) {
 // TestNamesThatAgentsMakeUp do not make a roll-up long.
 func TestNamesThatAgentsMakeUp(t *testing.T) {
 	t.Parallel()
-	s := newStore(t, hubtest.WriteStore(t))
+	s := migrated(t)
 	now := time.Date(2031, 3, 15, 12, 0, 0, 0, time.UTC)
 	facts := []fact{{At: now.Add(-time.Hour), Tool: "search_brands", Outcome: "ok", Caller: "ak_real"}, {At: now.Add(-time.Hour), Tool: "search_brands", Outcome: "ok", Caller: "ak_real"}}
 	for i := range 3000 {
@@ -260,7 +260,7 @@ func TestNamesThatAgentsMakeUp(t *testing.T) {
 // TestCodesThatAServiceMakesUp: one row of a broken service makes no thousands of the roll-ups, and no page of thousands.
 func TestCodesThatAServiceMakesUp(t *testing.T) {
 	t.Parallel()
-	s := newStore(t, hubtest.WriteStore(t))
+	s := migrated(t)
 	now := time.Date(2031, 3, 15, 12, 0, 0, 0, time.UTC)
 	var codes []string
 	for i := range 5000 {
@@ -286,7 +286,7 @@ func TestCodesThatAServiceMakesUp(t *testing.T) {
 // TestRollUpsMeet: replicas roll up at once, and some are cut off; each call counts once.
 func TestRollUpsMeet(t *testing.T) {
 	t.Parallel()
-	s := newStore(t, hubtest.WriteStore(t))
+	s := migrated(t)
 	var facts []fact
 	for i := range 500 {
 		facts = append(facts, fact{At: time.Now().Add(-time.Duration(i+10) * 10 * time.Minute), Tool: "a", Outcome: "ok"})
@@ -339,7 +339,7 @@ func TestExpireDropsWhatIsDue(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStore(t, hubtest.WriteStore(t))
+			s := migrated(t)
 			months := slices.Clone(months)
 			// Those of the day of the test.
 			if _, err := s.super.Exec(t.Context(), `DO $$ DECLARE p text; BEGIN FOR p IN SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent = 'audit.calls'::regclass LOOP EXECUTE 'DROP TABLE ' || p; END LOOP; END $$`); err != nil {
@@ -377,7 +377,7 @@ func TestExpireDropsWhatIsDue(t *testing.T) {
 			}
 		})
 	}
-	s := newStore(t, hubtest.WriteStore(t))
+	s := migrated(t)
 	if err := audit.Retain(61)(t.Context(), s.OwnerURL, "admin"); err == nil {
 		t.Error("61 days would be this month and a part of the last")
 	}
@@ -386,7 +386,7 @@ func TestExpireDropsWhatIsDue(t *testing.T) {
 // TestExpireGivesWay to a transaction that reads or writes, and comes back later.
 func TestExpireGivesWay(t *testing.T) {
 	t.Parallel()
-	s := newStore(t, hubtest.WriteStore(t))
+	s := migrated(t)
 	s.put(t, fact{At: time.Now().AddDate(-2, 0, 0), Tool: "a", Outcome: "ok"})
 	r := reader(t, s, time.Now)
 	if err := r.RollUp(t.Context()); err != nil {
@@ -416,7 +416,7 @@ func TestExpireGivesWay(t *testing.T) {
 // TestSearch finds by each filter what is there, over pages, newest first.
 func TestSearch(t *testing.T) {
 	t.Parallel()
-	s := newStore(t, hubtest.WriteStore(t))
+	s := migrated(t)
 	now := time.Date(2031, 3, 15, 12, 0, 0, 0, time.UTC)
 	var facts []fact
 	for i := range 300 { // three at a time, over 200 days
@@ -513,7 +513,7 @@ func TestSearch(t *testing.T) {
 // TestSearchEndsInTime tells how far it has looked when its time is used up, and goes on from there.
 func TestSearchEndsInTime(t *testing.T) {
 	t.Parallel()
-	s := newStore(t, hubtest.WriteStore(t))
+	s := migrated(t)
 	now := time.Date(2031, 3, 15, 12, 0, 0, 0, time.UTC)
 	s.put(t, fact{At: now.AddDate(0, 0, -100), Request: "old", Tool: "execute_read_sql", Outcome: "ok", Detail: `{"sql":"a"}`},
 		fact{At: now.Add(-time.Minute), Request: "new", Tool: "execute_read_sql", Outcome: "ok", Detail: `{"sql":"a"}`})
@@ -544,7 +544,7 @@ func TestSearchEndsInTime(t *testing.T) {
 
 func TestCall(t *testing.T) {
 	t.Parallel()
-	s := newStore(t, hubtest.WriteStore(t))
+	s := migrated(t)
 	traced := trace.ContextWithSpanContext(t.Context(), trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1, 2, 15: 3}, SpanID: trace.SpanID{1}}))
 	const id = "01020000000000000000000000000003"
 	l := newLog(t, s.service, quiet)
@@ -596,7 +596,7 @@ func TestPositions(t *testing.T) {
 // the log nor elsewhere, says to nobody when it is, and sees no other schema.
 func TestReaderMayNothingElse(t *testing.T) {
 	t.Parallel()
-	s := newStore(t, hubtest.WriteStore(t))
+	s := migrated(t)
 	if err := newLog(t, s.service, quiet).Write(t.Context(), entry("req_1")); err != nil {
 		t.Fatal(err)
 	}
@@ -641,7 +641,7 @@ func TestReaderMayNothingElse(t *testing.T) {
 // TestReaderNamesItsSetting where the log-in is wrong.
 func TestReaderNamesItsSetting(t *testing.T) {
 	t.Parallel()
-	s := newStore(t, hubtest.WriteStore(t))
+	s := migrated(t)
 	for _, url := range []string{"x y:z", s.URL("admin"), strings.Replace(s.AuditURL(), "hub_audit-test", "wrong-password", 1)} {
 		r, err := audit.OpenReader(url, time.Now)
 		if err == nil {

@@ -1,6 +1,7 @@
 package hubtest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -8,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"hub.internal/pkg/hubtest/servers"
 )
 
 // workspace is the test binary's directory for servers' data.
@@ -40,11 +43,19 @@ func (w *tempSpace) dir(name string) (string, error) {
 	return filepath.Join(w.root, fmt.Sprintf("%s%d", name, w.n)), nil
 }
 
+// spaceParent is where spaces are: in TMPDIR when that is set, else in memory where there is enough.
+func spaceParent() string {
+	if os.Getenv("TMPDIR") != "" {
+		return os.TempDir()
+	}
+	return cmp.Or(servers.Memory(), os.TempDir())
+}
+
 func (w *tempSpace) make() error {
 	sweep()
 	// Not t.TempDir: its parents are closed to the users that servers run as under root,
 	// and its long names overflow the 107 bytes of a unix socket's path.
-	root, err := os.MkdirTemp("", spacePrefix)
+	root, err := os.MkdirTemp(spaceParent(), spacePrefix)
 	if err != nil {
 		return err
 	}
@@ -76,7 +87,11 @@ func (w *tempSpace) remove() error {
 // sweep removes the spaces of test binaries that were killed. It is best effort: what
 // cannot be removed (another user's, say) is none of this run's business.
 func sweep() {
-	locks, _ := filepath.Glob(filepath.Join(os.TempDir(), spacePrefix+"*", lockName)) // the pattern is valid
+	var locks []string
+	for _, parent := range []string{os.TempDir(), spaceParent()} {
+		found, _ := filepath.Glob(filepath.Join(parent, spacePrefix+"*", lockName)) // the pattern is valid
+		locks = append(locks, found...)
+	}
 	for _, path := range locks {
 		// A young one may be between its making and its locking.
 		if info, err := os.Stat(path); err != nil || time.Since(info.ModTime()) < time.Minute {

@@ -78,7 +78,8 @@ func testPassword(role string) string { return role + "-test" }
 // once fail in PostgreSQL ("tuple concurrently updated").
 var bootstrap struct {
 	sync.Mutex
-	roles map[*servers.Postgres]bool // servers that have the roles already
+	roles    map[*servers.Postgres]bool // servers that have the roles already
+	migrated map[string]WriteStoreDB    // databases of the shared server that a migration has run in, by its service
 }
 
 // WriteStore makes a fresh database on the shared PostgreSQL server.
@@ -87,24 +88,72 @@ func WriteStore(t testing.TB) WriteStoreDB { t.Helper(); return WriteStoreOn(t, 
 // WriteStoreOn makes a fresh database on a server of the test's own.
 func WriteStoreOn(t testing.TB, server *servers.Postgres) WriteStoreDB {
 	t.Helper()
-	database := fmt.Sprintf("hub_%d", databases.Add(1))
 	bootstrap.Lock()
 	defer bootstrap.Unlock()
+	db := newStore(t, server)
+	t.Cleanup(func() { drop(t, server, db.database) })
+	return db
+}
+
+// MigratedStore is WriteStore after a service's migration, which runs once per test binary: the databases are copies of
+// its outcome. A test of the migration itself takes WriteStore.
+func MigratedStore(t testing.TB, service string, migrate func(ctx context.Context, ownerURL string) error) WriteStoreDB {
+	t.Helper()
+	server := Postgres(t)
+	bootstrap.Lock()
+	defer bootstrap.Unlock()
+	original, made := bootstrap.migrated[service]
+	if !made {
+		original = newStore(t, server)
+		if err := migrate(t.Context(), original.OwnerURL); err != nil {
+			t.Fatal(err)
+		}
+		if bootstrap.migrated == nil {
+			bootstrap.migrated = map[string]WriteStoreDB{}
+		}
+		bootstrap.migrated[service] = original
+	}
+	db := named(server, fmt.Sprintf("hub_%d", databases.Add(1)))
+	conn, err := pgx.Connect(t.Context(), server.SuperuserURL("postgres"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	name := pgx.Identifier{db.database}.Sanitize()
+	for _, q := range []string{
+		"CREATE DATABASE " + name + " OWNER " + pgstore.Owner + " TEMPLATE " + pgx.Identifier{original.database}.Sanitize(),
+		"REVOKE TEMPORARY ON DATABASE " + name + " FROM PUBLIC", // rights to the database itself are not copied
+	} {
+		if _, err := conn.Exec(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() { drop(t, server, db.database) })
+	return db
+}
+
+// newStore makes a database, with bootstrap locked.
+func newStore(t testing.TB, server *servers.Postgres) WriteStoreDB {
+	t.Helper()
 	passwords := map[string]string{}
 	if !bootstrap.roles[server] { // hashing ten passwords takes longer than the database
 		for _, role := range append([]string{pgstore.Owner, pgstore.AuditReader}, serviceRoles()...) {
 			passwords[role] = testPassword(role)
 		}
 	}
-	superuser := server.SuperuserURL("postgres")
-	if err := pgstore.Bootstrap(t.Context(), superuser, database, passwords); err != nil {
+	db := named(server, fmt.Sprintf("hub_%d", databases.Add(1)))
+	if err := pgstore.Bootstrap(t.Context(), server.SuperuserURL("postgres"), db.database, passwords); err != nil {
 		t.Fatal(err)
 	}
 	if bootstrap.roles == nil {
 		bootstrap.roles = map[*servers.Postgres]bool{}
 	}
 	bootstrap.roles[server] = true
-	t.Cleanup(func() { drop(t, server, database) })
+	return db
+}
+
+// named is the database of this name.
+func named(server *servers.Postgres, database string) WriteStoreDB {
 	return WriteStoreDB{
 		OwnerURL:     patientURL(server, pgstore.Owner, database),
 		SuperuserURL: server.SuperuserURL(database),

@@ -56,10 +56,7 @@ var builtIn = []tool.Manifest{
 
 func newHouse(t testing.TB) *house {
 	t.Helper()
-	db := hubtest.WriteStore(t)
-	if err := postgres.Migrate(t.Context(), db.OwnerURL); err != nil {
-		t.Fatal(err)
-	}
+	db := hubtest.MigratedStore(t, "admin", postgres.Migrate)
 	h := &house{t: t, clock: hubtest.NewClock(time.Time{}), logs: &bytes.Buffer{}}
 	var err error
 	if h.super, err = pgxpool.New(t.Context(), db.SuperuserURL); err != nil {

@@ -42,10 +42,7 @@ type fleet struct {
 
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
-	db := hubtest.WriteStore(t)
-	if err := postgres.Migrate(t.Context(), db.OwnerURL); err != nil {
-		t.Fatal(err)
-	}
+	db := hubtest.MigratedStore(t, "auth", postgres.Migrate)
 	f := &fleet{store: postgres.New(hubtest.Pool(t, db.URL("auth"))), clock: hubtest.NewClock(time.Now().UTC().Truncate(time.Millisecond))}
 	keyset, err := seal.NewKeyset()
 	if err == nil {

@@ -20,6 +20,7 @@ var argonParams = argon2id.Params{Memory: 19 << 10, Iterations: 2, Parallelism: 
 
 // passwords hashes a bounded number of passwords at a time: each takes memory and a core.
 type passwords struct {
+	cost  argon2id.Params
 	slots chan struct{}
 	// patience is how long one waits for its turn.
 	patience time.Duration
@@ -27,14 +28,14 @@ type passwords struct {
 	nobody string
 }
 
-func newPasswords() (*passwords, error) {
+func newPasswords(cost argon2id.Params) (*passwords, error) {
 	var b [24]byte
 	_, _ = rand.Read(b[:])
-	nobody, err := argon2id.CreateHash(base64.StdEncoding.EncodeToString(b[:]), &argonParams)
+	nobody, err := argon2id.CreateHash(base64.StdEncoding.EncodeToString(b[:]), &cost)
 	if err != nil {
 		return nil, fmt.Errorf("argon2id: %w", err)
 	}
-	return &passwords{slots: make(chan struct{}, 2*runtime.GOMAXPROCS(0)), patience: hashWait, nobody: nobody}, nil
+	return &passwords{cost: cost, slots: make(chan struct{}, 2*runtime.GOMAXPROCS(0)), patience: hashWait, nobody: nobody}, nil
 }
 
 // hashWait is how long a password waits for its turn: who waits holds a place at the gateway and here.
@@ -59,7 +60,7 @@ func (p *passwords) hash(ctx context.Context, password string) (string, error) {
 		return "", err
 	}
 	defer func() { <-p.slots }()
-	return argon2id.CreateHash(password, &argonParams)
+	return argon2id.CreateHash(password, &p.cost)
 }
 
 // check tells whether a password has the hash, and whether the hash should be made anew. A
@@ -77,7 +78,7 @@ func (p *passwords) check(ctx context.Context, password, hash string) (ok, outda
 	if err != nil {
 		return false, false, fmt.Errorf("a stored password hash cannot be read: %w", err)
 	}
-	return ok && known, *params != argonParams, nil
+	return ok && known, *params != p.cost, nil
 }
 
 // Passphrase draws a password for somebody who is told it once: 100 bits in five groups.

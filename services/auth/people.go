@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/alexedwards/argon2id"
 	"github.com/oklog/ulid/v2"
 
 	"hub.internal/pkg/audit"
@@ -87,6 +88,9 @@ type PeopleConfig struct {
 	Refused *audit.Tally
 	Now     func() time.Time
 	Logger  *slog.Logger
+
+	// cost is what a password's hash costs; nil is argonParams. Tests alone, of something else than hashes, have another.
+	cost *argon2id.Params
 }
 
 // People are the users of the console and their sessions.
@@ -98,7 +102,7 @@ type People struct {
 
 // NewPeople returns People.
 func NewPeople(c PeopleConfig) (*People, error) {
-	p, err := newPasswords()
+	p, err := newPasswords(*cmp.Or(c.cost, &argonParams))
 	if err != nil {
 		return nil, err
 	}

@@ -57,15 +57,12 @@ type hall struct {
 
 func newHall(t *testing.T, sso ...auth.SingleSignOn) *hall {
 	t.Helper()
-	db := hubtest.WriteStore(t)
-	if err := postgres.Migrate(t.Context(), db.OwnerURL); err != nil {
-		t.Fatal(err)
-	}
+	db := hubtest.MigratedStore(t, "auth", postgres.Migrate)
 	store := postgres.New(hubtest.Pool(t, db.URL("auth")))
 	h := &hall{store: store, db: db, clock: hubtest.NewClock(time.Now().UTC().Truncate(time.Millisecond)), log: &hubtest.Buffer{}}
 	logger := slog.New(slog.NewTextHandler(h.log, nil))
 	var err error
-	if h.People, err = auth.NewPeople(auth.PeopleConfig{Store: store, Now: h.clock.Now, Logger: logger}); err != nil {
+	if h.People, err = auth.NewPeople(auth.PeopleConfig{Store: store, Now: h.clock.Now, Logger: logger}.Cheap()); err != nil {
 		t.Fatal(err)
 	}
 	keys := callertest.Keys(t, "auth", caller.Gateway)
@@ -114,6 +111,17 @@ func newHall(t *testing.T, sso ...auth.SingleSignOn) *hall {
 	return h
 }
 
+// dear gives the hall People whose passwords cost what they do in production.
+func (h *hall) dear(t *testing.T) *hall {
+	t.Helper()
+	people, err := auth.NewPeople(auth.PeopleConfig{Store: h.store, Now: h.clock.Now, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.People = people
+	return h
+}
+
 func (h *hall) add(t *testing.T, email string, roles ...string) auth.User {
 	t.Helper()
 	u, err := h.Add(h.ctx, auth.NewUser{Email: email, Name: "Ada", Roles: roles}, password)
@@ -157,7 +165,7 @@ func (h *hall) query(t *testing.T, sql string, args ...any) string {
 
 func TestAddUser(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
+	h := newHall(t).dear(t)
 	u := h.add(t, ada, "admin", "reviewer", "admin")
 	if !strings.HasPrefix(u.ID, "usr_") || strings.Join(u.Roles, ",") != "reviewer,admin" || !strings.HasPrefix(u.PasswordHash, "$argon2id$v=19$m=19456,t=2,p=1$") {
 		t.Errorf("%+v", u)
@@ -219,7 +227,7 @@ func TestSignIn(t *testing.T) {
 // TestOldHash signs in with a password whose hash was made under other parameters.
 func TestOldHash(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
+	h := newHall(t).dear(t)
 	h.add(t, ada)
 	old, err := argon2id.CreateHash(password, &argon2id.Params{Memory: 8 << 10, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32})
 	if err != nil {
@@ -262,7 +270,7 @@ func TestSignInVerified(t *testing.T) {
 // TestRefusals wants one answer to every failure, and no quick one.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
+	h := newHall(t).dear(t)
 	h.add(t, ada)
 	h.add(t, "gone@example.com")
 	if _, err := h.Add(h.ctx, auth.NewUser{Email: "long@example.com", Name: "x"}, strings.Repeat("x", 512)); err != nil {
@@ -416,7 +424,7 @@ func TestChangedWhileSigningIn(t *testing.T) {
 	h := newHall(t)
 	u := h.add(t, ada, "reviewer")
 	signIn := func(do func()) error {
-		p, err := auth.NewPeople(auth.PeopleConfig{Store: &meanwhile{UserStore: h.store, do: do}, Now: h.clock.Now, Logger: slog.New(slog.DiscardHandler)})
+		p, err := auth.NewPeople(auth.PeopleConfig{Store: &meanwhile{UserStore: h.store, do: do}, Now: h.clock.Now, Logger: slog.New(slog.DiscardHandler)}.Cheap())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -85,10 +85,7 @@ func (c *counting) Touch(ctx context.Context, id string, at time.Time, every tim
 
 func newDesk(t *testing.T) *desk {
 	t.Helper()
-	db := hubtest.WriteStore(t)
-	if err := postgres.Migrate(t.Context(), db.OwnerURL); err != nil {
-		t.Fatal(err)
-	}
+	db := hubtest.MigratedStore(t, "auth", postgres.Migrate)
 	store := postgres.New(hubtest.Pool(t, db.URL("auth")))
 	peppers, err := auth.NewPeppers(pepper, "")
 	if err != nil {

@@ -184,7 +184,7 @@ func TestThousandsOfTries(t *testing.T) {
 	h.add(t, ada)
 	store, log := &asked{UserStore: h.store}, &shelf{}
 	tally := audit.NewTally(log, "session.refused")
-	people, err := auth.NewPeople(auth.PeopleConfig{Store: store, Refused: tally, Now: h.clock.Now, Logger: slog.New(slog.DiscardHandler)})
+	people, err := auth.NewPeople(auth.PeopleConfig{Store: store, Refused: tally, Now: h.clock.Now, Logger: slog.New(slog.DiscardHandler)}.Cheap())
 	if err != nil {
 		t.Fatal(err)
 	}

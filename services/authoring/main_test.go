@@ -192,10 +192,7 @@ func (n *neighbour) asked() (calls, targets int) {
 
 func newHouse(t testing.TB, change ...func(*authoring.Config)) *house {
 	t.Helper()
-	db := hubtest.WriteStore(t)
-	if err := postgres.Migrate(t.Context(), db.OwnerURL); err != nil {
-		t.Fatal(err)
-	}
+	db := hubtest.MigratedStore(t, "authoring", postgres.Migrate)
 	return newHouseOn(t, db, change...)
 }
 

@@ -126,12 +126,9 @@ type options struct {
 
 func newShop(t testing.TB, o options) *shop {
 	t.Helper()
-	s := &shop{t: t, db: hubtest.WriteStore(t), app: &app{status: http.StatusOK}, logs: new(hubtest.Buffer), routes: map[string]tool.APIRoute{}}
+	s := &shop{t: t, db: hubtest.MigratedStore(t, "payments", postgres.Migrate), app: &app{status: http.StatusOK}, logs: new(hubtest.Buffer), routes: map[string]tool.APIRoute{}}
 	if o.now == nil {
 		o.now = time.Now
-	}
-	if err := postgres.Migrate(t.Context(), s.db.OwnerURL); err != nil {
-		t.Fatal(err)
 	}
 	var err error
 	if s.pool, err = pgstore.Open(pgstore.Config{URL: s.db.URL("payments"), MaxConns: 40}); err != nil {

@@ -59,10 +59,7 @@ type house struct {
 
 func newHouse(t testing.TB, change ...func(*reviewcontrol.Config)) *house {
 	t.Helper()
-	db := hubtest.WriteStore(t)
-	if err := postgres.Migrate(t.Context(), db.OwnerURL); err != nil {
-		t.Fatal(err)
-	}
+	db := hubtest.MigratedStore(t, "review-control", postgres.Migrate)
 	h := &house{t: t, db: db, clock: hubtest.NewClock(time.Time{}), sender: &sender{say: map[string][]answer{}}}
 	var err error
 	h.keys = callertest.Keys(t, "review-control", caller.Gateway, "authoring")

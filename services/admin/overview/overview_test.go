@@ -45,10 +45,7 @@ var errAway = errors.New("away")
 
 func newOffice(t *testing.T) *office {
 	t.Helper()
-	db := hubtest.WriteStore(t)
-	if err := audit.Migrate(t.Context(), db.OwnerURL); err != nil {
-		t.Fatal(err)
-	}
+	db := hubtest.MigratedStore(t, "audit", audit.Migrate)
 	o := &office{t: t, mux: http.NewServeMux(), log: hubtest.Pool(t, db.SuperuserURL)}
 	o.backlog = func() (admin.Backlog, error) { return admin.Backlog{}, nil }
 	o.source = func() (admin.SourceHealth, error) { return admin.SourceHealth{Reachable: true, Slots: 8}, nil }

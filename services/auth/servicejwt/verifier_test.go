@@ -71,10 +71,7 @@ type office struct {
 
 func newOffice(t *testing.T) *office {
 	t.Helper()
-	o := &office{db: hubtest.WriteStore(t), clock: hubtest.NewClock(time.Time{}), log: &hubtest.Buffer{}}
-	if err := postgres.Migrate(t.Context(), o.db.OwnerURL); err != nil {
-		t.Fatal(err)
-	}
+	o := &office{db: hubtest.MigratedStore(t, "auth", postgres.Migrate), clock: hubtest.NewClock(time.Time{}), log: &hubtest.Buffer{}}
 	o.store = postgres.New(hubtest.Pool(t, o.db.URL("auth")))
 	keyset, err := seal.NewKeyset()
 	if err != nil {

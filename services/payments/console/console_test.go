@@ -32,10 +32,7 @@ type office struct {
 
 func newOffice(t *testing.T) *office {
 	t.Helper()
-	db := hubtest.WriteStore(t)
-	if err := postgres.Migrate(t.Context(), db.OwnerURL); err != nil {
-		t.Fatal(err)
-	}
+	db := hubtest.MigratedStore(t, "payments", postgres.Migrate)
 	keyset, err := seal.NewKeyset()
 	if err != nil {
 		t.Fatal(err)

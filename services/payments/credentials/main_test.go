@@ -40,10 +40,7 @@ type safe struct {
 
 func newSafe(t *testing.T) *safe {
 	t.Helper()
-	db := hubtest.WriteStore(t)
-	if err := postgres.Migrate(t.Context(), db.OwnerURL); err != nil {
-		t.Fatal(err)
-	}
+	db := hubtest.MigratedStore(t, "payments", postgres.Migrate)
 	s := &safe{store: postgres.New(hubtest.Pool(t, db.URL("payments"))), clock: hubtest.NewClock(time.Now().UTC().Truncate(time.Millisecond))}
 	var err error
 	if s.keyset, err = seal.NewKeyset(); err == nil {

@@ -22,10 +22,7 @@ func TestMain(m *testing.M) { hubtest.Main(m) }
 func TestStatementsAtScale(t *testing.T) {
 	t.Parallel()
 	const orders = 100_000
-	db := hubtest.WriteStore(t)
-	if err := postgres.Migrate(t.Context(), db.OwnerURL); err != nil {
-		t.Fatal(err)
-	}
+	db := hubtest.MigratedStore(t, "payments", postgres.Migrate)
 	super, err := pgxpool.New(t.Context(), db.SuperuserURL)
 	if err != nil {
 		t.Fatal(err)

@@ -28,10 +28,7 @@ func TestMain(m *testing.M) { hubtest.Main(m) }
 
 func migrated(t testing.TB) hubtest.WriteStoreDB {
 	t.Helper()
-	db := hubtest.WriteStore(t)
-	if err := postgres.Migrate(t.Context(), db.OwnerURL); err != nil {
-		t.Fatal(err)
-	}
+	db := hubtest.MigratedStore(t, "review-control", postgres.Migrate)
 	return db
 }
 

@@ -51,7 +51,8 @@ func (w *wire) try(request []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		w.conn, w.in = conn, bufio.NewReaderSize(conn, 64<<10)
+		// As large as net/http's: what is larger goes to the body at once, also of an answer in chunks.
+		w.conn, w.in = conn, bufio.NewReaderSize(conn, 4<<10)
 	}
 	if err := w.conn.SetDeadline(time.Now().Add(callLimit)); err != nil {
 		return nil, err

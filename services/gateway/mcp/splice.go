@@ -143,7 +143,7 @@ func (b *buffers) writeAll(w io.Writer, parts []part, length int64) error {
 	}
 	out, _ := b.write.Get().(*bufio.Writer)
 	if out == nil {
-		out = bufio.NewWriterSize(w, 3*piece)
+		out = bufio.NewWriterSize(w, 5*piece)
 	}
 	out.Reset(w)
 	defer func() {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"hub.internal/pkg/hubtest"
 )
 
 // shownOnce is the secret that the page shows, this once.
@@ -194,7 +196,7 @@ func TestAdministration(t *testing.T) {
 	t.Run("no secret is kept", func(t *testing.T) { s.keepsNone(t, session, secrets) })
 	t.Run("a revoked key stops", func(t *testing.T) {
 		quickest := time.Hour
-		for range 5 {
+		for tries := 0; quickest > 100*time.Millisecond && tries < 20; tries++ { // the machine may be busy
 			k := s.issue("--scopes", "query")
 			if r := s.call("search_brands", `{}`, "Authorization", "Bearer "+k.Key); !r.OK {
 				t.Fatalf("%s", r.raw)
@@ -227,17 +229,11 @@ func TestAdministration(t *testing.T) {
 			query[int](t, s, sql)
 		}
 		for _, path := range []string{"/admin/keys", "/admin/keys?q=agent+77", "/admin/users", "/admin/users?q=user77", "/admin/apps", "/admin/apps?q=nobody"} {
-			quickest := time.Hour
-			for range 5 {
-				began := time.Now()
+			hubtest.Within(t, 150*time.Millisecond, path, func() {
 				if r := (attempt{method: "GET", path: path}).send(t, s.url, session); r.StatusCode != http.StatusOK {
 					t.Fatalf("%s: %d", path, r.StatusCode)
 				}
-				quickest = min(quickest, time.Since(began))
-			}
-			if t.Logf("%s: %v", path, quickest); quickest > 150*time.Millisecond {
-				t.Errorf("%s takes %v", path, quickest)
-			}
+			})
 		}
 		p.in(t)
 		p.Open("/admin/users?q=user")

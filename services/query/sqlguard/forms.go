@@ -1,6 +1,7 @@
 package sqlguard
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -71,6 +72,9 @@ func (t tokens) checkFrame(i int) error {
 // checkForm refuses the call at i of a function that is on the list if its arguments are of
 // a kind that brings servers down.
 func (g *Guard) checkForm(t tokens, i int) error {
+	if t[i].key == ")" && t.key(t[i].mate-1) == "JSON_TABLE" { // at its end: what stands in it is refused for itself first
+		return t.checkDocument(t.arguments(t[i].mate)[0])
+	}
 	if t.key(i+1) != "(" {
 		return t.checkFrame(i)
 	}
@@ -79,8 +83,6 @@ func (g *Guard) checkForm(t tokens, i int) error {
 		return g.checkKey(t, t.arguments(i + 1)[0])
 	case "PERCENTILE_CONT", "PERCENTILE_DISC":
 		return t.checkFraction(t.arguments(i + 1)[0])
-	case "JSON_TABLE":
-		return t.checkDocument(t.arguments(i + 1)[0])
 	case "AGAINST":
 		return t.checkWords(i + 1)
 	}
@@ -128,13 +130,35 @@ func (t tokens) checkFraction(a argument) error {
 	return refuse("sql.crash", "a percentile that is not a plain number from 0 to 1 crashes some servers: write 0.5")
 }
 
-// checkDocument refuses a document of JSON_TABLE with a window function in it: MariaDB
-// 10.11.19 computes it before there is a window.
+// checkDocument refuses a document of JSON_TABLE that is computed: MariaDB 10.11.19 computes it when it begins to sort
+// the table, and goes down when the statement is stopped meanwhile. A column of a derived table or of WITH may be computed too.
 func (t tokens) checkDocument(a argument) error {
-	if t[a.from:a.to].find("OVER") {
-		return refuse("sql.crash", "a window function in the document of JSON_TABLE() crashes some servers: compute it in a WITH before")
+	if !t.isColumn(a) {
+		return refuse("sql.crash", "a computed document of JSON_TABLE() crashes some servers: write a literal or a column of a table, "+
+			"and name the part of it by the path, as in JSON_TABLE(b.meta, '$.tags[*]' ...)")
+	}
+	isText := a.to-a.from == 1 && (t[a.from].quoted || t[a.from].digits)
+	if !isText && t.hasDerived() {
+		return refuse("sql.crash", "a column as the document of JSON_TABLE() beside WITH or a subquery in FROM crashes some servers: "+
+			"use JSON_TABLE() in a statement without them, on a column of a table")
 	}
 	return nil
+}
+
+// hasDerived reports whether there may be a table that a query makes: WITH, or a query in parentheses where a table may
+// stand. One in a list of expressions, behind a comma, looks alike.
+func (t tokens) hasDerived() bool {
+	for i := range t {
+		switch {
+		case t[i].key == "WITH" && t.key(i+1) != "ROLLUP":
+			return true
+		case t[i].key != "(" || i == 0:
+		case t.key(i+1) != "SELECT" && t.key(i+1) != "VALUES" && t.key(i+1) != "(":
+		case slices.Contains([]string{"FROM", "JOIN", "STRAIGHT_JOIN", "LATERAL", ",", "("}, t[i-1].key):
+			return true
+		}
+	}
+	return false
 }
 
 // checkWords refuses words of a full-text search, in the parenthesis at i, that a call

@@ -100,7 +100,7 @@ func (x *exchange) end() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, data := range x.data {
-		data.close()
+		data.end()
 	}
 	for _, c := range x.calls {
 		c.End()

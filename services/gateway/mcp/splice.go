@@ -25,20 +25,23 @@ type payload struct {
 var errCut = errors.New("the data of the answer were cut off")
 
 // pieces are the data: what has come, at most so many bytes at a time, and then what comes, as it does.
-func (p *payload) pieces(most int) iter.Seq2[[]byte, error] {
+func (p *payload) pieces(size int) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for at := 0; ; {
 			if at == len(p.kept) {
-				if at == cap(p.kept) || p.rest == nil {
+				if p.rest == nil {
 					return
 				}
 				n, err := p.rest.Read(p.kept[at:min(at+piece, cap(p.kept))])
-				if p.kept = p.kept[:at+n]; n == 0 && err != nil {
+				switch p.kept = p.kept[:at+n]; {
+				case len(p.kept) == cap(p.kept):
+					p.closeRest() // a slow reader of the second copy holds nobody up
+				case n == 0 && err != nil:
 					yield(nil, fmt.Errorf("%w: %w", errCut, err))
 					return
 				}
 			}
-			next := p.kept[at:min(at+most, len(p.kept))]
+			next := p.kept[at:min(at+size, len(p.kept))]
 			if at += len(next); len(next) > 0 && !yield(next, nil) {
 				return
 			}
@@ -46,12 +49,17 @@ func (p *payload) pieces(most int) iter.Seq2[[]byte, error] {
 	}
 }
 
-// whole tells that all data have come.
-func (p *payload) whole() bool { return p.rest == nil || len(p.kept) == cap(p.kept) }
-
-func (p *payload) close() {
+func (p *payload) closeRest() {
 	if p.rest != nil {
 		_ = p.rest.Close()
+		p.rest = nil
+	}
+}
+
+// end releases what the payload holds; nobody reads it any more.
+func (p *payload) end() {
+	p.closeRest()
+	if p.free != nil {
 		p.free()
 	}
 }
@@ -109,7 +117,7 @@ func (x *exchange) splice() (parts []part, length int64) {
 
 func lengthOf(parts []part) (length int64) {
 	for _, p := range parts {
-		if !p.whole() {
+		if p.rest != nil {
 			return -1
 		}
 		length += int64(len(p.kept))
@@ -143,7 +151,7 @@ func (b *buffers) writeAll(w io.Writer, parts []part, length int64) error {
 	}
 	out, _ := b.write.Get().(*bufio.Writer)
 	if out == nil {
-		out = bufio.NewWriterSize(w, 5*piece)
+		out = bufio.NewWriterSize(w, 5*piece) // two pieces at their largest
 	}
 	out.Reset(w)
 	defer func() {
@@ -159,11 +167,11 @@ func (b *buffers) writeAll(w io.Writer, parts []part, length int64) error {
 }
 
 func (p part) write(out *bufio.Writer) error {
-	most := cap(p.kept)
+	size := cap(p.kept)
 	if p.quoted {
-		most = piece
+		size = piece
 	}
-	for data, err := range p.pieces(most) {
+	for data, err := range p.pieces(size) {
 		if err == nil && p.quoted && out.Available() < room(data) {
 			err = out.Flush()
 		}

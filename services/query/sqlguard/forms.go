@@ -145,16 +145,23 @@ func (t tokens) checkDocument(a argument) error {
 	return nil
 }
 
-// hasDerived reports whether there may be a table that a query makes: WITH, or a query in parentheses where a table may
-// stand. One in a list of expressions, behind a comma, looks alike.
+// hasDerived reports whether there may be a table that a query makes: WITH, or a query in parentheses that does not stand
+// where only a value can.
 func (t tokens) hasDerived() bool {
+	values := []string{"SELECT", "WHERE", "ON", "HAVING", "AND", "OR", "NOT", "IN", "EXISTS", "ALL", "ANY", "SOME",
+		"=", "<", ">", "<=", ">=", "<>", "!=", "+", "-", "*", "/"}
 	for i := range t {
-		switch {
-		case t[i].key == "WITH" && t.key(i+1) != "ROLLUP":
+		if t[i].key == "WITH" && t.key(i+1) != "ROLLUP" {
 			return true
-		case t[i].key != "(" || i == 0:
-		case t.key(i+1) != "SELECT" && t.key(i+1) != "VALUES" && t.key(i+1) != "(":
-		case slices.Contains([]string{"FROM", "JOIN", "STRAIGHT_JOIN", "LATERAL", ",", "("}, t[i-1].key):
+		}
+		if t[i].key != "(" || i == 0 || t.key(i-1) == "(" || slices.Contains(values, t.key(i-1)) {
+			continue
+		}
+		inner := i + 1
+		for t.key(inner) == "(" {
+			inner++
+		}
+		if k := t.key(inner); k == "SELECT" || k == "VALUES" {
 			return true
 		}
 	}

@@ -191,6 +191,8 @@ type page struct {
 	hostile bool
 	// restless pages may load for ever.
 	restless bool
+	// scriptless pages run no scripts.
+	scriptless bool
 	// left is how many connections had left this machine when the window was last judged.
 	left  int
 	close func()
@@ -350,6 +352,14 @@ func (p *page) Look(scheme string, width int64) {
 func (p *page) WithoutJavaScript() {
 	p.t.Helper()
 	do(p, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+	p.scriptless = true
+}
+
+// network lets each answer come so many milliseconds later.
+func (p *page) network(latency float64) {
+	p.t.Helper()
+	do(p, network.EmulateNetworkConditionsByRule, network.EmulateNetworkConditionsByRuleParams{
+		MatchedNetworkConditions: []*network.Conditions{{Latency: latency, DownloadThroughput: -1, UploadThroughput: -1}}})
 }
 
 // Open goes to a path of the console, waits until the page is there, and returns its status.
@@ -430,7 +440,7 @@ func (p *page) Settle() {
 		since := time.Since(p.changed)
 		pending := fmt.Sprint(p.requests, p.loading)
 		p.mu.Unlock()
-		if !busy && since > quiet && time.Since(began) > quiet {
+		if !busy && since > quiet && time.Since(began) > quiet && p.idle() {
 			return
 		}
 		if p.restless && time.Since(began) > 2*time.Second {
@@ -441,6 +451,23 @@ func (p *page) Settle() {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
+}
+
+// idle waits until the page has nothing to do, and tells whether nothing has begun to load meanwhile: a busy machine takes its
+// time to work through what has come, and takes the next key first.
+func (p *page) idle() bool {
+	p.mu.Lock()
+	before, scripts := p.changed, !p.scriptless && !p.restless
+	p.mu.Unlock()
+	if !scripts {
+		return true
+	}
+	if p.evaluate("new Promise((done) => requestIdleCallback(() => done(), { timeout: 5000 }))", nil) != nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.changed.Equal(before)
 }
 
 // Evaluate runs an expression in the page and decodes its value.

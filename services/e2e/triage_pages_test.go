@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
 	"hub.internal/pkg/hubtest"
@@ -389,9 +390,59 @@ func TestTriage(t *testing.T) {
 				}
 			})
 
+			t.Run("faster than the next mail", func(t *testing.T) {
+				p, id := open(t, 4, nil)
+				hurry := func(keys string) {
+					t.Helper()
+					if err := chromedp.Do(p.ctx, chromedp.KeyEvent(keys)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				p.network(1000)
+				hurry("ja")
+				p.comes("t-1")
+				if n := decided(t, id); n != 0 || p.at() != "t-1" {
+					t.Errorf("at %s with %d decided: a key decides on the mail that was being left", p.at(), n)
+				}
+				p.role("Next target", true, "link").clicks(1)
+				p.Evaluate(`document.querySelector("article .actions button").click()`, nil)
+				p.comes("t-2")
+				p.Settle()
+				if n := decided(t, id); n != 0 || p.at() != "t-2" {
+					t.Errorf("at %s with %d decided: a button decides on the mail that was being left", p.at(), n)
+				}
+				p.Evaluate(`(history.back(), new Promise((done) => setTimeout(done, 100)))`, nil)
+				hurry("r")
+				p.comes("t-1")
+				if n := decided(t, id); n != 0 || p.at() != "t-1" {
+					t.Errorf("at %s with %d decided: a key decides on the mail that the back button leaves", p.at(), n)
+				}
+				var shown int // what was looked through is not forgotten
+				p.Evaluate(`document.querySelector("[data-shown-count]").textContent * 1`, &shown)
+				p.role("Target before", true, "link").clicks(1)
+				p.Evaluate(`document.querySelector("#approve-shown button").click()`, nil)
+				p.comes("t-0")
+				p.Settle()
+				var left int
+				p.Evaluate(`document.querySelector("[data-shown-count]").textContent * 1`, &left)
+				if n := decided(t, id); n != 0 || left < shown || desk && shown == 0 {
+					t.Errorf("%d decided, %d of %d shown: Approve shown takes what was being left", n, left, shown)
+				}
+				p.network(0)
+				p.Press("j")
+				p.comes("t-1")
+				approve(p)
+				p.comes("t-2")
+				if n := decided(t, id); n != 1 {
+					t.Errorf("%d are decided, not 1", n)
+				}
+			})
+
 			t.Run("back button", func(t *testing.T) {
 				p, id := open(t, 4, nil)
-				p.Press("j", "a")
+				p.Press("j")
+				p.comes("t-1")
+				approve(p)
 				p.comes("t-2")
 				p.Back()
 				p.comes("t-1")

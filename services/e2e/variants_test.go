@@ -116,6 +116,16 @@ func TestVariants(t *testing.T) {
 			if window.width < 1000 && (bar.Bottom > bar.Window+1 || bar.Bottom < bar.Window-2) {
 				t.Errorf("the decision is at %+v", bar)
 			}
+			// Whoever is already on the way to another page approves nothing on this one.
+			p.network(1000)
+			p.Evaluate(`(document.querySelector("#mail header a").click(), document.querySelector("#approve-variant button").click())`, nil)
+			p.eventually("the other page is there", func() bool { return !strings.Contains(p.Path(), "/variants/") })
+			p.network(0)
+			if n := approved(t, id); n != 0 {
+				t.Fatalf("%d are approved on a page that was being left", n)
+			}
+			p.Back()
+			p.Sees("All of it was in view.")
 			p.Button("Approve 99").Click()
 			p.Sees("99 targets are approved.")
 			if n := approved(t, id); n != 99 {

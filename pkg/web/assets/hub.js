@@ -138,18 +138,47 @@
   // What came back because of a field begins there.
   document.querySelector("[aria-invalid=true]")?.focus();
 
-  // A form must not be sent twice.
+  // Whoever has asked for another page, or for another item, means that one with what they press now: until it has
+  // come, nothing is decided on what it takes the place of.
+  const busy = (el) => el.setAttribute("aria-busy", "true");
+  const rest = (el) => el.removeAttribute("aria-busy");
+  let asked;
+  document.addEventListener("htmx:before:request", (e) => {
+    const { sourceElement, target } = e.detail.ctx;
+    if (!sourceElement.matches?.("a, body")) return; // neither a form, nor a part that refreshes itself
+    asked = e.detail.ctx;
+    busy(target);
+  });
+  document.addEventListener("htmx:finally:request", (e) => { if (e.detail.ctx === asked) rest(asked.target); });
+  const leave = () => {
+    busy(document.body);
+    setTimeout(rest, 10_000, document.body); // a page does not hear that its reader has stopped the next one
+  };
+  document.addEventListener("click", (e) => {
+    const link = e.target.closest?.("a[href]");
+    if (!link || e.defaultPrevented || e.ctrlKey || e.metaKey || e.shiftKey || e.altKey || link.target || link.hasAttribute("download")) return;
+    const here = link.hash && link.pathname + link.search === location.pathname + location.search;
+    if (link.origin === location.origin && !here) leave();
+  });
+
+  // Nor is a form sent twice. The window hears of it before any part of the page does.
+  addEventListener("submit", (e) => {
+    if (e.target.method === "dialog" || !e.target.closest("[aria-busy=true]")) return;
+    e.preventDefault();
+    e.stopImmediatePropagation();
+  }, true);
   document.addEventListener("submit", (e) => {
     const form = e.target;
     if (e.defaultPrevented || form.method === "dialog") return;
-    if (form.hasAttribute("aria-busy")) return e.preventDefault();
-    form.setAttribute("aria-busy", "true");
+    busy(form);
+    if (form.method === "get") leave();
     setTimeout(() => form.querySelectorAll("button").forEach((b) => { b.disabled = true; }));
   });
   // Coming back by the back button finds the page as it was left.
   addEventListener("pageshow", () => {
+    rest(document.body);
     document.querySelectorAll("form[aria-busy]").forEach((form) => {
-      form.removeAttribute("aria-busy");
+      rest(form);
       form.querySelectorAll("button").forEach((b) => { b.disabled = false; });
     });
   });

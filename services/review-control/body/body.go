@@ -71,7 +71,7 @@ type Page struct {
 
 // Read reads plain text, or HTML that markup.Mail has let stay. The time is linear in its length.
 func Read(text string, isHTML bool, page Page) View {
-	r := &reader{seen: map[Link]bool{}}
+	r := &reader{seen: map[[2]string]bool{}}
 	if !isHTML {
 		r.linksIn(text)
 		r.view.Text = text

@@ -231,13 +231,20 @@ func TestLargeBodiesAreReadInTime(t *testing.T) {
 		"nested tables": strings.Repeat("<table><tr><td>", 100) + fill("<p>a b c")[:300_000], "tables": strings.Repeat("<table><tr><td>", 12) + fill("<td>a b c")[:300_000], "rows": fill("<tr><td>a<td>b</tr>")[:400_000],
 		"links": fill(`<a href="https://a.example">b</a>`)[:1_500_000], "white": fill(`<p style="color:#fff">a</p><p>b</p>`)[:1_000_000], "one word": fill("a"), "pre": "<pre>" + fill(" \n"),
 	} {
-		clean, _ := markup.Mail().Clean(text)
-		began := time.Now()
-		v := Read(clean, true, mailPage)
-		took := time.Since(began)
+		timed := func(text string) (v View, took time.Duration) {
+			clean, _ := markup.Mail().Clean(text)
+			began := time.Now()
+			v = Read(clean, true, mailPage)
+			return v, time.Since(began)
+		}
+		v, took := timed(text)
 		t.Logf("%-16s %4d ms, text %d, links %d, told %d, room %v", name, took.Milliseconds(), len(v.Text), len(v.Links), len(v.Told), v.Room)
-		if took > 20*time.Second {
-			t.Errorf("%s: read in %v", name, took)
+		if took < 20*time.Second {
+			continue
+		}
+		// A machine may be that slow, or time grows faster than the body does.
+		if _, quarter := timed(text[:len(text)/4]); took > 8*quarter {
+			t.Errorf("%s: read in %v, a quarter of it in %v", name, took, quarter)
 		}
 	}
 }

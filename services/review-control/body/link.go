@@ -167,13 +167,14 @@ func (r *reader) link(text, href string) {
 	if href == "" {
 		return
 	}
-	to := resolve(href)
-	l := Link{Text: fold(text), Href: href, Host: to.show()}
-	l.Misleading = misleading(l.Text, href, to)
-	if !r.seen[l] {
-		r.seen[l] = true
-		r.view.Links = append(r.view.Links, l)
+	text = fold(text)
+	key := [2]string{text, href}
+	if r.seen[key] {
+		return
 	}
+	r.seen[key] = true
+	to := resolve(href)
+	r.view.Links = append(r.view.Links, Link{Text: text, Href: href, Host: to.show(), Misleading: misleading(text, href, to)})
 }
 
 // misleading tells that the text of a link, or what stands before an @ in its address, names a

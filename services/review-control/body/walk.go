@@ -14,7 +14,7 @@ import (
 // reader gathers a view.
 type reader struct {
 	view View
-	seen map[Link]bool
+	seen map[[2]string]bool
 	told []*remark
 	// running tells that no other text came after the last one that is told of.
 	running bool

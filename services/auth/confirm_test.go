@@ -2,8 +2,11 @@ package auth_test
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"net/http"
 	"net/url"
+	"os"
+	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -11,6 +14,8 @@ import (
 	"time"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/tool"
+	"hub.internal/services/auth"
 	"hub.internal/services/auth/apps"
 	"hub.internal/services/auth/links"
 )
@@ -86,6 +91,26 @@ func TestConfirming(t *testing.T) {
 	}
 	if got, err := h.confirm(t, "shop", "u-77", more); err != nil || strings.Join(got.Link.Scopes, ",") != "pay:read,pay:write" || got.Link.Status != "ACTIVE" {
 		t.Errorf("%+v %v", got, err)
+	}
+}
+
+// TestConfirmExample executes the example of the route; its code, its id and its time are those of another link.
+func TestConfirmExample(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	h.shop(t, apps.Confirm)
+	list := tool.Examples(os.DirFS("."), "connect.confirm")
+	var want auth.Confirmed
+	if err := json.Unmarshal(list[0].Data, &want); err != nil || len(list) != 1 || list[0].Count != 1 {
+		t.Fatal(list, err)
+	}
+	got, err := h.confirm(t, "shop", "u-77", h.at(t, ada).allowed(t, "u-77", "pay:read"))
+	if err != nil || len(got.Link.ID) != len(want.Link.ID) || len(got.Link.LinkedAt) != len(want.Link.LinkedAt) {
+		t.Fatalf("%+v %v", got, err)
+	}
+	want.Link.ID, want.Link.LinkedAt = got.Link.ID, got.Link.LinkedAt
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, and the example says %+v", got, want)
 	}
 }
 

@@ -146,7 +146,7 @@ func confirmRoute(s *links.Service) tool.APIRoute {
 		Method: http.MethodPost, Path: "/v1/connect/confirm", Success: []int{http.StatusOK}, Idempotency: tool.KeyIgnored,
 		Credential: tool.AppUnlinkedCredential,
 		Declaration: tool.Declaration{
-			Name: "connect.confirm", Category: tool.Admin, MaxBody: 4 << 10,
+			Name: "connect.confirm", Examples: examples("connect.confirm"), Category: tool.Admin, MaxBody: 4 << 10,
 			Description: "Confirms the link of an account, for an app whose link mode is confirm. The app has got the code at its redirect URL, " +
 				"in the browser session of its user, and calls within a minute with a token whose sub is that same user. A code is good once; " +
 				"one that comes for another user drops the link.",

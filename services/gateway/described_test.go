@@ -143,6 +143,10 @@ func (d *document) walk(pointer string, at any) (examples, schemas int) {
 			d.t.Errorf("%s: %v", pointer, err)
 		}
 		schemas++
+		if example, given := members["example"]; given {
+			d.holds(pointer+"/schema", example)
+			examples++
+		}
 		named, _ := members["examples"].(map[string]any)
 		for name := range named {
 			_, example := d.resolved(pointer + "/examples/" + escaped(name))
@@ -194,11 +198,35 @@ func (d *document) operations() {
 			if !slices.Equal(named, wanted) {
 				d.t.Errorf("%s %s has %v in its path, and describes %v", method, path, wanted, named)
 			}
+			d.exemplified("/paths/"+escaped(path)+"/"+method, op)
 			responses := op["responses"].(map[string]any)
 			if responses["429"] == nil || responses["503"] == nil || responses["default"] == nil || op["summary"] == "" {
 				d.t.Errorf("%s %s: responses %v", method, path, slices.Sorted(maps.Keys(responses)))
 			}
 		}
+	}
+}
+
+// exemplified fails an operation of JSON that has no example of what is sent, or of what is answered.
+func (d *document) exemplified(at string, op map[string]any) {
+	d.t.Helper()
+	const content = "/content/application~1json"
+	if op["requestBody"] != nil && d.at(at+"/requestBody"+content) != nil && d.at(at+"/requestBody"+content+"/examples") == nil {
+		d.t.Errorf("%s: no example of a request", at)
+	}
+	for _, parameter := range op["parameters"].([]any) {
+		if p := parameter.(map[string]any); p["in"] == "path" && p["example"] == nil && op["requestBody"] == nil && d.at(at+"/responses/200"+content) != nil {
+			d.t.Errorf("%s: no example of %s", at, p["name"])
+		}
+	}
+	examples := 0
+	for status := range op["responses"].(map[string]any) {
+		if status < "300" && (d.at(at+"/responses/"+status+content+"/examples") != nil || d.at(at+"/responses/"+status+content) == nil) {
+			examples++
+		}
+	}
+	if examples == 0 && !strings.HasPrefix(at, "/paths/~1api~1tools/") && !strings.Contains(at, "{name}") {
+		d.t.Errorf("%s: no example of an answer", at)
 	}
 }
 

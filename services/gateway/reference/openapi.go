@@ -147,10 +147,10 @@ func routeOperation(r tool.RouteSpec) (object, error) {
 	}
 	parameters := []object{}
 	for _, name := range q.path {
-		parameters = append(parameters, parameter(name, "path", true, q.input.Properties[name]))
+		parameters = append(parameters, q.parameter(r, name, "path"))
 	}
 	for _, name := range q.query {
-		parameters = append(parameters, parameter(name, "query", required(q.input, name), q.input.Properties[name]))
+		parameters = append(parameters, q.parameter(r, name, "query"))
 	}
 	switch {
 	case r.Form == tool.RawForm && !r.Reads():
@@ -183,22 +183,21 @@ func routeOperation(r tool.RouteSpec) (object, error) {
 func bodyExamples(r tool.RouteSpec, q request) object {
 	examples := object{}
 	for _, e := range r.Examples {
-		var body object
-		if json.Unmarshal(e.Request, &body) != nil {
-			continue
-		}
-		for _, name := range q.path {
-			delete(body, name)
-		}
-		examples[slug(e.Title)] = object{"summary": e.Title, "value": body}
+		examples[slug(e.Title)] = object{"summary": e.Title, "value": q.rest(q.values(e))}
 	}
 	return examples
 }
 
-func parameter(name, in string, required bool, s *schema.Schema) object {
-	p := object{"name": name, "in": in, "required": required, "schema": s}
+func (q request) parameter(r tool.RouteSpec, name, in string) object {
+	s := q.input.Properties[name]
+	p := object{"name": name, "in": in, "required": in == "path" || required(q.input, name), "schema": s}
 	if s != nil && s.Description != "" {
 		p["description"] = s.Description
+	}
+	if len(r.Examples) > 0 {
+		if v, given := q.values(r.Examples[0])[name]; given {
+			p["example"] = v
+		}
 	}
 	return p
 }

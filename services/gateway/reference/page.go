@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -184,7 +185,13 @@ func routeOf(r tool.RouteSpec) (operation, error) {
 	if err != nil {
 		return o, err
 	}
-	o.Examples = []example{{ID: r.Name + "-curl", Title: "A call", Curl: routeCurl(r, q)}}
+	for i, e := range r.Examples {
+		o.Examples = append(o.Examples, example{fmt.Sprintf("%s-curl-%d", r.Name, i+1), e.Title, routeCurl(r, q, &e),
+			indented(envelope{true, "", e.Count, exampleRequestID, 3, e.Data})})
+	}
+	if len(r.Examples) == 0 {
+		o.Examples = []example{{ID: r.Name + "-curl", Title: "A call", Curl: routeCurl(r, q, nil)}}
+	}
 	if o.Input, err = fields(r.Input, ""); err != nil {
 		return o, err
 	}
@@ -248,11 +255,27 @@ func curl(method, path string, headers []string, body json.RawMessage) string {
 	return strings.Join(parts, " \\\n  ")
 }
 
-// routeCurl stands a shell's variable in the place of each value of the path.
-func routeCurl(r tool.RouteSpec, q request) string {
-	address := r.Path
+// routeCurl is an example as a line of a shell; without one, a shell's variable stands in the place of each value of the path.
+func routeCurl(r tool.RouteSpec, q request, e *tool.Example) string {
+	var values map[string]json.RawMessage
+	if e != nil {
+		values = q.values(*e)
+	}
+	address, query := r.Path, url.Values{}
 	for _, name := range q.path {
-		address = strings.ReplaceAll(address, "{"+name+"}", "$"+strings.ToUpper(name))
+		value := "$" + strings.ToUpper(name)
+		if v, given := values[name]; given {
+			value = url.PathEscape(inAddress(v))
+		}
+		address = strings.ReplaceAll(address, "{"+name+"}", value)
+	}
+	for _, name := range q.query {
+		if v, given := values[name]; given {
+			query.Set(name, inAddress(v))
+		}
+	}
+	if len(query) > 0 {
+		address += "?" + query.Encode()
 	}
 	headers := []string{`-H "Authorization: Bearer $SERVICE_JWT"`}
 	if r.Reads() {
@@ -264,8 +287,8 @@ func routeCurl(r tool.RouteSpec, q request) string {
 	}
 	var body json.RawMessage
 	switch {
-	case len(r.Examples) > 0:
-		body, _ = plain(bodyExamples(r, q)[slug(r.Examples[0].Title)].(object)["value"])
+	case e != nil:
+		body = q.rest(values)
 	case len(q.body.Properties) > 0:
 		headers = append(headers, "-d @body.json") // what is in it depends: the table has it
 	default:

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 
 	"hub.internal/pkg/schema"
@@ -67,6 +68,40 @@ func requestOf(r tool.RouteSpec) (request, error) {
 		q.body = &body
 	}
 	return q, nil
+}
+
+// values are the members of an example's request.
+func (q request) values(e tool.Example) map[string]json.RawMessage {
+	var all map[string]json.RawMessage
+	if json.Unmarshal(e.Request, &all) != nil {
+		return nil
+	}
+	return all
+}
+
+// rest is the body of a request with these members, in the order of the schema.
+func (q request) rest(values map[string]json.RawMessage) json.RawMessage {
+	body := []byte{'{'}
+	for _, name := range q.body.PropertyOrder {
+		v, given := values[name]
+		if !given {
+			continue
+		}
+		if len(body) > 1 {
+			body = append(body, ',')
+		}
+		body = append(append(strconv.AppendQuote(body, name), ':'), v...)
+	}
+	return append(body, '}')
+}
+
+// inAddress is a member as an address has it: text without its quotes.
+func inAddress(v json.RawMessage) string {
+	var text string
+	if json.Unmarshal(v, &text) == nil {
+		return text
+	}
+	return string(v)
 }
 
 // summary is the first sentence of a description. "WITH ... SELECT" is no end of one.

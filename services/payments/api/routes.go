@@ -4,6 +4,7 @@ package api
 
 import (
 	"context"
+	"embed"
 	"net/http"
 	"regexp"
 	"time"
@@ -29,9 +30,16 @@ var orderCode = regexp.MustCompile(`^po_[0-9A-HJKMNP-TV-Z]{26}$`)
 
 // Routes declares what Connected Apps can ask of payments.
 func Routes(s *payments.Service) []tool.APIRoute {
-	return append([]tool.APIRoute{createRoute(s), listRoute(s), showRoute(s), refundRoute(s), cancelRoute(s), reconcileRoute(s),
-		eventsRoute(s), redeliverRoute(s), webhookRoute(s)}, returnRoutes(s)...)
+	list := []tool.APIRoute{createRoute(s), listRoute(s), showRoute(s), refundRoute(s), cancelRoute(s), reconcileRoute(s), eventsRoute(s),
+		redeliverRoute(s)}
+	for i := range list {
+		list[i].Spec.Examples = tool.Examples(examples, list[i].Spec.Name)
+	}
+	return append(append(list, webhookRoute(s)), returnRoutes(s)...) // whose callers are no programs of our readers'
 }
+
+//go:embed examples/*.json
+var examples embed.FS
 
 // codeMember is the {code} of a path.
 func codeMember() schema.Property {

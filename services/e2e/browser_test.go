@@ -454,10 +454,10 @@ func (p *page) Settle() {
 }
 
 // idle waits until the page has nothing to do, and tells whether nothing has begun to load meanwhile: a busy machine takes its
-// time to work through what has come, and takes the next key first.
+// time to work through what has come, and takes the next key first. Where no scripts run nobody can tell.
 func (p *page) idle() bool {
 	p.mu.Lock()
-	before, scripts := p.changed, !p.scriptless && !p.restless
+	before, scripts := p.changed, !p.scriptless && !p.restless && !p.hostile
 	p.mu.Unlock()
 	if !scripts {
 		return true

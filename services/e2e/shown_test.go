@@ -136,6 +136,16 @@ func TestShownMeansShown(t *testing.T) {
 				if n := approved(t, id); n != 0 {
 					t.Errorf("%d are approved, and no preview has come", n)
 				}
+				// Nor does the mail's own button approve what has not come.
+				one := func() {
+					p.Evaluate(`document.querySelector("article .actions button").click()`, nil)
+					p.Settle()
+				}
+				one()
+				p.Sees("The mail has not come yet.")
+				if n := approved(t, id); n != 0 {
+					t.Errorf("%d are approved by a button, and no preview has come", n)
+				}
 				// One comes, one breaks, one is another page, one does not come.
 				h.forget()
 				p.Open("/drafts/" + id)
@@ -158,6 +168,18 @@ func TestShownMeansShown(t *testing.T) {
 				if n := approved(t, id); n != 1 {
 					t.Errorf("%d are approved", n)
 				}
+				// Where something else has come its reader is asked once.
+				h.forget()
+				p.Open("/drafts/" + id + "/targets/1")
+				h.letGo(1, "network")
+				p.Settle()
+				one()
+				p.Sees("Is this the mail? Reload the page, or approve again.")
+				if n := approved(t, id); n != 1 {
+					t.Errorf("%d are approved, and the mail did not come", n)
+				}
+				one()
+				p.eventually("it is approved", func() bool { return approved(t, id) == 2 })
 			})
 
 			t.Run("half below the fold", func(t *testing.T) {

@@ -142,8 +142,8 @@ func resident(t *testing.T, pid int) int64 {
 // TestASlowLineGetsItsAnswer reads a large answer for longer than its call may take, and sends a
 // large body for longer than that: both arrive whole.
 func TestASlowLineGetsItsAnswer(t *testing.T) {
-	s := start(t, options{env: []string{"MCP_QUERY_TIMEOUT_MS=1000"}})
-	const deadline = 6 * time.Second // the statement's and five
+	s := start(t, options{env: []string{"MCP_QUERY_TIMEOUT_MS=4000"}})
+	const deadline = 9 * time.Second // the statement's and five
 	c, err := net.Dial("tcp", s.addr["gateway"])
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +155,7 @@ func TestASlowLineGetsItsAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	resp, err := http.ReadResponse(bufio.NewReaderSize(&slowLine{c, 100 << 10, 100 * time.Millisecond}, 100<<10), nil)
+	resp, err := http.ReadResponse(bufio.NewReaderSize(&slowLine{c, 100 << 10, 130 * time.Millisecond}, 100<<10), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ const (
 	ListSuppressionsOfDomain = listSuppressionsOfDomain
 	MissingDeliveries        = missingDeliveries
 	MissingIntents           = missingIntents
+	MissingInspections       = missingInspections
 	MissingFinishes          = missingFinishes
 	MissingSyncs             = missingSyncs
 	MissingImports           = missingImports

@@ -85,6 +85,24 @@
     keep({});
   }, true);
 
+  // A mail that has not come is not approved. What has come and cannot be told to be the mail is left to its reader, who
+  // has to press again.
+  const doubted = new WeakSet();
+  document.addEventListener("submit", (e) => {
+    const frame = e.target.closest("article.target")?.querySelector("iframe.preview");
+    if (!frame || e.submitter?.value !== "approved" || hubSeen.came(frame) || doubted.has(frame)) return;
+    e.preventDefault();
+    e.stopImmediatePropagation();
+    const came = hubSeen.loaded(frame), says = document.createElement("p");
+    if (came) doubted.add(frame);
+    says.className = "notice wrong early";
+    says.setAttribute("role", "alert");
+    says.textContent = came ? "Is this the mail? Reload the page, or approve again." : "The mail has not come yet.";
+    e.target.parentElement.querySelectorAll(".early").forEach((el) => el.remove());
+    e.target.before(says);
+  }, true);
+  hubSeen.onPreview((frame) => frame.closest("article")?.querySelectorAll(".early").forEach((el) => el.remove()));
+
   // Whether the begin of a mail is in view, from its name to some lines of its text.
   const begins = () => {
     const top = (selector) => document.querySelector(selector).getBoundingClientRect().top;

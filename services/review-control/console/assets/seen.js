@@ -60,13 +60,16 @@ const hubSeen = (() => {
     return right;
   };
   const right = new WeakSet(); // previews whose document has come, and is the right one
+  const loaded = new WeakSet(); // those in which anything has come
   const listeners = [];
   // Before the first frame is there: load does not bubble, and comes once.
   document.addEventListener("load", (e) => {
-    if (e.target.tagName !== "IFRAME" || !isRight(e.target)) return;
+    if (e.target.tagName !== "IFRAME") return;
+    loaded.add(e.target);
+    if (!isRight(e.target)) return;
     right.add(e.target);
     listeners.forEach((heard) => heard(e.target));
   }, true);
 
-  return { group, watch, drop, observe, came: (frame) => right.has(frame), onPreview: (heard) => listeners.push(heard) };
+  return { group, watch, drop, observe, came: (frame) => right.has(frame), loaded: (frame) => loaded.has(frame), onPreview: (heard) => listeners.push(heard) };
 })();

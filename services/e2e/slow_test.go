@@ -155,7 +155,7 @@ func TestASlowLineGetsItsAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	resp, err := http.ReadResponse(bufio.NewReaderSize(&slowLine{c, 100 << 10, 130 * time.Millisecond}, 100<<10), nil)
+	resp, err := http.ReadResponse(bufio.NewReaderSize(&slowLine{c, size / 10}, 100<<10), nil) // it takes ten seconds
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,16 +194,16 @@ func TestASlowLineGetsItsAnswer(t *testing.T) {
 	}
 }
 
-// slowLine reads at most so many bytes at a time.
+// slowLine brings so many bytes a second.
 type slowLine struct {
 	net.Conn
-	most  int
-	pause time.Duration
+	perSecond int
 }
 
 func (s *slowLine) Read(b []byte) (int, error) {
-	time.Sleep(s.pause)
-	return s.Conn.Read(b[:min(len(b), s.most)])
+	n, err := s.Conn.Read(b[:min(len(b), s.perSecond/10)])
+	time.Sleep(time.Duration(n) * time.Second / time.Duration(s.perSecond))
+	return n, err
 }
 
 // slowBody is sent so many bytes at a time.

@@ -174,21 +174,21 @@ func (s *Site) Render(w http.ResponseWriter, r *http.Request, name string, p Pag
 	if !ok {
 		return fmt.Errorf("web: there is no page %q", name)
 	}
-	return s.execute(w, r, t, "layout", p)
+	return s.execute(w, r, t, "layout", p, takeFlash(w, r))
 }
 
-// RenderPart answers one block of a page alone, for htmx.
+// RenderPart answers one block of a page alone, for htmx. The flash is left to the next page.
 func (s *Site) RenderPart(w http.ResponseWriter, r *http.Request, name, block string, p Page) error {
 	t, ok := s.pages[name]
 	if !ok {
 		return fmt.Errorf("web: there is no page %q", name)
 	}
-	return s.execute(w, r, t, block, p)
+	return s.execute(w, r, t, block, p, Flash{})
 }
 
 // execute renders into memory first: a page that fails in the middle must not look whole.
-func (s *Site) execute(w http.ResponseWriter, r *http.Request, t *template.Template, block string, p Page) error {
-	v := view{Page: p, Path: r.URL.Path, RequestID: caller.From(r.Context()).RequestID, Flash: takeFlash(w, r)}
+func (s *Site) execute(w http.ResponseWriter, r *http.Request, t *template.Template, block string, p Page, flash Flash) error {
+	v := view{Page: p, Path: r.URL.Path, RequestID: caller.From(r.Context()).RequestID, Flash: flash}
 	v.User, v.SignedIn = UserOf(r.Context())
 	v.Tabs = navigationOf(r, p)
 	var b bytes.Buffer
@@ -239,7 +239,7 @@ func (s *Site) FailAs(w http.ResponseWriter, r *http.Request, f *fault.Error, st
 	if r.Header.Get("HX-Request") != "" {
 		w.Header().Set("HX-Retarget", "#toast")
 		w.Header().Set("HX-Reswap", "innerHTML")
-		if err := s.execute(w, r, s.pages[errorPage], "refusal", Page{Status: status, Data: f.Message}); err != nil {
+		if err := s.execute(w, r, s.pages[errorPage], "refusal", Page{Status: status, Data: f.Message}, Flash{}); err != nil {
 			s.o.Logger.ErrorContext(r.Context(), "error part not rendered", "error", err)
 			http.Error(w, f.Message, status)
 		}
@@ -252,7 +252,7 @@ func (s *Site) FailAs(w http.ResponseWriter, r *http.Request, f *fault.Error, st
 	_, signedIn := UserOf(r.Context())
 	page := Page{Title: heading, Status: status, Plain: !signedIn,
 		Data: map[string]any{"Message": f.Message, "Status": status, "Code": f.Code}}
-	if err := s.execute(w, r, s.pages[errorPage], "layout", page); err != nil {
+	if err := s.execute(w, r, s.pages[errorPage], "layout", page, takeFlash(w, r)); err != nil {
 		s.o.Logger.ErrorContext(r.Context(), "error page not rendered", "error", err)
 		http.Error(w, f.Message, status)
 	}

@@ -300,6 +300,9 @@ func TestFlash(t *testing.T) {
 	if w.Code != 303 || c.Name != "__Host-hub-flash" || !c.Secure || !c.HttpOnly || c.SameSite != http.SameSiteLaxMode || c.MaxAge != 60 {
 		t.Fatalf("%d %v", w.Code, c)
 	}
+	if w := d.do(t, user, "GET", "/part", "", "Cookie", c.Name+"="+c.Value); len(w.Result().Cookies()) != 0 {
+		t.Errorf("a part takes what the next page has to say: %v", w.Result().Cookies())
+	}
 	w = d.do(t, user, "GET", "/page", "", "Cookie", c.Name+"="+c.Value)
 	if !strings.Contains(w.Body.String(), `<p class="notice done" role="status">Saved &lt;b&gt;김민아&lt;/b&gt;.</p>`) || w.Result().Cookies()[0].MaxAge >= 0 {
 		t.Errorf("%s", w.Body)

@@ -150,6 +150,13 @@
     busy(target);
   });
   document.addEventListener("htmx:finally:request", (e) => { if (e.detail.ctx === asked) rest(asked.target); });
+  // Nor does a part that refreshes itself come in between: what it has to say, reload above all, is of the page before.
+  const polls = (e) => {
+    const { sourceElement, request } = e.detail.ctx;
+    if (request.method === "GET" && !sourceElement.matches?.("a, body") && document.querySelector("body[aria-busy=true], form[aria-busy=true]")) e.preventDefault();
+  };
+  document.addEventListener("htmx:before:request", polls);
+  document.addEventListener("htmx:before:response", polls);
   const leave = () => {
     busy(document.body);
     setTimeout(rest, 10_000, document.body); // a page does not hear that its reader has stopped the next one

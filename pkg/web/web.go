@@ -239,6 +239,8 @@ func (s *Site) FailAs(w http.ResponseWriter, r *http.Request, f *fault.Error, st
 	if r.Header.Get("HX-Request") != "" {
 		w.Header().Set("HX-Retarget", "#toast")
 		w.Header().Set("HX-Reswap", "innerHTML")
+		w.Header().Set("HX-Reselect", ".notice") // and not what the part was to be taken from
+		w.Header().Set("HX-Push-Url", "false")
 		if err := s.execute(w, r, s.pages[errorPage], "refusal", Page{Status: status, Data: f.Message}, Flash{}); err != nil {
 			s.o.Logger.ErrorContext(r.Context(), "error part not rendered", "error", err)
 			http.Error(w, f.Message, status)

@@ -167,7 +167,7 @@ func TestFailures(t *testing.T) {
 		if w.Code != c.status || !strings.Contains(page, c.text) || (w.Code >= 500) != strings.Contains(page, "req_7") || strings.Contains(page, "10.0.0.7") || strings.Contains(page, "before") {
 			t.Errorf("%s: %d %s", path, w.Code, page)
 		}
-		if w.Header().Get("HX-Retarget") != "#toast" || strings.Contains(page, "<html") || w.Header().Get("Content-Security-Policy") == "" || w.Header().Get("Cache-Control") != "no-store" {
+		if w.Header().Get("HX-Retarget") != "#toast" || w.Header().Get("HX-Reselect") != ".notice" || !strings.HasPrefix(page, `<p class="notice `) || w.Header().Get("HX-Push-Url") != "false" || strings.Contains(page, "<html") || w.Header().Get("Content-Security-Policy") == "" || w.Header().Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: %v", path, w.Header())
 		}
 	}

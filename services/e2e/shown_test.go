@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -69,6 +70,24 @@ func (h *held) letGo(index int, failure string) {
 		do(h.p, fetch.FailRequest, fetch.FailRequestParams{RequestID: id, ErrorReason: "ConnectionReset"})
 	default:
 		do(h.p, fetch.FulfillRequest, fetch.FulfillRequestParams{RequestID: id, ResponseCode: 200, ResponseHeaders: []*fetch.HeaderEntry{{Name: "Content-Type", Value: "text/html"}}, Body: []byte(failure)})
+	}
+}
+
+// fail answers whatever is held back with a failure of that status, as the edge does for a part of a page.
+func (h *held) fail(status int64) {
+	h.p.t.Helper()
+	var ids []fetch.RequestID
+	h.p.eventually("something is held back", func() bool {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		ids = slices.Collect(maps.Values(h.waiting))
+		clear(h.waiting)
+		return len(ids) > 0
+	})
+	for _, id := range ids {
+		do(h.p, fetch.FulfillRequest, fetch.FulfillRequestParams{RequestID: id, ResponseCode: status, Body: []byte("<p class=notice>away for a moment</p>"),
+			ResponseHeaders: []*fetch.HeaderEntry{{Name: "Content-Type", Value: "text/html"}, {Name: "HX-Retarget", Value: "#toast"}, {Name: "HX-Reswap", Value: "innerHTML"},
+				{Name: "HX-Reselect", Value: ".notice"}, {Name: "HX-Push-Url", Value: "false"}}})
 	}
 }
 

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"flag"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -436,6 +437,33 @@ func TestTriage(t *testing.T) {
 				if n := decided(t, id); n != 1 {
 					t.Errorf("%d are decided, not 1", n)
 				}
+				// Undo that comes before the answer of a decision is not of the decision before it, nor is a decision that
+				// comes before the answer of Undo.
+				both := func(first, second string) {
+					t.Helper()
+					p.network(1000)
+					p.Evaluate(fmt.Sprintf(`(document.querySelector(%q).click(), new Promise((done) => setTimeout(() => done(document.querySelector(%q).click()), 200)))`, first, second), nil)
+				}
+				const reject, undo = ".actions .danger", ".undo button"
+				both(reject, undo)
+				p.comes("t-3")
+				p.network(0)
+				if n := decided(t, id); n != 2 {
+					t.Errorf("%d are decided, not 2: Undo took back the decision before", n)
+				}
+				both(undo, reject)
+				p.Sees("Undone: 1 mail is as it was before.")
+				p.network(0)
+				if n := decided(t, id); n != 1 {
+					t.Errorf("%d are decided, not 1: a mail was decided on while Undo was under way", n)
+				}
+				// What could not be asked for leaves the mail to be decided on.
+				at, h := p.at(), p.hold("*/targets/0*")
+				p.Evaluate(`document.querySelector("[data-row='0']").click()`, nil)
+				h.fail(http.StatusServiceUnavailable)
+				p.Sees("away for a moment")
+				p.Evaluate(fmt.Sprintf("document.querySelector(%q).click()", reject), nil)
+				p.eventually("the mail is decided on", func() bool { return p.at() != at && decided(t, id) == 2 })
 			})
 
 			t.Run("back button", func(t *testing.T) {

@@ -142,25 +142,31 @@
   // come, nothing is decided on what it takes the place of.
   const busy = (el) => el.setAttribute("aria-busy", "true");
   const rest = (el) => el.removeAttribute("aria-busy");
-  let asked;
+  // By hand, and not by a part that refreshes itself; the back button asks for the body.
+  const byHand = (ctx) => ctx.sourceElement.matches?.("a, form, body") ?? false;
+  const leaving = () => document.querySelector("body[aria-busy=true], form[aria-busy=true]") !== null;
+  let asked; // the last request by hand, and what its answer takes the place of: a failure's goes elsewhere
   document.addEventListener("htmx:before:request", (e) => {
-    const { sourceElement, target } = e.detail.ctx;
-    if (!sourceElement.matches?.("a, body")) return; // neither a form, nor a part that refreshes itself
-    asked = e.detail.ctx;
-    busy(target);
+    const { ctx } = e.detail;
+    if (byHand(ctx)) {
+      asked = { ctx, place: ctx.target };
+      busy(asked.place);
+    } else if (ctx.request.method === "GET" && leaving()) e.preventDefault();
   });
-  document.addEventListener("htmx:finally:request", (e) => { if (e.detail.ctx === asked) rest(asked.target); });
-  // Nor does a part that refreshes itself come in between: what it has to say, reload above all, is of the page before.
-  const polls = (e) => {
-    const { sourceElement, request } = e.detail.ctx;
-    if (request.method === "GET" && !sourceElement.matches?.("a, body") && document.querySelector("body[aria-busy=true], form[aria-busy=true]")) e.preventDefault();
-  };
-  document.addEventListener("htmx:before:request", polls);
-  document.addEventListener("htmx:before:response", polls);
+  // What a part has to say, reload above all, is of the page before.
+  document.addEventListener("htmx:before:response", (e) => {
+    const { ctx } = e.detail;
+    if (!byHand(ctx) && ctx.request.method === "GET" && leaving()) e.preventDefault();
+  });
   const leave = () => {
     busy(document.body);
     setTimeout(rest, 10_000, document.body); // a page does not hear that its reader has stopped the next one
   };
+  document.addEventListener("htmx:finally:request", (e) => {
+    const { ctx } = e.detail;
+    if (ctx.hx?.redirect) leave();
+    if (ctx === asked?.ctx) rest(asked.place);
+  });
   document.addEventListener("click", (e) => {
     const link = e.target.closest?.("a[href]");
     if (!link || e.defaultPrevented || e.ctrlKey || e.metaKey || e.shiftKey || e.altKey || link.target || link.hasAttribute("download")) return;
@@ -178,7 +184,7 @@
     const form = e.target;
     if (e.defaultPrevented || form.method === "dialog") return;
     busy(form);
-    if (form.method === "get") leave();
+    leave();
     setTimeout(() => form.querySelectorAll("button").forEach((b) => { b.disabled = true; }));
   });
   // Coming back by the back button finds the page as it was left.

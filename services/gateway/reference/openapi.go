@@ -183,7 +183,7 @@ func routeOperation(r tool.RouteSpec) (object, error) {
 func bodyExamples(r tool.RouteSpec, q request) object {
 	examples := object{}
 	for _, e := range r.Examples {
-		examples[slug(e.Title)] = object{"summary": e.Title, "value": q.rest(q.values(e))}
+		examples[slug(e.Title)] = object{"summary": e.Title, "value": q.rest(valuesOf(e))}
 	}
 	return examples
 }
@@ -195,7 +195,7 @@ func (q request) parameter(r tool.RouteSpec, name, in string) object {
 		p["description"] = s.Description
 	}
 	if len(r.Examples) > 0 {
-		if v, given := q.values(r.Examples[0])[name]; given {
+		if v, given := valuesOf(r.Examples[0])[name]; given {
 			p["example"] = v
 		}
 	}

@@ -259,13 +259,13 @@ func curl(method, path string, headers []string, body json.RawMessage) string {
 func routeCurl(r tool.RouteSpec, q request, e *tool.Example) string {
 	var values map[string]json.RawMessage
 	if e != nil {
-		values = q.values(*e)
+		values = valuesOf(*e)
 	}
 	address, query := r.Path, url.Values{}
 	for _, name := range q.path {
 		value := "$" + strings.ToUpper(name)
 		if v, given := values[name]; given {
-			value = url.PathEscape(inAddress(v))
+			value = strings.ReplaceAll(url.PathEscape(inAddress(v)), "$", "%24") // it stands between a shell's quotes
 		}
 		address = strings.ReplaceAll(address, "{"+name+"}", value)
 	}

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
-	"strconv"
 	"strings"
 
 	"hub.internal/pkg/schema"
@@ -70,8 +69,8 @@ func requestOf(r tool.RouteSpec) (request, error) {
 	return q, nil
 }
 
-// values are the members of an example's request.
-func (q request) values(e tool.Example) map[string]json.RawMessage {
+// valuesOf are the members of an example's request.
+func valuesOf(e tool.Example) map[string]json.RawMessage {
 	var all map[string]json.RawMessage
 	if json.Unmarshal(e.Request, &all) != nil {
 		return nil
@@ -90,7 +89,8 @@ func (q request) rest(values map[string]json.RawMessage) json.RawMessage {
 		if len(body) > 1 {
 			body = append(body, ',')
 		}
-		body = append(append(strconv.AppendQuote(body, name), ':'), v...)
+		quoted, _ := json.Marshal(name) // a string can be encoded
+		body = append(append(append(body, quoted...), ':'), v...)
 	}
 	return append(body, '}')
 }

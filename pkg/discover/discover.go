@@ -36,6 +36,9 @@ const (
 	AlivePath = "/healthz"
 	// ReadyPath answers 200 while it may get calls.
 	ReadyPath = "/readyz"
+	// LeavingHeader is in the answer of AlivePath once the process has begun to stop: it still takes calls for a
+	// moment (HUB_DRAIN_DELAY), so that whoever chooses another one by then loses none.
+	LeavingHeader = "Hub-Leaving"
 )
 
 const (

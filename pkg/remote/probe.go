@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"hub.internal/pkg/discover"
@@ -27,6 +28,9 @@ type probe struct {
 	url    string
 	client *http.Client
 	stop   context.CancelFunc
+
+	// leaving tells that the instance said, when it last answered, that it is about to stop.
+	leaving atomic.Bool
 
 	mu     sync.Mutex
 	misses int
@@ -77,6 +81,7 @@ func (p *probe) ask(ctx context.Context) error {
 	if err != nil {
 		return &down{cause: err}
 	}
+	p.leaving.Store(resp.Header.Get(discover.LeavingHeader) != "")
 	return nil
 }
 

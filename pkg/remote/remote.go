@@ -198,14 +198,18 @@ func (c *Client) instance(following context.Context, addr string, patience time.
 		})
 	})
 	e := func(ctx context.Context, request any) (any, error) {
+		try := request.(try)
 		if !inOrder() {
 			return nil, &down{cause: fmt.Errorf("%s is out of order", addr), passed: true}
 		}
+		if probe.leaving.Load() && !try.leaving {
+			return nil, &down{cause: fmt.Errorf("%s is about to stop", addr), passed: true}
+		}
 		response, err := breaker.Execute(func() (*Response, error) {
-			if p, ok := request.(*passage); ok {
+			if p, ok := try.request.(*passage); ok {
 				return c.pass(ctx, addr, probe, p)
 			}
-			return c.send(ctx, addr, probe, request.(Request))
+			return c.send(ctx, addr, probe, try.request.(Request))
 		})
 		if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
 			return nil, &down{cause: err, passed: true}
@@ -280,30 +284,36 @@ func (c *Client) failure(ctx context.Context, err error) error {
 	return err
 }
 
+// try is what the endpoint of an instance is asked: to send a Request or a *passage.
+type try struct {
+	request any
+	// leaving tells that an instance takes it even when it is about to stop.
+	leaving bool
+}
+
 // attempt tries one instance after the other, beginning with the one whose turn it is.
 // Instances that are known to be out of order are passed over: that costs them nothing,
-// so it is no attempt. A retry after a refused connection burdens nobody; any other is
-// paid from the budget. repeatable tells that doing it twice is harmless.
+// so it is no attempt. So are those that are about to stop, until each other has been
+// tried. A retry after a refused connection burdens nobody; any other is paid from the
+// budget. repeatable tells that doing it twice is harmless.
 func (c *Client) attempt(ctx context.Context, r any, repeatable bool) (*Response, error) {
 	c.budget.earn()
 	endpoints, err := c.endpointer.Endpoints()
 	if err != nil || len(endpoints) == 0 {
 		return nil, &down{cause: errors.Join(lb.ErrNoEndpoints, err), unsent: true}
 	}
-	turn := c.turn.Add(1)
-	passed := 0
-	for attempt := 0; ; {
-		response, err := endpoints[turn%uint64(len(endpoints))](ctx, r)
+	turn, all := c.turn.Add(1), len(endpoints)
+	for tried, attempt := 0, 0; ; tried++ {
+		response, err := endpoints[(turn+uint64(tried))%uint64(all)](ctx, try{r, tried >= all})
 		if err == nil {
 			return response.(*Response), nil
 		}
-		turn++
 		var d *down
 		if !errors.As(err, &d) || ctx.Err() != nil {
 			return nil, err
 		}
 		if d.passed {
-			if passed++; passed == len(endpoints) {
+			if tried >= 2*all-1 {
 				return nil, err
 			}
 			continue

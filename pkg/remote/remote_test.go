@@ -21,6 +21,7 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
+	"hub.internal/pkg/discover"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
@@ -446,6 +447,45 @@ func TestRollingRestartReachesNoReader(t *testing.T) {
 	if answered.Load() < 100 {
 		t.Errorf("only %d answers", answered.Load())
 	}
+}
+
+// TestWhatLeavesIsCalledLast: an instance that says that it is about to stop gets no call while another one takes it, and is
+// better than none.
+func TestWhatLeavesIsCalledLast(t *testing.T) {
+	t.Parallel()
+	var leaving http.HandlerFunc = func(w http.ResponseWriter, _ *http.Request) { w.Header().Set(discover.LeavingHeader, "true") }
+	var staying http.HandlerFunc = func(http.ResponseWriter, *http.Request) {}
+	a, b := start(t, "", ok), start(t, "", ok)
+	c := newClient(t, 0, a.addr, b.addr)
+	// calls are how many of a dozen each instance gets: writes, which are not tried elsewhere once they are sent.
+	calls := func() (int64, int64) {
+		t.Helper()
+		atA, atB := a.calls.Load(), b.calls.Load()
+		for range 12 {
+			response, err := c.Do(t.Context(), write)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = response.Data.Close()
+		}
+		return a.calls.Load() - atA, b.calls.Load() - atB
+	}
+	share := func(what string, wantA, wantB int64) {
+		t.Helper()
+		var atA, atB int64
+		hubtest.Eventually(t, what, func() bool { atA, atB = calls(); return atA == wantA && atB == wantB })
+	}
+	share("both are called", 6, 6)
+	a.probe.Store(&leaving)
+	share("the one that stays is called", 0, 12)
+	b.probe.Store(&leaving)
+	share("both are called where both leave", 6, 6)
+	a.probe.Store(&staying)
+	share("the one that is back is called", 12, 0)
+	b.kill()
+	share("and when the other is gone", 12, 0)
+	a.probe.Store(&leaving)
+	share("one that leaves is better than none", 12, 0)
 }
 
 func TestConcurrencyLimit(t *testing.T) {

@@ -172,7 +172,7 @@ func (p *process) listen(name, addr string, handler http.Handler) (*server, erro
 		return nil, fmt.Errorf("%s: cannot listen at %q: %w", name, addr, err)
 	}
 	return &server{name: name, listener: listener, http: &http.Server{
-		Handler:           p.count(name, pace.bodies(p.bodies, handler)),
+		Handler:           p.count(name, p.leave(pace.bodies(p.bodies, handler))),
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       90 * time.Second,
 		MaxHeaderBytes:    32 << 10,
@@ -194,8 +194,8 @@ func (p *process) announce(directory *discover.Directory, service string, addr n
 }
 
 // run serves until SIGTERM, SIGINT, a failed task or a failed listener. Then
-// readiness fails, the listener drains in-flight calls for at most DrainTimeout, tasks
-// end, and what was registered closes, last first.
+// readiness fails, neighbours are told for DrainDelay that it leaves, the listener drains
+// in-flight calls for at most DrainTimeout, tasks end, and what was registered closes, last first.
 func (p *process) run(ctx context.Context) error {
 	ctx, restore := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
 	defer restore()
@@ -220,6 +220,17 @@ func (p *process) run(ctx context.Context) error {
 	return errors.Join(cause, p.stop())
 }
 
+// leave ends each connection with its next answer once the process has begun to stop, so that few lie idle when they are
+// closed: whoever keeps them may just be sending a call.
+func (p *process) leave(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if p.draining.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 func (p *process) serve(s *server) {
 	if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
 		p.fail(fmt.Errorf("%s: %w", s.name, err))
@@ -231,7 +242,8 @@ func (p *process) stop() error {
 	if p.withdraw != nil {
 		p.withdraw()
 	}
-	// Load balancers need a moment to see that readiness fails.
+	// Neighbours and load balancers need a moment to see that it leaves. Until then nothing may close: a call that
+	// arrives on a connection while it closes is lost, and most must not be made twice.
 	time.Sleep(p.settings.DrainDelay)
 	ctx, cancel := context.WithTimeout(context.Background(), p.settings.DrainTimeout)
 	defer cancel()
@@ -264,7 +276,12 @@ func (p *process) stop() error {
 // that takes the calls, because neighbours and orchestrators ask there whether it does.
 func (p *process) health(mux *http.ServeMux) {
 	mux.HandleFunc("GET "+discover.AlivePath, func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, http.StatusOK, map[string]string{"status": "ok", "version": Release()})
+		status := "ok"
+		if p.draining.Load() {
+			w.Header().Set(discover.LeavingHeader, "true")
+			status = "draining"
+		}
+		answer(w, http.StatusOK, map[string]string{"status": status, "version": Release()})
 	})
 	mux.HandleFunc("GET "+discover.ReadyPath, p.ready)
 }

@@ -99,6 +99,10 @@ func (p pages) Mount(mux *http.ServeMux) {
 		_, _ = io.WriteString(w, "done")
 		p.logger.Info("closed", "what", "call")
 	})
+	mux.HandleFunc("POST /work", func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = io.WriteString(w, "{}")
+	})
 	transfers(p.logger, mux)
 	keepers(mux, p.released)
 }

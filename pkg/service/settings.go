@@ -24,7 +24,9 @@ type Settings struct {
 	OpsAddr      string        `env:"HUB_OPS_ADDR" envDefault:"127.0.0.1:0"`
 	LogLevel     slog.Level    `env:"HUB_LOG_LEVEL" envDefault:"info"`
 	DrainTimeout time.Duration `env:"HUB_DRAIN_TIMEOUT" envDefault:"25s"`
-	DrainDelay   time.Duration `env:"HUB_DRAIN_DELAY" envDefault:"0s"`
+	// DrainDelay is how long a process that stops still takes calls, while it says that it leaves: neighbours look four
+	// times a second (pkg/remote), load balancers less often.
+	DrainDelay time.Duration `env:"HUB_DRAIN_DELAY" envDefault:"1s"`
 	// SigningKey is what this process signs with, TrustedKeys whom it believes.
 	SigningKey      caller.SigningKey  `env:"HUB_SIGNING_KEY,required,notEmpty"`
 	TrustedKeys     caller.TrustedKeys `env:"HUB_TRUSTED_KEYS,required,notEmpty"`

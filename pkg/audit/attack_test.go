@@ -138,11 +138,11 @@ func TestRolesOfServices(t *testing.T) {
 		`CREATE TEMP TABLE x PARTITION OF audit.calls DEFAULT`, `CREATE PUBLICATION x FOR TABLE audit.calls`, `CREATE EXTENSION file_fdw`, `CREATE EVENT TRIGGER x ON sql_drop EXECUTE FUNCTION audit.refuse_change()`,
 		`LOCK audit.calls IN ACCESS EXCLUSIVE MODE`, `SELECT audit.refuse_change()`, `SELECT * FROM audit.migrations`, `UPDATE audit.migrations SET is_applied = false`,
 		`INSERT INTO %s (at, request_id, tool, outcome) VALUES (now(), 'x', 'x', 'ok')`, `COPY %s (at, request_id, tool, outcome) FROM STDIN`,
-		`INSERT INTO audit.calls (at, request_id, tool, outcome, writer) VALUES (now(), 'x', 'x', 'ok', 'hub_gateway')`, `INSERT INTO audit.calls (id, at, request_id, tool, outcome) VALUES (gen_random_uuid(), now(), 'x', 'x', 'ok')`,
+		`INSERT INTO audit.calls (at, request_id, tool, outcome, writer) VALUES (now(), 'x', 'x', 'ok', 'hub_gateway')`, `INSERT INTO audit.calls (id, at, request_id, tool, outcome, writer) VALUES (gen_random_uuid(), now(), 'x', 'x', 'ok', 'hub_gateway')`,
 		row + `(now(), 'x', 'x', 'ok') RETURNING id`, row + `(now(), 'x', 'x', 'ok') ON CONFLICT (id, at) DO UPDATE SET outcome = 'x'`,
 		`MERGE INTO audit.calls c USING (SELECT 1) x ON c.request_id = 'req_1' WHEN MATCHED THEN DELETE`,
 		row + `(now() - interval '1 hour', 'x', 'x', 'ok')`, row + `(now() + interval '1 hour', 'x', 'x', 'ok')`, row + `(now() - interval '40 days', 'x', 'x', 'ok')`, row + `(now() + interval '40 days', 'x', 'x', 'ok')`,
-		row + `(clock_timestamp() - interval '301 seconds', 'x', 'x', 'ok')`, row + `(clock_timestamp() + interval '6 seconds', 'x', 'x', 'ok')`, row + `(NULL, 'x', 'x', 'ok')`, row + `('infinity', 'x', 'x', 'ok')`, row + `('-infinity', 'x', 'x', 'ok')`,
+		row + `(clock_timestamp() - interval '301 seconds', 'x', 'x', 'ok')`, row + `(clock_timestamp() + interval '30 seconds', 'x', 'x', 'ok')`, row + `(NULL, 'x', 'x', 'ok')`, row + `('infinity', 'x', 'x', 'ok')`, row + `('-infinity', 'x', 'x', 'ok')`,
 	}
 	for _, service := range services {
 		conn := connect(t, s.URL(service))

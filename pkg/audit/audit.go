@@ -1,6 +1,6 @@
 // Package audit is the append-only log of calls: who called what, with which
 // outcome. A row joins the transaction of its effect (Append), is awaited before an
-// answer leaves (Log.Write), is queued (Log.Queue), or is counted with others (Tally). Reader
+// answer leaves (Log.Write), is queued and kept while the store is away (Log.Queue), or is counted with others (Tally). Reader
 // searches it, for whoever holds the role that may. The package refuses to change or delete rows: no
 // service's role may do that, and triggers hold the owner to it; whole months go when the owner's
 // policy says so.
@@ -9,15 +9,18 @@ package audit
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math"
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"go.opentelemetry.io/otel/trace"
 
 	"hub.internal/pkg/caller"
@@ -28,13 +31,29 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// Migrate brings the audit schema up to date. Each service's migrate calls it first.
+// Migrate brings the audit schema up to date, and makes the coming year's months. Each service's migrate calls it first.
 func Migrate(ctx context.Context, ownerURL string) error {
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
 		return err
 	}
-	return postgres.Migrate(ctx, ownerURL, "audit", files)
+	if err := postgres.Migrate(ctx, ownerURL, "audit", files); err != nil {
+		return err
+	}
+	return asOwner(ctx, ownerURL, "months of the audit log", `SELECT audit.extend()`)
+}
+
+// asOwner executes one statement as the owner role.
+func asOwner(ctx context.Context, ownerURL, what, sql string, args ...any) error {
+	conn, err := pgx.Connect(ctx, ownerURL)
+	if err != nil {
+		return errors.New("HUB_MIGRATE_URL does not lead to the store")
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	if _, err := conn.Exec(ctx, sql, args...); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
 }
 
 // Tables is the step of the audit schema: the first one of each service.
@@ -89,6 +108,8 @@ func HashInput(input []byte) []byte {
 
 // row is an Entry in the types of its columns.
 type row struct {
+	// id makes writing the row again harmless: drawn once, whatever becomes of the first try.
+	id                                                          [16]byte
 	at                                                          time.Time
 	requestID, service, externalUser, credential, tool, outcome string
 	count, tookMS                                               int32
@@ -98,9 +119,9 @@ type row struct {
 }
 
 func (e Entry) row() (row, error) {
-	r := row{at: e.At, requestID: clean(e.Caller.RequestID), service: clean(e.Caller.Service), externalUser: clean(e.Caller.ExternalUserID),
-		credential: clean(e.Caller.CredentialID), tool: clean(e.Tool), outcome: e.Outcome, count: clamp(int64(e.Count)),
-		tookMS: clamp(e.Took.Milliseconds()), inputHash: e.InputHash, traceID: clean(e.TraceID)}
+	r := row{id: newID(), at: e.At, requestID: clean(e.Caller.RequestID), service: clean(e.Caller.Service),
+		externalUser: clean(e.Caller.ExternalUserID), credential: clean(e.Caller.CredentialID), tool: clean(e.Tool),
+		outcome: e.Outcome, count: clamp(int64(e.Count)), tookMS: clamp(e.Took.Milliseconds()), inputHash: e.InputHash, traceID: clean(e.TraceID)}
 	if e.Detail != nil {
 		b, err := json.Marshal(e.Detail)
 		if err != nil {
@@ -110,6 +131,23 @@ func (e Entry) row() (row, error) {
 		r.detail = &text
 	}
 	return r, nil
+}
+
+// newID draws an id of the kind that the store draws for a row without one: a random UUID.
+func newID() (id [16]byte) {
+	_, _ = rand.Read(id[:])
+	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80
+	return id
+}
+
+// bytes is about what the row takes in memory.
+func (r *row) bytes() int {
+	n := 400 + len(r.requestID) + len(r.service) + len(r.externalUser) + len(r.credential) + len(r.tool) + len(r.outcome) + len(r.inputHash) +
+		len(r.traceID)
+	if r.detail != nil {
+		n += len(*r.detail)
+	}
+	return n
 }
 
 // withoutNull replaces the escape of NUL, which jsonb cannot hold, in JSON text.
@@ -149,13 +187,18 @@ func clamp(n int64) int32 { return int32(min(max(n, 0), math.MaxInt32)) }
 // insert is followed by where the rows are from. A row has the time of its entry; but, by the store's own clock, it is
 // not in the future and not further in the past than the store takes (five minutes, of which one is for the way): a process
 // whose clock is wrong, and a row that waited for a store that was away, are recorded all the same.
+//
+// The id makes it once: a row that is there already, with its time, is left alone. (The time changes with the clock of the store
+// for a row that waited longer than four minutes, or whose process is ahead of it by more than it waited: such a row, written
+// again after a try whose end nobody saw, may be there twice, with one id.)
 const insert = `INSERT INTO audit.calls
-	(at, request_id, service, external_user_id, credential_id, tool, outcome, count, took_ms, input_hash, detail, trace_id)
-	SELECT greatest(least(at, clock_timestamp()), clock_timestamp() - interval '4 minutes'),
+	(id, at, request_id, service, external_user_id, credential_id, tool, outcome, count, took_ms, input_hash, detail, trace_id)
+	SELECT id, greatest(least(at, clock_timestamp()), clock_timestamp() - interval '4 minutes'),
 		request_id, service, external_user_id, credential_id, tool, outcome, count, took_ms, input_hash, detail, trace_id FROM `
 
 // as names what insert selects.
-const as = ` AS r (at, request_id, service, external_user_id, credential_id, tool, outcome, count, took_ms, input_hash, detail, trace_id)`
+const as = ` AS r (id, at, request_id, service, external_user_id, credential_id, tool, outcome, count, took_ms, input_hash, detail,
+	trace_id) ON CONFLICT DO NOTHING`
 
 // Append adds a row in the transaction of the effect that it records.
 func Append(ctx context.Context, tx postgres.Querier, e Entry) error {
@@ -163,7 +206,8 @@ func Append(ctx context.Context, tx postgres.Querier, e Entry) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, insert+`(VALUES ($1::timestamptz, $2, $3, $4, $5, $6, $7, $8::int, $9::int, $10::bytea, $11::jsonb, $12))`+as,
-		r.at, r.requestID, r.service, r.externalUser, r.credential, r.tool, r.outcome, r.count, r.tookMS, r.inputHash, r.detail, r.traceID)
+	const values = `(VALUES ($1::uuid, $2::timestamptz, $3, $4, $5, $6, $7, $8, $9::int, $10::int, $11::bytea, $12::jsonb, $13))`
+	_, err = tx.Exec(ctx, insert+values+as, r.id, r.at, r.requestID, r.service, r.externalUser, r.credential, r.tool, r.outcome, r.count,
+		r.tookMS, r.inputHash, r.detail, r.traceID)
 	return err
 }

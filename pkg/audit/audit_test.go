@@ -170,38 +170,122 @@ func TestLogIsAppendOnly(t *testing.T) {
 	}
 }
 
+// months is how many months of the log have a table.
+func (s store) months(t *testing.T) (n int) {
+	t.Helper()
+	if err := s.super.QueryRow(t.Context(), "SELECT count(*) FROM pg_inherits WHERE inhparent = 'audit.calls'::regclass").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// withoutMonths drops all but the month that is.
+func (s store) withoutMonths(t *testing.T) {
+	t.Helper()
+	if _, err := s.super.Exec(t.Context(), `DO $$ DECLARE p text; BEGIN FOR p IN SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent = 'audit.calls'::regclass
+		AND inhrelid::regclass::text <> to_char(now() AT TIME ZONE 'UTC', '"audit.calls_"YYYY_MM') LOOP EXECUTE 'DROP TABLE ' || p; END LOOP; END $$`); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPartitionsAreThereBeforeTheirMonth: the owner makes them when it migrates, and the reader asks for them, several at
+// once and while transactions write: nobody waits for another.
 func TestPartitionsAreThereBeforeTheirMonth(t *testing.T) {
 	t.Parallel()
 	s := migrated(t)
-	ahead := func() (n int) {
-		t.Helper()
-		if err := s.super.QueryRow(t.Context(), "SELECT count(*) FROM pg_inherits WHERE inhparent = 'audit.calls'::regclass").Scan(&n); err != nil {
-			t.Fatal(err)
-		}
-		return n
+	if n := s.months(t); n != 14 {
+		t.Errorf("%d months after the migration", n)
 	}
-	all := ahead()
-	if all < 13 {
-		t.Errorf("%d partitions after the migration", all)
+	s.withoutMonths(t)
+	if err := audit.Migrate(t.Context(), s.OwnerURL); err != nil || s.months(t) != 14 {
+		t.Errorf("%d months after another migration: %v", s.months(t), err)
 	}
-	// A year later most have to be made: drop those that hold nothing yet, and start a service.
-	if _, err := s.super.Exec(t.Context(), "DO $$ DECLARE p text; BEGIN FOR p IN SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent = 'audit.calls'::regclass LOOP EXECUTE 'DROP TABLE ' || p; END LOOP; END $$"); err != nil {
+	s.withoutMonths(t)
+	tx, err := s.service.Begin(t.Context())
+	if err != nil {
 		t.Fatal(err)
 	}
-	for range 3 { // replicas start together
-		newLog(t, s.service, quiet)
+	defer tx.Rollback(t.Context())
+	if err := audit.Append(t.Context(), tx, entry("open")); err != nil {
+		t.Fatal(err)
 	}
-	hubtest.Eventually(t, "a service makes the coming ones", func() bool { return ahead() >= 4 })
-	l := newLog(t, s.service, quiet)
-	if err := l.Write(t.Context(), entry("now")); err != nil {
+	var asked sync.WaitGroup
+	for range 3 {
+		r := reader(t, s, time.Now)
+		asked.Go(func() {
+			if err := r.Extend(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	asked.Wait()
+	if n := s.months(t); n != 14 {
+		t.Errorf("%d months after the reader has asked for them", n)
+	}
+	if err := tx.Commit(t.Context()); err != nil {
 		t.Error(err)
+	}
+	// They are as the first one is: bounded, dated, append-only.
+	var shapes int
+	if err := s.super.QueryRow(t.Context(), `SELECT count(DISTINCT (
+		(SELECT string_agg(format('%s %s %s', tgname, tgtype, tgenabled), ',' ORDER BY tgname) FROM pg_trigger WHERE tgrelid = inhrelid),
+		(SELECT string_agg(conname || replace(pg_get_constraintdef(oid), ' NOT VALID', ''), ',' ORDER BY conname) FROM pg_constraint WHERE conrelid = inhrelid AND contype = 'c'),
+		(SELECT string_agg(split_part(pg_get_indexdef(indexrelid), ' USING ', 2), ',' ORDER BY split_part(pg_get_indexdef(indexrelid), ' USING ', 2)) FROM pg_index WHERE indrelid = inhrelid),
+		(SELECT format('%s %s', relacl, relowner) FROM pg_class WHERE oid = inhrelid)))
+		FROM pg_inherits WHERE inhparent = 'audit.calls'::regclass`).Scan(&shapes); err != nil || shapes != 1 {
+		t.Errorf("months have %d shapes: %v", shapes, err)
 	}
 	var next string
 	if err := s.super.QueryRow(t.Context(), "SELECT max(inhrelid::regclass::text) FROM pg_inherits WHERE inhparent = 'audit.calls'::regclass").Scan(&next); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.owner.Exec(t.Context(), "TRUNCATE "+next); err == nil {
-		t.Error("a partition made by a service may be truncated")
+		t.Error("a month that was made may be truncated")
+	}
+}
+
+// TestNobodyStopsTheLog: while one service's role holds what it may hold and asks for what it may ask for, the others write.
+func TestNobodyStopsTheLog(t *testing.T) {
+	t.Parallel()
+	s := migrated(t)
+	s.put(t, fact{At: time.Now().AddDate(-2, 0, 0), Tool: "a", Outcome: "ok"})
+	r := reader(t, s, time.Now)
+	if err := r.RollUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	holds := connect(t, s.URL("query"))
+	if _, err := holds.Exec(t.Context(), `SET idle_in_transaction_session_timeout = 0; SET statement_timeout = 0; BEGIN;
+		INSERT INTO audit.calls (at, request_id, tool, outcome) VALUES (clock_timestamp(), 'held', 'x', 'ok')`); err != nil {
+		t.Fatal(err)
+	}
+	asks := connect(t, s.URL("query"))
+	for _, sql := range []string{`SELECT audit.ensure_partitions(24)`, `SELECT audit.extend()`, `SELECT audit.expire()`, `SELECT audit.roll_up()`} {
+		if _, err := asks.Exec(t.Context(), `SET lock_timeout = 0; SET statement_timeout = '3s'; `+sql); code(err) != "42501" {
+			t.Errorf("%s: %v", sql, err)
+		}
+	}
+	// The worst that the owner's functions do is to wait for what is held, and to give up: everybody else waits as long.
+	expired := make(chan error, 1)
+	go func() {
+		_, err := r.Expire(t.Context())
+		expired <- err
+	}()
+	hubtest.Eventually(t, "the end of a month waits for a lock", func() bool {
+		var waits bool
+		err := s.super.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = 'audit.calls'::regclass)`).Scan(&waits)
+		return err == nil && waits
+	})
+	writes := connect(t, s.URL("payments"))
+	if _, err := writes.Exec(t.Context(), `SET lock_timeout = '20s'; INSERT INTO audit.calls (at, request_id, tool, outcome) VALUES (clock_timestamp(), 'other', 'x', 'ok')`); err != nil {
+		t.Errorf("others wait behind it: %v", err)
+	}
+	if err := <-expired; !fault.Is(err, fault.DB) {
+		t.Errorf("a month ended below a transaction that writes: %v", err)
+	}
+	var unbounded string
+	if err := s.super.QueryRow(t.Context(), `SELECT coalesce(string_agg(p.oid::regprocedure::text, ' '), '') FROM pg_proc p JOIN pg_roles r ON r.oid = p.proowner
+		WHERE r.rolname = 'hub' AND p.prosecdef AND NOT EXISTS (SELECT FROM unnest(p.proconfig) c WHERE c ~ '^lock_timeout=[1-9]')`).Scan(&unbounded); err != nil || unbounded != "" {
+		t.Errorf("functions that run as the owner and may wait for ever: %s, %v", unbounded, err)
 	}
 }
 
@@ -473,4 +557,180 @@ func BenchmarkLog(b *testing.B) {
 			l.Queue(entry("req_1"))
 		}
 	})
+}
+
+// kept tells how many rows of the requests the log holds, and of how many requests.
+func (s store) kept(t testing.TB, like string) (rows, requests int) {
+	t.Helper()
+	if err := s.super.QueryRow(context.Background(), "SELECT count(*), count(DISTINCT request_id) FROM audit.calls WHERE request_id LIKE $1", like).Scan(&rows, &requests); err != nil {
+		t.Fatal(err)
+	}
+	return rows, requests
+}
+
+// TestQueuedRowsOutliveAnOutage kills the store and hangs it, again and again, while rows are queued and others are awaited: each
+// queued row is there once in the end, none is dropped, and each awaited one is there that was promised.
+func TestQueuedRowsOutliveAnOutage(t *testing.T) {
+	t.Parallel()
+	server := hubtest.NewPostgres(t)
+	s := newStore(t, hubtest.WriteStoreOn(t, server))
+	var d dropped
+	l := newLog(t, s.service, d.logger())
+	ctx, stop := context.WithCancel(t.Context())
+	var queued, promised, refused atomic.Int64
+	var writers sync.WaitGroup
+	for w := range 4 {
+		writers.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				l.Queue(entry(fmt.Sprintf("queued_%d_%d", w, i)))
+				queued.Add(1)
+				time.Sleep(2 * time.Millisecond) // a bounded load: 20,000 rows may wait
+			}
+		})
+		writers.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				if err := l.Write(t.Context(), entry(fmt.Sprintf("awaited_%d_%d", w, i))); err == nil {
+					promised.Add(1)
+				} else if refused.Add(1); !fault.Is(err, fault.DB) {
+					t.Errorf("an awaited row: %v", err)
+				}
+				time.Sleep(2 * time.Millisecond)
+			}
+		})
+	}
+	during := func(what string, break_, mend func() error) {
+		t.Helper()
+		before := promised.Load()
+		hubtest.Eventually(t, "rows are kept before "+what, func() bool { return promised.Load() > before+20 })
+		if err := break_(); err != nil {
+			t.Fatal(err)
+		}
+		hubtest.Eventually(t, "awaited rows are refused "+what, func() bool { return refused.Load() > 0 && l.Away() != nil })
+		more := refused.Load() + 20
+		hubtest.Eventually(t, "they are refused at once "+what, func() bool { return refused.Load() > more })
+		if err := mend(); err != nil {
+			t.Fatal(err)
+		}
+		hubtest.Eventually(t, "rows are kept after "+what, func() bool { return l.Away() == nil && promised.Load() > before+40 })
+	}
+	for range 2 {
+		during("while it is gone", func() error { server.Kill(); return nil }, func() error { return server.Start(t.Context()) })
+		during("while it hangs", server.Pause, server.Resume)
+	}
+	stop()
+	writers.Wait()
+	if err := l.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if rows, requests := s.kept(t, "queued%"); int64(rows) != queued.Load() || rows != requests {
+		t.Errorf("%d rows of %d of %d queued", rows, requests, queued.Load())
+	}
+	if rows, requests := s.kept(t, "awaited%"); int64(rows) < promised.Load() || rows != requests {
+		t.Errorf("%d rows of %d, of %d promised", rows, requests, promised.Load())
+	}
+	if d.n.Load() != 0 {
+		t.Errorf("%d dropped", d.n.Load())
+	}
+}
+
+// TestARowIsWrittenOnce: whoever writes a row again, because they have not seen the end of the first try, adds none.
+func TestARowIsWrittenOnce(t *testing.T) {
+	t.Parallel()
+	s := migrated(t)
+	const twice = `INSERT INTO audit.calls (id, at, request_id, tool, outcome) VALUES ('7f0f1c5e-6a5b-4d53-9f0b-3d1a7b5f0a11', $1, $2, 'x', 'ok')`
+	at := time.Now()
+	if _, err := s.service.Exec(t.Context(), twice, at, "first"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.service.Exec(t.Context(), twice, at, "second"); code(err) != "23505" {
+		t.Errorf("an id twice: %v", err)
+	}
+	if _, err := s.service.Exec(t.Context(), twice+` ON CONFLICT DO NOTHING`, at, "second"); err != nil {
+		t.Error(err)
+	}
+	if rows, _ := s.kept(t, "%"); rows != 1 {
+		t.Errorf("%d rows", rows)
+	}
+	if rows, _ := s.kept(t, "first"); rows != 1 {
+		t.Error("the row was changed")
+	}
+}
+
+// TestCloseOfAStoreThatIsAway is over in time, and counts what is lost.
+func TestCloseOfAStoreThatIsAway(t *testing.T) {
+	t.Parallel()
+	server := hubtest.NewPostgres(t)
+	s := newStore(t, hubtest.WriteStoreOn(t, server))
+	var d dropped
+	l := audit.NewLog(s.service, d.logger())
+	if err := l.Write(t.Context(), entry("before")); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	defer server.Resume()
+	for range 1500 {
+		l.Queue(entry("queued"))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	hubtest.Within(t, 10*time.Second, "the end", func() {
+		if err := l.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	if d.n.Load() != 1500 {
+		t.Errorf("%d dropped", d.n.Load())
+	}
+}
+
+// TestRowsOfAMonthWithoutATable wait until somebody has made it.
+func TestRowsOfAMonthWithoutATable(t *testing.T) {
+	t.Parallel()
+	s := migrated(t)
+	var d dropped
+	l := newLog(t, s.service, d.logger())
+	if err := l.Write(t.Context(), entry("before")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.super.Exec(t.Context(), "DO $$ DECLARE p text; BEGIN FOR p IN SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent = 'audit.calls'::regclass LOOP EXECUTE 'DROP TABLE ' || p; END LOOP; END $$"); err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		l.Queue(entry("queued"))
+	}
+	hubtest.Eventually(t, "the log is known to be away", func() bool { return l.Away() != nil })
+	if _, err := s.owner.Exec(t.Context(), "SELECT audit.ensure_partitions(1)"); err != nil {
+		t.Fatal(err)
+	}
+	hubtest.Eventually(t, "the rows are kept", func() bool { rows, _ := s.kept(t, "queued"); return rows == 5 })
+	if d.n.Load() != 0 {
+		t.Errorf("%d dropped", d.n.Load())
+	}
+}
+
+// TestTheQueueIsBoundedInBytes: what fills it is a few large rows.
+func TestTheQueueIsBoundedInBytes(t *testing.T) {
+	t.Parallel()
+	server := hubtest.NewPostgres(t)
+	s := newStore(t, hubtest.WriteStoreOn(t, server))
+	var d dropped
+	l := newLog(t, s.service, d.logger())
+	if err := l.Write(t.Context(), entry("before")); err != nil {
+		t.Fatal(err)
+	}
+	server.Kill()
+	large := entry("queued")
+	large.Detail = map[string]string{"sql": strings.Repeat("x", 1<<20-100)}
+	for range 40 {
+		l.Queue(large)
+	}
+	if n := d.n.Load(); n < 8 || n > 12 {
+		t.Errorf("%d of 40 rows of 1 MiB dropped", n)
+	}
+	if err := server.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	hubtest.Eventually(t, "those that fit are kept", func() bool { rows, _ := s.kept(t, "queued"); return int64(rows) == 40-d.n.Load() })
 }

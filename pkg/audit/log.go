@@ -12,42 +12,45 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/postgres"
 	"hub.internal/pkg/telemetry"
 )
 
 const (
-	// groupSize bounds the rows of one commit.
-	groupSize = 1000
-	// lingerTime is how long rows that nobody waits for collect; a queued row is to be
-	// committed within a second.
-	lingerTime = 100 * time.Millisecond
-	// queueSize bounds the rows that wait; what does not fit is dropped and counted.
-	queueSize = 20_000
-	// commitTimeout bounds one group's commit.
-	commitTimeout = 5 * time.Second
-	// partitionsAhead is how many months have a partition before they begin.
-	partitionsAhead = 3
+	// queueSize and queueBytes bound the rows that wait, those that are being written among them; what does not fit is
+	// dropped and counted.
+	queueSize  = 20_000
+	queueBytes = 32 << 20
+	// keepFor is how long a queued row waits for a store that is away.
+	keepFor = 30 * time.Minute
 )
 
-// Log commits rows in groups: one writer takes whatever waits, writes it in one
-// statement, and while it commits the next group forms. No timer delays a caller who waits.
+// Log commits rows in groups: one writer takes whatever waits, writes it in one statement, and while it commits the next
+// group forms. Those that somebody waits for go first, and no timer delays them.
+//
+// While the store is away, a row that somebody waits for fails at once, and the others are kept: they are written again, with
+// pauses of up to two seconds, until the store takes them, they do not fit any more, or they are half an hour old. A row is
+// written once, however often it is tried (see insert).
 type Log struct {
 	pool    *pgxpool.Pool
 	logger  *slog.Logger
-	rows    chan pending
-	stopped chan struct{}
 	dropped metric.Int64Counter
-	forget  func() // ends the gauges
+	forget  func()          // ends the gauges
+	ctx     context.Context // ends when Close waits no longer
+	cancel  context.CancelFunc
+	wake    chan struct{}
+	stopped chan struct{}
 
-	// open is held by who puts a row into rows, and taken for good by Close: a row
-	// that was put behind the writer's back would be lost without a word.
-	open sync.RWMutex
-	once sync.Once
+	mu sync.Mutex
+	// awaited and queued wait, in the order of their arrival.
+	awaited, queued []*pending
+	rows, bytes     int // of those and the group that is being written
+	closed          bool
+	store           outage
 }
 
 type pending struct {
-	row row
+	row   row
+	since time.Time
 	// done is nil for a queued row.
 	done chan error
 }
@@ -60,31 +63,30 @@ func NewLog(pool *pgxpool.Pool, logger *slog.Logger) *Log {
 		otel.Handle(err)
 	}
 	dropped.Add(context.Background(), 0) // the first one that is not kept is an increase
-	l := &Log{pool: pool, logger: logger, rows: make(chan pending, queueSize), stopped: make(chan struct{}), dropped: dropped}
-	l.forget = telemetry.ObserveBulkhead("audit", func() telemetry.Bulkhead {
-		return telemetry.Bulkhead{Limit: queueSize, Used: int64(len(l.rows))}
-	})
+	l := &Log{pool: pool, logger: logger, dropped: dropped, wake: make(chan struct{}, 1), stopped: make(chan struct{})}
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	l.forget = telemetry.ObserveBulkhead("audit", l.load)
 	go l.run()
 	return l
 }
 
+// load is how full the queue is: of rows, or of bytes where those are nearer to their bound.
+func (l *Log) load() telemetry.Bulkhead {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return telemetry.Bulkhead{Limit: queueSize, Used: int64(max(l.rows, l.bytes*queueSize/queueBytes))}
+}
+
 // Write returns when the row is committed, or E_DB when it could not be: the caller
-// must then keep its answer back.
+// must then keep its answer back. It waits for the store for three seconds, and not at all while that is known to be away.
 func (l *Log) Write(ctx context.Context, e Entry) error {
 	r, err := e.in(ctx).row()
 	if err != nil {
 		return err
 	}
-	p := pending{row: r, done: make(chan error, 1)}
-	if !l.open.TryRLock() {
-		return notKept(errClosed)
-	}
-	select {
-	case l.rows <- p:
-		l.open.RUnlock()
-	case <-ctx.Done():
-		l.open.RUnlock()
-		return notKept(ctx.Err())
+	p := &pending{row: r, done: make(chan error, 1)}
+	if err := l.put(p); err != nil {
+		return notKept(err)
 	}
 	select {
 	case err := <-p.done:
@@ -97,36 +99,64 @@ func (l *Log) Write(ctx context.Context, e Entry) error {
 	}
 }
 
-var errClosed = errors.New("audit log is closed")
+// Away is nil, or the E_DB of a Write that would fail at once: work whose answer would be withheld need not begin.
+func (l *Log) Away() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.store.known(time.Now()); err != nil {
+		return notKept(err)
+	}
+	return nil
+}
+
+var (
+	errClosed = errors.New("audit log is closed")
+	errFull   = errors.New("audit queue is full")
+)
 
 func notKept(cause error) error {
 	return fault.New(fault.DB,
 		"The call could not be recorded in the audit log, so its answer is withheld. Try again in a moment.").After(time.Second).Because(cause)
 }
 
-// Queue records a row within a second, best effort: it never blocks, and what is
+// Queue records a row within a second, or as soon as the store is back; it never blocks, and what is
 // dropped is counted in the metric hub.audit.dropped.
 func (l *Log) Queue(e Entry) {
-	if err := l.enqueue(e); err != nil {
+	r, err := e.row()
+	if err == nil {
+		err = l.put(&pending{row: r})
+	}
+	if err != nil {
 		l.drop(1, err)
 	}
 }
 
-func (l *Log) enqueue(e Entry) error {
-	r, err := e.row()
-	if err != nil {
-		return err
-	}
-	if !l.open.TryRLock() {
+func (l *Log) put(p *pending) error {
+	p.since = time.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := p.row.bytes()
+	switch {
+	case l.closed:
 		return errClosed
+	case l.rows >= queueSize || l.bytes+n > queueBytes:
+		return errFull
 	}
-	defer l.open.RUnlock()
+	if p.done == nil {
+		l.queued = append(l.queued, p)
+	} else {
+		if err := l.store.known(p.since); err != nil {
+			return err
+		}
+		l.awaited = append(l.awaited, p)
+	}
+	l.rows++
+	l.bytes += n
 	select {
-	case l.rows <- pending{row: r}:
-		return nil
+	case l.wake <- struct{}{}:
 	default:
-		return errors.New("audit queue is full")
 	}
+	return nil
 }
 
 func (l *Log) drop(n int, err error) {
@@ -134,131 +164,22 @@ func (l *Log) drop(n int, err error) {
 	l.logger.Warn("audit rows dropped", "rows", n, "error", err)
 }
 
-// Close flushes what waits and stops the writer.
+// Close writes what waits and stops the writer. What the store has not taken when ctx ends is dropped, counted and told.
 func (l *Log) Close(ctx context.Context) error {
-	l.once.Do(func() {
-		go func() {
-			l.open.Lock()
-			close(l.rows)
-		}()
-	})
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+	defer l.cancel()
 	select {
 	case <-l.stopped:
 		return nil
 	case <-ctx.Done():
+		l.cancel()
+		<-l.stopped
 		return ctx.Err()
-	}
-}
-
-func (l *Log) run() {
-	defer close(l.stopped)
-	defer l.forget()
-	l.ensurePartitions()
-	daily := time.NewTicker(24 * time.Hour)
-	defer daily.Stop()
-	for {
-		select {
-		case p, open := <-l.rows:
-			if !open {
-				return
-			}
-			l.commit(l.group(p))
-		case <-daily.C:
-			l.ensurePartitions()
-		}
-	}
-}
-
-// group takes what waits behind first. While nobody waits for any of the rows it lingers a
-// little, so that a queued row seldom costs a statement of its own; the first awaited one
-// ends that.
-func (l *Log) group(first pending) []pending {
-	g := []pending{first}
-	var linger <-chan time.Time
-	awaited := first.done != nil
-	for len(g) < groupSize {
-		select {
-		case p, open := <-l.rows:
-			if !open {
-				return g
-			}
-			g = append(g, p)
-			awaited = awaited || p.done != nil
-			continue
-		default:
-		}
-		if awaited {
-			return g
-		}
-		if linger == nil {
-			linger = time.After(lingerTime)
-		}
-		select {
-		case p, open := <-l.rows:
-			if !open {
-				return g
-			}
-			g = append(g, p)
-			awaited = p.done != nil
-		case <-linger:
-			return g
-		}
-	}
-	return g
-}
-
-func (l *Log) commit(g []pending) {
-	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
-	defer cancel()
-	err := l.insert(ctx, g)
-	if err != nil && len(g) > 1 && !fault.Is(err, fault.DB) {
-		// One row that the store refuses must not take its neighbours with it.
-		for i := range g {
-			l.commit(g[i : i+1])
-		}
-		return
-	}
-	queued := 0
-	for _, p := range g {
-		if p.done == nil {
-			queued++
-			continue
-		}
-		p.done <- err
-	}
-	if err != nil && queued > 0 {
-		l.drop(queued, err)
-	}
-}
-
-// insert writes a group in one statement: a column a parameter, whatever its size.
-func (l *Log) insert(ctx context.Context, g []pending) error {
-	n := len(g)
-	var (
-		at                                                = make([]time.Time, n)
-		request, service, user, credential, tool, outcome = make([]string, n), make([]string, n), make([]string, n), make([]string, n),
-			make([]string, n), make([]string, n)
-		count, took = make([]int32, n), make([]int32, n)
-		hash        = make([][]byte, n)
-		detail      = make([]*string, n)
-		traces      = make([]string, n)
-	)
-	for i, p := range g {
-		r := p.row
-		at[i], request[i], service[i], user[i], credential[i], tool[i], outcome[i] = r.at, r.requestID, r.service, r.externalUser, r.credential,
-			r.tool, r.outcome
-		count[i], took[i], hash[i], detail[i], traces[i] = r.count, r.tookMS, r.inputHash, r.detail, r.traceID
-	}
-	_, err := l.pool.Exec(ctx, insert+`unnest($1::timestamptz[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[],
-		$8::int[], $9::int[], $10::bytea[], $11::jsonb[], $12::text[])`+as,
-		at, request, service, user, credential, tool, outcome, count, took, hash, detail, traces)
-	return postgres.Fault(err)
-}
-
-func (l *Log) ensurePartitions() {
-	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
-	defer cancel()
-	if _, err := l.pool.Exec(ctx, `SELECT audit.ensure_partitions($1)`, partitionsAhead); err != nil {
-		l.logger.Warn("audit partitions not ensured", "error", err)
 	}
 }

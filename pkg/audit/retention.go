@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -20,15 +19,7 @@ func Retain(days int) postgres.Step {
 		if days < LeastRetention {
 			return fmt.Errorf("HUB_AUDIT_RETENTION has to be at least %d days, not %d", LeastRetention, days)
 		}
-		conn, err := pgx.Connect(ctx, ownerURL)
-		if err != nil {
-			return errors.New("HUB_MIGRATE_URL does not lead to the store")
-		}
-		defer conn.Close(context.WithoutCancel(ctx))
-		if _, err := conn.Exec(ctx, `UPDATE audit.policy SET days = $1`, days); err != nil {
-			return fmt.Errorf("retention of the audit log: %w", err)
-		}
-		return nil
+		return asOwner(ctx, ownerURL, "retention of the audit log", `UPDATE audit.policy SET days = $1`, days)
 	}
 }
 
@@ -45,6 +36,14 @@ func (r *Reader) RollUp(ctx context.Context) error {
 	return nil
 }
 
+// Extend makes the coming year's months that are not there yet. It waits for nobody who reads or writes the log.
+func (r *Reader) Extend(ctx context.Context) error {
+	return r.change(ctx, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `SELECT audit.extend()`)
+		return err
+	})
+}
+
 // Expire drops the months that are older than the policy keeps, and names them. E_DB when others use the log so
 // much that it did not come to it.
 func (r *Reader) Expire(ctx context.Context) (dropped []string, err error) {
@@ -55,7 +54,7 @@ func (r *Reader) Expire(ctx context.Context) (dropped []string, err error) {
 	return dropped, err
 }
 
-// change runs one of the two functions that write, as their owner; the role itself is read-only.
+// change runs one of the functions that write, as their owner; the role itself is read-only.
 func (r *Reader) change(ctx context.Context, do func(pgx.Tx) error) error {
 	return explain(pgx.BeginTxFunc(ctx, r.pool, pgx.TxOptions{AccessMode: pgx.ReadWrite}, do))
 }

@@ -28,6 +28,8 @@ type Filter struct {
 	Outcome string
 	// SQL is a part of a statement of execute_read_sql, whatever its case.
 	SQL string
+	// Foreign takes the rows that are foreign to these owners; nil takes all.
+	Foreign Owners
 }
 
 // Page is a part of the log, newest first.
@@ -197,7 +199,7 @@ func (s *search) grow(took, left time.Duration) {
 
 // indexed tells that one index has what is looked for, in the order of time: then the whole log is one window.
 func (f Filter) indexed() bool {
-	if f.SQL != "" || f.Outcome == Failed {
+	if f.SQL != "" || f.Outcome == Failed || f.Foreign != nil {
 		return false
 	}
 	if f.RequestID != "" || f.Draft != "" {
@@ -238,6 +240,10 @@ func (f Filter) conditions() (string, []any) {
 		b.WriteString(" AND outcome <> 'ok'")
 	default:
 		add("outcome = $%d AND outcome <> 'ok'", clean(f.Outcome))
+	}
+	if f.Foreign != nil {
+		args = append(args, f.Foreign, edge())
+		fmt.Fprintf(&b, " AND "+foreign, len(args)-1, len(args))
 	}
 	return b.String(), args
 }

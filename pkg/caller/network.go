@@ -5,23 +5,40 @@ import (
 	"strings"
 )
 
-// networkBits is how much of an IPv6 address says whose it is: a host or a household is given a /64 and chooses the
-// rest as it likes (RFC 7421).
-const networkBits = 64
+// How wide the networks of an address are, narrowest first. A host or a household is given a /64 of IPv6 addresses and
+// chooses the rest as it likes (RFC 7421), a household or a site often a /56 or a /48 (RFC 6177); an IPv4 address is
+// somebody's by itself, and the /24 is the smallest part of the Internet that has a route of its own.
+var (
+	networksOf4 = [...]int{32, 24}
+	networksOf6 = [...]int{64, 56, 48}
+)
 
-// Network is a client's address as limits see it: an IPv4 address as it is, also one that is written as IPv6, and the
-// /64 of any other IPv6 address. A text that is no address is returned as it is.
-func Network(address string) string {
+// Networks are the networks that a client's address belongs to, as limits see them, narrowest first: an IPv4 address as
+// it is, also one that is written as IPv6, and its /24; the /64, /56 and /48 of any other IPv6 address. A text that is no
+// address is the one network of itself. Whoever has a wide network has all of its narrow ones, so that a limit for each
+// of the latter needs one for the former too.
+func Networks(address string) []string {
 	addr, err := netip.ParseAddr(address)
 	if err != nil {
-		return address
+		return []string{address}
 	}
 	addr = addr.Unmap().WithZone("")
+	widths := networksOf6[:]
 	if addr.Is4() {
-		return addr.String()
+		widths = networksOf4[:]
 	}
-	return netip.PrefixFrom(addr, networkBits).Masked().String()
+	networks := make([]string, len(widths))
+	for i, bits := range widths {
+		networks[i] = netip.PrefixFrom(addr, bits).Masked().String()
+	}
+	if addr.Is4() {
+		networks[0] = addr.String()
+	}
+	return networks
 }
+
+// Network is the narrowest of a client's Networks.
+func Network(address string) string { return Networks(address)[0] }
 
 // ParseAddress reads an address as a proxy writes it in X-Forwarded-For: with or without a port, in brackets or not.
 // It is false for anything else.

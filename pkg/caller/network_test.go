@@ -1,6 +1,7 @@
 package caller_test
 
 import (
+	"slices"
 	"testing"
 
 	"hub.internal/pkg/caller"
@@ -16,6 +17,19 @@ func TestNetwork(t *testing.T) {
 	} {
 		if got := caller.Network(address); got != want {
 			t.Errorf("%q is of %q, want %q", address, got, want)
+		}
+	}
+}
+
+func TestNetworks(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string][]string{
+		"192.0.2.7": {"192.0.2.7", "192.0.2.0/24"}, "::ffff:192.0.2.7": {"192.0.2.7", "192.0.2.0/24"},
+		"2001:db8:12:3456::7": {"2001:db8:12:3456::/64", "2001:db8:12:3400::/56", "2001:db8:12::/48"}, "fe80::1%eth0": {"fe80::/64", "fe80::/56", "fe80::/48"},
+		"": {""}, "somewhere": {"somewhere"}, "192.0.2": {"192.0.2"},
+	} {
+		if got := caller.Networks(address); !slices.Equal(got, want) || caller.Network(address) != want[0] {
+			t.Errorf("%q is of %q and %q, want %q", address, got, caller.Network(address), want)
 		}
 	}
 }

@@ -6,11 +6,14 @@
 package fault
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"regexp"
 	"time"
 )
 
@@ -86,7 +89,8 @@ type Error struct {
 	// RetryAfter, when positive, tells when the same call may succeed.
 	RetryAfter time.Duration
 
-	cause error
+	status int // of the answer that it came with, for a code that this build does not know
+	cause  error
 }
 
 // New returns a fault with a public message.
@@ -105,6 +109,14 @@ func (e *Error) With(details any) *Error {
 func (e *Error) After(d time.Duration) *Error {
 	c := *e
 	c.RetryAfter = d
+	return &c
+}
+
+// Answered returns a copy that has come with an HTTP status. It is the status of a code that a later release has added; the codes
+// that this build knows have their own.
+func (e *Error) Answered(status int) *Error {
+	c := *e
+	c.status = status
 	return &c
 }
 
@@ -129,11 +141,26 @@ func (e *Error) LogValue() slog.Value { return slog.StringValue(e.Error()) }
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Status is the HTTP status of the code.
-func (e *Error) Status() int { return table[e.Code].status }
+// Status is the HTTP status of the code; of one that this build does not know, that of the answer that it came with, and 500
+// without one.
+func (e *Error) Status() int {
+	if p, known := table[e.Code]; known {
+		return p.status
+	}
+	return cmp.Or(e.status, http.StatusInternalServerError)
+}
 
-// Retryable tells whether the same call may succeed later.
-func (e *Error) Retryable() bool { return e.RetryAfter > 0 || table[e.Code].retryable }
+// Retryable tells whether the same call may succeed later. Of a code that this build does not know the status tells.
+func (e *Error) Retryable() bool {
+	if p, known := table[e.Code]; known {
+		return e.RetryAfter > 0 || p.retryable
+	}
+	switch e.status {
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return e.RetryAfter > 0
+}
 
 // From returns err's fault. A deadline that passed without one is E_DB, because what a
 // call waits for is a database or a neighbour; any other error becomes E_INTERNAL with a
@@ -179,15 +206,18 @@ func (e *Error) MarshalJSON() ([]byte, error) {
 	return json.Marshal(w)
 }
 
-// UnmarshalJSON reads the wire form. A code that this build does not know, sent
-// by a newer neighbour, is refused rather than passed on without a status.
+// aCode is what codes look like. It is looked at before one of a later release is passed on to callers and into metrics.
+var aCode = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,63}$`)
+
+// UnmarshalJSON reads the wire form. A code that this build does not know is one of a neighbour of a later release: it is kept, and
+// Answered gives it its status. What is no code at all is an error.
 func (e *Error) UnmarshalJSON(b []byte) error {
 	var w wire
 	if err := json.Unmarshal(b, &w); err != nil {
 		return fmt.Errorf("fault: %w", err)
 	}
-	if _, known := table[w.Code]; !known {
-		return fmt.Errorf("fault: unknown code %q", w.Code)
+	if !aCode.MatchString(string(w.Code)) {
+		return fmt.Errorf("fault: %q is no code", w.Code)
 	}
 	*e = Error{Code: w.Code, Message: w.Message, RetryAfter: time.Duration(w.RetryAfter) * time.Millisecond}
 	if len(w.Details) > 0 {

@@ -66,8 +66,31 @@ func TestFaultSurvivesTheHop(t *testing.T) {
 	if string(details) != `{"retryAfter":2}` {
 		t.Errorf("details %s", details)
 	}
-	if err := json.Unmarshal([]byte(`{"code":"E_NEW","message":"x"}`), &got); err == nil {
-		t.Error("an unknown code passed")
+	for _, text := range []string{`{"code":"","message":"x"}`, `{"message":"x"}`, `{"code":"e new","message":"x"}`, `{"code":"` + strings.Repeat("E", 65) + `"}`, `[]`} {
+		if err := json.Unmarshal([]byte(text), &got); err == nil {
+			t.Errorf("%s passed as %+v", text, got)
+		}
+	}
+}
+
+// TestACodeOfALaterRelease keeps all that it came with, and means what the answer's status means.
+func TestACodeOfALaterRelease(t *testing.T) {
+	for status, retryable := range map[int]bool{400: false, 404: false, 409: false, 429: true, 500: false, 503: true, 504: true} {
+		var got fault.Error
+		if err := json.Unmarshal([]byte(`{"code":"E_NEW","message":"It is new.","details":{"a":1}}`), &got); err != nil {
+			t.Fatal(err)
+		}
+		f := got.Answered(status)
+		details, _ := json.Marshal(f.Details)
+		if f.Code != "E_NEW" || f.Message != "It is new." || string(details) != `{"a":1}` || f.Status() != status || f.Retryable() != retryable {
+			t.Errorf("%d: %+v has the status %d, retryable %t", status, f, f.Status(), f.Retryable())
+		}
+		if got.Status() != 500 || got.Retryable() {
+			t.Errorf("without an answer: %d, %t", got.Status(), got.Retryable())
+		}
+	}
+	if f := fault.New(fault.Conflict, "x").Answered(503); f.Status() != 409 || f.Retryable() {
+		t.Errorf("a code that is known has the status %d of an answer", f.Status())
 	}
 }
 

@@ -37,6 +37,8 @@ const (
 	// RefusedHeader marks a fault that is about the internal token, not about the call: whoever
 	// called has nothing to mend.
 	RefusedHeader = "Hub-Refused"
+	// AgeHeader is how long ago the write of a replayed answer happened, in milliseconds.
+	AgeHeader = "Hub-Age-Ms"
 
 	// ManifestPath is where a service serves its manifest.
 	ManifestPath = "/internal/manifest"
@@ -131,7 +133,8 @@ func Handler(e endpoint.Endpoint, name string, takes caller.Rule, maxBody int64,
 		if err != nil {
 			return nil, err
 		}
-		return &tool.Call{Tool: name, Input: body, IdempotencyKey: r.Header.Get(tool.KeyHeader)}, nil
+		return &tool.Call{Tool: name, Input: body, IdempotencyKey: r.Header.Get(tool.KeyHeader),
+			DeriveKey: r.Header.Get(tool.DeriveHeader) != ""}, nil
 	}
 	encode := func(_ context.Context, w http.ResponseWriter, response any) error {
 		r := response.(*tool.Result)
@@ -144,6 +147,7 @@ func Handler(e endpoint.Endpoint, name string, takes caller.Rule, maxBody int64,
 		h.Set(CountHeader, strconv.Itoa(r.Count))
 		if r.Replayed {
 			h.Set(ReplayedHeader, "true")
+			h.Set(AgeHeader, strconv.FormatInt(r.Age.Milliseconds(), 10))
 		}
 		if r.Location != "" {
 			h.Set("Location", r.Location)

@@ -30,7 +30,7 @@ import (
 // that the tests shared.
 func Main(m *testing.M, last ...func() error) {
 	code := m.Run()
-	for _, end := range append(last, mariaDB.end, postgres.end, redis.end, consul.end, workspace.remove) {
+	for _, end := range append(last, mariaDB.end, mySQLBeside.end, mariaDBBeside.end, postgres.end, redis.end, consul.end, workspace.remove) {
 		if err := end(); err != nil {
 			fmt.Fprintln(os.Stderr, "hubtest:", err)
 			code = max(code, 1)
@@ -41,7 +41,11 @@ func Main(m *testing.M, last ...func() error) {
 
 // The servers that the tests of one binary share.
 var (
-	mariaDB  = shared[*servers.MariaDB]{name: "mariadb", start: servers.StartMariaDB}
+	mariaDB = shared[*servers.MariaDB]{name: "mariadb", start: servers.StartMariaDB}
+	// Beside the system: `make servers` fetches them.
+	mySQLBeside   = shared[*servers.SourceServer]{name: "mysql", start: servers.StartMySQL}
+	mariaDBBeside = shared[*servers.MariaDB]{name: "mariadb", start: servers.StartMariaDBBeside}
+
 	postgres = shared[*servers.Postgres]{name: "postgres", start: servers.StartPostgres}
 	redis    = shared[*servers.Redis]{name: "redis", start: servers.StartRedis}
 	consul   = shared[*servers.Consul]{name: "consul", start: servers.StartConsul}

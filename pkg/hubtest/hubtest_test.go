@@ -126,3 +126,23 @@ func TestOTLPKeepsSpans(t *testing.T) {
 		t.Errorf("spans: %+v", spans)
 	}
 }
+
+// judged takes the failures of another test.
+type judged struct {
+	testing.TB
+	failures int
+}
+
+func (j *judged) Errorf(string, ...any) { j.failures++ }
+
+// TestWithin judges no single run.
+func TestWithin(t *testing.T) {
+	t.Parallel()
+	for limit, want := range map[time.Duration][2]int{hubtest.Patience: {1, 0}, 0: {20, 1}} {
+		j, runs := &judged{TB: t}, 0
+		hubtest.Within(j, limit, "nothing", func() { runs++ })
+		if got := [2]int{runs, j.failures}; got != want {
+			t.Errorf("%s: %d runs and failures, not %d", limit, got, want)
+		}
+	}
+}

@@ -1,7 +1,12 @@
 package hubtest
 
 import (
+	"context"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -30,4 +35,53 @@ func RedisURL(t testing.TB) string {
 		}
 	})
 	return r.URL(db)
+}
+
+// redisUsers are those of deploy/redis, who have their names as passwords.
+func redisUsers(t testing.TB) string {
+	t.Helper()
+	file, err := os.ReadFile(filepath.Join(Root(t), "deploy", "redis", "users.acl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return servers.RedisUsers(file, func(user string) string { return user })
+}
+
+// RedisWithUsers starts a Redis with the users of deploy/redis, who have their names as passwords, that the test may stop, kill
+// and pause.
+func RedisWithUsers(t testing.TB) *servers.Redis {
+	t.Helper()
+	return own(t, "redis", func(ctx context.Context, o servers.Options) (*servers.Redis, error) {
+		o.Users, o.Password = redisUsers(t), "operators"
+		return servers.StartRedis(ctx, o)
+	})
+}
+
+// GiveRedisUsers adds the same users to nodes of a cluster that everybody may use.
+func GiveRedisUsers(t testing.TB, nodes ...*servers.Redis) {
+	t.Helper()
+	for line := range strings.Lines(redisUsers(t)) {
+		if user, _ := strings.CutPrefix(strings.TrimSpace(line), "user "); !strings.HasPrefix(user, "default ") {
+			for _, node := range nodes {
+				if err := node.Do(t.Context(), "ACL SETUSER "+user); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}
+
+// RedisRefuses holds that a user of Redis may run none of these inline commands, nor any that is for administrators.
+func RedisRefuses(t testing.TB, userURL string, commands ...string) {
+	t.Helper()
+	for _, command := range append(commands, "CONFIG GET *", "CONFIG SET maxmemory 1", "FLUSHALL", "FLUSHDB", "DEBUG SLEEP 0", "KEYS *",
+		"SCAN 0", "SCRIPT FLUSH", "SCRIPT KILL", "ACL LIST", "ACL SETUSER me on", "CLIENT LIST", "CLIENT KILL TYPE normal", "SAVE",
+		"SHUTDOWN NOSAVE", "REPLICAOF NO ONE", "MODULE LIST", "INFO", "DBSIZE", "SWAPDB 0 1", "MIGRATE 127.0.0.1 1 x 0 1",
+		"RESTORE rl:x 0 x", "CLUSTER FAILOVER", "CLUSTER RESET", "LATENCY RESET", "SLOWLOG GET") {
+		answer, err := servers.AskRedis(t.Context(), userURL, command)
+		refused := func(how string) bool { return err != nil && strings.Contains(err.Error(), how) }
+		if !slices.ContainsFunc([]string{"NOPERM", "NOAUTH", "can't run this command", "can't access", "command not allowed"}, refused) {
+			t.Errorf("%s: %q, %v", command, answer, err)
+		}
+	}
 }

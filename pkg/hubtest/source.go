@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -19,11 +20,49 @@ var databases atomic.Int64
 // gets: SELECT and SHOW VIEW on this database only.
 func SourceDB(t testing.TB) (adminDSN, readonlyDSN string) {
 	t.Helper()
+	return SourceDBOn(t, &MariaDB(t).SourceServer)
+}
+
+// SourceServers runs a test on each kind of server that a source database is known to lie on: the system's MariaDB, and what
+// lies beside it of a newer MariaDB and of MySQL. The subtests have the names and versions; one whose server is not on this
+// machine is skipped, with the line that says what is missing.
+func SourceServers(t *testing.T, test func(t *testing.T, s *servers.SourceServer)) {
+	t.Helper()
+	for _, kind := range []struct {
+		beside *servers.Beside
+		get    func(testing.TB) *servers.SourceServer
+	}{
+		{nil, func(t testing.TB) *servers.SourceServer { return &MariaDB(t).SourceServer }},
+		{&servers.MySQLBeside, mySQLBeside.get},
+		{&servers.MariaDBBeside, func(t testing.TB) *servers.SourceServer { return &mariaDBBeside.get(t).SourceServer }},
+	} {
+		if kind.beside != nil {
+			if _, err := kind.beside.Root(); err != nil {
+				t.Run(kind.beside.Name, func(t *testing.T) { t.Skip(err) })
+				continue
+			}
+		}
+		s := kind.get(t)
+		version, err := s.Version(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := "MySQL"
+		if strings.Contains(version, "MariaDB") {
+			name = "MariaDB"
+		}
+		number, _, _ := strings.Cut(version, "-")
+		t.Run(name+" "+number, func(t *testing.T) { test(t, s) })
+	}
+}
+
+// SourceDBOn is SourceDB on a server of the test's choice.
+func SourceDBOn(t testing.TB, m *servers.SourceServer) (adminDSN, readonlyDSN string) {
+	t.Helper()
 	schema, err := os.ReadFile(filepath.Join(Root(t), "deploy", "source", "schema.sql"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := MariaDB(t)
 	n := databases.Add(1)
 	s := servers.Source{
 		Database: fmt.Sprintf("source_%d", n), Schema: string(schema),

@@ -135,14 +135,14 @@ func MigratedStore(t testing.TB, service string, migrate func(ctx context.Contex
 // newStore makes a database, with bootstrap locked.
 func newStore(t testing.TB, server *servers.Postgres) WriteStoreDB {
 	t.Helper()
-	passwords := map[string]string{}
+	logins := map[string]pgstore.Login{}
 	if !bootstrap.roles[server] { // hashing ten passwords takes longer than the database
 		for _, role := range append([]string{pgstore.Owner, pgstore.AuditReader}, serviceRoles()...) {
-			passwords[role] = testPassword(role)
+			logins[role] = pgstore.Login{Password: testPassword(role)}
 		}
 	}
 	db := named(server, fmt.Sprintf("hub_%d", databases.Add(1)))
-	if err := pgstore.Bootstrap(t.Context(), server.SuperuserURL("postgres"), db.database, passwords); err != nil {
+	if err := pgstore.Bootstrap(t.Context(), server.SuperuserURL("postgres"), db.database, logins); err != nil {
 		t.Fatal(err)
 	}
 	if bootstrap.roles == nil {

@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 
@@ -22,38 +21,28 @@ GRANT USAGE ON SEQUENCE %[1]s.river_job_id_seq, %[1]s.river_notification_id_seq 
 REVOKE ALL ON FUNCTION %[1]s.river_job_state_in_bitmask(bit, %[1]s.river_job_state) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION %[1]s.river_job_state_in_bitmask(bit, %[1]s.river_job_state) TO %[2]s`
 
-// Migrate is the step of River's tables, after the service's own migrations.
+// Migrate is the step of River's tables, after the service's own migrations. River's migrations do not wait for one another.
 func Migrate(ctx context.Context, ownerURL, service string) error {
 	schema, role := postgres.Schema(service), postgres.ServiceRole(service)
-	config, err := pgxpool.ParseConfig(ownerURL)
-	if err != nil {
-		return errors.New("HUB_MIGRATE_URL is not a PostgreSQL URL")
-	}
-	config.MaxConns = 2
-	pool, err := pgxpool.NewWithConfig(ctx, config)
-	if err != nil {
-		return fmt.Errorf("migrate jobs of %s: %w", schema, err)
-	}
-	defer pool.Close()
-	if err := migrate(ctx, pool, schema, role); err != nil {
-		return fmt.Errorf("migrate jobs of %s: %w", schema, err)
-	}
-	return nil
+	return postgres.Alone(ctx, ownerURL, schema, func(ctx context.Context, owner *pgx.ConnConfig) error {
+		config, err := pgxpool.ParseConfig(ownerURL)
+		if err != nil {
+			return err
+		}
+		config.ConnConfig, config.MaxConns = owner, 2
+		pool, err := pgxpool.NewWithConfig(ctx, config)
+		if err != nil {
+			return fmt.Errorf("migrate jobs of %s: %w", schema, err)
+		}
+		defer pool.Close()
+		if err := migrate(ctx, pool, schema, role); err != nil {
+			return fmt.Errorf("migrate jobs of %s: %w", schema, err)
+		}
+		return nil
+	})
 }
 
 func migrate(ctx context.Context, pool *pgxpool.Pool, schema, role string) error {
-	// River's migrations do not wait for one another; the lock ends with the connection.
-	lock, err := pool.Acquire(ctx)
-	if err != nil {
-		return err
-	}
-	defer lock.Release()
-	if _, err := lock.Exec(ctx, `SELECT pg_advisory_lock(hashtext($1))`, schema+" jobs"); err != nil {
-		return err
-	}
-	defer func() {
-		_, _ = lock.Exec(context.WithoutCancel(ctx), `SELECT pg_advisory_unlock(hashtext($1))`, schema+" jobs")
-	}()
 	migrator, err := rivermigrate.New(riverpgxv5.New(pool), &rivermigrate.Config{Schema: schema, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err

@@ -4,8 +4,9 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"maps"
 	"net/url"
-	"sort"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,31 +37,36 @@ func Schema(service string) string { return strings.ReplaceAll(service, "-", "_"
 //go:embed bootstrap.sql
 var bootstrapSQL string
 
+// Login is what a role logs in with.
+type Login struct {
+	Password string
+	// Connections bounds those that the role has at a time, over all its processes; 0 for as many as there are.
+	Connections int
+}
+
+// AuditConnections bounds the pool of the audit log's reader, in each process that has one.
+const AuditConnections = 6
+
 // Bootstrap creates what no service may create for itself: the owner role, the
 // group role, the audit log's reader, one log-in role per service and the database, in which no role but the
 // owner may make anything, not even temporarily. It needs a superuser, is safe to
-// repeat, and sets the passwords given (role name → password), so that repeating it
-// also rotates them.
-func Bootstrap(ctx context.Context, superuserURL, database string, passwords map[string]string) error {
+// repeat, and gives the roles named their passwords, so that repeating it also rotates them.
+func Bootstrap(ctx context.Context, superuserURL, database string, logins map[string]Login) error {
 	conn, err := pgx.Connect(ctx, superuserURL)
 	if err != nil {
 		return fmt.Errorf("bootstrap: %w", err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	// Two sessions that change a role or make a database at once fail; the lock ends with the connection.
+	// Two sessions that change a role or make a database at once fail; the lock ends with the connection. It is one of the
+	// superuser's database, which no service's role may enter.
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock(hashtext('hub bootstrap'))"); err != nil {
 		return fmt.Errorf("bootstrap: %w", err)
 	}
 	if _, err := conn.Exec(ctx, bootstrapSQL); err != nil {
 		return fmt.Errorf("bootstrap roles: %w", err)
 	}
-	roles := make([]string, 0, len(passwords))
-	for role := range passwords {
-		roles = append(roles, role)
-	}
-	sort.Strings(roles)
-	for _, role := range roles {
-		if err := login(ctx, conn, role, passwords[role]); err != nil {
+	for _, role := range slices.Sorted(maps.Keys(logins)) {
+		if _, err := conn.Exec(ctx, `SELECT pg_temp.hub_login($1, $2, $3)`, role, logins[role].Password, logins[role].Connections); err != nil {
 			return fmt.Errorf("bootstrap role %s: %w", role, err)
 		}
 	}
@@ -79,9 +85,7 @@ func Bootstrap(ctx context.Context, superuserURL, database string, passwords map
 	return nil
 }
 
-// seal takes from PUBLIC what PostgreSQL gives it in a new database: temporary objects, which
-// shadow those that the owner's functions mean, and before PostgreSQL 15 the schema public. The
-// schema belongs to the database, so that one is entered.
+// seal enters the database, whose functions and schema it takes from PUBLIC.
 func seal(ctx context.Context, config *pgx.ConnConfig, database string) error {
 	config.Database = database
 	conn, err := pgx.ConnectConfig(ctx, config)
@@ -89,44 +93,8 @@ func seal(ctx context.Context, config *pgx.ConnConfig, database string) error {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	_, err = conn.Exec(ctx, "REVOKE TEMPORARY ON DATABASE "+pgx.Identifier{database}.Sanitize()+" FROM PUBLIC; "+
-		"DO $$ BEGIN IF to_regnamespace('public') IS NOT NULL THEN REVOKE CREATE ON SCHEMA public FROM PUBLIC; END IF; END $$")
+	_, err = conn.Exec(ctx, bootstrapSQL+"; SELECT pg_temp.hub_seal()")
 	return err
-}
-
-// login creates a role that may log in, or changes its password. DDL takes no
-// parameters, so format() quotes on the server.
-func login(ctx context.Context, conn *pgx.Conn, role, password string) error {
-	const statement = `SELECT format(CASE WHEN EXISTS (SELECT FROM pg_roles WHERE rolname = $1)
-		THEN 'ALTER ROLE %I LOGIN PASSWORD %L' ELSE 'CREATE ROLE %I LOGIN PASSWORD %L' END, $1::text, $2::text)`
-	var ddl string
-	if err := conn.QueryRow(ctx, statement, role, password).Scan(&ddl); err != nil {
-		return err
-	}
-	if _, err := conn.Exec(ctx, ddl); err != nil {
-		return err
-	}
-	if role == Owner {
-		return nil
-	}
-	name := pgx.Identifier{role}.Sanitize()
-	// What a connection sets by itself, unless a pooler is in between.
-	limits := fmt.Sprintf("ALTER ROLE %[1]s SET statement_timeout = '%[2]ds'; "+
-		"ALTER ROLE %[1]s SET idle_in_transaction_session_timeout = '%[3]ds'",
-		name, int(timeoutOf(role).Seconds()), int(idleInTransaction.Seconds()))
-	if _, err := conn.Exec(ctx, limits); err != nil || role == AuditReader {
-		return err
-	}
-	_, err := conn.Exec(ctx, "GRANT "+Group+" TO "+name)
-	return err
-}
-
-// timeoutOf is the limit for a statement of a role's.
-func timeoutOf(role string) time.Duration {
-	if role == AuditReader { // reads months
-		return AuditTimeout
-	}
-	return defaultTimeout
 }
 
 // As returns storeURL with another user and password.

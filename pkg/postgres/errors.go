@@ -3,6 +3,7 @@ package postgres
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -15,10 +16,17 @@ func IsUnique(err error, constraint string) bool {
 }
 
 // alreadyThere tells whether err says that two sessions created the same object at
-// once: IF NOT EXISTS does not save the slower one from that.
+// once: IF NOT EXISTS does not save the slower one from that. A table is a type of the same
+// name, too, and which of the two the server finds first depends on the moment.
 func alreadyThere(err error) bool {
 	var pg *pgconn.PgError
-	return errors.As(err, &pg) && (pg.Code == "23505" || pg.Code == "42P06" || pg.Code == "42P07")
+	return errors.As(err, &pg) && slices.Contains([]string{"23505", "42P06", "42P07", "42710"}, pg.Code)
+}
+
+// locked tells whether err says that a lock was not had in time.
+func locked(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == "55P03"
 }
 
 // Explain is Fault for a service's own store: where the trouble is the set-up, the error names

@@ -7,12 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/database"
-	"github.com/pressly/goose/v3/lock"
 )
 
 // Migrate brings the schema that a package owns up to date as the owner role. The
@@ -61,6 +61,38 @@ func MigratePart(ctx context.Context, ownerURL, schema, part string, steps ...st
 }
 
 func migrate(ctx context.Context, ownerURL, schema, versions string, migrations fs.FS, options ...goose.ProviderOption) error {
+	return Alone(ctx, ownerURL, schema, func(ctx context.Context, config *pgx.ConnConfig) error {
+		db := stdlib.OpenDB(*config)
+		defer db.Close()
+		store, err := database.NewStore(database.DialectPostgres, schema+"."+versions)
+		if err != nil {
+			return fmt.Errorf("migrate %s: %w", schema, err)
+		}
+		provider, err := goose.NewProvider("", db, migrations, append(options, goose.WithStore(store), goose.WithDisableGlobalRegistry(true))...)
+		if err != nil {
+			return fmt.Errorf("migrate %s: %w", schema, err)
+		}
+		if _, err := provider.Up(ctx); err != nil {
+			return fmt.Errorf("migrate %s: %w", schema, err)
+		}
+		return nil
+	})
+}
+
+const (
+	// turn is how long a migration waits for another one of the same schema.
+	turn = 5 * time.Minute
+	// giveWay is how long a statement of a migration waits for a table: who comes after it waits as long.
+	giveWay = 2 * time.Second
+	// patience is how often a migration tries to get a table that others use, and pause what lies between.
+	patience = 15
+	pause    = 2 * time.Second
+)
+
+// Alone makes the schema where it is not there, and runs do while no other migration of it runs. What do makes of the
+// owner's configuration waits two seconds for a lock; it is run again, for a minute, when that was too short. Others are kept away
+// by a lock on a table that is the owner's: an advisory lock could be had by any role that may log in.
+func Alone(ctx context.Context, ownerURL, schema string, do func(context.Context, *pgx.ConnConfig) error) error {
 	config, err := pgx.ParseConfig(ownerURL)
 	if err != nil {
 		return errors.New("HUB_MIGRATE_URL is not a PostgreSQL URL")
@@ -68,26 +100,42 @@ func migrate(ctx context.Context, ownerURL, schema, versions string, migrations 
 	if mode, err := takePooler(config); err != nil || mode != "" {
 		return cmp.Or(err, errSession)
 	}
-	db := stdlib.OpenDB(*config)
-	defer db.Close()
-	if _, err := db.ExecContext(ctx, "CREATE SCHEMA IF NOT EXISTS "+pgx.Identifier{schema}.Sanitize()); err != nil && !alreadyThere(err) {
-		return fmt.Errorf("migrate %s: %w", schema, err)
-	}
-	store, err := database.NewStore(database.DialectPostgres, schema+"."+versions)
+	config.RuntimeParams["lock_timeout"] = fmt.Sprint(giveWay.Milliseconds())
+	held, err := hold(ctx, config, schema)
 	if err != nil {
 		return fmt.Errorf("migrate %s: %w", schema, err)
 	}
-	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(1, 300)) // asks every second, for five minutes
+	defer held.Close(context.WithoutCancel(ctx))
+	for range patience - 1 {
+		if err = do(ctx, config.Copy()); !locked(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+	if err = do(ctx, config.Copy()); locked(err) {
+		err = fmt.Errorf("others hold what it changes (pg_locks and pg_stat_activity tell who): %w", err)
+	}
+	return err
+}
+
+// hold returns a connection that has the schema's lock until it is closed.
+func hold(ctx context.Context, config *pgx.ConnConfig, schema string) (*pgx.Conn, error) {
+	own := config.Copy()
+	own.RuntimeParams["lock_timeout"], own.RuntimeParams["idle_in_transaction_session_timeout"] = fmt.Sprint(turn.Milliseconds()), "0"
+	conn, err := pgx.ConnectConfig(ctx, own)
 	if err != nil {
-		return fmt.Errorf("migrate %s: %w", schema, err)
+		return nil, err
 	}
-	options = append(options, goose.WithStore(store), goose.WithSessionLocker(locker), goose.WithDisableGlobalRegistry(true))
-	provider, err := goose.NewProvider("", db, migrations, options...)
-	if err != nil {
-		return fmt.Errorf("migrate %s: %w", schema, err)
+	name := pgx.Identifier{schema}.Sanitize()
+	for _, statement := range []string{"CREATE SCHEMA IF NOT EXISTS " + name, "CREATE TABLE IF NOT EXISTS " + name + ".migrating ()",
+		"BEGIN", "LOCK TABLE " + name + ".migrating IN SHARE UPDATE EXCLUSIVE MODE"} {
+		if _, err := conn.Exec(ctx, statement); err != nil && !alreadyThere(err) {
+			return nil, errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
+		}
 	}
-	if _, err := provider.Up(ctx); err != nil {
-		return fmt.Errorf("migrate %s: %w", schema, err)
-	}
-	return nil
+	return conn, nil
 }

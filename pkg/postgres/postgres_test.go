@@ -49,9 +49,9 @@ func together(n int, f func(i int) error) error {
 func TestBootstrapMayRunTwiceAndTogether(t *testing.T) {
 	t.Parallel()
 	server := hubtest.NewPostgres(t)
-	passwords := map[string]string{postgres.Owner: "o", postgres.ServiceRole("auth"): "a", postgres.ServiceRole("review-control"): "it's \"quoted\" \\ ünï"}
+	logins := map[string]postgres.Login{postgres.Owner: {Password: "o"}, postgres.ServiceRole("auth"): {Password: "a", Connections: 3}, postgres.ServiceRole("review-control"): {Password: "it's \"quoted\" \\ ünï"}}
 	run := func(int) error {
-		return postgres.Bootstrap(t.Context(), server.SuperuserURL("postgres"), "hub", passwords)
+		return postgres.Bootstrap(t.Context(), server.SuperuserURL("postgres"), "hub", logins)
 	}
 	if err := together(4, run); err != nil {
 		t.Fatal(err)
@@ -68,8 +68,8 @@ func TestBootstrapMayRunTwiceAndTogether(t *testing.T) {
 		_, err = conn.Exec(t.Context(), sql)
 		return err
 	}
-	for role, password := range passwords {
-		if err := exec(role, password, "SELECT 1"); err != nil {
+	for role, login := range logins {
+		if err := exec(role, login.Password, "SELECT 1"); err != nil {
 			t.Errorf("%s: %v", role, err)
 		}
 	}
@@ -85,7 +85,7 @@ func TestBootstrapMayRunTwiceAndTogether(t *testing.T) {
 	if err := exec(postgres.Owner, "o", "CREATE SCHEMA s"); err != nil {
 		t.Error(err)
 	}
-	passwords["hub_auth"] = "rotated"
+	logins["hub_auth"] = postgres.Login{Password: "rotated"}
 	if err := run(0); err != nil {
 		t.Fatal(err)
 	}

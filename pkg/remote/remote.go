@@ -88,6 +88,8 @@ type Request struct {
 	Body []byte
 	// IdempotencyKey travels on; a write that carries one may be retried.
 	IdempotencyKey string
+	// DeriveKey tells that the caller sent none, and that IdempotencyKey is new.
+	DeriveKey bool
 	// Retry tells that doing it twice is harmless.
 	Retry bool
 	// Show sends along the token of whoever the call is for: the operation needs to know.
@@ -362,6 +364,9 @@ func (c *Client) send(ctx context.Context, addr string, probe *probe, r Request)
 	count, _ := strconv.Atoi(resp.Header.Get(hop.CountHeader))
 	head := tool.Head{Status: resp.StatusCode, Count: count, Replayed: resp.Header.Get(hop.ReplayedHeader) == "true",
 		Location: resp.Header.Get("Location")}
+	if age, err := strconv.ParseInt(resp.Header.Get(hop.AgeHeader), 10, 64); err == nil {
+		head.Age = time.Duration(age) * time.Millisecond
+	}
 	return &Response{Head: head, Data: &releasing{s.answer(resp.Body, c.stall), release}, Length: resp.ContentLength}, nil
 }
 
@@ -397,6 +402,9 @@ func (c *Client) request(ctx context.Context, addr string, r Request) (*http.Req
 	}
 	if r.IdempotencyKey != "" {
 		h.Set(tool.KeyHeader, r.IdempotencyKey)
+		if r.DeriveKey {
+			h.Set(tool.DeriveHeader, "true")
+		}
 	}
 	otel.GetTextMapPropagator().Inject(ctx, propagation.HeaderCarrier(h))
 	return req, nil
@@ -425,7 +433,8 @@ func ReadFault(resp *http.Response) error {
 }
 
 // readFault reads a neighbour's refusal. An answer in another form means that
-// something else listens there, or that the neighbour broke: no answer at all. Nor is
+// something else listens there, or that the neighbour broke: no answer at all; a code
+// that only a later release knows is an answer like any other. Nor is
 // it one that it does not believe us: whom we call for has nothing to do with that, and
 // another instance may.
 func readFault(resp *http.Response) error {
@@ -434,13 +443,16 @@ func readFault(resp *http.Response) error {
 	if err == nil {
 		err = json.Unmarshal(b, &f)
 	}
+	if err == nil && resp.StatusCode < http.StatusBadRequest {
+		err = errors.New("a fault with the status of a success")
+	}
 	if err != nil {
 		return &down{cause: fmt.Errorf("status %d: %w", resp.StatusCode, err), unsent: resp.StatusCode == http.StatusServiceUnavailable}
 	}
 	if resp.Header.Get(hop.RefusedHeader) != "" {
 		return &down{cause: fmt.Errorf("%w: %s", errDisbelieved, f.Message), unsent: true}
 	}
-	return &f
+	return f.Answered(resp.StatusCode)
 }
 
 // releasing runs release once, when the body is closed.

@@ -34,7 +34,7 @@ func TestAgreesWithLibrary(t *testing.T) {
 			if err := json.Unmarshal([]byte(text), &value); err != nil {
 				t.Fatalf("%s: %v", text, err)
 			}
-			f, err := ours.Validate([]byte(text)), theirs.Validate(value)
+			f, err := ours.Validate(t.Context(), []byte(text)), theirs.Validate(value)
 			if (f == nil) != (err == nil) {
 				b, _ := json.Marshal(s)
 				t.Fatalf("schema %s\nvalue %s\nours: %v\ntheirs: %v", b, text, f, err)
@@ -166,7 +166,7 @@ func TestIntegersAreExact(t *testing.T) {
 		if !ok {
 			t.Skip("not a number")
 		}
-		got, f := b.Decode([]byte(`{"n":` + text + `}`))
+		got, f := b.Decode(t.Context(), []byte(`{"n":`+text+`}`))
 		valid := exact.IsInt() && exact.Num().IsInt64()
 		switch {
 		case valid != (f == nil):
@@ -201,7 +201,7 @@ func TestNumbersCostNoMore(t *testing.T) {
 		"1e999999999": false, "1e-999999999": false, "0e999999999999999999999": true, "1e999999999999999999999": false, "1e-999999999999999999999": false,
 		"9223372036854775807": true, "9223372036854775808": false, "-9223372036854775808": true, "9223372036854775807.0": true, "922337203685477580.8e1": false,
 	} {
-		if f := v.Validate([]byte(text)); (f == nil) != valid {
+		if f := v.Validate(t.Context(), []byte(text)); (f == nil) != valid {
 			t.Errorf("%.40s…: %v, want valid %v", text, f, valid)
 		}
 	}
@@ -255,11 +255,11 @@ func FuzzValidate(f *testing.F) {
 	b := schema.Bind[everything](everythingSchema)
 	f.Fuzz(func(t *testing.T, input []byte) {
 		before := string(input)
-		first, second := b.Validate(input), b.Validate(input)
+		first, second := b.Validate(t.Context(), input), b.Validate(t.Context(), input)
 		if fmt.Sprint(first) != fmt.Sprint(second) || string(input) != before {
 			t.Fatalf("%q: once %v, once %v", input, first, second)
 		}
-		in, err := b.Decode(input)
+		in, err := b.Decode(t.Context(), input)
 		if fmt.Sprint(err) != fmt.Sprint(first) {
 			t.Fatalf("%q is valid (%v) and does not decode: %v", input, first, err)
 		}

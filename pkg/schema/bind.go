@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -43,7 +44,7 @@ func Bind[In any](s *Schema) *Binding[In] {
 		if p.Default == nil {
 			continue
 		}
-		if f := (&Validator{root: v.root.properties[name].node}).Validate(p.Default); f != nil {
+		if f := (&Validator{root: v.root.properties[name].node, values: v.values}).Validate(context.Background(), p.Default); f != nil {
 			panic(fmt.Sprintf("schema: default of %s: %v", name, f))
 		}
 		defaults[name] = p.Default
@@ -60,10 +61,10 @@ func Bind[In any](s *Schema) *Binding[In] {
 
 // Decode validates input and decodes it; absent members take their defaults. A
 // json.RawMessage in the result is a part of input, not a copy.
-// It returns E_VALIDATION with every violation.
-func (b *Binding[In]) Decode(input []byte) (In, *fault.Error) {
+// It returns E_VALIDATION with every violation; when ctx ends it stops with that.
+func (b *Binding[In]) Decode(ctx context.Context, input []byte) (In, *fault.Error) {
 	var in In
-	if f := b.Validate(input); f != nil {
+	if f := b.Validate(ctx, input); f != nil {
 		return in, f
 	}
 	// Decoded for each call: what one caller gets must not share a slice with the next one's.

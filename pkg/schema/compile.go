@@ -12,8 +12,9 @@ import (
 
 // Validator judges the bytes of one JSON value.
 type Validator struct {
-	root  *node
-	nulls bool
+	root   *node
+	nulls  bool
+	values int
 }
 
 // node is a schema prepared for one pass: no reflection, no map of keywords.
@@ -45,8 +46,11 @@ func Compile(s *Schema) (*Validator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Validator{root: root}, nil
+	return &Validator{root: root, values: MaxValues(0)}, nil
 }
+
+// Bound lets an input hold as many values as a body of at most maxBody bytes may (MaxValues); without it those of the smallest.
+func (v *Validator) Bound(maxBody int64) { v.values = MaxValues(maxBody) }
 
 func compile(s *Schema, path string) (*node, error) {
 	if err := enforceable(s); err != nil {

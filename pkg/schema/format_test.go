@@ -52,7 +52,7 @@ func TestFormats(t *testing.T) {
 		for valid, texts := range corpus {
 			for _, text := range texts {
 				b, _ := jsonOf(text)
-				f := v.Validate(b)
+				f := v.Validate(t.Context(), b)
 				if (f == nil) != valid {
 					t.Errorf("%s %q: %v, want valid %v", format, text, f, valid)
 				}

@@ -66,7 +66,7 @@ func TestMessagesMend(t *testing.T) {
 		`{"segmentId":"1","keyword":` + "\"\xff\"" + `}`:          "",
 		`{"segmentId":"1","` + strings.Repeat("x", 5000) + `":1}`: "",
 	} {
-		f := b.Validate([]byte(input))
+		f := b.Validate(t.Context(), []byte(input))
 		if f == nil {
 			t.Errorf("%.80s is taken", input)
 		} else if want != "" && f.Message != want {
@@ -83,7 +83,7 @@ func TestIDsComeAsNumbersToo(t *testing.T) {
 		`{"segmentId":7}`: "7", `{"segmentId":7.0}`: "7", `{"segmentId":"7"}`: "7", `{"segmentId":"\u0037"}`: "7", `{"segmentId":-7}`: "-7",
 		`{"segmentId":9223372036854775807}`: "9223372036854775807", `{"segmentId":"seven"}`: "seven", `{"segmentId":""}`: "",
 	} {
-		if in, f := b.Decode([]byte(input)); f != nil || in.SegmentID != want {
+		if in, f := b.Decode(t.Context(), []byte(input)); f != nil || in.SegmentID != want {
 			t.Errorf("%s: %q %v", input, in.SegmentID, f)
 		}
 	}
@@ -95,13 +95,13 @@ func TestIDsComeAsNumbersToo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f := edge.Validate([]byte(`{"segmentId":7}`)); f == nil {
+	if f := edge.Validate(t.Context(), []byte(`{"segmentId":7}`)); f == nil {
 		t.Error("a number is taken where nobody has said so")
 	}
 	if err := edge.TakeNumbers(names...); err != nil {
 		t.Fatal(err)
 	}
-	if f := edge.Validate([]byte(`{"segmentId":7}`)); f != nil {
+	if f := edge.Validate(t.Context(), []byte(`{"segmentId":7}`)); f != nil {
 		t.Error(f)
 	}
 	for _, name := range []string{"limit", "nothing"} {
@@ -134,12 +134,12 @@ func TestNullsOfRoutes(t *testing.T) {
 		t.Fatal(err)
 	}
 	const nulls = `{"code":"c","amount":null,"list":null,"inner":{"x":null}}`
-	if v.Validate([]byte(nulls)) == nil {
+	if v.Validate(t.Context(), []byte(nulls)) == nil {
 		t.Error("a tool takes null")
 	}
 	v.TakeNulls()
 	for input, ok := range map[string]bool{nulls: true, `{"code":null}`: false, `{"code":"c","list":[null]}`: false, `null`: false, `{"code":"c","none":null}`: false} {
-		if f := v.Validate([]byte(input)); (f == nil) != ok {
+		if f := v.Validate(t.Context(), []byte(input)); (f == nil) != ok {
 			t.Errorf("%s: %v", input, f)
 		}
 	}

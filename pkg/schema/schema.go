@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
@@ -47,9 +48,11 @@ func Object(members ...Property) *Schema {
 	return s
 }
 
-// FreeObject declares an object with members of the caller's choice.
+// FreeObject declares an object with members of the caller's choice, at most MaxMembers. Its description says so in words and not as
+// maxProperties: a gateway of the release before refuses a manifest with a keyword that it does not enforce.
 func FreeObject(description string) *Schema {
-	return &Schema{Type: "object", Description: description}
+	bound := fmt.Sprintf("At most %d members.", MaxMembers)
+	return &Schema{Type: "object", Description: strings.TrimSpace(description + " " + bound)}
 }
 
 // Option bounds or annotates a scalar or an array.

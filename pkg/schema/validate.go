@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,21 +18,39 @@ import (
 )
 
 // Validate judges one JSON value in one pass: strict JSON (UTF-8, no duplicate
-// names, nothing after it) and the schema. It returns an E_VALIDATION fault with
-// every violation in the order of the text, or nil.
-func (v *Validator) Validate(input []byte) *fault.Error {
-	p := pass{dec: jsontext.NewDecoder(bytes.NewBuffer(input)), nulls: v.nulls}
+// names, nothing after it), its bounds (MaxMembers, MaxDepth, the values of Bound)
+// and the schema. It returns an E_VALIDATION fault with every violation in the order
+// of the text, or nil; text that is no JSON or goes beyond a bound is read up to
+// there, and that is the one violation. When ctx ends it stops with that.
+func (v *Validator) Validate(ctx context.Context, input []byte) *fault.Error {
+	p := pass{meter: meter{ctx: ctx, dec: jsontext.NewDecoder(bytes.NewBuffer(input)), left: v.values, most: v.values}, nulls: v.nulls}
 	err := p.value(v.root)
 	if err == nil {
 		if _, end := p.dec.ReadToken(); !errors.Is(end, io.EOF) {
-			err = &jsontext.SyntacticError{ByteOffset: p.dec.InputOffset(), Err: errors.New("more text after the value")}
+			err = &jsontext.SyntacticError{ByteOffset: p.dec.InputOffset(), Err: errTrailing}
 		}
 	}
 	if err != nil {
-		v := notJSON(err, len(input))
-		return Invalid(v.Path, v.Rule, "%s", v.Message)
+		return unreadable(err, len(input))
 	}
 	return p.found.fault()
+}
+
+var errTrailing = errors.New("more text after the value")
+
+// unreadable is the fault of an input of this length that was not read to its end.
+func unreadable(err error, length int) *fault.Error {
+	var over beyond
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &over):
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return fault.New(fault.DB, "The call ended before its input was read. Try again in a moment.").Because(err)
+	default:
+		over.Violation = notJSON(err, length)
+	}
+	return Invalid(over.Path, over.Rule, "%s", over.Message)
 }
 
 func notJSON(err error, length int) Violation {
@@ -52,7 +71,7 @@ func notJSON(err error, length int) Violation {
 // pass is the state of one Validate. It keeps the violations that are listed and
 // counts the others: a body of 32 MiB can hold millions.
 type pass struct {
-	dec    *jsontext.Decoder
+	meter
 	found  Violations
 	needed bool // the value that is read next is a required member
 	nulls  bool // an optional member may be null
@@ -88,14 +107,14 @@ func (p *pass) value(n *node) error {
 	case n.kind == "integer" && kind == '0':
 		return p.integer(n)
 	case n.kind == "boolean" && (kind == 't' || kind == 'f'):
-		return p.dec.SkipValue()
+		return p.skip()
 	}
 	var raw jsontext.Value
 	var hint string
 	var err error
 	if kind == '{' || kind == '[' {
-		err = p.dec.SkipValue() // which may be large
-	} else if raw, err = p.dec.ReadValue(); err == nil {
+		err = p.skip() // which may be large
+	} else if raw, err = p.scalar(); err == nil {
 		hint = mend(n.kind, kind, raw)
 		if kind == 'n' && !p.needed {
 			hint = ": leave it out when there is nothing to say"
@@ -151,15 +170,18 @@ func kindName(k jsontext.Kind) string {
 
 func (p *pass) object(n *node) error {
 	if n.properties == nil && !n.closed {
-		return p.dec.SkipValue()
+		return p.skip()
 	}
-	if _, err := p.dec.ReadToken(); err != nil {
+	if err := p.open(); err != nil {
 		return err
 	}
 	var seen uint64
 	wrapped := false
 	for p.dec.PeekKind() != '}' {
 		raw, err := p.dec.ReadValue()
+		if err == nil {
+			err = p.named()
+		}
 		if err != nil {
 			return err
 		}
@@ -184,7 +206,7 @@ func (p *pass) object(n *node) error {
 		}
 		p.needed = m.required >= 0
 		if p.nulls && !p.needed && p.dec.PeekKind() == 'n' {
-			if err := p.dec.SkipValue(); err != nil {
+			if err := p.skip(); err != nil {
 				return err
 			}
 			continue
@@ -211,11 +233,11 @@ var wrappers = map[string]bool{"input": true, "arguments": true, "args": true, "
 // unknown judges a member that the schema does not have, whose name has been read; wraps says that it holds the whole input.
 func (p *pass) unknown(n *node, quoted []byte) (wraps bool, err error) {
 	if !n.closed {
-		return false, p.dec.SkipValue()
+		return false, p.skip()
 	}
 	name := string(quoted[1 : len(quoted)-1][:min(len(quoted)-2, 65)]) // the decoder's bytes do not last
 	wraps = p.dec.StackDepth() == 1 && wrappers[strings.ToLower(name)] && p.dec.PeekKind() == '{'
-	if err := p.dec.SkipValue(); err != nil {
+	if err := p.skip(); err != nil {
 		return false, err
 	}
 	here := "it has no properties"
@@ -238,7 +260,7 @@ func (p *pass) unknown(n *node, quoted []byte) (wraps bool, err error) {
 
 // digits judges a number that stands for its digits.
 func (p *pass) digits() error {
-	raw, err := p.dec.ReadValue()
+	raw, err := p.scalar()
 	if err != nil {
 		return err
 	}
@@ -249,7 +271,7 @@ func (p *pass) digits() error {
 }
 
 func (p *pass) array(n *node) error {
-	if _, err := p.dec.ReadToken(); err != nil {
+	if err := p.open(); err != nil {
 		return err
 	}
 	count := 0
@@ -257,7 +279,7 @@ func (p *pass) array(n *node) error {
 		count++
 		var err error
 		if n.items == nil {
-			err = p.dec.SkipValue()
+			err = p.skip()
 		} else {
 			err = p.value(n.items)
 		}
@@ -278,7 +300,7 @@ func (p *pass) array(n *node) error {
 }
 
 func (p *pass) text(n *node) error {
-	raw, err := p.dec.ReadValue()
+	raw, err := p.scalar()
 	if err != nil {
 		return err
 	}
@@ -311,7 +333,7 @@ func (p *pass) text(n *node) error {
 }
 
 func (p *pass) integer(n *node) error {
-	raw, err := p.dec.ReadValue()
+	raw, err := p.scalar()
 	if err != nil {
 		return err
 	}

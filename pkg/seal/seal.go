@@ -53,18 +53,41 @@ func NewKeyset() (string, error) {
 	return write(h)
 }
 
-// Rotated returns the keyset with another key that seals from now on. The others still open.
-func Rotated(text string) (string, error) {
+// Added returns the keyset with another key, which opens and does not seal yet: first everybody has to have it. It refuses a keyset
+// whose last key does not seal yet.
+func Added(text string) (string, error) {
+	return changed(text, func(m *keyset.Manager, last *keyset.Entry) error {
+		if !last.IsPrimary() {
+			return errors.New("it has a key already that was added and does not seal yet; promote that one")
+		}
+		_, err := m.Add(aead.AES256GCMKeyTemplate())
+		return err
+	})
+}
+
+// Promoted returns the keyset with the key that was added last as the one that seals from now on. The others still open. It refuses
+// a keyset whose last key seals already.
+func Promoted(text string) (string, error) {
+	return changed(text, func(m *keyset.Manager, last *keyset.Entry) error {
+		if last.IsPrimary() {
+			return errors.New("its last key seals already; add another one first")
+		}
+		return m.SetPrimary(last.KeyID())
+	})
+}
+
+// changed applies a change to a keyset, whose last key is the one that was added last.
+func changed(text string, change func(m *keyset.Manager, last *keyset.Entry) error) (string, error) {
 	h, err := read(text)
 	if err != nil {
 		return "", err
 	}
-	m := keyset.NewManagerFromHandle(h)
-	id, err := m.Add(aead.AES256GCMKeyTemplate())
-	if err == nil {
-		err = m.SetPrimary(id)
-	}
+	last, err := h.Entry(h.Len() - 1)
 	if err != nil {
+		return "", errNone
+	}
+	m := keyset.NewManagerFromHandle(h)
+	if err := change(m, last); err != nil {
 		return "", err
 	}
 	if h, err = m.Handle(); err != nil {
@@ -72,6 +95,8 @@ func Rotated(text string) (string, error) {
 	}
 	return write(h)
 }
+
+var errNone = errors.New("it is no keyset")
 
 func read(text string) (*keyset.Handle, error) {
 	b, err := base64.StdEncoding.DecodeString(text)
@@ -82,7 +107,7 @@ func read(text string) (*keyset.Handle, error) {
 		}
 	}
 	// What was read may be a secret in the wrong place.
-	return nil, errors.New("it is no keyset")
+	return nil, errNone
 }
 
 func write(h *keyset.Handle) (string, error) {

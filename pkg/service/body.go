@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -29,7 +30,11 @@ func (p pace) bodies(held *quota.Quota, next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		b := &body{ReadCloser: r.Body, held: held, deadline: http.NewResponseController(w).SetReadDeadline, patience: p.patience()}
+		b := &body{ReadCloser: r.Body, held: held, deadline: http.NewResponseController(w).SetReadDeadline, patience: p.patience(),
+			place: placeOf(r)}
+		if b.place.of.crowded() {
+			b.patience = p.hurried().patience()
+		}
 		defer b.finish()
 		r.Body = b
 		next.ServeHTTP(w, r)
@@ -43,6 +48,7 @@ type body struct {
 	loan     *quota.Loan // nil until something is kept
 	deadline func(time.Time) error
 	patience patience // of the one who reads
+	place    *place
 
 	mu sync.Mutex
 	// over is set at the body's end and at the handler's: the connection is not the body's then.
@@ -53,7 +59,11 @@ func (b *body) Read(p []byte) (int, error) {
 	if err := b.expect(); err != nil {
 		return 0, err
 	}
+	waits := b.place.wait()
 	n, err := b.ReadCloser.Read(p)
+	if waits && !b.place.begin() {
+		return 0, net.ErrClosed
+	}
 	b.patience.end(n)
 	if err != nil {
 		b.mu.Lock()
@@ -98,6 +108,7 @@ func (b *body) finish() {
 	defer b.mu.Unlock()
 	if !b.over {
 		b.over = true
+		b.place.rest()
 		_ = b.deadline(time.Now().Add(remainder)) // it fails with the connection alone
 	}
 }

@@ -28,6 +28,28 @@ func (p *process) observe() {
 	}
 }
 
+// observeConnections shows the places of a listener: hub.bulkhead.* of connections, and hub.connections.closed.
+func (p *process) observeConnections(listener string, places *connections) {
+	name := "connections"
+	if listener == operations {
+		name = "connections for operations"
+	}
+	forget := telemetry.ObserveBulkhead(name, func() telemetry.Bulkhead {
+		limit, used, refused := places.use()
+		return telemetry.Bulkhead{Limit: limit, Used: used, Refused: refused}
+	})
+	p.onStop("gauges", func(context.Context) error { forget(); return nil })
+	if listener == operations {
+		return
+	}
+	_, err := otel.Meter("hub.internal/pkg/service").Int64ObservableCounter("hub.connections.closed",
+		metric.WithDescription("Connections without a call that were closed to make room for others."),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error { o.Observe(places.closed.Load()); return nil }))
+	if err != nil {
+		otel.Handle(err)
+	}
+}
+
 // count counts the requests to a listener while they are answered.
 func (p *process) count(listener string, next http.Handler) http.Handler {
 	if listener == operations {

@@ -51,7 +51,12 @@ func newHost(ctx context.Context, name string, s Settings, effective any, connec
 	}
 	forget := postgres.Observe("write store", pool)
 	p.onStop("write store", func(context.Context) error { forget(); pool.Close(); return nil })
-	p.onStop("audit log", h.audit.Close)
+	p.onStop("audit log", func(ctx context.Context) error {
+		// A store that is away leaves time for what closes after it.
+		ctx, cancel := context.WithTimeout(ctx, closeTimeout/2)
+		defer cancel()
+		return h.audit.Close(ctx)
+	})
 	p.health(h.server.Mux)
 	if h.addr, err = p.open("internal", h.server.Mux); err != nil {
 		return nil, err
@@ -108,9 +113,15 @@ func (h *Host) Discovered(ctx context.Context, tell func(names []string)) error 
 }
 
 // Public makes the process the edge: its listener serves what mount adds, and no neighbour. It has no
-// manifest, and no service is told where it is.
-func (h *Host) Public(mount func(*http.ServeMux)) {
-	h.public, h.process.calls.name = true, "public"
+// manifest, and no service is told where it is. Proxied tells that all clients come through a few proxies: then
+// no network is held to a share of the connections.
+func (h *Host) Public(proxied bool, mount func(*http.ServeMux)) {
+	calls, part := h.process.calls, networkShare
+	if proxied {
+		part = 1
+	}
+	h.public, calls.name = true, "public"
+	calls.places.limit(h.process.settings.network(h.process.memory.connections, part))
 	mount(h.server.Mux)
 }
 

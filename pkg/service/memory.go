@@ -31,13 +31,18 @@ type memory struct {
 	from string
 	// bodies is how much of it the bodies of requests may take.
 	bodies config.Bytes
+	// connections is how many may be open to the listener that takes the calls.
+	connections int
 }
 
 // limitMemory makes the garbage collector keep within the memory that there is: what GOMEMLIMIT
 // says, else nine tenths of HUB_MEMORY_LIMIT, else of the container's (cgroup v1 or v2). With an
 // error it has set none.
 func limitMemory(s Settings) (m memory, err error) {
-	defer func() { m.bodies = cmp.Or(s.BodyBytes, m.limit/bodyShare, bodyBytes) }()
+	defer func() {
+		part := cmp.Or(m.limit/bodyShare, bodyBytes)
+		m.bodies, m.connections = cmp.Or(s.BodyBytes, part), mostConnections(s, int64(part))
+	}()
 	if os.Getenv("GOMEMLIMIT") != "" {
 		m = memory{limit: config.Bytes(debug.SetMemoryLimit(-1)), from: "GOMEMLIMIT"}
 		if m.limit == math.MaxInt64 {

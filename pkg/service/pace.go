@@ -29,6 +29,9 @@ type patience struct {
 
 func (p pace) patience() patience { return patience{pace: p, left: p.stall, last: time.Now()} }
 
+// hurried is what is asked of a peer when many are there: it may wait a quarter of the time.
+func (p pace) hurried() pace { return pace{stall: p.stall / 4, rate: p.rate} }
+
 // begin is when the transfer that begins now has to have moved.
 func (p *patience) begin() time.Time {
 	now := time.Now()
@@ -46,16 +49,16 @@ func (p *patience) end(n int) {
 
 const (
 	// piece is how much of an answer is written at a time: each has to make progress.
-	piece = 64 << 10
-	// unsent bounds what the system keeps of an answer that is not read, beside what has been
-	// sent: by itself it takes megabytes of each.
-	unsent = 128 << 10
+	piece = 16 << 10
+	// unsent bounds what the system keeps of an answer that is not read, beside a piece and what has
+	// been sent: by itself it takes megabytes of each. As many answers may go unread as there are connections.
+	unsent = 16 << 10
 )
 
-// listen opens a listener whose connections are written at this pace. The deadlines are the
+// listen opens a listener with these places, whose connections are written at this pace. The deadlines are the
 // connection's, not the handler's, so that nothing that leaves the process is without one:
 // the end of an answer, a refusal of net/http's own, 100 Continue.
-func (p pace) listen(addr string) (net.Listener, error) {
+func (p pace) listen(addr string, places *connections) (net.Listener, error) {
 	config := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
 		bound(c, unsent, p.stall)
 		return nil
@@ -65,25 +68,45 @@ func (p pace) listen(addr string) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	return pacedListener{l, p}, nil
+	return pacedListener{l, p, places}, nil
 }
 
 type pacedListener struct {
 	net.Listener
-	pace pace
+	pace   pace
+	places *connections
 }
 
+// Accept returns the next connection that there is a place for.
 func (l pacedListener) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if place := l.places.take(c); place != nil {
+			pace := l.pace
+			if l.places.crowded() {
+				pace = pace.hurried()
+			}
+			return &pacedConn{Conn: c, place: place, patience: pace.patience()}, nil
+		}
+		_ = errors.Join(abandon(c), c.Close()) // nobody has it
 	}
-	return &pacedConn{Conn: c, patience: l.pace.patience()}, nil
+}
+
+// abandon lets nothing that the peer has not read outlive the connection.
+func abandon(c net.Conn) error {
+	if tcp, ok := c.(*net.TCPConn); ok {
+		return tcp.SetLinger(0)
+	}
+	return nil
 }
 
 // pacedConn is a connection that is given up when its peer does not read.
 type pacedConn struct {
 	net.Conn
+	place    *place
 	mu       sync.Mutex // writes take turns, as in the connection itself
 	patience patience
 }
@@ -95,14 +118,16 @@ func (c *pacedConn) Write(b []byte) (n int, err error) {
 		if err := c.SetWriteDeadline(c.patience.begin()); err != nil {
 			return n, err
 		}
+		waits := c.place.wait()
 		moved, err := c.Conn.Write(b[n:min(len(b), n+piece)])
+		if waits && !c.place.begin() {
+			err = net.ErrClosed
+		}
 		c.patience.end(moved)
 		n += moved
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			// What the peer has not read goes with the connection, or the system would offer it on.
-			if tcp, ok := c.Conn.(*net.TCPConn); ok {
-				err = errors.Join(err, tcp.SetLinger(0))
-			}
+			err = errors.Join(err, abandon(c.Conn))
 		}
 		if err != nil || n == len(b) {
 			return n, err

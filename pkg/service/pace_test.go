@@ -27,6 +27,7 @@ func transfers(logger *slog.Logger, mux *http.ServeMux) {
 		_, err := w.Write(bytes.Repeat([]byte("x"), large))
 		logger.Info("transfer", "path", "/large", "error", fmt.Sprint(err))
 	})
+	mux.HandleFunc("GET /page", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 256<<10)) })
 	mux.HandleFunc("POST /body", func(w http.ResponseWriter, r *http.Request) {
 		n, err := io.Copy(io.Discard, r.Body)
 		if err == nil {

@@ -55,6 +55,8 @@ type process struct {
 	// idle is a process that is only looked at: its tasks never start. examined are what the doctor asks beside the checks.
 	idle     bool
 	examined []check
+	// proofs are what has to hold before it takes calls.
+	proofs []check
 	// calls is the listener that takes the calls.
 	calls *server
 	// operations is apart: it answers while calls drain. Nil when there is none.
@@ -82,6 +84,7 @@ type stop struct {
 type server struct {
 	name     string
 	listener net.Listener
+	places   *connections
 	http     *http.Server
 }
 
@@ -167,12 +170,19 @@ func (p *process) listen(name, addr string, handler http.Handler) (*server, erro
 	// One call a connection at a time: what bounds connections bounds calls.
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
-	listener, err := pace.listen(addr)
+	places := newConnections(p.memory.connections, p.settings.network(p.memory.connections, neighbourShare))
+	if name == operations {
+		places = newConnections(operationsConnections, operationsConnections/neighbourShare)
+	}
+	listener, err := pace.listen(addr, places)
 	if err != nil {
 		return nil, fmt.Errorf("%s: cannot listen at %q: %w", name, addr, err)
 	}
-	return &server{name: name, listener: listener, http: &http.Server{
-		Handler:           p.count(name, p.leave(pace.bodies(p.bodies, handler))),
+	p.observeConnections(name, places)
+	return &server{name: name, listener: listener, places: places, http: &http.Server{
+		Handler:           p.count(name, p.leave(places.answer(pace.bodies(p.bodies, handler)))),
+		ConnContext:       placed,
+		ConnState:         changed,
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       90 * time.Second,
 		MaxHeaderBytes:    32 << 10,
@@ -200,7 +210,8 @@ func (p *process) run(ctx context.Context) error {
 	ctx, restore := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
 	defer restore()
 	p.logger.Info("configuration", "settings", config.LogValue(p.effective),
-		"memory_limit", p.memory.limit, "memory_limit_from", p.memory.from, "body_bytes", p.memory.bodies)
+		"memory_limit", p.memory.limit, "memory_limit_from", p.memory.from, "body_bytes", p.memory.bodies,
+		"connections", p.memory.connections, "connections_of_a_network", p.calls.places.share)
 	p.work.Go(func() { p.serve(p.calls) })
 	p.logger.Info("serving", "listener", p.calls.name, "addr", p.calls.listener.Addr().String())
 	if s := p.operations; s != nil {
@@ -221,10 +232,12 @@ func (p *process) run(ctx context.Context) error {
 }
 
 // leave ends each connection with its next answer once the process has begun to stop, so that few lie idle when they are
-// closed: whoever keeps them may just be sending a call.
+// closed: whoever keeps them may just be sending a call. It does so always after a request whose end another reader may
+// see elsewhere: one in chunks, which may have had a Content-Length that net/http has dropped (RFC 9112, 6.1), and one of
+// HTTP/1.0, of which it has dropped a Transfer-Encoding. What was sent behind it is then nobody's request.
 func (p *process) leave(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if p.draining.Load() {
+		if p.draining.Load() || len(r.TransferEncoding) > 0 || !r.ProtoAtLeast(1, 1) {
 			w.Header().Set("Connection", "close")
 		}
 		next.ServeHTTP(w, r)

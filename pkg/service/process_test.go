@@ -35,7 +35,7 @@ func main() {
 		os.Exit(patient().Main())
 	}
 	os.Args = []string{"tester", "serve"}
-	if err := enterCgroup(); err != nil {
+	if err := errors.Join(enterCgroup(), fewDescriptors()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -77,7 +77,12 @@ func build(h *service.Host, mode string) error {
 			return errors.New("late")
 		})
 	}
-	h.Pages(pages{h.Logger(), released})
+	switch p := (pages{h.Logger(), released}); mode {
+	case "public", "proxied":
+		h.Public(mode == "proxied", p.Mount)
+	default:
+		h.Pages(p)
+	}
 	return nil
 }
 
@@ -360,6 +365,7 @@ func TestBadConfigurationIsOneLine(t *testing.T) {
 		"unknown discovery":    {with("HUB_DISCOVERY=etcd", "HUB_LOG_LEVEL=error"), "HUB_DISCOVERY"},
 		"bad static instances": {with("HUB_STATIC=auth", "HUB_LOG_LEVEL=error"), "HUB_STATIC"},
 		"operations' in use":   {with("HUB_OPS_ADDR="+taken.Addr().String(), "HUB_LOG_LEVEL=error"), "HUB_OPS_ADDR"},
+		"bad number":           {with("HUB_CONNECTIONS=-1"), "HUB_CONNECTIONS"},
 		"no store":             {keys[:len(keys)-1], "HUB_WRITE_STORE_URL"},
 	} {
 		t.Run(name, func(t *testing.T) {

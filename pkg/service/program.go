@@ -85,6 +85,9 @@ func (p Program[S]) serve(ctx context.Context, environ []string) error {
 	if err != nil {
 		return err
 	}
+	if err := h.prove(ctx); err != nil {
+		return err
+	}
 	return h.run(ctx)
 }
 

@@ -6,6 +6,7 @@
 package service
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"time"
@@ -47,6 +48,10 @@ type Settings struct {
 	// BodyBytes is what the bodies of requests may take at once, and half of it those of one
 	// caller; 0 is a quarter of the memory limit, 256 MiB where there is none.
 	BodyBytes config.Bytes `env:"HUB_BODY_BYTES"`
+	// Connections bounds those to Addr, and NetworkConnections those of one client network; 0 is what memory and descriptors
+	// allow (pkg/service/README.md says how much), and a share of that.
+	Connections        int `env:"HUB_CONNECTIONS"`
+	NetworkConnections int `env:"HUB_NETWORK_CONNECTIONS"`
 	// Advertise is the host:port that neighbours reach this process at; empty means Addr.
 	Advertise string `env:"HUB_ADVERTISE"`
 	// WriteStoreURL names the service's own role, never the owner.
@@ -60,10 +65,17 @@ func (s Settings) StopsWithin() time.Duration {
 	return s.DrainDelay + s.DrainTimeout + min(closeTimeout, s.DrainTimeout) + closeTimeout
 }
 
+// network is how many connections one network may have: what the settings say, else this part of all.
+func (s Settings) network(all, part int) int { return cmp.Or(s.NetworkConnections, all/part) }
+
 // check judges what the types of the settings do not.
 func (s Settings) check() error {
 	if s.StallTimeout <= 0 || s.LeastRate <= 0 {
 		return fmt.Errorf("configuration: HUB_STALL_TIMEOUT and HUB_LEAST_RATE have to be positive, not %s and %s", s.StallTimeout, s.LeastRate)
+	}
+	if s.Connections < 0 || s.NetworkConnections < 0 {
+		return fmt.Errorf("configuration: HUB_CONNECTIONS and HUB_NETWORK_CONNECTIONS have to be positive, or 0 for what fits, not %d and %d",
+			s.Connections, s.NetworkConnections)
 	}
 	return nil
 }

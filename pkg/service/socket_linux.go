@@ -16,3 +16,12 @@ func bound(c syscall.RawConn, unsent int, stall time.Duration) {
 		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(stall.Milliseconds()))
 	})
 }
+
+// descriptors is how many files and connections the process may have open at once; 0 when the system does not say.
+func descriptors() int {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return 0
+	}
+	return int(min(limit.Cur, 1<<30)) // it may be without end
+}

@@ -43,4 +43,7 @@ type Route struct {
 // has heard of any service. It is derived from the services and committed.
 type Catalog struct {
 	Manifests []Manifest `json:"manifests"`
+	// Acts are the words that names in the audit log begin with, before a dot, which are no tools: each with the service that
+	// records them.
+	Acts map[string]string `json:"acts,omitempty"`
 }

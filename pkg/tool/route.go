@@ -165,7 +165,8 @@ func NewRoute[In, Out any](d RouteDeclaration, do func(context.Context, In) (Out
 	if err := spec.Check(d.Input); err != nil {
 		panic(fmt.Sprintf("route %q: %v", d.Name, err))
 	}
-	return APIRoute{spec, Tool{Spec: spec.Spec, RecordsItself: d.RecordsItself, Endpoint: bind(d.Input, d.Idempotency, spec.Success[0], do)}}
+	return APIRoute{spec, Tool{Spec: spec.Spec, RecordsItself: d.RecordsItself,
+		Endpoint: bind(spec.Spec, d.Input, d.Idempotency, spec.Success[0], do)}}
 }
 
 // WithRoutes returns the manifest with these routes.

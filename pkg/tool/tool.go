@@ -9,6 +9,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/go-kit/kit/endpoint"
@@ -43,6 +45,9 @@ type Spec struct {
 	Scope string `json:"scope"`
 	// Write tools need an Idempotency-Key.
 	Write bool `json:"write"`
+	// Replaces tells that a write takes the place of what was there: the same call again is not a repetition of the first when
+	// another came between. So no key is derived of it for a caller who sends none.
+	Replaces bool `json:"replaces,omitempty"`
 	// Input is the schema of the request body; bounds are enforced at the edge and again in the service.
 	Input json.RawMessage `json:"input_schema"`
 	// Numbers names the strings of the input that are taken as whole numbers too: ids.
@@ -85,6 +90,8 @@ type Call struct {
 	Tool           string
 	Input          []byte
 	IdempotencyKey string
+	// DeriveKey tells that the caller has sent no key: IdempotencyKey is new with each call.
+	DeriveKey bool
 }
 
 // Head is what an answer says beside its data, on every hop from its owner to the caller.
@@ -93,8 +100,9 @@ type Head struct {
 	Status int
 	// Count is the primary row count.
 	Count int
-	// Replayed tells that the write happened in an earlier call.
+	// Replayed tells that the write happened in an earlier call, Age how long ago; 0 is unknown.
 	Replayed bool
+	Age      time.Duration
 	// Location is where the answer of a route is, as a path of Hub's own; empty for none.
 	Location string
 }
@@ -122,7 +130,9 @@ type Releaser interface{ Release() }
 type Declaration struct {
 	Name, Category, Description, Scope string
 	Write                              bool
-	Input                              *schema.Schema
+	// Replaces tells that a write takes the place of what was there (Spec.Replaces).
+	Replaces bool
+	Input    *schema.Schema
 	// Output documents data; nil infers it from Out.
 	Output   *schema.Schema
 	Errors   []ErrorDoc
@@ -160,19 +170,22 @@ func New[In, Out any](d Declaration, do func(context.Context, In) (Out, error)) 
 	}
 	spec := d.spec()
 	spec.Numbers = schema.NumbersFor[In]()
-	return Tool{RecordsItself: d.RecordsItself, Spec: spec, Endpoint: bind(d.Input, key, 0, do)}
+	return Tool{RecordsItself: d.RecordsItself, Spec: spec, Endpoint: bind(spec, d.Input, key, 0, do)}
 }
 
 // bind is the endpoint of a function: key is what holds for its Idempotency-Key, status that of an
 // answer that says none.
-func bind[In, Out any](input *schema.Schema, key string, status int, do func(context.Context, In) (Out, error)) endpoint.Endpoint {
+func bind[In, Out any](spec Spec, input *schema.Schema, key string, status int,
+	do func(context.Context, In) (Out, error)) endpoint.Endpoint {
 	binding := schema.Bind[In](input)
+	binding.Bound(spec.MaxBody)
 	if status != 0 {
 		binding.TakeNulls() // as the edge does for a route
 	}
 	return func(ctx context.Context, request any) (any, error) {
 		call := request.(*Call)
 		if key != KeyIgnored {
+			call.DeriveKey = call.DeriveKey && !spec.Replaces
 			held, end, err := keyed(ctx, call, key == KeyRequired)
 			if err != nil {
 				return nil, err
@@ -180,7 +193,7 @@ func bind[In, Out any](input *schema.Schema, key string, status int, do func(con
 			defer end()
 			ctx = held
 		}
-		in, f := binding.Decode(call.Input)
+		in, f := binding.Decode(ctx, call.Input)
 		if f != nil {
 			return nil, f
 		}
@@ -205,6 +218,8 @@ func (d Declaration) check() error {
 		return errors.New("name, category, description and scope are needed")
 	case d.Position < 1:
 		return errors.New("position is needed: the row in the specification's table")
+	case d.Replaces && !d.Write:
+		return errors.New("only a write can replace something")
 	case d.Input == nil || d.Input.Type != "object" || d.Input.AdditionalProperties == nil:
 		return errors.New("the input must be a closed object")
 	}
@@ -212,7 +227,7 @@ func (d Declaration) check() error {
 }
 
 func (d Declaration) spec() Spec {
-	s := Spec{Name: d.Name, Category: d.Category, Description: d.Description, Scope: d.Scope, Write: d.Write,
+	s := Spec{Name: d.Name, Category: d.Category, Description: d.Description, Scope: d.Scope, Write: d.Write, Replaces: d.Replaces,
 		Input: encode(d.Input), Output: encode(d.Output), Errors: d.Errors, Limits: d.Limits, Examples: d.Examples,
 		Position: d.Position, MaxBody: DefaultMaxBody, TimeoutMS: DefaultTimeout.Milliseconds()}
 	if d.MaxBody > 0 {
@@ -221,6 +236,13 @@ func (d Declaration) spec() Spec {
 	if d.Timeout > 0 {
 		s.TimeoutMS = d.Timeout.Milliseconds()
 	}
+	if free(d.Input) { // whose size no other bound tells
+		s.Limits = maps.Clone(s.Limits)
+		if s.Limits == nil {
+			s.Limits = map[string]int64{}
+		}
+		s.Limits["max_members"], s.Limits["max_values"] = schema.MaxMembers, int64(schema.MaxValues(s.MaxBody))
+	}
 	if s.Errors == nil {
 		s.Errors = []ErrorDoc{}
 	}
@@ -228,6 +250,15 @@ func (d Declaration) spec() Spec {
 		s.Examples = []Example{}
 	}
 	return s
+}
+
+// free tells whether an input has an object with members of the caller's choice.
+func free(s *schema.Schema) bool {
+	if s == nil {
+		return false
+	}
+	return s.Type == "object" && s.Properties == nil && s.AdditionalProperties == nil || free(s.Items) ||
+		slices.ContainsFunc(slices.Collect(maps.Values(s.Properties)), free)
 }
 
 func encode(s *jsonschema.Schema) json.RawMessage {

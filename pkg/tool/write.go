@@ -7,8 +7,13 @@ import (
 	"hub.internal/pkg/schema"
 )
 
-// KeyHeader carries the caller's Idempotency-Key, from process to process too.
-const KeyHeader = "Idempotency-Key"
+const (
+	// KeyHeader carries the caller's Idempotency-Key, from process to process too.
+	KeyHeader = "Idempotency-Key"
+	// DeriveHeader tells the owner of a tool that the caller has sent no key: that of KeyHeader is new with each call, and the
+	// owner may make one of what is called, so that the same call again writes once. An owner that does not know of it writes anew.
+	DeriveHeader = "Hub-Derive-Key"
+)
 
 // Idempotency is what a function that writes needs to do its work once: the key that the
 // caller sent, and the input whose fingerprint the key stands for. The key of a route may be empty
@@ -16,6 +21,8 @@ const KeyHeader = "Idempotency-Key"
 type Idempotency struct {
 	Key   string
 	Input []byte
+	// Derive tells that the caller has sent no key, and is to have one that stands for the call itself (pkg/write).
+	Derive bool
 }
 
 type idempotency struct{}
@@ -37,6 +44,6 @@ func keyed(ctx context.Context, call *Call, required bool) (keyed context.Contex
 		return nil, nil, fault.New(fault.Validation, "The header %s is needed: this call writes.", KeyHeader).
 			With(map[string]any{"violations": []schema.Violation{{Rule: "idempotencyKey", Message: "the header " + KeyHeader + " is needed"}}})
 	}
-	held := &Idempotency{Key: call.IdempotencyKey, Input: call.Input}
+	held := &Idempotency{Key: call.IdempotencyKey, Input: call.Input, Derive: call.DeriveKey}
 	return context.WithValue(ctx, idempotency{}, held), func() { *held = Idempotency{} }, nil
 }

@@ -4,10 +4,8 @@ import (
 	"encoding/csv"
 	"fmt"
 	"net/http"
-	"strings"
-	"unicode/utf8"
 
-	"hub.internal/pkg/schema"
+	"hub.internal/pkg/csvguard"
 )
 
 // csvFlushEvery is after how many rows of an export what there is goes out.
@@ -37,7 +35,7 @@ func Export(w http.ResponseWriter, r *http.Request, name string, columns []strin
 				}
 			}
 			for i := range cells {
-				cells[i] = CSVCell(cells[i])
+				cells[i] = csvguard.Cell(cells[i])
 			}
 			return out.Write(cells)
 		})
@@ -53,14 +51,4 @@ func Export(w http.ResponseWriter, r *http.Request, name string, columns []strin
 		return err // nothing has left yet
 	}
 	panic(http.ErrAbortHandler)
-}
-
-// CSVCell keeps a spreadsheet from taking text that others wrote for a formula (OWASP: CSV injection).
-func CSVCell(text string) string {
-	// Some drop what nobody sees before they look.
-	start := strings.TrimLeftFunc(text, func(r rune) bool { return !schema.Visible(r) && !strings.ContainsRune("\t\r\n", r) })
-	if first, _ := utf8.DecodeRuneInString(start); start == "" || !strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) {
-		return text
-	}
-	return "'" + text
 }

@@ -10,18 +10,6 @@ import (
 	"hub.internal/pkg/web"
 )
 
-func TestCSVCells(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		"": "", "fine": "fine", "a=b": "a=b", "=1+1": "'=1+1", "+82": "'+82", "@SUM(A1)": "'@SUM(A1)", "-1+cmd": "'-1+cmd", "-5": "'-5", "-": "'-", "\t=1": "'\t=1",
-		"\u200b=1": "'\u200b=1", "＝1": "'＝1", "\u200b": "\u200b",
-	} {
-		if got := web.CSVCell(text); got != want {
-			t.Errorf("%q became %q, want %q", text, got, want)
-		}
-	}
-}
-
 // TestExport: a file that ends early does not look whole, and one that has not begun is an error's page.
 func TestExport(t *testing.T) {
 	t.Parallel()

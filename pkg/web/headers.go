@@ -67,3 +67,6 @@ func CookieName(name string, plain bool) string {
 // SessionCookie names the cookie that holds a session's secret. Only the gateway reads it, and
 // no service sees it.
 const SessionCookie = "session"
+
+// BrowserCookie names the cookie that holds what a browser is known by. Auth gives it to who signs in, and knows whose it is.
+const BrowserCookie = "browser"

@@ -28,12 +28,16 @@ type Call struct {
 }
 
 // NewCall returns the call that ctx belongs to, with now as its moment. Its key is the credential's,
-// apart from its keys for other operations.
+// apart from its keys for other operations. For a caller who has sent none it stands for the external user and the input, and holds
+// for derivedFor.
 func NewCall(ctx context.Context, operation string, now time.Time) (Call, error) {
 	call := newCall(ctx, operation, now)
 	call.Key.Operation = operation
 	var err error
-	call.Key.Fingerprint, err = Fingerprint(tool.IdempotencyFrom(ctx).Input)
+	sent := tool.IdempotencyFrom(ctx)
+	if call.Key.Fingerprint, err = Fingerprint(ctx, sent.Input); err == nil && sent.Derive {
+		call.Key.Key = derived(call.Caller.ExternalUserID, call.Key.Fingerprint)
+	}
 	return call, err
 }
 
@@ -46,7 +50,7 @@ func NewRouteCall(ctx context.Context, operation, method, path string, in any, n
 	if err != nil {
 		return call, fmt.Errorf("encode input: %w", err)
 	}
-	call.Key.Fingerprint, err = Fingerprint(whole)
+	call.Key.Fingerprint, err = Fingerprint(ctx, whole)
 	return call, err
 }
 

@@ -35,7 +35,7 @@ func ExampleKeys_Once() {
 
 		add := func(key, text string) {
 			input := []byte(`{"text":"` + text + `"}`)
-			fingerprint, err := write.Fingerprint(input)
+			fingerprint, err := write.Fingerprint(context.Background(), input)
 			if err != nil {
 				t.Fatal(err)
 			}

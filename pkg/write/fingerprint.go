@@ -2,6 +2,7 @@ package write
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -9,7 +10,6 @@ import (
 	"io"
 	"runtime"
 	"slices"
-	"unicode/utf16"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -20,9 +20,9 @@ import (
 // not become one.
 //
 // The elements of the lists in the root object are made canonical a few at a time, so that
-// a large body is not held twice.
-func Fingerprint(input []byte) ([sha256.Size]byte, error) {
-	f := fingerprint{sum: sha256.New()}
+// a large body is not held twice. When ctx ends, so does the work, with its error.
+func Fingerprint(ctx context.Context, input []byte) ([sha256.Size]byte, error) {
+	f := fingerprint{ctx: ctx, sum: sha256.New(), canon: canon{ctx: ctx}}
 	if err := f.root(input); err != nil {
 		return [sha256.Size]byte{}, fmt.Errorf("fingerprint: %w", err)
 	}
@@ -30,18 +30,20 @@ func Fingerprint(input []byte) ([sha256.Size]byte, error) {
 }
 
 type fingerprint struct {
-	sum     hash.Hash
-	scratch jsontext.Value
+	ctx   context.Context
+	sum   hash.Hash
+	canon canon
+	room  []byte
 }
 
 type rootMember struct {
-	name  []uint16 // how RFC 8785 orders
+	name  []byte
 	key   jsontext.Value
 	value jsontext.Value
 }
 
 func (f *fingerprint) root(input []byte) error {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(input)) // reads input itself: what it returns stays valid
+	dec := decoder(input)
 	if dec.PeekKind() != '{' {
 		value, err := dec.ReadValue()
 		if err != nil {
@@ -66,7 +68,7 @@ func (f *fingerprint) root(input []byte) error {
 		if err != nil {
 			return err
 		}
-		members = append(members, rootMember{utf16.Encode([]rune(string(name))), key, value})
+		members = append(members, rootMember{name, key, value})
 	}
 	if _, err := dec.ReadToken(); err != nil {
 		return err
@@ -74,9 +76,12 @@ func (f *fingerprint) root(input []byte) error {
 	if err := end(dec); err != nil {
 		return err
 	}
-	slices.SortFunc(members, func(a, b rootMember) int { return slices.Compare(a.name, b.name) })
+	slices.SortFunc(members, func(a, b rootMember) int { return compareUTF16(a.name, b.name) })
 	separator := "{"
-	for _, m := range members {
+	for i, m := range members {
+		if i > 0 && bytes.Equal(m.name, members[i-1].name) {
+			return errTwice
+		}
 		_, _ = io.WriteString(f.sum, separator)
 		separator = ","
 		if err := f.canonical(m.key); err != nil {
@@ -102,7 +107,7 @@ func (f *fingerprint) member(value jsontext.Value) error {
 	if value.Kind() != '[' {
 		return f.canonical(value)
 	}
-	dec := jsontext.NewDecoder(bytes.NewBuffer(value))
+	dec := decoder(value)
 	if _, err := dec.ReadToken(); err != nil {
 		return err
 	}
@@ -117,7 +122,7 @@ func (f *fingerprint) member(value jsontext.Value) error {
 	)
 	start := func() {
 		done, elements, room := make(chan canonicalBatch, 1), batch, size+len(batch)
-		go func() { done <- canonicalList(elements, room) }()
+		go func() { done <- canonicalList(f.ctx, elements, room) }()
 		batches, batch, size = append(batches, done), nil, 0
 	}
 	await := func(left int) {
@@ -158,33 +163,25 @@ type canonicalBatch struct {
 
 // canonicalList joins canonical elements by commas; room is how many bytes that takes, or a
 // few less.
-func canonicalList(elements []jsontext.Value, room int) (b canonicalBatch) {
-	var scratch jsontext.Value
+func canonicalList(ctx context.Context, elements []jsontext.Value, room int) (b canonicalBatch) {
+	c := canon{ctx: ctx}
 	b.text = make([]byte, 0, room)
 	for i, element := range elements {
-		if scratch, b.err = canonical(scratch, element); b.err != nil {
-			return b
-		}
 		if i > 0 {
 			b.text = append(b.text, ',')
 		}
-		b.text = append(b.text, scratch...)
+		if b.text, b.err = c.append(b.text, element); b.err != nil {
+			return b
+		}
 	}
 	return b
 }
 
 func (f *fingerprint) canonical(value jsontext.Value) (err error) {
-	if f.scratch, err = canonical(f.scratch, value); err == nil {
-		_, _ = f.sum.Write(f.scratch)
+	if f.room, err = f.canon.append(f.room[:0], value); err == nil {
+		_, _ = f.sum.Write(f.room)
 	}
 	return err
-}
-
-// canonical makes value canonical in the room of scratch.
-func canonical(scratch, value jsontext.Value) (jsontext.Value, error) {
-	scratch = append(scratch[:0], value...)
-	err := scratch.Canonicalize(jsontext.CanonicalizeRawInts(false))
-	return scratch, err
 }
 
 func end(dec *jsontext.Decoder) error {

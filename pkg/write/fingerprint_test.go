@@ -1,8 +1,13 @@
 package write_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
+	"runtime"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -13,7 +18,7 @@ import (
 
 func fingerprintOf(t testing.TB, input string) [sha256.Size]byte {
 	t.Helper()
-	sum, err := write.Fingerprint([]byte(input))
+	sum, err := write.Fingerprint(t.Context(), []byte(input))
 	if err != nil {
 		t.Fatalf("%s: %v", input, err)
 	}
@@ -42,8 +47,8 @@ func TestFingerprintTellsInputsApart(t *testing.T) {
 			t.Errorf("%s and %s are taken for the same", other[0], other[1])
 		}
 	}
-	for _, broken := range []string{``, `{`, `{"a":1}x`, `{"a":1,"a":2}`, `{"a":[1,]}`, "\"\xff\""} {
-		if _, err := write.Fingerprint([]byte(broken)); err == nil {
+	for _, broken := range []string{``, `{`, `{"a":1}x`, `{"a":1,"a":2}`, `{"b":{"a":1,"\u0061":2}}`, `{"a":[1,]}`, "\"\xff\""} {
+		if _, err := write.Fingerprint(t.Context(), []byte(broken)); err == nil {
 			t.Errorf("%q has a fingerprint", broken)
 		}
 	}
@@ -71,9 +76,65 @@ func TestFingerprintIsRFC8785(t *testing.T) {
 		if err := canonical.Canonicalize(); err != nil {
 			t.Fatal(err)
 		}
-		got, err := write.Fingerprint(b)
+		got, err := write.Fingerprint(t.Context(), b)
 		if err != nil || got != sha256.Sum256(canonical) {
 			t.Fatalf("%s: %v; canonical %s", b, err, canonical)
 		}
 	})
+}
+
+// endsAfter is a context that ends when it has been asked so often whether it has.
+type endsAfter struct {
+	context.Context
+	asked, after int
+}
+
+func (c *endsAfter) Err() error {
+	if c.asked++; c.asked > c.after {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestFingerprintEndsWithItsContext: one element of a list may be the whole body.
+func TestFingerprintEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	for name, input := range map[string]string{
+		"a list":           `{"a":[` + strings.Repeat("1,", 50_000) + `1]}`,
+		"an element of it": `{"a":[[` + strings.Repeat("1,", 50_000) + `1]]}`,
+		"no list":          `{"a":{"b":[` + strings.Repeat("1,", 50_000) + `1]}}`,
+	} {
+		ctx := &endsAfter{Context: t.Context(), after: 5}
+		if _, err := write.Fingerprint(ctx, []byte(input)); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v after %d looks", name, err, ctx.asked)
+		}
+	}
+}
+
+// TestFingerprintTakesAFewTimesTheBody, whatever it is made of: within the bounds of an input.
+func TestFingerprintTakesAFewTimesTheBody(t *testing.T) {
+	members := func(n int, value string) string {
+		var b strings.Builder
+		for i := range n {
+			b.WriteString(`"k` + strconv.Itoa(n-i) + `":` + value + `,`)
+		}
+		return `{` + b.String() + `"a":1}`
+	}
+	for name, input := range map[string]string{
+		"members":  `{"a":[` + members(20, members(9_000, "1")) + `]}`,
+		"lists":    `{"a":[[` + strings.Repeat("[],", 200_000) + `[]]]}`,
+		"numbers":  `{"a":[[` + strings.Repeat("1,", 200_000) + `1]]}`,
+		"depth":    `{"a":[` + strings.Repeat(`{"b":`, 60) + `"` + strings.Repeat("x", 1<<20) + `"` + strings.Repeat(`,"a":1}`, 60) + `]}`,
+		"one text": `{"a":[{"b":"` + strings.Repeat("x", 4<<20) + `"}]}`,
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := write.Fingerprint(t.Context(), []byte(input)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		runtime.ReadMemStats(&after)
+		if made := after.TotalAlloc - before.TotalAlloc; made > uint64(10*len(input)) {
+			t.Errorf("%s: %d KiB were made of %d KiB", name, made>>10, len(input)>>10)
+		}
+	}
 }

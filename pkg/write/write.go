@@ -10,9 +10,11 @@ package write
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -32,6 +34,11 @@ const (
 	rest = 500 * time.Millisecond
 	// keptByDefault is how long a tool's key is kept.
 	keptByDefault = 72 * time.Hour
+	// derivedFor is how long a derived key holds, from the beginning of the transaction that wrote: as long as somebody tries again
+	// who did not hear the answer. Later the same call means another write.
+	derivedFor = 10 * time.Minute
+	// derivedPrefix begins the keys that are derived, and none that a caller can send: those are printable.
+	derivedPrefix = "derived\t"
 )
 
 // Key is the scope of an Idempotency-Key, and what it was first used for.
@@ -45,6 +52,20 @@ type Key struct {
 	Key string
 	// Fingerprint stands for the input: the same key with another one is refused.
 	Fingerprint [sha256.Size]byte
+}
+
+// derived is the key of a call whose caller has sent none.
+func derived(externalUser string, fingerprint [sha256.Size]byte) string {
+	of := sha256.Sum256(append(fingerprint[:], externalUser...))
+	return derivedPrefix + hex.EncodeToString(of[:])
+}
+
+// holds is how long the row of a key stands for it, in seconds; 0 for as long as it is there.
+func (k Key) holds() float64 {
+	if strings.HasPrefix(k.Key, derivedPrefix) {
+		return derivedFor.Seconds()
+	}
+	return 0
 }
 
 // Same tells whether both are one key, whatever it was used for.
@@ -109,8 +130,8 @@ func (k *Keys) Once(ctx context.Context, key Key, effect Effect) (tool.Result, e
 	// One round trip begins the transaction and bounds its waits.
 	begin := pgx.TxOptions{BeginQuery: fmt.Sprintf("BEGIN; SET LOCAL lock_timeout = %d", wait(ctx).Milliseconds())}
 	err := pgx.BeginTxFunc(ctx, k.pool, begin, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, `INSERT INTO `+k.table+` (credential_id, tool, key, fingerprint) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
-			key.Principal, key.Operation, key.Key, key.Fingerprint[:])
+		tag, err := tx.Exec(ctx, `INSERT INTO `+k.table+` AS old (credential_id, tool, key, fingerprint) VALUES ($1, $2, $3, $4)
+			ON CONFLICT `+k.unless(key), key.Principal, key.Operation, key.Key, key.Fingerprint[:])
 		if err != nil {
 			return claimError(err)
 		}
@@ -133,6 +154,16 @@ func (k *Keys) Once(ctx context.Context, key Key, effect Effect) (tool.Result, e
 		return tool.Result{}, postgres.Explain(err, k.options.Service)
 	}
 	return answer, nil
+}
+
+// unless is what becomes of the row of a key that is there already: nothing, unless it holds no longer; then it is as if there were
+// none. Of several who find it so at once one has it, and the others wait for that one and find the row anew.
+func (k *Keys) unless(key Key) string {
+	if key.holds() == 0 {
+		return `DO NOTHING`
+	}
+	return fmt.Sprintf(`(credential_id, tool, key) DO UPDATE SET fingerprint = excluded.fingerprint, data = NULL, count = 0,
+		created_at = excluded.created_at WHERE old.state = 'done' AND old.created_at < now() - make_interval(secs => %g)`, key.holds())
 }
 
 func wait(ctx context.Context) time.Duration {
@@ -185,16 +216,19 @@ type row struct {
 func (k *Keys) read(ctx context.Context, q postgres.Querier, key Key) (row, error) {
 	r := row{answer: tool.Result{Head: tool.Head{Replayed: true}}}
 	var fingerprint []byte
+	var age float64
 	err := q.QueryRow(ctx, `SELECT fingerprint, data, count, status, resource, state = 'running',
-			coalesce(lease_until < clock_timestamp(), false) FROM `+k.table+` WHERE credential_id = $1 AND tool = $2 AND key = $3`,
-		key.Principal, key.Operation, key.Key).
-		Scan(&fingerprint, &r.answer.Data, &r.answer.Count, &r.answer.Status, &r.resource, &r.running, &r.over)
+			coalesce(lease_until < clock_timestamp(), false), extract(epoch FROM clock_timestamp() - created_at)::float8
+			FROM `+k.table+` WHERE credential_id = $1 AND tool = $2 AND key = $3
+			AND ($4 = 0 OR created_at >= now() - make_interval(secs => $4))`, key.Principal, key.Operation, key.Key, key.holds()).
+		Scan(&fingerprint, &r.answer.Data, &r.answer.Count, &r.answer.Status, &r.resource, &r.running, &r.over, &age)
 	switch {
 	case err != nil:
 		return row{}, err
 	case string(fingerprint) != string(key.Fingerprint[:]):
 		return row{}, k.options.Reused()
 	}
+	r.answer.Age = time.Duration(age * float64(time.Second))
 	return r, nil
 }
 

@@ -70,7 +70,7 @@ func (s things) once(ctx context.Context, key write.Key, effect write.Effect) (t
 type fataler interface{ Fatal(...any) }
 
 func key(t fataler, name, input string) write.Key {
-	print, err := write.Fingerprint([]byte(input))
+	print, err := write.Fingerprint(context.Background(), []byte(input))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,7 +333,7 @@ func TestOnceWithoutAStoreIsE_DB(t *testing.T) {
 // TestFingerprintIsOfCanonicalJSON takes the example of RFC 8785, 3.2.
 func TestFingerprintIsOfCanonicalJSON(t *testing.T) {
 	t.Parallel()
-	got, err := write.Fingerprint([]byte(`{
+	got, err := write.Fingerprint(t.Context(), []byte(`{
   "numbers": [333333333.33333329, 1E30, 4.50, 2e-3, 0.000000000000000000000000001],
   "string": "\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/",
   "literals": [null, true, false], "\ud83d\ude00": 1, "\ufb33": 2
@@ -426,7 +426,7 @@ func BenchmarkFingerprint(b *testing.B) {
 	input := []byte(body.String())
 	b.SetBytes(int64(len(input)))
 	for b.Loop() {
-		if _, err := write.Fingerprint(input); err != nil {
+		if _, err := write.Fingerprint(b.Context(), input); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -14,7 +15,6 @@ import (
 
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/hubtest/inventory"
-	"hub.internal/pkg/postgres"
 )
 
 // The tests below hold what cannot be derived from the list of services to it.
@@ -151,15 +151,50 @@ func TestCompose(t *testing.T) {
 			t.Errorf("%s signs with %s, mounted as %v", s.Name, key, service.Secrets)
 		}
 	}
-	var roles string
-	if m := regexp.MustCompile(`(?m)^for role in (.*); do$`).FindStringSubmatch(read(t, "deploy", "compose", "postgres.sh")); m != nil {
-		roles = m[1]
+	var logins string
+	if m := regexp.MustCompile(`(?m)^for login in (.*); do$`).FindStringSubmatch(read(t, "deploy", "compose", "postgres.sh")); m != nil {
+		logins = m[1]
 	}
-	wantRoles := []string{postgres.Owner, postgres.AuditReader}
-	for _, s := range list {
-		wantRoles = append(wantRoles, s.Role())
+	var want []string
+	for role, connections := range list.Connections() {
+		want = append(want, fmt.Sprint(role, ":", connections))
 	}
-	same(t, "roles of deploy/compose/postgres.sh", strings.Fields(roles), wantRoles)
+	same(t, "log-ins of deploy/compose/postgres.sh", strings.Fields(logins), want)
+}
+
+// TestNoServiceTakesTheConnectionsOfOthers: what all roles may have, as many processes as there are at most, is what the server has but for
+// the superuser's three.
+func TestNoServiceTakesTheConnectionsOfOthers(t *testing.T) {
+	one := 0
+	for _, connections := range load(t).Connections() {
+		one += connections
+	}
+	number := func(pattern string, path ...string) int {
+		t.Helper()
+		m := regexp.MustCompile(pattern).FindStringSubmatch(read(t, path...))
+		if m == nil {
+			t.Fatalf("%v has no %s", path, pattern)
+		}
+		n, err := strconv.Atoi(m[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	local := []string{"k8s", "overlays", "local", "postgres.yaml"}
+	for what, tt := range map[string]struct{ processes, most int }{
+		"the stack":   {number(`storeProcesses = (\d+)`, "scripts", "stack", "store.go"), number(`max_connections=(\d+)`, "pkg", "hubtest", "servers", "postgres.go")},
+		"Compose":     {number(`HUB_DB_PODS: (\d+)`, "docker-compose.yml"), number(`max_connections=(\d+)`, "docker-compose.yml")},
+		"k8s, local":  {number(`HUB_DB_PODS, value: "(\d+)"`, local...), number(`max_connections=(\d+)`, local...)},
+		"k8s, advice": {number(`HUB_DB_PODS:=(\d+)`, "deploy", "compose", "postgres.sh"), number("`max_connections` of (\\d+)", "k8s", "README.md")},
+	} {
+		if need := tt.processes*one + 3; need > tt.most {
+			t.Errorf("%s: %d processes of each service may have %d connections, and the server has %d", what, tt.processes, need, tt.most)
+		}
+	}
+	if pods, most := number(`HUB_DB_PODS:=(\d+)`, "deploy", "compose", "postgres.sh"), number(`maxReplicas: (\d+)`, "k8s", "components", "service", "autoscaler.yaml"); pods != most+1 {
+		t.Errorf("postgres.sh has room for %d pods of each service, and there may be %d and one more", pods, most)
+	}
 }
 
 func TestPrometheus(t *testing.T) {

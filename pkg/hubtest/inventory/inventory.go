@@ -5,6 +5,7 @@ package inventory
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -58,6 +59,10 @@ type Service struct {
 	Calls []string `json:"calls"`
 	// Needs are of the constants above.
 	Needs []string `json:"needs"`
+	// Acts are the first words of the names, such as user.add, under which it records in the audit log what is no tool.
+	Acts []string `json:"acts"`
+	// Pool bounds the connections of one of its processes to the write store; 10 without.
+	Pool int `json:"pool"`
 }
 
 // Has tells whether the service needs this.
@@ -69,6 +74,12 @@ func (s Service) Module() string { return "./services/" + s.Name }
 // Program is the package of its program.
 func (s Service) Program() string { return s.Module() + "/cmd/" + s.Name }
 
+// Development is the version of what is built of a working tree and was never released; it is the tag of its images.
+const Development = "dev"
+
+// Image is the name of its container image at a version, as 1.2.3 or Development, without the registry.
+func (s Service) Image(version string) string { return "hub/" + s.Name + ":" + version }
+
 // Role is what it logs in to the write store as.
 func (s Service) Role() string { return postgres.ServiceRole(s.Name) }
 
@@ -77,6 +88,30 @@ func (s Service) Schema() string { return s.Role()[len("hub_"):] }
 
 // Inventory is the list, in the order in which a person names them: the edge first.
 type Inventory []Service
+
+// Connections are those that one process of each service has to the write store, at most, by the role that it logs in as. The
+// owner is among them with 0: it is bounded by nothing.
+func (i Inventory) Connections() map[string]int {
+	roles := map[string]int{postgres.Owner: 0, postgres.AuditReader: 0}
+	for _, s := range i {
+		roles[s.Role()] = s.Pool
+		if s.Has(Audit) {
+			roles[postgres.AuditReader] += postgres.AuditConnections
+		}
+	}
+	return roles
+}
+
+// Acts are those of all services, each with the service's name.
+func (i Inventory) Acts() map[string]string {
+	acts := map[string]string{}
+	for _, s := range i {
+		for _, word := range s.Acts {
+			acts[word] = s.Name
+		}
+	}
+	return acts
+}
 
 // Load reads the list of the repository at root.
 func Load(root string) (Inventory, error) {
@@ -108,6 +143,7 @@ func parse(b []byte) (Inventory, error) {
 		return nil, errors.New("the first service has to be the edge")
 	}
 	for i, s := range list {
+		list[i].Pool = cmp.Or(s.Pool, 10)
 		switch {
 		case !names.MatchString(s.Name):
 			return nil, fmt.Errorf("%q cannot be the name of a service", s.Name)
@@ -117,6 +153,14 @@ func parse(b []byte) (Inventory, error) {
 		for _, name := range s.Calls {
 			if other, err := list.Find(name); err != nil || other.Edge || name == s.Name {
 				return nil, fmt.Errorf("%s cannot call %q", s.Name, name)
+			}
+		}
+		for _, word := range s.Acts {
+			if !names.MatchString(word) {
+				return nil, fmt.Errorf("%s cannot have acts of %q", s.Name, word)
+			}
+			if other := list[:i].Acts()[word]; other != "" {
+				return nil, fmt.Errorf("%s and %s both have acts of %q", other, s.Name, word)
 			}
 		}
 		for _, n := range s.Needs {

@@ -13,42 +13,74 @@ import (
 )
 
 // MariaDB is a running MariaDB server.
-type MariaDB struct{ *Server }
+type MariaDB struct{ SourceServer }
 
 // StartMariaDB starts a MariaDB server and returns when it answers.
 //
 // Its administrator is the operating system user of this process, known by the unix
 // socket alone: there is no root account that a local process could use over TCP.
 func StartMariaDB(ctx context.Context, o Options) (*MariaDB, error) {
-	s, err := newServer(ctx, "mariadb", o, flavor{
-		users:   []string{"mysql"},
-		prepare: prepareMariaDB,
-		command: func(s *Server) ([]string, error) {
-			program, err := find("mariadbd", "mysqld")
-			return []string{program, "--defaults-file=" + mariadbConfig(s)}, err
-		},
-		ready: func(ctx context.Context, s *Server) error {
-			db, err := (&MariaDB{s}).Admin()
-			if err != nil {
-				return err
-			}
-			defer db.Close()
-			return db.PingContext(ctx)
-		},
-		stop: syscall.SIGTERM,
+	return startMariaDB(ctx, o, prepareMariaDB, func(s *Server) ([]string, error) {
+		program, err := find("mariadbd", "mysqld")
+		return []string{program, "--defaults-file=" + sourceConfig(s)}, err
 	})
+}
+
+func startMariaDB(ctx context.Context, o Options, prepare func(context.Context, *Server) error,
+	command func(*Server) ([]string, error)) (*MariaDB, error) {
+	admin, err := administrator()
 	if err != nil {
 		return nil, err
 	}
-	return &MariaDB{s}, nil
+	s, err := newServer(ctx, "mariadb", o, flavor{users: []string{"mysql"}, prepare: prepare, command: command, stop: syscall.SIGTERM,
+		ready: func(ctx context.Context, s *Server) error { return (&SourceServer{s, admin}).ready(ctx) }})
+	if err != nil {
+		return nil, err
+	}
+	return &MariaDB{SourceServer{s, admin}}, nil
 }
 
-func mariadbConfig(s *Server) string { return filepath.Join(s.dir, "my.cnf") }
+func sourceConfig(s *Server) string { return filepath.Join(s.dir, "my.cnf") }
 
-func (m *MariaDB) socket() string { return filepath.Join(m.sockets, "my.sock") }
+func (s *Server) socket() string { return filepath.Join(s.sockets, "my.sock") }
 
 // prepareMariaDB writes the configuration and, the first time, the system tables.
 func prepareMariaDB(ctx context.Context, s *Server) error {
+	if err := writeMariaDBConfig(s, ""); err != nil {
+		return err
+	}
+	return s.makeData(func(making string) error {
+		program, err := find("mariadb-install-db", "mysql_install_db")
+		if err != nil {
+			return err
+		}
+		admin, err := administrator()
+		if err != nil {
+			return err
+		}
+		return s.run(ctx, program, "--defaults-file="+sourceConfig(s), "--datadir="+making,
+			"--auth-root-authentication-method=socket", "--auth-root-socket-user="+admin, "--skip-test-db")
+	})
+}
+
+// makeData makes the data directory the first time: beside and renamed, so that a half-made one is never taken for a whole one.
+func (s *Server) makeData(do func(making string) error) error {
+	data := filepath.Join(s.dir, "data")
+	if _, err := os.Stat(data); err == nil {
+		return nil
+	}
+	making := data + ".making"
+	if err := os.RemoveAll(making); err != nil {
+		return err
+	}
+	if err := do(making); err != nil {
+		return err
+	}
+	return os.Rename(making, data)
+}
+
+// writeMariaDBConfig writes the configuration, with lines of one's own at its end.
+func writeMariaDBConfig(s *Server, own string) error {
 	files := filepath.Join(s.dir, "files")   // secure_file_priv: an empty place, nothing to read or overwrite
 	temporary := filepath.Join(s.dir, "tmp") // of its own: a server that starts deletes what it finds there
 	for _, dir := range []string{files, temporary} {
@@ -84,32 +116,8 @@ max_connections = 400
 innodb_buffer_pool_size = %s
 # Survives the end of the process; a power cut may cost a second of sample data.
 innodb_flush_log_at_trx_commit = 2
-%s`, data, filepath.Join(s.sockets, "my.sock"), filepath.Join(s.dir, "my.pid"), s.port, files, temporary, pool, more)
-	if err := writeFile(mariadbConfig(s), config, s.who); err != nil {
-		return err
-	}
-	// The system tables are made beside and renamed, so that a half-made directory is
-	// never taken for a whole one.
-	if _, err := os.Stat(data); err == nil {
-		return nil
-	}
-	program, err := find("mariadb-install-db", "mysql_install_db")
-	if err != nil {
-		return err
-	}
-	making := data + ".making"
-	if err := os.RemoveAll(making); err != nil {
-		return err
-	}
-	admin, err := administrator()
-	if err != nil {
-		return err
-	}
-	if err := s.run(ctx, program, "--defaults-file="+mariadbConfig(s), "--datadir="+making,
-		"--auth-root-authentication-method=socket", "--auth-root-socket-user="+admin, "--skip-test-db"); err != nil {
-		return err
-	}
-	return os.Rename(making, data)
+%s`, data, filepath.Join(s.sockets, "my.sock"), filepath.Join(s.dir, "my.pid"), s.port, files, temporary, pool, more+own)
+	return writeFile(sourceConfig(s), config, s.who)
 }
 
 // administrator is the name of this process's operating system user.
@@ -119,44 +127,6 @@ func administrator() (string, error) {
 		return "", err
 	}
 	return u.Username, nil
-}
-
-// AdminDSN is the administrator's data source name, over the unix socket.
-func (m *MariaDB) AdminDSN() (string, error) {
-	admin, err := administrator()
-	if err != nil {
-		return "", err
-	}
-	c := mysql.NewConfig()
-	c.User, c.Net, c.Addr = admin, "unix", m.socket()
-	return c.FormatDSN(), nil
-}
-
-// CreateSource is Source.Create on this server.
-func (m *MariaDB) CreateSource(ctx context.Context, s Source) error {
-	dsn, err := m.AdminDSN()
-	if err != nil {
-		return err
-	}
-	return s.Create(ctx, dsn)
-}
-
-// DropSource is Source.Drop on this server.
-func (m *MariaDB) DropSource(ctx context.Context, s Source) error {
-	dsn, err := m.AdminDSN()
-	if err != nil {
-		return err
-	}
-	return s.Drop(ctx, dsn)
-}
-
-// Admin opens the administrator's connection pool; the caller closes it.
-func (m *MariaDB) Admin() (*sql.DB, error) {
-	dsn, err := m.AdminDSN()
-	if err != nil {
-		return nil, err
-	}
-	return open(dsn)
 }
 
 // Copy lets the server copy all that another one does from now on, and start again with it after a restart.
@@ -196,13 +166,6 @@ func (m *MariaDB) Copy(ctx context.Context, from *MariaDB) error {
 		}
 	}
 	return nil
-}
-
-// DSN is a data source name for go-sql-driver, over TCP.
-func (m *MariaDB) DSN(user, password, db string) string {
-	c := mysql.NewConfig()
-	c.User, c.Passwd, c.Net, c.Addr, c.DBName = user, password, "tcp", m.Addr(), db
-	return c.FormatDSN()
 }
 
 // open is sql.Open for MySQL without the driver's habit of printing to standard error

@@ -69,7 +69,8 @@ func isServer(pid int) bool {
 	}
 	name := strings.TrimSpace(string(comm))
 	return slices.Contains([]string{"mariadbd", "mysqld", "postgres", "redis-server"}, name) ||
-		strings.HasPrefix(name, "consul") // the version is part of the file's name
+		strings.HasPrefix(name, "consul") || // the version is part of the file's name
+		strings.HasPrefix(name, "ld-linux") // starts the servers that lie beside the system
 }
 
 // descendants lists the processes below pid.

@@ -58,19 +58,44 @@ func prepareRedis(_ context.Context, s *Server) error {
 		config += fmt.Sprintf("cluster-enabled yes\ncluster-config-file nodes.conf\ncluster-node-timeout 500\n"+
 			"repl-diskless-sync-delay 0\ncluster-port %d\n", s.opts.ClusterPort)
 	}
-	if s.opts.Password != "" {
+	switch {
+	case s.opts.Users != "":
+		config += s.opts.Users + "\n" + fmt.Sprintf("user %s on >%s ~* &* +@all\n", RedisOperator, s.opts.Password)
+	case s.opts.Password != "":
 		config += fmt.Sprintf("requirepass %q\n", s.opts.Password)
 	}
 	return writeFile(redisConfig(s), config, s.who)
 }
 
-// URL is the connection URL of a logical database.
-func (r *Redis) URL(db int) string {
-	u := url.URL{Scheme: "redis", Host: r.Addr(), Path: fmt.Sprintf("/%d", db)}
-	if r.opts.Password != "" {
-		u.User = url.UserPassword("", r.opts.Password)
+// RedisOperator is the user of a Redis with users who may do everything.
+const RedisOperator = "operator"
+
+// RedisUsers are the users of a file in the form of Redis' ACL files, whose passwords are all written PASSWORD, with
+// those that they have.
+func RedisUsers(file []byte, password func(user string) string) string {
+	lines := strings.Split(strings.TrimSpace(string(file)), "\n")
+	for i, line := range lines {
+		if fields := strings.Fields(line); len(fields) > 1 {
+			lines[i] = strings.Replace(line, ">PASSWORD", ">"+password(fields[1]), 1)
+		}
 	}
-	return u.String()
+	return strings.Join(lines, "\n")
+}
+
+// URL is the connection URL of a logical database, for whoever may do everything.
+func (r *Redis) URL(db int) string {
+	switch {
+	case r.opts.Users != "":
+		return r.UserURL(RedisOperator, r.opts.Password, db)
+	case r.opts.Password != "":
+		return r.UserURL("", r.opts.Password, db)
+	}
+	return (&url.URL{Scheme: "redis", Host: r.Addr(), Path: fmt.Sprintf("/%d", db)}).String()
+}
+
+// UserURL is the connection URL of a logical database for a user.
+func (r *Redis) UserURL(user, password string, db int) string {
+	return (&url.URL{Scheme: "redis", User: url.UserPassword(user, password), Host: r.Addr(), Path: fmt.Sprintf("/%d", db)}).String()
 }
 
 // Do sends inline commands and wants a status or an integer as the answer to each: enough
@@ -107,8 +132,34 @@ func (r *Redis) do(ctx context.Context, network, addr string, commands ...string
 	}, commands...)
 }
 
-// talk sends inline commands and hands over the first line of each answer, by its kind.
+// AskRedis sends one inline command as the user of a connection URL and returns the first line of its answer.
+func AskRedis(ctx context.Context, userURL, command string) (answer string, err error) {
+	u, err := url.Parse(userURL)
+	if err != nil {
+		return "", err
+	}
+	commands := []string{command}
+	if password, _ := u.User.Password(); password != "" {
+		commands = []string{"AUTH " + u.User.Username() + " " + password, command}
+	}
+	err = talk(ctx, "tcp", u.Host, func(_ byte, line string, _ *bufio.Reader) error { answer = line; return nil }, commands...)
+	return answer, err
+}
+
+// talk sends inline commands for whoever may do everything.
 func (r *Redis) talk(ctx context.Context, network, addr string, heard func(kind byte, line string, rest *bufio.Reader) error,
+	commands ...string) error {
+	switch {
+	case r.opts.Users != "":
+		commands = append([]string{"AUTH " + RedisOperator + " " + r.opts.Password}, commands...)
+	case r.opts.Password != "":
+		commands = append([]string{"AUTH " + r.opts.Password}, commands...)
+	}
+	return talk(ctx, network, addr, heard, commands...)
+}
+
+// talk sends inline commands and hands over the first line of each answer, by its kind.
+func talk(ctx context.Context, network, addr string, heard func(kind byte, line string, rest *bufio.Reader) error,
 	commands ...string) error {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, network, addr)
@@ -118,9 +169,6 @@ func (r *Redis) talk(ctx context.Context, network, addr string, heard func(kind 
 	defer conn.Close()
 	if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
 		return err
-	}
-	if r.opts.Password != "" {
-		commands = append([]string{"AUTH " + r.opts.Password}, commands...)
 	}
 	answers := bufio.NewReader(conn)
 	for _, c := range commands {

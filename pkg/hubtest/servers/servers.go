@@ -39,6 +39,8 @@ type Options struct {
 	Fast bool
 	// Password protects Redis (optional); the other servers keep passwords per user.
 	Password string
+	// Users, in place of Password alone, are all users that a Redis has but the operator, whose Password is: RedisUsers.
+	Users string
 	// ClusterPort, where it is not 0, makes a Redis the node of a cluster: its nodes talk to one another there.
 	ClusterPort int
 	// ServerID, above 0, lets a MariaDB copy others and be copied: no two of them have the same.
@@ -174,6 +176,13 @@ func (s *Server) run(ctx context.Context, argv ...string) error {
 	}
 	return nil
 }
+
+// Pause freezes the process that runs now, see Process.Pause. It is a method of the server's own because a method value of
+// the embedded process would keep the process that ran when the value was taken: a server that is started again has another.
+func (s *Server) Pause() error { return s.Process.Pause() }
+
+// Resume lets the process that runs now go on, see Process.Resume.
+func (s *Server) Resume() error { return s.Process.Resume() }
 
 // Addr is host:port of the server's TCP listener.
 func (s *Server) Addr() string { return fmt.Sprintf("127.0.0.1:%d", s.port) }

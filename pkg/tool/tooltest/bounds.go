@@ -52,7 +52,7 @@ func Bounds(t testing.TB, spec tool.Spec) []Case {
 		t.Fatalf("%s has no example to start from", spec.Name)
 	}
 	base := spec.Examples[0].Request
-	if f := v.Validate(base); f != nil {
+	if f := v.Validate(t.Context(), base); f != nil {
 		t.Fatalf("%s: its first example is not valid: %v", spec.Name, f)
 	}
 	root, err := decode(base)
@@ -204,6 +204,13 @@ func (g *generator) object(s *schema.Schema, at []string) {
 	if s.Properties == nil && s.AdditionalProperties == nil {
 		g.try(at, "a member of one's choice", with(unknown, []any{map[string]any{"a": nil}}), "", "")
 		g.try(at, "empty", map[string]any{}, "", "")
+		most := map[string]any{}
+		for i := range schema.MaxMembers {
+			most[strconv.Itoa(i)] = 1
+		}
+		g.try(at, "the most members", most, "", "")
+		most[unknown] = 1
+		g.try(at, "one more than the most members", most, "", "maxProperties")
 		return
 	}
 	g.try(at, "an unknown member", with(unknown, 1), "/"+unknown, "additionalProperties")

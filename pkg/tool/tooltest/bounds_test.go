@@ -81,7 +81,7 @@ func TestCasesHoldForTheSchema(t *testing.T) {
 	cases := tooltest.Bounds(t, spec(t))
 	names, rules := map[string]bool{}, map[string]int{}
 	for _, c := range cases {
-		_, f := binding.Decode(c.Input)
+		_, f := binding.Decode(t.Context(), c.Input)
 		if !holds(c, f) {
 			t.Errorf("%s: %v, want %q at %q\n%.300s", c.Name, f, c.Rule, c.Path, c.Input)
 		}
@@ -138,7 +138,7 @@ func TestCasesSeeEveryChange(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.ContainsFunc(cases, func(c tooltest.Case) bool { return !holds(c, v.Validate(c.Input)) }) {
+		if !slices.ContainsFunc(cases, func(c tooltest.Case) bool { return !holds(c, v.Validate(t.Context(), c.Input)) }) {
 			t.Errorf("no case notices: %s", name)
 		}
 	}

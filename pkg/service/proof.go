@@ -1,0 +1,78 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	// proofTimeout bounds a proof before the service begins.
+	proofTimeout = 2 * time.Second
+	// proofAgain is what lies between two tries to reach the store.
+	proofAgain = time.Second
+)
+
+// lost says that a setting does not open what the store has.
+type lost struct{ error }
+
+// Lost is the error of a proof that has failed: the setting's value is not the one that the store's rows were made with. Any other
+// error means that it is not known yet.
+func Lost(format string, args ...any) error { return &lost{fmt.Errorf(format, args...)} }
+
+// Prove adds a question that has to be answered before the service takes calls: whether what a secret setting holds opens what the
+// store has. Where ask says Lost, serve ends with one line that names the setting, so that a rollout with a wrong secret stops at its
+// first replica. A store that is away, or has no tables yet, is readiness's to report: it is asked again, each second. The doctor
+// asks, too.
+func (h *Host) Prove(name, setting string, ask func(context.Context) error) {
+	named := func(ctx context.Context) error {
+		err := ask(ctx)
+		var l *lost
+		if errors.As(err, &l) {
+			return &lost{fmt.Errorf("%s: %w", setting, l.error)}
+		}
+		return err
+	}
+	h.process.proofs = append(h.process.proofs, check{name, named})
+	h.Check(name, setting, named)
+}
+
+// prove asks all, and leaves those that nobody could answer to a task.
+func (h *Host) prove(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, proofTimeout)
+	defer cancel()
+	for i, c := range h.process.proofs {
+		err := c.ask(ctx)
+		var l *lost
+		switch {
+		case errors.As(err, &l):
+			return fmt.Errorf("configuration: %w", err)
+		case err != nil:
+			rest := h.process.proofs[i:]
+			h.Go("proof", func(ctx context.Context) error { return proveLater(ctx, rest) })
+			return nil
+		}
+	}
+	return nil
+}
+
+func proveLater(ctx context.Context, proofs []check) error {
+	for len(proofs) > 0 {
+		err := proofs[0].ask(ctx)
+		var l *lost
+		switch {
+		case errors.As(err, &l):
+			return fmt.Errorf("configuration: %w", err)
+		case err == nil:
+			proofs = proofs[1:]
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(proofAgain):
+		}
+	}
+	return nil
+}

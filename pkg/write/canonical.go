@@ -1,0 +1,212 @@
+package write
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// stepsPerLook is how many values are made canonical before it is asked again whether somebody still waits.
+const stepsPerLook = 1024
+
+// canon makes JSON canonical (RFC 8785, but for the digits of integers, which stay). It is jsontext's Canonicalize, which does the
+// same in one piece, however long that takes (TestFingerprintIsRFC8785 compares them): this one stops with its context. Its room is
+// used again for the next value.
+type canon struct {
+	ctx   context.Context
+	dec   *jsontext.Decoder
+	steps int
+	// names are those of the objects that are open, the innermost last.
+	names   []nameAt
+	scratch []byte
+}
+
+// nameAt is a name as text, and where its member stands in the result.
+type nameAt struct {
+	name     []byte
+	from, to int
+}
+
+// append appends the canonical form of a value.
+func (c *canon) append(to []byte, value jsontext.Value) ([]byte, error) {
+	if c.dec == nil {
+		c.dec = decoder(value)
+	} else {
+		c.dec.Reset(bytes.NewBuffer(value), namesTwice())
+	}
+	to, err := c.next(to, c.dec)
+	if err != nil {
+		return to, err
+	}
+	return to, end(c.dec)
+}
+
+// decoder reads text itself: what it returns stays valid. It leaves names that are there twice to canon, which has them in order.
+func decoder(text []byte) *jsontext.Decoder {
+	return jsontext.NewDecoder(bytes.NewBuffer(text), namesTwice())
+}
+
+func namesTwice() jsontext.Options { return jsontext.AllowDuplicateNames(true) }
+
+// step counts a value of a decoder, or as much work.
+func (c *canon) step() error {
+	if c.steps++; c.steps%stepsPerLook == 0 {
+		return c.ctx.Err()
+	}
+	return nil
+}
+
+func (c *canon) next(to []byte, dec *jsontext.Decoder) ([]byte, error) {
+	if err := c.step(); err != nil {
+		return to, err
+	}
+	switch dec.PeekKind() {
+	case '{':
+		return c.object(to, dec)
+	case '[':
+		return c.list(to, dec)
+	}
+	value, err := dec.ReadValue()
+	if err != nil {
+		return to, err
+	}
+	switch value.Kind() {
+	case '"':
+		return text(to, value)
+	case '0':
+		return number(to, value)
+	}
+	return append(to, value...), nil
+}
+
+func text(to []byte, quoted jsontext.Value) ([]byte, error) {
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return append(to, quoted...), nil // there is one way to write it
+	}
+	plain, err := jsontext.AppendUnquote(nil, quoted)
+	if err != nil {
+		return to, err
+	}
+	return jsontext.AppendQuote(to, plain)
+}
+
+func number(to []byte, digits jsontext.Value) ([]byte, error) {
+	if bytes.ContainsAny(digits, ".eE") || string(digits) == "-0" {
+		digits = bytes.Clone(digits)
+		if err := digits.Canonicalize(jsontext.CanonicalizeRawInts(false)); err != nil {
+			return to, err
+		}
+	}
+	return append(to, digits...), nil
+}
+
+func (c *canon) list(to []byte, dec *jsontext.Decoder) ([]byte, error) {
+	if _, err := dec.ReadToken(); err != nil {
+		return to, err
+	}
+	to = append(to, '[')
+	for first := true; dec.PeekKind() != ']'; first = false {
+		if !first {
+			to = append(to, ',')
+		}
+		var err error
+		if to, err = c.next(to, dec); err != nil {
+			return to, err
+		}
+	}
+	_, err := dec.ReadToken()
+	return append(to, ']'), err
+}
+
+func (c *canon) object(to []byte, dec *jsontext.Decoder) ([]byte, error) {
+	if _, err := dec.ReadToken(); err != nil {
+		return to, err
+	}
+	first, start := len(c.names), len(to)+1
+	to = append(to, '{')
+	for dec.PeekKind() != '}' {
+		quoted, err := dec.ReadValue()
+		if err != nil {
+			return to, err
+		}
+		name := quoted[1 : len(quoted)-1]
+		if bytes.IndexByte(name, '\\') >= 0 {
+			if name, err = jsontext.AppendUnquote(nil, quoted); err != nil {
+				return to, err
+			}
+		}
+		if len(c.names) > first {
+			to = append(to, ',')
+		}
+		from := len(to)
+		if to, err = text(to, quoted); err != nil {
+			return to, err
+		}
+		if to, err = c.next(append(to, ':'), dec); err != nil {
+			return to, err
+		}
+		c.names = append(c.names, nameAt{name, from, len(to)})
+	}
+	if _, err := dec.ReadToken(); err != nil {
+		return to, err
+	}
+	err := c.sort(to[start:], start, c.names[first:])
+	c.names = c.names[:first]
+	return append(to, '}'), cmp.Or(err, c.ctx.Err())
+}
+
+// sort brings the members of an object into the order of their names; members begin at start. A name may be there once.
+func (c *canon) sort(members []byte, start int, names []nameAt) error {
+	byName := func(a, b nameAt) int { return compareUTF16(a.name, b.name) }
+	inOrder := slices.IsSortedFunc(names, byName)
+	if !inOrder {
+		slices.SortFunc(names, byName)
+	}
+	for i := range len(names) - 1 {
+		if bytes.Equal(names[i].name, names[i+1].name) {
+			return errTwice
+		}
+	}
+	if inOrder {
+		return nil
+	}
+	sorted := c.scratch[:0]
+	for i, n := range names {
+		if i > 0 {
+			sorted = append(sorted, ',')
+		}
+		sorted = append(sorted, members[n.from-start:n.to-start]...)
+	}
+	copy(members, sorted)
+	c.scratch = sorted
+	return nil
+}
+
+var errTwice = errors.New("an object has a name twice")
+
+// compareUTF16 compares texts of UTF-8 by their UTF-16 code units, as RFC 8785 orders names.
+func compareUTF16(a, b []byte) int {
+	for len(a) > 0 && len(b) > 0 {
+		x, n := utf8.DecodeRune(a)
+		y, m := utf8.DecodeRune(b)
+		if x != y {
+			return int(unit(x)) - int(unit(y))
+		}
+		a, b = a[n:], b[m:]
+	}
+	return len(a) - len(b)
+}
+
+// unit is a code unit of a character that tells it apart from any other: its first, or its second when the first is the same.
+func unit(r rune) uint64 {
+	if high, low := utf16.EncodeRune(r); high != utf8.RuneError {
+		return uint64(high)<<16 | uint64(low)
+	}
+	return uint64(r) << 16
+}

@@ -3,6 +3,7 @@ package query_test
 import (
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,8 +17,8 @@ import (
 func generated(t testing.TB, scale string) *tools {
 	t.Helper()
 	adminDSN, readerDSN := hubtest.SourceDB(t)
-	gen := exec.CommandContext(t.Context(), "go", "run", "./scripts/gen", "--dsn", adminDSN, "--scale", scale)
-	gen.Dir = hubtest.Root(t)
+	gen := exec.CommandContext(t.Context(), "go", "run", "./gen", "--dsn", adminDSN, "--scale", scale)
+	gen.Dir = filepath.Join(hubtest.Root(t), "scripts") // its module: a release is tested without the workspace
 	if out, err := gen.CombinedOutput(); err != nil {
 		t.Fatalf("scripts/gen: %v\n%s", err, out)
 	}

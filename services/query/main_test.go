@@ -56,6 +56,7 @@ func (x *tools) open(dsn string) {
 // unrecorded is an audit log for tests of something else.
 type unrecorded struct{}
 
+func (unrecorded) Away(context.Context, query.ReadSQLIn) error   { return nil }
 func (unrecorded) Record(context.Context, query.SQLRecord) error { return nil }
 
 func (x *tools) use(s *query.Service) {

@@ -31,6 +31,8 @@ type Statement struct {
 	Quoted []string
 	// Most is how many rows the text itself yields at most; 0 when that is not known.
 	Most int
+	// Heavy says that it may take much of the server's memory: it gets less time, and one runs at a time.
+	Heavy bool
 	// Turn is told of the statement's end on the server; nil when nobody waits for it.
 	Turn Turn
 }
@@ -71,6 +73,8 @@ type ResultColumn struct {
 
 // SQLAudit keeps the record of each statement.
 type SQLAudit interface {
+	// Away is nil, or E_DB while a record would not be kept. The call is then recorded as refused, when that can be again.
+	Away(context.Context, ReadSQLIn) error
 	// Record returns when the record is committed, or E_DB.
 	Record(context.Context, SQLRecord) error
 }
@@ -196,6 +200,10 @@ func (s *Service) ExecuteReadSQL(ctx context.Context, in ReadSQLIn) (ReadSQLOut,
 }
 
 func (s *statements) execute(ctx context.Context, in ReadSQLIn) (ReadSQLOut, error) {
+	// An answer that would be withheld takes nobody's turn, and nothing of the source.
+	if err := s.audit.Away(ctx, in); err != nil {
+		return ReadSQLOut{}, err
+	}
 	record, key := SQLRecord{Input: in, At: s.now()}, caller.From(ctx).Account()
 	answer := s.answers.Get().(*sqlAnswer)
 	defer s.release(answer)
@@ -239,7 +247,7 @@ func (s *statements) run(ctx context.Context, key, text string, answer *sqlAnswe
 		return err
 	}
 	// One row more than the limit tells whether the answer is cut.
-	st := Statement{Written: text, Turn: turn}
+	st := Statement{Written: text, Turn: turn, Heavy: accepted.Heavy()}
 	var noticed []sqlguard.Notice
 	noticed, st.Quoted = accepted.Noticed()
 	var edited bool

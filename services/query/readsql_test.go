@@ -52,7 +52,7 @@ func newSQLFixture(t testing.TB, o sqlOptions) *sqlFixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { source.Close() })
-	reader := mysql.NewReader(source, mysql.ReaderOptions{Timeout: o.timeout, MaxRows: o.maxRows, Sessions: o.pool})
+	reader := mysql.NewReader(source, mysql.ReaderOptions{Timeout: o.timeout, HeavyTimeout: time.Minute, MaxRows: o.maxRows, Sessions: o.pool})
 	t.Cleanup(func() { reader.Close() })
 	if o.audit == nil {
 		f.store = hubtest.WriteStore(t)
@@ -67,7 +67,7 @@ func newSQLFixture(t testing.TB, o sqlOptions) *sqlFixture {
 		t.Cleanup(pool.Close)
 		log := audit.NewLog(pool, slog.New(slog.DiscardHandler))
 		t.Cleanup(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), hubtest.Patience)
 			defer cancel()
 			if err := log.Close(ctx); err != nil {
 				t.Error(err)
@@ -280,9 +280,9 @@ func TestTooManyColumns(t *testing.T) {
 	if a := f.call(t, stars(8), 10); len(a.Rows) != 1 || len(a.Columns) != 8000 || *a.Truncated {
 		t.Errorf("%d rows of %d columns", len(a.Rows), len(a.Columns))
 	}
-	_, err := f.ExecuteReadSQL(as(t.Context(), "k1"), query.ReadSQLIn{SQL: stars(1000), Limit: 10})
+	_, err := f.ExecuteReadSQL(as(t.Context(), "k1"), query.ReadSQLIn{SQL: stars(100), Limit: 10})
 	if rule := ruleOf(err); rule != "sql.columns" {
-		t.Errorf("a million columns: %v", err)
+		t.Errorf("a hundred thousand columns: %v", err)
 	}
 	if a := f.call(t, "SELECT 1", 10); len(a.Rows) != 1 {
 		t.Errorf("the next call: %+v", a)
@@ -384,6 +384,7 @@ func ruleOf(err error) string {
 // quiet keeps no records.
 type quiet struct{}
 
+func (quiet) Away(context.Context, query.ReadSQLIn) error   { return nil }
 func (quiet) Record(context.Context, query.SQLRecord) error { return nil }
 
 type auditRow struct {
@@ -563,8 +564,29 @@ func TestNoAnswerWithoutAuditStore(t *testing.T) {
 	}
 }
 
+// TestNoStatementRunsThatCouldNotBeRecorded: the refusal of one that did not run is recorded when the store is back, without its text.
+func TestNoStatementRunsThatCouldNotBeRecorded(t *testing.T) {
+	log := &away{}
+	f := newSQLFixture(t, sqlOptions{audit: query.AuditTo(log)})
+	out, err := f.ExecuteReadSQL(as(t.Context(), "k1"), query.ReadSQLIn{SQL: "SELECT nothing FROM nowhere", Limit: 1})
+	if !fault.Is(err, fault.DB) || out.JSON() != nil {
+		t.Errorf("%v, %s", err, out.JSON())
+	}
+	if len(log.queued) != 1 || log.queued[0].Outcome != "E_DB" || log.queued[0].Tool != "execute_read_sql" || log.queued[0].InputHash == nil || log.queued[0].Detail != nil {
+		t.Errorf("recorded: %+v", log.queued)
+	}
+}
+
+// away is an audit log whose store is known to be away.
+type away struct{ queued []audit.Entry }
+
+func (*away) Away() error                              { return fault.New(fault.DB, "away") }
+func (a *away) Queue(e audit.Entry)                    { a.queued = append(a.queued, e) }
+func (*away) Write(context.Context, audit.Entry) error { return errors.New("it was tried") }
+
 type broken struct{}
 
+func (broken) Away(context.Context, query.ReadSQLIn) error { return nil }
 func (broken) Record(context.Context, query.SQLRecord) error {
 	return fault.New(fault.DB, "not recorded").Because(errors.New("down"))
 }

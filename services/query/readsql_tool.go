@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller"
@@ -87,6 +88,8 @@ func sqlRefused(rule, message string) error {
 
 // AuditLog is the part of audit.Log that keeps statements.
 type AuditLog interface {
+	Away() error
+	Queue(audit.Entry)
 	Write(context.Context, audit.Entry) error
 }
 
@@ -102,19 +105,42 @@ type sqlDetail struct {
 	Truncated bool     `json:"truncated"`
 }
 
+// hashOf is the hash of the input as its schema reads it, defaults filled in: the same call has the same hash.
+func hashOf(in ReadSQLIn) ([]byte, error) {
+	input, err := json.Marshal(in)
+	if err != nil {
+		return nil, fmt.Errorf("input of %s: %w", toolExecuteReadSQL, err)
+	}
+	return audit.HashInput(input), nil
+}
+
+// Away implements SQLAudit. The statement is not in the record of a refused call: it did not run, and many of them are to wait.
+func (a sqlAudit) Away(ctx context.Context, in ReadSQLIn) error {
+	away := a.log.Away()
+	if away == nil {
+		return nil
+	}
+	hash, err := hashOf(in)
+	if err != nil {
+		return err
+	}
+	a.log.Queue(audit.Entry{At: time.Now(), Caller: caller.From(ctx), Tool: toolExecuteReadSQL, Outcome: audit.Outcome(away),
+		InputHash: hash, TraceID: audit.TraceID(ctx)})
+	return away
+}
+
 // Record implements SQLAudit.
 func (a sqlAudit) Record(ctx context.Context, r SQLRecord) error {
 	if r.Columns == nil {
 		r.Columns = []string{}
 	}
-	// The input as its schema reads it, defaults filled in: the same call has the same hash.
-	input, err := json.Marshal(r.Input)
+	hash, err := hashOf(r.Input)
 	if err != nil {
-		return fmt.Errorf("input of %s: %w", toolExecuteReadSQL, err)
+		return err
 	}
 	return a.log.Write(ctx, audit.Entry{
 		At: r.At, Caller: caller.From(ctx), Tool: toolExecuteReadSQL, Outcome: audit.Outcome(r.Err), Count: r.RowCount, Took: r.Took,
-		InputHash: audit.HashInput(input),
+		InputHash: hash,
 		Detail:    sqlDetail{SQL: r.Input.SQL, Columns: r.Columns, RowCount: r.RowCount, Truncated: r.Truncated},
 	})
 }

@@ -18,6 +18,7 @@ import (
 // Error numbers of MariaDB and MySQL that mean something to a caller.
 const (
 	errTooManyConnections   = 1040
+	errDatabaseDenied       = 1044
 	errAccessDenied         = 1045
 	errUnknownDatabase      = 1049
 	errShutdown             = 1053
@@ -31,9 +32,13 @@ const (
 	errUserLimit            = 1226
 	errIllegalMix           = 1267
 	errKilled               = 1317
+	errBrokenView           = 1356
+	errNoDefiner            = 1449
 	errConnectionKilled     = 1927
 	errStatementTimeMariaDB = 1969
 	errStatementTimeMySQL   = 3024
+	errServerOffline        = 3032
+	errServerUnavailable    = 3168
 )
 
 // Fault turns an error of one of this package's own statements into a fault: the
@@ -53,6 +58,10 @@ func Fault(ctx context.Context, err error) error {
 		return err
 	}
 	switch answered.Number {
+	case errDatabaseDenied, errAccessDenied, errUnknownDatabase, errColumnDenied, errBrokenView, errNoDefiner:
+		// Also of a view whose definer is gone: MySQL says 1045 of it.
+		return fault.New(fault.NotFound, "The source database has the tables that this tool needs, but not so that Hub may read them "+
+			"(the server's error %d): an administrator of that database has to mend them.", answered.Number).Because(err)
 	case errNoSuchTable, errTableDenied:
 		// A server that hides what an account may not see says 1142 of a missing table.
 		return fault.New(fault.NotFound, "The source database has no table %q that Hub may read; this tool needs it.",
@@ -64,22 +73,65 @@ func Fault(ctx context.Context, err error) error {
 	return err
 }
 
+// connectError is what a server said while a connection to it was made. It tells nothing of a statement, whatever its number:
+// a password that is wrong and a view whose definer is gone have the same one.
+type connectError struct{ error }
+
+func (e connectError) Unwrap() error { return e.error }
+
+// connecting marks an error of making a connection.
+func connecting(err error) error {
+	if err == nil {
+		return nil
+	}
+	return connectError{err}
+}
+
+// environmental are the errors of an open session that say something of the server and its load, not of the statement. What
+// is not among them its caller can cause.
+var environmental = numbers(
+	errTooManyConnections, errShutdown, errTooManyUserConns, errUserLimit, errLockWaitTimeout, errDeadlock, errKilled, errConnectionKilled,
+	1077, 1078, 1079, 1080, 3032, 3168, 3169, 4031, // it stops, is offline, has ended the session
+	3, 5, 1021, 1026, 1030, 1037, 1041, // disk and memory; storage engine
+	126, 127, 132, 134, 141, 144, 145, 1016, 1017, 1024, 1033, 1034, 1035, 1194, 1195, 1877, // a file or a table is damaged
+	1152, 1153, 1156, 1157, 1158, 1159, 1160, 1161, 1184, 2006, 2013, // the connection
+	1135, 1180, 1206, // threads, transactions
+	1412, 1615, // a table was altered meanwhile
+	8027, 8028, 9001, 9002, 9003, 9004, 9005, // TiDB's storage and schema
+)
+
+func numbers(list ...uint16) map[uint16]bool {
+	set := map[uint16]bool{}
+	for _, n := range list {
+		set[n] = true
+	}
+	return set
+}
+
+// isEnvironmental tells of a server's error that another server, or the same one later, may well answer.
+func isEnvironmental(err error) bool {
+	var connect connectError
+	var answered *mysqldriver.MySQLError
+	return errors.As(err, &connect) || errors.As(err, &answered) && environmental[answered.Number]
+}
+
 // Lost tells of a method's error that the server was not reached, went away in the middle, or is full:
 // another one may well answer the same.
 func Lost(err error) bool {
 	var grants *GrantsError
+	var connect connectError
 	var answered *mysqldriver.MySQLError
 	if errors.As(err, &grants) {
 		return true
 	}
-	if errors.As(err, &answered) {
+	if errors.As(err, &answered) && !errors.As(err, &connect) {
 		switch answered.Number {
-		case errTooManyConnections, errAccessDenied, errUnknownDatabase, errShutdown, errTooManyUserConns, errUserLimit:
+		case errTooManyConnections, errShutdown, errTooManyUserConns, errUserLimit, errServerOffline, errServerUnavailable:
 			return true
 		}
 		return false
 	}
-	return cut(err)
+	return errors.As(err, &answered) || cut(err)
 }
 
 // Killed tells of a method's error that somebody else ended the statement: a server that stops does so,
@@ -116,12 +168,9 @@ func trouble(ctx context.Context, err error) *fault.Error {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded), errors.Is(err, context.DeadlineExceeded),
 		isAnswer && (answered.Number == errStatementTimeMariaDB || answered.Number == errStatementTimeMySQL):
 		return fault.New(fault.DBTimeout, "The source database did not answer in time.").Because(err)
+	case isEnvironmental(err):
+		return unavailable(err)
 	case isAnswer:
-		switch answered.Number {
-		case errTooManyConnections, errAccessDenied, errUnknownDatabase, errShutdown, errTooManyUserConns, errLockWaitTimeout, errDeadlock,
-			errUserLimit, errKilled, errConnectionKilled:
-			return unavailable(err)
-		}
 		return nil
 	}
 	if cut(err) || errors.Is(err, context.Canceled) || ctx.Err() != nil {

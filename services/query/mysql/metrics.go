@@ -16,19 +16,21 @@ type Pools struct {
 // of callers' sessions, and of kills.
 func Observe(servers ...Pools) (forget func()) {
 	var ends []func()
-	for name, of := range map[string]func(Pools) *sql.DB{
-		"source":          func(p Pools) *sql.DB { return p.Source.db },
-		"source sessions": func(p Pools) *sql.DB { return p.Reader.db },
-		"source kills":    func(p Pools) *sql.DB { return p.Reader.kills },
+	for name, of := range map[string]func(Pools) []*sql.DB{
+		"source":          func(p Pools) []*sql.DB { return []*sql.DB{p.Source.db} },
+		"source sessions": func(p Pools) []*sql.DB { return []*sql.DB{p.Reader.ordinary.db, p.Reader.heavy.db} },
+		"source kills":    func(p Pools) []*sql.DB { return []*sql.DB{p.Reader.kills} },
 	} {
 		ends = append(ends, telemetry.ObservePool(name, func() (sum telemetry.Pool) {
 			for _, p := range servers {
-				st := of(p).Stats()
-				sum.Max += int64(st.MaxOpenConnections)
-				sum.Used += int64(st.InUse)
-				sum.Idle += int64(st.Idle)
-				sum.Waits += st.WaitCount
-				sum.Waited += st.WaitDuration
+				for _, db := range of(p) {
+					st := db.Stats()
+					sum.Max += int64(st.MaxOpenConnections)
+					sum.Used += int64(st.InUse)
+					sum.Idle += int64(st.Idle)
+					sum.Waits += st.WaitCount
+					sum.Waited += st.WaitDuration
+				}
 			}
 			return sum
 		}))

@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -34,17 +35,25 @@ const (
 	// killPoolSize is how many statements can be killed at a time, and one connection to
 	// follow what they do.
 	killPoolSize = 3
+	// heavyLimit is the time of a heavy statement by default. MySQL holds the rows of JSON_ARRAYAGG and JSON_OBJECTAGG in
+	// memory, 0.3 GB a second of a cross join, and no other limit of its own ends that.
+	heavyLimit = time.Second
 	// recursionLimit is for recursive CTEs: MariaDB ends them at 1,000 steps without an
 	// error, so that the answer would be wrong. The statement's time limit bounds them.
 	recursionLimit = "4294967295"
+	// mostRecursion is how many steps they may take on MySQL, which ends them with an error of its own: what one that never
+	// ends writes to the server's disk until the time limit is less then.
+	mostRecursion = "1000000"
 )
 
 // ReaderOptions bound a Reader.
 type ReaderOptions struct {
 	// Timeout is the server's limit for a statement (MCP_QUERY_TIMEOUT_MS); 0 means 30 s.
 	Timeout time.Duration
+	// HeavyTimeout is that of a heavy statement, one of which runs at a time; 0 means one second. Timeout is the most.
+	HeavyTimeout time.Duration
 	// Sessions bounds the connections; 0 means 12. It has to exceed the number of
-	// statements that the service lets run at once.
+	// statements that the service lets run at once. One of them is for the heavy statement.
 	Sessions int
 	// MaxRows is the greatest number of rows asked for (MCP_MAX_ROW_LIMIT); 0 means 1,000.
 	MaxRows int
@@ -68,14 +77,22 @@ type ReaderOptions struct {
 // row read. After anything else the connection is closed.
 type Reader struct {
 	source   *Source // for the names that messages need
-	db       *sql.DB
+	ordinary statements
+	heavy    statements
+	place    chan struct{} // of the heavy statement
 	kills    *sql.DB
-	timeout  time.Duration
 	logger   *slog.Logger
 	warm     sync.Once
 	running  sync.WaitGroup
 	overruns *overruns
 	holes    metric.Int64Counter
+}
+
+// statements are those that share sessions and have the same time. The heavy ones have a session of their own: MySQL takes a
+// thread for each connection, whose memory it rarely gives back, and so it is the same memory that each of them takes.
+type statements struct {
+	db      *sql.DB
+	timeout time.Duration
 }
 
 var _ query.StatementReader = (*Reader)(nil)
@@ -106,15 +123,22 @@ func NewReader(s *Source, o ReaderOptions) *Reader {
 	for _, number := range []int{errReadOnlyTransaction, errTableDenied, errAccessNeeded} { // the first one is an increase
 		holes.Add(context.Background(), 0, metric.WithAttributes(attribute.Int("db_errno", number)))
 	}
-	r := &Reader{source: s, timeout: o.Timeout, logger: o.Logger, holes: holes}
-	r.db = sql.OpenDB(&sessions{server: s.server, timeout: o.Timeout, maxRows: o.MaxRows, tmpBytes: o.TmpBytes})
-	r.db.SetMaxOpenConns(o.Sessions)
-	r.db.SetMaxIdleConns(o.Sessions)
-	r.db.SetConnMaxIdleTime(5 * time.Minute)
-	r.db.SetConnMaxLifetime(30 * time.Minute)
+	r := &Reader{source: s, logger: o.Logger, holes: holes, place: make(chan struct{}, 1)}
+	r.ordinary = s.statements(o, o.Timeout, max(1, o.Sessions-1))
+	r.heavy = s.statements(o, min(o.Timeout, cmp.Or(o.HeavyTimeout, heavyLimit)), 1)
 	r.kills = s.newPool(killPoolSize, killLimit)
 	r.overruns = newOverruns(s, r.kills, r.logger)
 	return r
+}
+
+// statements opens the sessions of statements that have the same time.
+func (s *Source) statements(o ReaderOptions, timeout time.Duration, most int) statements {
+	db := sql.OpenDB(&sessions{server: s.server, timeout: timeout, maxRows: o.MaxRows, tmpBytes: o.TmpBytes})
+	db.SetMaxOpenConns(most)
+	db.SetMaxIdleConns(most)
+	db.SetConnMaxIdleTime(5 * time.Minute)
+	db.SetConnMaxLifetime(30 * time.Minute)
+	return statements{db, timeout}
 }
 
 // Close waits for the statements that run, kills included, and closes the sessions. For
@@ -122,7 +146,7 @@ func NewReader(s *Source, o ReaderOptions) *Reader {
 func (r *Reader) Close() error {
 	r.running.Wait()
 	r.overruns.close()
-	return errors.Join(r.db.Close(), r.kills.Close())
+	return errors.Join(r.ordinary.db.Close(), r.heavy.db.Close(), r.kills.Close())
 }
 
 // Why a statement is stopped.
@@ -145,6 +169,14 @@ func (r *Reader) ReadStatement(ctx context.Context, st query.Statement, to query
 			st.Turn.End()
 		}
 	}()
+	if st.Heavy {
+		place, err := r.enterHeavy(ctx, st.Turn)
+		if err != nil {
+			endSpan(span, err)
+			return err
+		}
+		st.Turn = place
+	}
 	end, err := r.attempt(ctx, st, to)
 	for tries := 1; end == unsent && tries < maxTries; tries++ {
 		end, err = r.attempt(ctx, st, to)
@@ -183,7 +215,7 @@ func (r *Reader) prepareKill(ctx context.Context) {
 // attempt runs the statement once.
 func (r *Reader) attempt(ctx context.Context, st query.Statement, to query.RowWriter) (end ending, err error) {
 	checkout, cancel := context.WithTimeout(ctx, checkoutLimit)
-	conn, err := r.db.Conn(checkout)
+	conn, err := r.kind(st).db.Conn(checkout)
 	cancel()
 	if err != nil {
 		return over, sessionFault(ctx, err)
@@ -210,7 +242,8 @@ func (r *Reader) run(ctx context.Context, s *session, st query.Statement, to que
 	socket, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	f := &flight{id: s.id, request: caller.From(ctx).RequestID, start: time.Now(), turn: st.Turn, cancel: cancel, landed: make(chan struct{})}
-	deadline := time.AfterFunc(r.timeout+ownDeadline, func() { r.stop(ctx, f, errDeadline) })
+	limit := r.kind(st).timeout
+	deadline := time.AfterFunc(limit+ownDeadline, func() { r.stop(ctx, f, errDeadline) })
 	defer deadline.Stop()
 	unwatch := context.AfterFunc(ctx, func() { r.stop(ctx, f, ctx.Err()) })
 	defer unwatch()
@@ -233,7 +266,7 @@ func (r *Reader) run(ctx context.Context, s *session, st query.Statement, to que
 	}
 	if stopped != nil && !errors.Is(stopped, errEnough) {
 		err = stopped
-	} else if time.Since(f.start) >= r.timeout {
+	} else if time.Since(f.start) >= limit {
 		// BENCHMARK and GET_LOCK end with a value, not an error, when time is up.
 		err = errDeadline
 	}
@@ -251,6 +284,50 @@ func (r *Reader) run(ctx context.Context, s *session, st query.Statement, to que
 		to.Warned(warnings)
 	}
 	return s.chain == "" || s.exec(socket, s.chain) == nil, end, nil
+}
+
+// kind is what a statement is one of.
+func (r *Reader) kind(st query.Statement) *statements {
+	if st.Heavy {
+		return &r.heavy
+	}
+	return &r.ordinary
+}
+
+// enterHeavy waits for the place of a heavy statement. What it returns is the statement's turn: its end frees
+// the place, too.
+func (r *Reader) enterHeavy(ctx context.Context, turn query.Turn) (query.Turn, error) {
+	ctx, cancel := context.WithTimeout(ctx, checkoutLimit)
+	defer cancel()
+	select {
+	case r.place <- struct{}{}:
+		return heavyTurn{turn, r.place}, nil
+	case <-ctx.Done():
+		return nil, fault.New(fault.RateLimit, "Other statements that may take much of the source database's memory run now, one at a "+
+			"time: those with JSON_ARRAYAGG, JSON_OBJECTAGG or long computed texts. Try again in a moment, or select the rows and "+
+			"columns themselves.").After(time.Second).Because(ctx.Err())
+	}
+}
+
+// heavyTurn is the turn of a heavy statement, and its place among those.
+type heavyTurn struct {
+	query.Turn // nil when nobody waits for the end
+	place      chan struct{}
+}
+
+// Overdue implements query.Turn.
+func (g heavyTurn) Overdue() {
+	if g.Turn != nil {
+		g.Turn.Overdue()
+	}
+}
+
+// End implements query.Turn.
+func (g heavyTurn) End() {
+	<-g.place
+	if g.Turn != nil {
+		g.Turn.End()
+	}
 }
 
 // endingOf says what the end of the reading tells of the statement.
@@ -327,7 +404,7 @@ func (r *Reader) judge(ctx context.Context, st query.Statement, err error) error
 	case err == nil:
 		return nil
 	case errors.Is(err, errDeadline):
-		return r.timedOut(err)
+		return r.timedOut(st, err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return fault.New(fault.DBTimeout, "The call's deadline passed while the statement ran; it was stopped.").Because(err)
 	case errors.Is(err, context.Canceled):
@@ -337,8 +414,8 @@ func (r *Reader) judge(ctx context.Context, st query.Statement, err error) error
 	}
 	switch number := answered.Number; {
 	case number == errStatementTimeMariaDB, number == errStatementTimeMySQL:
-		return r.timedOut(err)
-	case environmental[number]:
+		return r.timedOut(st, err)
+	case isEnvironmental(err):
 		return unavailable(err)
 	case tmpSpace[number]:
 		return fault.New(fault.Validation, "The statement needs more temporary space on the source database than it may have. "+
@@ -359,10 +436,15 @@ const (
 	errAccessNeeded        = 1227
 )
 
-func (r *Reader) timedOut(err error) error {
+func (r *Reader) timedOut(st query.Statement, err error) error {
+	if st.Heavy {
+		return fault.New(fault.DBTimeout, "The statement ran longer than the %s that one with JSON_ARRAYAGG, JSON_OBJECTAGG or long computed "+
+			"texts may take, and was stopped: it may take much memory. Join with ON, filter, gather what a derived table has already "+
+			"grouped or limited, or select the rows and columns themselves: the answer is JSON.", r.heavy.timeout).Because(err)
+	}
 	return fault.New(fault.DBTimeout,
 		"The statement ran longer than %s and was stopped. Read less: filter on indexed columns, aggregate, or use EXPLAIN to see the plan.",
-		r.timeout).Because(err)
+		r.ordinary.timeout).Because(err)
 }
 
 // gone is for the audit log: nobody is there to read it.

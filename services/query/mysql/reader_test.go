@@ -246,7 +246,7 @@ func TestJSONColumnsOfMySQL(t *testing.T) {
 
 // soon is far less than endless statements run, and more than what a busy machine makes of a
 // moment.
-const soon = 10 * time.Second
+const soon = hubtest.Patience
 
 // endless are statements that run far longer than any test.
 var endless = map[string]string{
@@ -295,7 +295,7 @@ func TestTimeout(t *testing.T) {
 func TestDeadlineOfOurOwn(t *testing.T) {
 	f := newFixture(t, ReaderOptions{Timeout: time.Hour})
 	f.value(t, "SELECT 1")
-	f.reader.timeout = 200 * time.Millisecond
+	f.reader.ordinary.timeout = 200 * time.Millisecond
 	for name, text := range endless {
 		t.Run(name, func(t *testing.T) {
 			start := time.Now()
@@ -416,7 +416,7 @@ func TestReadOnlyLayers(t *testing.T) {
 	f := newFixture(t, ReaderOptions{})
 	f.exec(t, "CREATE TABLE w (a INT)", "CREATE SEQUENCE sq")
 	// An account that may write, to see the session and the transaction hold alone.
-	f.reader.db.Close()
+	f.reader.ordinary.db.Close()
 	writer := &Source{server: &server{config: f.source.server.config.Clone(), proof: &proof{done: closed(), dialect: MariaDB}}}
 	admin, err := hubtest.MariaDB(t).Admin()
 	if err != nil {
@@ -543,7 +543,7 @@ func TestServerRestart(t *testing.T) {
 		t.Errorf("with the server back: %v", err)
 	}
 	// A server that hangs: the call ends all the same.
-	r.timeout = 200 * time.Millisecond
+	r.ordinary.timeout = 200 * time.Millisecond
 	if err := m.Pause(); err != nil {
 		t.Fatal(err)
 	}
@@ -555,7 +555,7 @@ func TestServerRestart(t *testing.T) {
 	if err := m.Resume(); err != nil {
 		t.Fatal(err)
 	}
-	r.timeout = time.Minute
+	r.ordinary.timeout = time.Minute
 	// A call that meets a connection which died with the server answers E_DB, and the next one works.
 	hubtest.Eventually(t, "the server is awake again", func() bool { return read("SELECT 1") == nil })
 }

@@ -23,18 +23,9 @@ const (
 	errParameterCount  = 1582
 	errParameters      = 1583
 	errColumnDenied    = 1143
+	errRecursion       = 3636
 	errAmbiguousColumn = 1052
 )
-
-// environmental are the errors that say something of the server, not of the statement.
-var environmental = map[uint16]bool{
-	errTooManyConnections: true, errAccessDenied: true, errUnknownDatabase: true, errShutdown: true, errTooManyUserConns: true,
-	errLockWaitTimeout: true, errDeadlock: true, errUserLimit: true, errKilled: true, errConnectionKilled: true,
-	1021: true, 1030: true, 1037: true, 1038: true, 1041: true, // disk full, storage engine, memory
-	1034: true, 1035: true, 1194: true, 1195: true, // a damaged table
-	1152: true, 1153: true, 1158: true, 1159: true, 1160: true, 1161: true, 1184: true, // the connection
-	1135: true, 1180: true, 1206: true, // threads, transactions
-}
 
 // tmpSpace are the errors of a statement that needs more temporary space than there is: a
 // temporary table is full, and what MariaDB 11.5 says of a session's and of the server's
@@ -53,6 +44,19 @@ func refusal(number uint16, message string) statementDetails {
 // advice is what to write instead, by number, where the server's own words only say what is wrong.
 var advice = map[uint16]string{
 	errAmbiguousColumn: "write the table or its alias in front: alias.column",
+	errDatabaseDenied:  "leave the schema out, describe_schema lists the tables that Hub may read",
+	errUnknownDatabase: "leave the schema out, describe_schema lists the tables that Hub may read",
+	errBrokenView:      "the view cannot be read any more, an administrator of the source database has to mend it; read its tables instead",
+	errNoDefiner:       "the view cannot be read any more, an administrator of the source database has to mend it; read its tables instead",
+	errAccessNeeded:    "read the marketplace's own tables, describe_schema lists them",
+	1038:               "sort fewer and shorter columns: order the ids in a derived table, and join the long columns to them",
+	1051:               "name the table behind FROM, or write its alias in front of .*",
+	1096:               "name the tables to read behind FROM, describe_schema lists them",
+	1115:               "write utf8mb4, or leave the character set out",
+	1119:               "the statement nests too deep for this server: split it with WITH",
+	1273:               "leave COLLATE out, or write utf8mb4_bin; SHOW COLLATION lists the others",
+	1436:               "the statement nests too deep for this server: split it with WITH",
+	errRecursion:       "end the recursion with a WHERE in its second SELECT, such as WHERE n < 1000, or recurse over fewer rows",
 	1056:               "group by columns, not by an aggregate",
 	1060:               "give the columns of a derived table names of their own: col AS name",
 	1066:               "give each table an alias of its own",
@@ -101,6 +105,9 @@ func (r *Reader) translate(ctx context.Context, st query.Statement, answered *my
 		if m != nil {
 			return r.source.names(ctx).missingTable(m[1])
 		}
+	case errAccessDenied:
+		return "a view that the statement reads cannot be read: the account that defined it no longer exists, or has no rights any more. " +
+			"An administrator of the source database has to mend the view; read its tables instead"
 	case errNoFunction, errFunctionDenied:
 		if m := functionName.FindStringSubmatch(message); m != nil {
 			return missingFunction(m[1])

@@ -53,7 +53,7 @@ func (c *sessions) Connect(ctx context.Context) (driver.Conn, error) {
 	s := &session{Conn: conn, wire: w}
 	if err := s.arm(ctx, p.dialect, c.timeout); err != nil {
 		_ = conn.Close()
-		return nil, err
+		return nil, connecting(err)
 	}
 	return s, nil
 }
@@ -73,7 +73,7 @@ func (c *sessions) more(p *proof) map[string]string {
 		v["idle_readonly_transaction_timeout"] = "0" // a session waits inside a transaction that holds nothing
 		v["idle_transaction_timeout"] = "0"
 	case MySQL:
-		v["cte_max_recursion_depth"] = recursionLimit
+		v["cte_max_recursion_depth"] = mostRecursion
 	case TiDB:
 		v["cte_max_recursion_depth"] = recursionLimit
 	}

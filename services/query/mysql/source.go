@@ -199,7 +199,7 @@ func (s *server) prove(ctx context.Context) (*proof, error) {
 	s.mu.Unlock()
 	if mine {
 		// Others wait for this attempt: the end of one call must not fail theirs.
-		if p.err = s.attempt(context.WithoutCancel(ctx), p); p.err != nil {
+		if p.err = connecting(s.attempt(context.WithoutCancel(ctx), p)); p.err != nil {
 			s.forget()
 		}
 		close(p.done)
@@ -270,7 +270,7 @@ func (s *server) connect(ctx context.Context, config *mysqldriver.Config) (drive
 	if errors.As(err, &answered) && answered.Number == errUnknownVariable {
 		s.forget() // another server is behind the address now
 	}
-	return conn, w, err
+	return conn, w, connecting(err)
 }
 
 // forget makes the next connection prove anew.

@@ -232,7 +232,10 @@ func TestFault(t *testing.T) {
 		{t.Context(), server(1205), fault.DB},
 		{t.Context(), server(1213), fault.DB},
 		{t.Context(), server(1040), fault.DB},
-		{t.Context(), server(1045), fault.DB},
+		{t.Context(), connecting(server(1044)), fault.DB},
+		{t.Context(), connecting(server(1045)), fault.DB},
+		{t.Context(), connecting(server(1049)), fault.DB},
+		{t.Context(), server(1045), fault.NotFound}, // of a view whose definer is gone
 		{t.Context(), mysqldriver.ErrInvalidConn, fault.DB},
 		{t.Context(), fmt.Errorf("wrapped: %w", &net.OpError{Op: "dial", Err: errors.New("refused")}), fault.DB},
 		{t.Context(), sql.ErrConnDone, fault.DB},

@@ -69,7 +69,7 @@ func (m *Monitor) Look(ctx context.Context) (Standing, error) {
 	for _, show := range shows {
 		standing, err := m.status(ctx, show)
 		var refused *mysqldriver.MySQLError
-		if !errors.As(err, &refused) || environmental[refused.Number] {
+		if !errors.As(err, &refused) || isEnvironmental(err) {
 			return standing, err
 		}
 	}
@@ -83,7 +83,7 @@ func (m *Monitor) ask(ctx context.Context) (Standing, error) {
 	err := m.db.QueryRowContext(ctx, m.statement).Scan(&seconds)
 	var refused *mysqldriver.MySQLError
 	switch {
-	case errors.Is(err, sql.ErrNoRows), err == nil && !seconds.Valid, errors.As(err, &refused) && !environmental[refused.Number]:
+	case errors.Is(err, sql.ErrNoRows), err == nil && !seconds.Valid, errors.As(err, &refused) && !isEnvironmental(err):
 		return Standing{Unknown: true}, nil
 	case err != nil:
 		return Standing{}, err

@@ -31,7 +31,10 @@ func newCrashGen(seed uint64, arities map[string][]int, cases [][]string) *crash
 // statement is the n-th text. Not all are accepted.
 func (g *crashGen) statement(n uint64) string {
 	w := &crashWriter{crashGen: g, Rand: rand.New(rand.NewPCG(g.seed, n))}
-	if w.IntN(5) == 0 {
+	switch w.IntN(6) {
+	case 0:
+		return (&memoryGen{w.Rand, 0}).statement()
+	case 1:
 		return splicer{rand: w.Rand, cases: g.cases}.next()
 	}
 	return w.top()

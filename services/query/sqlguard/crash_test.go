@@ -39,7 +39,7 @@ const (
 	// killLimit is how long a statement may run on after KILL.
 	killLimit = 20 * time.Second
 	// greatSize is what no statement may make the server's memory grow to.
-	greatSize = 4 << 30
+	greatSize = memoryLimit
 )
 
 // TestCrash runs statements that the guard accepts as the read-only account, in sessions
@@ -103,6 +103,7 @@ func newCrashRun(t *testing.T) *crashRun {
 		schema.Write(b)
 		schema.WriteString("\n")
 	}
+	schema.WriteString(memorySchema)
 	r := &crashRun{t: t, server: hubtest.NewMariaDB(t), start: time.Now()}
 	src := servers.Source{Database: database, Schema: schema.String(), Owner: "writer", OwnerPassword: "writer", Reader: servers.SourceReadOnly, ReaderPassword: "reader"}
 	if err := r.server.CreateSource(t.Context(), src); err != nil {

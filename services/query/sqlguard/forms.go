@@ -85,6 +85,33 @@ func (g *Guard) checkForm(t tokens, i int) error {
 		return t.checkFraction(t.arguments(i + 1)[0])
 	case "AGAINST":
 		return t.checkWords(i + 1)
+	case "REPLACE":
+		if args := t.arguments(i + 1); len(args) == 3 {
+			return t.checkReplacement(args[2])
+		}
+	}
+	return nil
+}
+
+// writers are functions of JSON that hand out a text which stays theirs.
+var writers = wordSet(`JSON_MERGE JSON_MERGE_PATCH JSON_MERGE_PRESERVE JSON_SET JSON_INSERT JSON_REPLACE JSON_REMOVE JSON_ARRAY_APPEND
+	JSON_ARRAY_INSERT`)
+
+// checkReplacement refuses a replacement of REPLACE that a column is in, beside a function of JSON that writes: MariaDB 10.11.19
+// replaces in the text that such a function holds, and goes down when the replacement is that same text, by way of a derived table.
+func (t tokens) checkReplacement(with argument) error {
+	columns := false
+	for j := with.from; j < with.to; j++ {
+		columns = columns || t[j].name != "" && t.key(j+1) != "("
+	}
+	if !columns {
+		return nil
+	}
+	for i := range t {
+		if writers[t[i].key] && t.key(i+1) == "(" {
+			return refuse("sql.crash", "a column in the replacement of REPLACE() beside %s() crashes some servers: write a literal, or CONCAT() "+
+				"and SUBSTRING_INDEX() in place of REPLACE()", t[i].key)
+		}
 	}
 	return nil
 }

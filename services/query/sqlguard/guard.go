@@ -94,6 +94,8 @@ type Statement struct {
 	run  string // as it is to run, the cap of its rows apart
 	kind Kind
 	slot slot // in run
+	// heavy says that it may take much of a server's memory.
+	heavy bool
 }
 
 // Text returns the statement as it was given.
@@ -101,6 +103,10 @@ func (s Statement) Text() string { return s.text }
 
 // Kind returns the kind of statement.
 func (s Statement) Kind() Kind { return s.kind }
+
+// Heavy reports whether the statement may take much of a server's memory: it has JSON_ARRAYAGG or JSON_OBJECTAGG, which hold their
+// rows until the last, or its values may take more than 16 MiB together.
+func (s Statement) Heavy() bool { return s.heavy }
 
 // A Kind says what a statement answers.
 type Kind uint8
@@ -153,12 +159,21 @@ func (g *Guard) Parse(text string) (Statement, error) {
 			return Statement{}, err
 		}
 	}
-	for _, check := range [...]func() error{toks.checkGrowth, toks.checkQualified, toks.checkNullSafe, toks.checkTypes} {
+	heavy, err := toks.checkWeight(from)
+	if err != nil {
+		return Statement{}, err
+	}
+	if kind == Explain {
+		if err := toks.checkExplained(from); err != nil {
+			return Statement{}, err
+		}
+	}
+	for _, check := range [...]func() error{toks.checkMutual, toks.checkQualified, toks.checkNullSafe, toks.checkTypes} {
 		if err := check(); err != nil {
 			return Statement{}, err
 		}
 	}
-	s := Statement{text: text, run: text, kind: kind}
+	s := Statement{text: text, run: text, kind: kind, heavy: heavy}
 	switch kind {
 	case Select:
 		s.slot = toks.limitSlot(text)

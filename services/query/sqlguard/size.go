@@ -89,45 +89,8 @@ func (t tokens) isEmpty(a argument) bool {
 	return a.to-a.from == 1 && t[a.from].quoted && len(t[a.from].text) == 2
 }
 
-// maxGrowth bounds how much longer a text may become in functions that no limit of the
-// server stops (others answer NULL beyond max_allowed_packet). Of a text of 16 MB it is a
-// gigabyte.
+// maxGrowth bounds how much longer REGEXP_REPLACE may make a text.
 const maxGrowth = 64
-
-// checkGrowth refuses a statement whose functions that make a text longer, taken together,
-// go beyond maxGrowth: one may work on what another has made. On MariaDB they neither look
-// at the time limit nor at KILL while they do.
-func (t tokens) checkGrowth() error {
-	product := 1
-	for i := range t {
-		product *= t.growth(i)
-		if product > maxGrowth {
-			return refuse("sql.size", "%s makes text grow more than %d times here: use it less often, in "+
-				"REGEXP_REPLACE() with a short literal to put in", t[i].key, maxGrowth)
-		}
-	}
-	return nil
-}
-
-// growth is how many times longer the function at i, or the character set named at i,
-// makes a text at most.
-func (t tokens) growth(i int) int {
-	switch t[i].key {
-	case "REGEXP_REPLACE":
-		if t.key(i+1) == "(" {
-			return t.replacementGrowth(t.arguments(i + 1))
-		}
-	case "MAKE_SET":
-		if t.key(i+1) == "(" {
-			return min(len(t.arguments(i+1)), maxGrowth+1)
-		}
-	case "USING", "CHARSET":
-		return charsetGrowth(t.name(i + 1))
-	case "SET":
-		return charsetGrowth(t.name(i + 1)) // CHARACTER SET
-	}
-	return 1
-}
 
 // charsetGrowth is how many bytes a character set makes of one byte at most. A text in the
 // usual ones does not grow, however often it is converted.
@@ -165,4 +128,63 @@ func (t tokens) replacementGrowth(args []argument) int {
 		}
 	}
 	return min(characters+max(groups, 1), maxGrowth+1)
+}
+
+// regexpGrowth is how much longer REGEXP_REPLACE makes a text. Alone it may be maxGrowth: only MariaDB, whose packets are a
+// quarter as long, does not hold it against max_allowed_packet.
+func (w *weigher) regexpGrowth(args []argument) float64 {
+	growth := w.replacementGrowth(args)
+	if growth > maxGrowth {
+		return math.Inf(1)
+	}
+	return float64(min(growth, maxGrowth/4))
+}
+
+// converted is the size of a text in the character set that the call at i names.
+func (w *weigher) converted(i int, size float64) float64 {
+	growth := 1
+	for j := i + 2; j < w.tokens[i+1].mate; j++ {
+		switch w.key(j) {
+		case "(":
+			j = w.tokens[j].mate
+		case "USING", "CHARSET", "SET":
+			growth = charsetGrowth(w.name(j + 1))
+		}
+	}
+	return size * float64(growth)
+}
+
+// repeated is the size of what SPACE, LPAD, RPAD and REPEAT make.
+func (w *weigher) repeated(name string, args []argument, sizes []float64) float64 {
+	at := 1
+	if name == "SPACE" {
+		at = 0
+	}
+	if at >= len(args) {
+		return packet
+	}
+	times := w.atMost(args[at])
+	switch name {
+	case "REPEAT":
+		return times * max(sizes[0], 1)
+	case "SPACE":
+		return times
+	}
+	return 4 * times // characters
+}
+
+// atMost is the greatest value of a number: its own, or that of one in LEAST().
+func (w *weigher) atMost(a argument) float64 {
+	if a.to-a.from == 1 && w.tokens[a.from].digits {
+		return float64(w.integer(a))
+	}
+	most := float64(packet)
+	if a.to-a.from > 1 && w.key(a.from) == "LEAST" && w.key(a.from+1) == "(" && w.tokens[a.from+1].mate == a.to-1 {
+		for _, b := range w.arguments(a.from + 1) {
+			if b.to-b.from == 1 && w.tokens[b.from].digits {
+				most = min(most, float64(w.integer(b)))
+			}
+		}
+	}
+	return most
 }

@@ -8,9 +8,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
+	"hub.internal/pkg/hubtest"
 	"hub.internal/services/query/sqlguard"
 )
 
@@ -46,13 +48,14 @@ var whyRE = regexp.MustCompile(`^\[([^]]*)\] (?:(sql\.\w+): )?`)
 
 var harmRE = regexp.MustCompile(`crashes (MariaDB )?10\.|outlives KILL|takes? all memory`)
 
-// samples reads the case tables: cases-sql.tsv is the specification's, copied unchanged;
+// samples reads the case tables: cases-memory.tsv is what makes a server take memory, and what does not although it looks alike; cases-sql.tsv is the specification's, copied unchanged;
 // cases-more.tsv, with what crashed a server, and cases-ordinary.tsv, what agents write,
 // are this package's own.
 func samples(t testing.TB) []sample {
 	t.Helper()
 	var all []sample
-	for _, file := range []string{"testdata/cases-sql.tsv", "testdata/cases-more.tsv", "testdata/cases-ordinary.tsv"} {
+	for _, file := range []string{"testdata/cases-sql.tsv", "testdata/cases-more.tsv", "testdata/cases-ordinary.tsv",
+		"testdata/cases-memory.tsv"} {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -336,6 +339,38 @@ func BenchmarkParse(b *testing.B) {
 	for b.Loop() {
 		if _, err := guard.Parse(text); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// TestWeightIsQuick: recursions in one another are estimated in no time.
+func TestWeightIsQuick(t *testing.T) {
+	text := "SELECT 1 AS x"
+	for range 45 {
+		text = "WITH RECURSIVE a AS (" + text + " UNION ALL SELECT x FROM a) SELECT x FROM a"
+	}
+	hubtest.Within(t, time.Second, "a statement of 45 recursions", func() { _, _ = guard.Parse(text) })
+}
+
+// TestHeavy: what may take much memory runs alone, and what people write otherwise does not wait for it.
+func TestHeavy(t *testing.T) {
+	for text, heavy := range map[string]bool{
+		"SELECT JSON_ARRAYAGG(name) FROM partner":                                                                                        true,
+		"SELECT id FROM campaign WHERE 1 = (SELECT JSON_LENGTH(JSON_OBJECTAGG(id, name)) FROM partner)":                                  true,
+		"SELECT REPEAT(name, id) FROM campaign":                                                                                          true,
+		"SELECT LENGTH(HEX(REPEAT('a', 9000000))) FROM campaign":                                                                         true,
+		"WITH RECURSIVE r AS (SELECT JSON_ARRAY(1) x UNION ALL SELECT JSON_ARRAY(x, x) FROM r) SELECT x FROM r":                          true,
+		"WITH RECURSIVE r AS (SELECT CAST('a' AS CHAR(99)) x UNION ALL SELECT CONCAT(x, 'b') FROM r LIMIT 9) SELECT CONCAT(x, x) FROM r": false,
+		"WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 31) SELECT n, LPAD(n, 2, '0') FROM r":                false,
+		"SELECT p.*, GROUP_CONCAT(c.name), HEX(p.name) FROM partner p JOIN campaign c ON c.partner_id = p.id GROUP BY p.id":              false,
+		"SELECT REPEAT('*', LEAST(id, 80)), JSON_OBJECT('a', name) FROM campaign":                                                        false,
+		"SHOW TABLES": false,
+	} {
+		st, err := guard.Parse(text)
+		if err != nil {
+			t.Errorf("%v: %s", err, text)
+		} else if st.Heavy() != heavy {
+			t.Errorf("heavy is %v: %s", st.Heavy(), text)
 		}
 	}
 }

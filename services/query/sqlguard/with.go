@@ -85,3 +85,34 @@ func (t tokens) isTable(i int) bool {
 	}
 	return false
 }
+
+// checkMutual refuses queries of a WITH RECURSIVE list that refer to one another: one that names a later one. MariaDB up to
+// 11.8.9 goes down when such a statement is stopped; MySQL knows none.
+func (t tokens) checkMutual() error {
+	for i := range t {
+		if t[i].key != "WITH" || t.key(i+1) != "RECURSIVE" {
+			continue
+		}
+		end := t.withEnd(i)
+		var opens []int // of the queries of this list
+		for j := i; j < end; j++ {
+			if t[j].key == "(" {
+				if t[j].defines != "" {
+					opens = append(opens, j)
+				}
+				j = t[j].mate
+			}
+		}
+		for n, open := range opens {
+			for _, later := range opens[n+1:] {
+				for j := open + 1; j < t[open].mate; j++ {
+					if t.isTable(j) && alike(t[j].name, t[later].defines) {
+						return refuse("sql.crash", "queries of WITH RECURSIVE that refer to one another crash some servers: "+
+							"let each name only itself and those before it")
+					}
+				}
+			}
+		}
+	}
+	return nil
+}

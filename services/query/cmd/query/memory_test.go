@@ -105,7 +105,7 @@ func TestLargeAnswersDoNotTakeTheServiceDown(t *testing.T) {
 	judge := func(o *outcome, text, want string, status int, end string) {
 		t.Helper()
 		switch {
-		case status == http.StatusTooManyRequests:
+		case status == http.StatusTooManyRequests, status == http.StatusGatewayTimeout: // its turn or its second has passed
 			o.busy.Add(1)
 		case strings.HasSuffix(end, want):
 			o.answered.Add(1)
@@ -140,8 +140,10 @@ func TestLargeAnswersDoNotTakeTheServiceDown(t *testing.T) {
 	texts := slices.Collect(maps.Keys(statements))
 	var alone outcome
 	for text, want := range statements {
-		status, end := read("alone", text)
-		judge(&alone, text, want, status, end)
+		for before, tries := alone.answered.Load(), 0; alone.answered.Load() == before && tries < 5; tries++ {
+			status, end := read("alone", text)
+			judge(&alone, text, want, status, end)
+		}
 	}
 	if n := alone.answered.Load(); n != int64(len(statements)) {
 		t.Fatalf("%d of %d answered", n, len(statements))

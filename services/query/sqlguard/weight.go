@@ -1,0 +1,570 @@
+package sqlguard
+
+import (
+	"strings"
+)
+
+// The memory that a statement makes a server take is bounded from its text. A value's size is estimated from above: a column
+// has a size that is presumed, a function makes of its arguments what the lists below say, and a column of a derived table,
+// a WITH list or an alias has the greatest size that such a query makes, whatever it is called. So growth multiplies along the
+// nesting of calls and from query to query, and not among calls that stand side by side.
+const (
+	// packet is the greatest value of the functions that servers hold against max_allowed_packet: 64 MiB by default on MySQL.
+	packet = 64 << 20
+	// greatValue is the greatest value that may be made of a column of longColumn, or of a packet, by functions that servers
+	// hold against nothing. What makes it takes twice as much.
+	greatValue = 256 << 20
+	longColumn = 16 << 20
+	// greatSum is what the values of a statement may take together, its rows among them, where columns have usualColumn.
+	greatSum    = 240 << 20
+	usualColumn = 1 << 10
+	// heavy is from where such a sum makes a statement one of those of which a single one runs at a time, and for a short time.
+	heavy = 16 << 20
+	// aggregated is what GROUP_CONCAT makes, of usual columns: group_concat_max_len bounds it.
+	aggregated = 1 << 20
+	// document is what JSON_ARRAYAGG and JSON_OBJECTAGG make, of usual columns: on MySQL nothing bounds it but the time, and each
+	// reference to it makes another one.
+	document = 14 << 20
+	// gathered is what JSON_ARRAYAGG, JSON_OBJECTAGG and a sorted GROUP_CONCAT may take from each row, where columns have smallColumn: they
+	// hold all rows in memory at once, and MySQL looks neither at max_allowed_packet nor, for a thousand rows at a time, at KILL.
+	gathered    = 16 << 10
+	smallColumn = 512
+	// sortedColumn is the greatest value, where columns have smallColumn, that GROUP_CONCAT with DISTINCT or ORDER BY may hold of each row
+	// in a statement that is not heavy. MariaDB keeps such values until the group ends, at some 90 MB a second, whatever
+	// group_concat_max_len says, and looks at KILL once for each join buffer.
+	sortedColumn = 4 * smallColumn
+	// mostPattern is how long a computed pattern of REGEXP may be, where columns have smallColumn: MySQL takes half a minute to
+	// compile 200 KB of them, and looks neither at the time limit nor at KILL.
+	mostPattern = 8 << 10
+	// number is the size of what is a number, a date or a hash.
+	number = 64
+)
+
+// scale are the sizes that are presumed.
+type scale struct{ column, aggregate float64 }
+
+// checkWeight refuses a statement whose values may grow beyond what a server should hold, and reports whether it is heavy.
+func (t tokens) checkWeight(from int) (isHeavy bool, err error) {
+	for _, s := range [...]scale{{usualColumn, aggregated}, {longColumn, longColumn}, {smallColumn, smallColumn}} {
+		w := &weigher{tokens: t, scale: s, largest: -1, gathers: -1, pattern: -1, made: map[int]yield{}, documents: map[string]bool{}}
+		w.query(from, len(t), yield{value: s.column, row: 100 * s.column})
+		switch {
+		case s.column == usualColumn && w.sum > greatSum:
+			return false, refuse("sql.size", "the values of a row may take more than %d MiB: give REPEAT(), SPACE(), LPAD() and RPAD() a plain "+
+				"number or LEAST(n, 100), and refer to what they make less often", greatSum>>20)
+		case s.column == longColumn && w.largest >= 0:
+			return false, refuse("sql.size", "%s() makes a text grow beyond bounds here: HEX(), JSON_QUOTE() and the like multiply it when one "+
+				"works on what another has made, in a derived table, too; use it once, in the outermost SELECT", t[w.largest].key)
+		case s.column == smallColumn && w.gathers >= 0:
+			return false, refuse("sql.size", "%s holds all rows in memory, %d KiB of each at most: gather columns, CAST, CONCAT or JSON_OBJECT of "+
+				"them, no text of REPEAT() or the like, no document of a joined table or of a subquery without WHERE",
+				gatherer(t[w.gathers].key), gathered>>10)
+		case s.column == smallColumn && w.pattern >= 0:
+			return false, refuse("sql.size", "the pattern of %s is computed and may be longer than %d KiB: write it as a literal, or as "+
+				"CONCAT() of literals and a column", t[w.pattern].key, mostPattern>>10)
+		}
+		isHeavy = isHeavy || s.column == usualColumn && w.sum > heavy || w.gathering
+	}
+	return isHeavy, nil
+}
+
+// checkExplained refuses to have documents explained that a derived table makes: MySQL makes them to explain the statement, and its
+// time limit is not for EXPLAIN.
+func (t tokens) checkExplained(from int) error {
+	for i := from; i < len(t); i++ {
+		if t.key(i) != "(" || t.key(i+1) != "SELECT" && t.key(i+1) != "WITH" {
+			continue
+		}
+		for j := i; j < t[i].mate; j++ {
+			if t.isAggregateOfJSON(j) {
+				return refuse("sql.explain", "EXPLAIN makes what %s() gathers in a derived table: explain it with COUNT() there, for the plan "+
+					"is the same", t[j].name)
+			}
+		}
+		i = t[i].mate
+	}
+	return nil
+}
+
+// gatherer is what a message calls an aggregate that holds all rows.
+func gatherer(name string) string {
+	if name == "GROUP_CONCAT" {
+		return name + "() with DISTINCT or ORDER BY"
+	}
+	return name + "()"
+}
+
+// yield is what a query yields, or what a list of tables has: the size of the greatest column and that of a row.
+type yield struct {
+	value, row float64
+	documents  bool // among its columns may be what an aggregate of JSON has made of many rows
+	joined     bool // several tables, which give such a column to many rows
+}
+
+// weigher estimates the sizes of one statement's values.
+type weigher struct {
+	tokens
+	scale
+	sum       float64 // of all that is made
+	largest   int     // where a value goes beyond greatValue, -1 for nowhere
+	gathers   int     // where an aggregate holds too much, -1 for nowhere
+	gathering bool    // there is an aggregate of JSON, or a sorted one of long texts
+	pattern   int     // where a pattern of REGEXP may be too long, -1 for nowhere
+	made      map[int]yield
+	documents map[string]bool // the queries of WITH lists that may yield documents
+	again     bool            // a step of a recursion is estimated: once more is enough, however deep others lie in it
+}
+
+// query estimates the query in [from, to), where a name stands for a value of in.
+func (w *weigher) query(from, to int, in yield) yield {
+	for w.key(from) == "(" && w.tokens[from].mate == to-1 {
+		from, to = from+1, to-1
+	}
+	if w.key(from) == "WITH" {
+		end := w.withEnd(from)
+		for i := from; i < end && i < to; i++ {
+			if w.key(i) == "(" {
+				if w.tokens[i].defines != "" {
+					defined := w.definition(i, in, w.key(from+1) == "RECURSIVE")
+					w.documents[w.tokens[i].defines] = defined.documents
+					in = in.or(defined.values()) // those behind it may refer to it
+				}
+				i = w.tokens[i].mate
+			}
+		}
+		if end < 0 || end >= to {
+			return in
+		}
+		return w.query(end, to, in)
+	}
+	var out yield
+	start := from
+	for i := from; i <= to; i++ {
+		if i == to || w.key(i) == "UNION" || w.key(i) == "EXCEPT" || w.key(i) == "INTERSECT" {
+			out = out.or(w.branch(start, i, in, out))
+			start = i + 1
+			for start < to && (w.key(start) == "ALL" || w.key(start) == "DISTINCT") {
+				start++
+			}
+			continue
+		}
+		if w.key(i) == "(" {
+			i = w.tokens[i].mate
+		}
+	}
+	return out
+}
+
+// multiplied is how much longer a value may become in one step of a recursion whose first step says how wide its columns are.
+const multiplied = 8
+
+// definition estimates the query of a WITH list in the parenthesis at i, which a recursion computes of what it has made: what grows
+// goes on to grow, unless the width of the first step bounds it.
+func (w *weigher) definition(i int, in yield, recursive bool) yield {
+	out := w.subquery(i, in)
+	if !recursive || w.again {
+		return out
+	}
+	again := *w
+	again.made, again.again = map[int]yield{}, true
+	most := max(out.value, in.value)
+	if w.isWide(i) {
+		most *= multiplied
+	}
+	if next := again.query(i+1, w.tokens[i].mate, in.or(out)); next.value > most {
+		w.add(packet)
+		return out.or(yield{value: packet, row: packet})
+	}
+	if out.documents && w.column == smallColumn && again.refers(i, w.tokens[i].defines) {
+		out.value = max(out.value, document) // each step may yield them again
+	}
+	return out
+}
+
+// refers reports whether the query in the parenthesis at i names a table.
+func (w *weigher) refers(i int, table string) bool {
+	for j := i + 1; j < w.tokens[i].mate; j++ {
+		if w.isTable(j) && alike(w.tokens[j].name, table) {
+			return true
+		}
+	}
+	return false
+}
+
+// isWide reports whether the first step of the recursion in the parenthesis at i says by CAST how wide its columns are, and makes
+// no text otherwise than by CONCAT: servers cut what is longer, or refuse it.
+func (w *weigher) isWide(i int) (casts bool) {
+	for j := i + 1; j < w.tokens[i].mate && w.key(j) != "UNION"; j++ {
+		if w.tokens[j].name == "" || w.key(j+1) != "(" || grammar[w.key(j)] {
+			continue
+		}
+		switch w.key(j) {
+		case "CAST":
+			casts = true
+		case "CHAR", "BINARY", "DECIMAL": // of CAST
+		case "CONCAT", "CONVERT":
+		default:
+			if !numeric[w.key(j)] {
+				return false
+			}
+		}
+	}
+	return casts
+}
+
+func (y yield) or(other yield) yield {
+	return yield{max(y.value, other.value), max(y.row, other.row), y.documents || other.documents, y.joined || other.joined}
+}
+
+// values are the sizes alone.
+func (y yield) values() yield { return yield{value: y.value, row: y.row} }
+
+// subquery estimates the query in the parenthesis at i, once.
+func (w *weigher) subquery(i int, in yield) yield {
+	out, known := w.made[i]
+	if !known {
+		out = w.query(i+1, w.tokens[i].mate, in).values()
+		for j := i; j < w.tokens[i].mate && !out.documents; j++ {
+			out.documents = w.isAggregateOfJSON(j) || w.isTable(j) && w.documents[w.tokens[j].name]
+		}
+		w.made[i] = out
+	}
+	return out
+}
+
+// clauses end the list behind SELECT, or stand behind FROM.
+var clauses = wordSet(`FROM WHERE GROUP HAVING ORDER WINDOW LIMIT FETCH PROCEDURE`)
+
+// branch estimates SELECT ... without UNION; before is what those before it yield.
+func (w *weigher) branch(from, to int, in, before yield) yield {
+	if w.key(from) == "(" {
+		end := w.tokens[from].mate + 1
+		out := w.query(from, end, in)
+		in = in.or(out).or(before)
+		w.expression(end, to, in, in) // ORDER BY of all
+		return out
+	}
+	if k := w.key(from); k == "SELECT" || k == "VALUES" {
+		from++
+	}
+	cuts := []int{from}
+	for i := from; i < to; i++ {
+		if w.key(i) == "(" {
+			i = w.tokens[i].mate
+		} else if clauses[w.key(i)] {
+			cuts = append(cuts, i)
+		}
+	}
+	cuts = append(cuts, to)
+	// What is in FROM is known to all of the others.
+	for c := 1; c < len(cuts)-1; c++ {
+		if w.key(cuts[c]) == "FROM" {
+			of := w.tables(cuts[c]+1, cuts[c+1], in.values())
+			in = of.values()
+			if of.documents && of.joined && w.column == smallColumn {
+				in.value = max(in.value, document)
+			}
+		}
+	}
+	out := w.items(cuts[0], cuts[1], in)
+	in.value = max(in.value, out.value, before.value) // by their aliases
+	for c := 1; c < len(cuts)-1; c++ {
+		w.expression(cuts[c]+1, cuts[c+1], in, in)
+	}
+	return out
+}
+
+// tables estimates the derived tables between two tokens: of a list of them a row has all columns. Behind LATERAL one may
+// refer to those before.
+func (w *weigher) tables(from, to int, in yield) yield {
+	out := in
+	on := false // behind ON, what stands in parentheses is no table
+	for i := from; i < to; i++ {
+		switch w.key(i) {
+		case "ON":
+			on = true
+		case "JOIN", "STRAIGHT_JOIN", ",":
+			on, out.joined = false, true
+		}
+		if w.isTable(i) {
+			out.row += in.row
+			out.documents = out.documents || w.documents[w.tokens[i].name]
+		}
+		if w.key(i) != "(" {
+			continue
+		}
+		if on {
+			i = w.tokens[i].mate
+			continue
+		}
+		seen := in
+		if w.key(i-1) == "LATERAL" {
+			seen = in.or(out)
+		}
+		if w.isQuery(i) && (w.key(i+1) != "(" || w.queryInside(i)) {
+			derived := w.subquery(i, seen)
+			out = yield{max(out.value, derived.value), out.row + derived.row, out.documents || derived.documents, out.joined}
+		} else {
+			out = w.tables(i+1, w.tokens[i].mate, out)
+		}
+		i = w.tokens[i].mate
+	}
+	return out
+}
+
+// queryInside reports whether the parentheses at i open a query, and no join.
+func (w *weigher) queryInside(i int) bool {
+	first := i
+	for w.key(i) == "(" {
+		i++
+	}
+	if k := w.key(i); k != "SELECT" && k != "WITH" && k != "VALUES" {
+		return false
+	}
+	behind := w.tokens[first+1].mate + 1 // of the inner parenthesis
+	switch w.key(behind) {
+	case ")", "UNION", "EXCEPT", "INTERSECT", "ORDER", "LIMIT":
+		return true
+	}
+	return false
+}
+
+// items estimates the list behind SELECT. A subquery in it may refer to the aliases before it.
+func (w *weigher) items(from, to int, in yield) (out yield) {
+	known := in
+	for start, i := from, from; i <= to; i++ {
+		if i < to && w.key(i) == "(" {
+			i = w.tokens[i].mate
+			continue
+		}
+		if i < to && w.key(i) != "," {
+			continue
+		}
+		var size float64
+		if w.key(i-1) == "*" { // and no factor: nothing follows
+			size = in.row
+			out.value = max(out.value, in.value)
+		} else {
+			size = w.expression(start, i, in, known)
+			if w.isNumber(start, i) {
+				size = min(size, number)
+			}
+			out.value = max(out.value, size)
+		}
+		out.row += size
+		known.value = max(known.value, out.value)
+		start = i + 1
+	}
+	w.add(out.row)
+	return out
+}
+
+func (w *weigher) add(size float64) { w.sum += size }
+
+// counted are the operators whose result is a number.
+var counted = wordSet(`+ * / % & ^ = < > DIV MOD AND OR XOR IS LIKE RLIKE REGEXP BETWEEN IN`)
+
+// isNumber reports whether an operator makes a number of an expression, outside of CASE.
+func (w *weigher) isNumber(from, to int) bool {
+	cases := 0
+	for i := from; i < to; i++ {
+		switch k := w.key(i); {
+		case k == "(":
+			i = w.tokens[i].mate
+		case k == "CASE":
+			cases++
+		case k == "END":
+			cases--
+		case k == ">" && (w.key(i-1) == "-" || w.key(i-1) == ">" && w.key(i-2) == "-"): // -> and ->> take from a document
+		case cases == 0 && counted[k] && !(k == "+" && i == from):
+			return true
+		}
+	}
+	return false
+}
+
+// plainWords are reserved words that stand in an expression: no name is written so.
+var plainWords = wordSet(`AND OR XOR NOT IS NULL TRUE FALSE CASE WHEN THEN ELSE AS DISTINCT ALL EXISTS IN LIKE RLIKE REGEXP BETWEEN
+	DIV MOD BINARY COLLATE INTERVAL ASC DESC BY OVER ON USING JOIN LEFT RIGHT INNER OUTER CROSS NATURAL STRAIGHT_JOIN WITH ROWS RANGE`)
+
+// expression estimates the greatest value among tokens: columns have in, and known in subqueries.
+func (w *weigher) expression(from, to int, in, known yield) (greatest float64) {
+	operator := -1 // REGEXP, whose pattern is behind it
+	for i := from; i < to; i++ {
+		size := 0.0
+		tok := &w.tokens[i]
+		switch {
+		case tok.key == "REGEXP" || tok.key == "RLIKE":
+			operator = i
+		case tok.key == ",":
+			operator = -1
+		case tok.name != "" && w.key(i+1) == "(" && !grammar[tok.key]:
+			size = w.call(i, in, known)
+			i = w.tokens[i+1].mate
+		case tok.key == "(" && w.isQuery(i) && w.isSelect(i):
+			made := w.subquery(i, known)
+			size = made.value
+			if made.documents && w.column == smallColumn && !w.isFiltered(i) {
+				size = max(size, document) // the same one for each row
+			}
+			i = tok.mate
+		case tok.key == "(":
+			size = w.expression(i+1, tok.mate, in, known)
+			i = tok.mate
+		case tok.quoted:
+			size = float64(len(tok.text))
+		case tok.name == "" || plainWords[tok.key] || w.key(i+1) == "." || w.key(i-1) == "AS":
+			size = 1
+		default:
+			size = in.value
+		}
+		if operator >= 0 {
+			w.matches(operator, size)
+		}
+		greatest = max(greatest, size)
+	}
+	return greatest
+}
+
+// isFiltered reports whether there is a WHERE in the parenthesis at i, without which a subquery is the same for each row.
+func (w *weigher) isFiltered(i int) bool {
+	for j := i + 1; j < w.tokens[i].mate; j++ {
+		if w.key(j) == "WHERE" {
+			return true
+		}
+	}
+	return false
+}
+
+// isAggregateOfJSON reports whether a call of JSON_ARRAYAGG or JSON_OBJECTAGG begins at i.
+func (t tokens) isAggregateOfJSON(i int) bool {
+	return (t[i].name == "JSON_ARRAYAGG" || t[i].name == "JSON_OBJECTAGG") && t.key(i+1) == "("
+}
+
+// matches notes a pattern that may be too long.
+func (w *weigher) matches(i int, size float64) {
+	if w.column == smallColumn && size > mostPattern && w.pattern < 0 {
+		w.pattern = i
+	}
+}
+
+func (w *weigher) isSelect(i int) bool {
+	for w.key(i) == "(" {
+		i++
+	}
+	return w.key(i) == "SELECT" || w.key(i) == "WITH" || w.key(i) == "VALUES"
+}
+
+// call estimates what the function at i makes.
+func (w *weigher) call(i int, in, known yield) float64 {
+	args := w.arguments(i + 1)
+	sizes, sum, greatest := make([]float64, len(args)), 0.0, 0.0
+	for n, a := range args {
+		sizes[n] = w.expression(a.from, a.to, in, known)
+		sum += sizes[n]
+		greatest = max(greatest, sizes[n])
+	}
+	if strings.HasPrefix(w.name(i), "REGEXP_") && len(sizes) > 1 {
+		w.matches(i, sizes[1])
+	}
+	size, bounded := w.makes(i, args, sizes, sum, greatest)
+	if bounded {
+		size = min(size, packet)
+	}
+	if size > greatValue && w.largest < 0 {
+		w.largest = i
+	}
+	if size > greatest {
+		w.add(size)
+	}
+	return size
+}
+
+// makes is the size of what the function at i makes of arguments; bounded says that servers hold it against max_allowed_packet.
+func (w *weigher) makes(i int, args []argument, sizes []float64, sum, greatest float64) (size float64, bounded bool) {
+	switch name := w.tokens[i].name; name {
+	case "HEX":
+		return 2 * sum, false
+	case "CONCAT_WS":
+		return sum + sizes[0]*float64(max(len(sizes)-3, 0)), true
+	case "JSON_QUOTE": // six times what is all control characters
+		return 4 * sum, false
+	case "MAKE_SET":
+		return sum, false
+	case "REGEXP_REPLACE":
+		return greatest * w.regexpGrowth(args), false
+	case "CONVERT", "CAST", "CHAR":
+		return w.converted(i, greatest), false
+	case "SPACE", "LPAD", "RPAD", "REPEAT":
+		return w.repeated(name, args, sizes), true
+	case "TO_BASE64", "QUOTE", "JSON_PRETTY", "JSON_DETAILED", "JSON_LOOSE", "WEIGHT_STRING":
+		return 2 * sum, true
+	case "REPLACE":
+		if len(sizes) == 3 {
+			return sizes[0] * max(sizes[2]-2, 1), true
+		}
+	case "EXPORT_SET":
+		return 64 * sum, true
+	case "DATE_FORMAT", "TIME_FORMAT", "TO_CHAR":
+		return min(64*sum, number+16*sizes[len(sizes)-1]), true
+	case "GROUP_CONCAT":
+		if w.isSorted(i + 1) {
+			w.gather(i, sum)
+			w.gathering = w.gathering || w.column == smallColumn && sum > sortedColumn
+		}
+		w.add(w.aggregate)
+		return w.aggregate, true
+	case "JSON_ARRAYAGG", "JSON_OBJECTAGG":
+		w.gathering = true
+		w.gather(i, sum)
+		if w.column != smallColumn {
+			return max(w.aggregate, document), true
+		}
+		return w.aggregate, true
+	default:
+		switch {
+		case joined[name]:
+			if strings.HasPrefix(name, "JSON_") {
+				w.add(sum) // the tree that it is made as, beside the text
+			}
+			return sum, true
+		case numeric[name]:
+			return number, true
+		}
+	}
+	return greatest, false
+}
+
+// gather notes an aggregate that holds more of each row than it should.
+func (w *weigher) gather(i int, row float64) {
+	if w.column == smallColumn && row > gathered && w.gathers < 0 {
+		w.gathers = i
+	}
+}
+
+// isSorted reports whether the arguments in the parenthesis at i begin with DISTINCT or end with ORDER BY.
+func (w *weigher) isSorted(i int) bool {
+	if w.key(i+1) == "DISTINCT" {
+		return true
+	}
+	for j := i + 1; j < w.tokens[i].mate; j++ {
+		switch w.key(j) {
+		case "(":
+			j = w.tokens[j].mate
+		case "ORDER":
+			return true
+		}
+	}
+	return false
+}
+
+// joined are functions that put their arguments behind one another.
+var joined = wordSet(`CONCAT INSERT ELT JSON_ARRAY JSON_OBJECT JSON_SET JSON_INSERT JSON_REPLACE JSON_ARRAY_APPEND JSON_ARRAY_INSERT
+	JSON_MERGE JSON_MERGE_PATCH JSON_MERGE_PRESERVE`)
+
+// numeric are functions whose result is a number, a hash or a date, whatever they are given.
+var numeric = wordSet(`COUNT SUM AVG STD STDDEV STDDEV_POP STDDEV_SAMP VAR_POP VAR_SAMP VARIANCE BIT_AND BIT_OR BIT_XOR
+	ROW_NUMBER RANK DENSE_RANK NTILE PERCENT_RANK CUME_DIST
+	LENGTH CHAR_LENGTH CHARACTER_LENGTH OCTET_LENGTH DATEDIFF TIMESTAMPDIFF JSON_LENGTH INSTR LOCATE FIELD FIND_IN_SET
+	ABS CEIL CEILING FLOOR ROUND TRUNCATE MOD POW POWER SQRT LN LOG LOG2 LOG10 EXP SIGN RAND BIT_COUNT MD5 SHA SHA1 SHA2 CRC32 UUID DATE YEAR
+	MONTH DAY HOUR MINUTE SECOND NOW CURDATE`)

@@ -1,9 +1,12 @@
 package auth
 
 import (
+	"context"
 	"time"
 
 	"github.com/alexedwards/argon2id"
+
+	"hub.internal/services/auth/turns"
 )
 
 // Cheap is People whose passwords cost next to nothing, which under the race detector take a third of a second each.
@@ -18,14 +21,11 @@ var Checksum = checksum
 func (p Peppers) Hashes(s Secret) []Hash { return p.hashes(s) }
 
 // Occupy takes every turn of hashing a password until free, for those who wait no longer than patience.
-func (p *People) Occupy(patience time.Duration) (free func()) {
-	p.passwords.patience = patience
-	for range cap(p.passwords.slots) {
-		p.passwords.slots <- struct{}{}
+func (p *People) Occupy(t interface{ Fatal(...any) }, patience time.Duration) (free func()) {
+	p.passwords.turns = turns.New(turns.Options{AtOnce: 1, Waiting: 4, Patience: patience, Now: p.c.Now})
+	turn, err := p.passwords.turns.Take(context.Background(), turns.Known("the test"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	return func() {
-		for range cap(p.passwords.slots) {
-			<-p.passwords.slots
-		}
-	}
+	return turn.End
 }

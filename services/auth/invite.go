@@ -82,7 +82,7 @@ func (p *People) Accept(ctx context.Context, secret, password string, b Browser)
 	if err := goodPassword(password, u.Email); err != nil {
 		return SignedIn{}, err
 	}
-	hash, err := p.passwords.hash(ctx, password)
+	hash, err := p.passwords.hash(ctx, password, u.ID)
 	if err != nil {
 		return SignedIn{}, err
 	}

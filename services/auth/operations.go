@@ -50,6 +50,19 @@ type ResolveResponse struct {
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
+// KnownPath is where the gateway asks about a browser.
+const KnownPath = "/internal/browsers/known"
+
+// KnownRequest asks whether somebody has signed in with a browser; ID is the secret that the browser keeps.
+type KnownRequest struct {
+	ID string `json:"id"`
+}
+
+// KnownResponse tells it, and not who.
+type KnownResponse struct {
+	Known bool `json:"known"`
+}
+
 // NamesPath is where review-control and admin ask what keys are called.
 const NamesPath = "/internal/apikeys/names"
 
@@ -70,6 +83,7 @@ func Operations(s *Service, p *People) []hop.Operation {
 	return []hop.Operation{
 		hop.New(hop.Declaration{Path: VerifyPath, Takes: gateway}, s.verify),
 		hop.New(hop.Declaration{Path: ResolvePath, Takes: gateway}, p.resolve),
+		hop.New(hop.Declaration{Path: KnownPath, Takes: gateway}, p.known),
 		hop.New(hop.Declaration{Path: NamesPath, Takes: caller.Rule{"review-control": {caller.Service}, "admin": {caller.Service}}}, s.names),
 	}
 }
@@ -82,6 +96,11 @@ func (p *People) resolve(ctx context.Context, in ResolveRequest) (ResolveRespons
 	return ResolveResponse{
 		Session: r.Session.ID, User: r.User.ID, Email: r.User.Email, Name: r.User.Name, Roles: r.User.Roles, ExpiresAt: r.Session.Ends(),
 	}, nil
+}
+
+func (p *People) known(ctx context.Context, in KnownRequest) (KnownResponse, error) {
+	_, known, err := p.c.Store.KnownBrowser(ctx, SessionSecret{in.ID}.hash(), p.now())
+	return KnownResponse{known}, err
 }
 
 func (s *Service) verify(ctx context.Context, in VerifyRequest) (VerifyResponse, error) {

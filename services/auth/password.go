@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/alexedwards/argon2id"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/services/auth/turns"
 )
 
 // argonParams are OWASP's for argon2id (2024): 19 MiB, two passes. A hash under others still
@@ -21,55 +23,54 @@ var argonParams = argon2id.Params{Memory: 19 << 10, Iterations: 2, Parallelism: 
 // passwords hashes a bounded number of passwords at a time: each takes memory and a core.
 type passwords struct {
 	cost  argon2id.Params
-	slots chan struct{}
-	// patience is how long one waits for its turn.
-	patience time.Duration
+	turns *turns.Turns
 	// nobody is a hash that no password has: checking it takes as long as a real one.
 	nobody string
 }
 
-func newPasswords(cost argon2id.Params) (*passwords, error) {
+const (
+	// hashWaiting is how many strangers wait: what a core hashes in a second or two, and of two replicas together no more than
+	// the gateway has places for forms. As many wait who are known.
+	hashWaiting = 20
+	// hashPatience is how long a password waits for its turn: who waits holds a place at the gateway and here.
+	hashPatience = 3 * time.Second
+)
+
+// newPasswords leaves half of the cores to what else the process does.
+func newPasswords(cost argon2id.Params, now func() time.Time) (*passwords, error) {
 	var b [24]byte
 	_, _ = rand.Read(b[:])
 	nobody, err := argon2id.CreateHash(base64.StdEncoding.EncodeToString(b[:]), &cost)
 	if err != nil {
 		return nil, fmt.Errorf("argon2id: %w", err)
 	}
-	return &passwords{cost: cost, slots: make(chan struct{}, 2*runtime.GOMAXPROCS(0)), patience: hashWait, nobody: nobody}, nil
+	slots := max(1, runtime.GOMAXPROCS(0)/2)
+	line := turns.New(turns.Options{AtOnce: slots, Waiting: hashWaiting, Patience: hashPatience, Now: now})
+	return &passwords{cost: cost, turns: line, nobody: nobody}, nil
 }
 
-// hashWait is how long a password waits for its turn: who waits holds a place at the gateway and here.
-const hashWait = 5 * time.Second
-
-// wait takes a slot; a caller that leaves does not take one. E_RATE_LIMIT when there is none for long.
-func (p *passwords) wait(ctx context.Context) error {
-	patience := time.NewTimer(p.patience)
-	defer patience.Stop()
-	select {
-	case p.slots <- struct{}{}:
-		return nil
-	case <-patience.C:
-		return fault.New(fault.RateLimit, "Too many people sign in at this moment. Try again in a few seconds.").After(hashWait)
-	case <-ctx.Done():
-		return ctx.Err()
+// wait takes a turn; E_RATE_LIMIT when there is none.
+func (p *passwords) wait(ctx context.Context, c turns.Claim) (*turns.Turn, error) {
+	turn, err := p.turns.Take(ctx, c)
+	if errors.Is(err, turns.ErrFull) {
+		return nil, fault.New(fault.RateLimit, "Too many people sign in at this moment. Try again in a few seconds.").After(hashPatience)
 	}
+	return turn, err
 }
 
-func (p *passwords) hash(ctx context.Context, password string) (string, error) {
-	if err := p.wait(ctx); err != nil {
+// hash hashes a password of somebody who is known. It waits for a turn.
+func (p *passwords) hash(ctx context.Context, password, who string) (string, error) {
+	turn, err := p.wait(ctx, turns.Known(who))
+	if err != nil {
 		return "", err
 	}
-	defer func() { <-p.slots }()
+	defer turn.End()
 	return argon2id.CreateHash(password, &p.cost)
 }
 
 // check tells whether a password has the hash, and whether the hash should be made anew. A
-// user without a hash takes as long as one with it.
-func (p *passwords) check(ctx context.Context, password, hash string) (ok, outdated bool, err error) {
-	if err := p.wait(ctx); err != nil {
-		return false, false, err
-	}
-	defer func() { <-p.slots }()
+// user without a hash takes as long as one with it. It is for who has a turn.
+func (p *passwords) check(password, hash string) (ok, outdated bool, err error) {
 	known := hash != ""
 	if !known {
 		hash = p.nobody

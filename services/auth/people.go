@@ -56,8 +56,8 @@ type UserStore interface {
 	// that are known no more, throttles that are full.
 	Reap(ctx context.Context, before, now time.Time) error
 
-	// Take takes a token of each bucket, or of none: then it answers how long to wait.
-	Take(ctx context.Context, now time.Time, buckets []Bucket) (wait time.Duration, err error)
+	// Take takes a token of each bucket, or of none: then it answers how long to wait, and for which bucket.
+	Take(ctx context.Context, now time.Time, buckets []Bucket) (wait time.Duration, empty string, err error)
 	// Return gives the tokens back.
 	Return(ctx context.Context, buckets []Bucket) error
 	// Refill makes a bucket full, and those whose name begins with its name and a space.
@@ -102,7 +102,7 @@ type People struct {
 
 // NewPeople returns People.
 func NewPeople(c PeopleConfig) (*People, error) {
-	p, err := newPasswords(*cmp.Or(c.cost, &argonParams))
+	p, err := newPasswords(*cmp.Or(c.cost, &argonParams), c.Now)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +190,7 @@ func (p *People) Add(ctx context.Context, in NewUser, password string) (User, er
 		if err := goodPassword(password, u.Email); err != nil {
 			return User{}, err
 		}
-		if u.PasswordHash, err = p.passwords.hash(ctx, password); err != nil {
+		if u.PasswordHash, err = p.passwords.hash(ctx, password, actor(ctx)); err != nil {
 			return User{}, err
 		}
 	}
@@ -232,7 +232,7 @@ func (p *People) SetPassword(ctx context.Context, email, password string) (User,
 	if err := goodPassword(password, email); err != nil {
 		return User{}, err
 	}
-	hash, err := p.passwords.hash(ctx, password)
+	hash, err := p.passwords.hash(ctx, password, account(email))
 	if err != nil {
 		return User{}, err
 	}
@@ -260,8 +260,14 @@ func (p *People) ChangePassword(ctx context.Context, email, old, password string
 	if err := goodPassword(password, email); err != nil {
 		return SignedIn{}, err
 	}
-	take := func() ([]Bucket, error) { return p.take(ctx, placeBucket(email, "session "+b.Session)) }
-	if _, _, err := p.authenticate(ctx, email, old, b, "passwd", take); err != nil {
+	admit := func() (admission, error) {
+		taken, err := p.take(ctx, placeBucket(email, "session "+b.Session))
+		if err != nil {
+			return admission{}, err
+		}
+		return p.admitKnown(ctx, taken)
+	}
+	if _, _, err := p.authenticate(ctx, email, old, b, "passwd", admit); err != nil {
 		return SignedIn{}, err
 	}
 	u, err := p.SetPassword(ctx, email, password)

@@ -475,7 +475,7 @@ func TestThrottleAtOnce(t *testing.T) {
 				if i%3 == r {
 					slices.Reverse(buckets)
 				}
-				wait, err := store.Take(h.ctx, h.clock.Now(), buckets)
+				wait, _, err := store.Take(h.ctx, h.clock.Now(), buckets)
 				if err != nil {
 					t.Error(err)
 				}
@@ -495,7 +495,7 @@ func TestThrottleAtOnce(t *testing.T) {
 	}
 	// Whoever is refused leaves nothing behind, whatever they typed.
 	unknown := []auth.Bucket{{Name: "account of nobody", Throttle: auth.AccountThrottle}, {Name: "address", Throttle: auth.NetworkThrottle}}
-	if wait, err := h.store.Take(h.ctx, h.clock.Now(), unknown); wait <= 0 || err != nil {
+	if wait, _, err := h.store.Take(h.ctx, h.clock.Now(), unknown); wait <= 0 || err != nil {
 		t.Errorf("%v, %v", wait, err)
 	}
 	if n := h.query(t, `SELECT count(*)::text FROM auth.throttles`); n != "3" {
@@ -729,7 +729,7 @@ func TestAccountPage(t *testing.T) {
 func TestPagesNeedAToken(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
-	for _, path := range []string{"/login", "/logout", "/account/sessions", "/login/oidc", "/assets/auth/x/hub.css", auth.ResolvePath} {
+	for _, path := range []string{"/login", "/logout", "/account/sessions", "/login/oidc", "/assets/auth/x/hub.css", auth.ResolvePath, auth.KnownPath} {
 		res, err := http.Post(h.url+path, "application/json", strings.NewReader(`{}`))
 		if err != nil {
 			t.Fatal(err)
@@ -746,8 +746,9 @@ func TestResolveOverTheWire(t *testing.T) {
 	h := newHall(t)
 	u := h.add(t, ada, "admin")
 	s, secret := h.signIn(t, ada)
+	path := auth.ResolvePath
 	ask := func(body string) (int, string) {
-		req, err := http.NewRequestWithContext(t.Context(), "POST", h.url+auth.ResolvePath, strings.NewReader(body))
+		req, err := http.NewRequestWithContext(t.Context(), "POST", h.url+path, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -773,5 +774,13 @@ func TestResolveOverTheWire(t *testing.T) {
 	}
 	if status, body := ask(`{"id":"` + strings.Repeat("A", 43) + `"}`); status != 401 || strings.Contains(body, "AAAA") {
 		t.Errorf("%d %s", status, body)
+	}
+	// A browser is known by something else than a session, and nobody is told whose it is.
+	path = auth.KnownPath
+	_, known := h.try(t, ada, password, from("192.0.2.1"))
+	for id, want := range map[string]string{known: `{"known":true}`, secret: `{"known":false}`, strings.Repeat("A", 43): `{"known":false}`, "": `{"known":false}`} {
+		if status, body := ask(`{"id":"` + id + `"}`); status != 200 || body != want {
+			t.Errorf("%d %s, want %s", status, body, want)
+		}
 	}
 }

@@ -56,8 +56,8 @@ type Store interface {
 	Change(ctx context.Context, id string, decide func(Key) (Change, error)) error
 	// Touch sets LastUsedAt unless that was done less than every before at. It does not wait for a lock.
 	Touch(ctx context.Context, id string, at time.Time, every time.Duration) error
-	// KeysUnderOtherPeppers counts the active keys that were hashed under other peppers.
-	KeysUnderOtherPeppers(ctx context.Context, peppers []string, now time.Time) (int, error)
+	// KeysUnderOtherPeppers counts the active keys that were hashed under other peppers, and all that are active.
+	KeysUnderOtherPeppers(ctx context.Context, peppers []string, now time.Time) (n, active int, err error)
 }
 
 // Notices tells every replica of the gateway at once that it must ask about a key again.
@@ -208,18 +208,9 @@ func (s *Service) Rotate(ctx context.Context, id string, overlap time.Duration) 
 }
 
 // UnverifiableKeys counts the active keys that this process cannot verify, because they were
-// hashed under a pepper that it does not have.
-func (s *Service) UnverifiableKeys(ctx context.Context) (int, error) {
+// hashed under a pepper that it does not have, and all that are active.
+func (s *Service) UnverifiableKeys(ctx context.Context) (n, active int, err error) {
 	return s.c.Store.KeysUnderOtherPeppers(ctx, s.c.Peppers.IDs(), s.c.Now())
-}
-
-// CheckPeppers warns of keys that cannot be verified. A store that is not there yet is
-// readiness's to report.
-func (s *Service) CheckPeppers(ctx context.Context) error {
-	if n, err := s.UnverifiableKeys(ctx); err == nil && n > 0 {
-		s.c.Logger.Warn("active keys were issued under a pepper that is not configured; they do not verify", "keys", n)
-	}
-	return nil
 }
 
 // change commits a decision that gateways have to hear of.

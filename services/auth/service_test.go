@@ -490,11 +490,8 @@ func TestVerifyDoesNotWaitForLastUse(t *testing.T) {
 	d := newDesk(t)
 	k, secret := d.issue(t)
 	err := d.config.Store.Change(d.ctx, k.ID, func(k auth.Key) (auth.Change, error) {
-		start := time.Now()
-		d.wantStatus(t, secret, auth.Active)
-		if took := time.Since(start); took > 5*time.Second { // who waits does so until we have ended, or ten seconds
-			t.Errorf("Verify took %v while the row was locked", took)
-		}
+		// Who waits does so until we have ended, or ten seconds.
+		hubtest.Within(t, 5*time.Second, "Verify while the row is locked", func() { d.wantStatus(t, secret, auth.Active) })
 		return auth.Change{Key: k, Audit: audit.Entry{At: d.clock.Now(), Tool: "test", Outcome: audit.OK}}, nil
 	})
 	if err != nil {
@@ -557,7 +554,7 @@ func TestPeppersRotate(t *testing.T) {
 		}
 	}
 	unverifiable := func(s *auth.Service) int {
-		n, err := s.UnverifiableKeys(d.ctx)
+		n, _, err := s.UnverifiableKeys(d.ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -568,9 +565,6 @@ func TestPeppersRotate(t *testing.T) {
 	}
 	if n := unverifiable(after); n != 1 {
 		t.Errorf("%d unverifiable keys after", n)
-	}
-	if err := after.CheckPeppers(d.ctx); err != nil || !strings.Contains(d.log.String(), `"keys":1`) {
-		t.Errorf("%v, log: %s", err, d.log)
 	}
 	// Rotating the key moves it to the current pepper: then the old one can go.
 	r, err := both.Rotate(d.ctx, old.ID, 0)

@@ -77,7 +77,7 @@ func refused() *fault.Error {
 // wrong are one answer, and take the same time. E_RATE_LIMIT says that there were too many
 // failures, or that too many people sign in at this moment.
 func (p *People) SignIn(ctx context.Context, email, password string, b Browser) (SignedIn, error) {
-	u, outdated, err := p.authenticate(ctx, email, password, b, "log-in", func() ([]Bucket, error) { return p.admit(ctx, email, b) })
+	u, outdated, err := p.authenticate(ctx, email, password, b, "log-in", func() (admission, error) { return p.admit(ctx, email, b) })
 	if err != nil {
 		return SignedIn{}, err
 	}
@@ -89,22 +89,23 @@ func (p *People) SignIn(ctx context.Context, email, password string, b Browser) 
 }
 
 // authenticate returns the user whose password this is; outdated tells that it has to be
-// hashed anew. A failure costs what take takes. What could not be judged costs nothing.
+// hashed anew. A failure costs what admit takes. What could not be judged costs nothing.
 func (p *People) authenticate(ctx context.Context, email, password string, b Browser, purpose string,
-	take func() ([]Bucket, error)) (u User, outdated bool, err error) {
+	admit func() (admission, error)) (u User, outdated bool, err error) {
 	record := func(code fault.Code, why string) {
 		p.record(ctx, b, p.loginEntry(ctx, email, b, ByPassword, code, map[string]any{"why": why, "for": purpose}))
 	}
-	taken, err := take()
+	admitted, err := admit()
 	if fault.Is(err, fault.RateLimit) {
 		record(fault.RateLimit, "throttled")
 	}
 	if err != nil {
 		return User{}, false, err
 	}
+	defer admitted.turn.End()
 	u, found, err := p.c.Store.UserByEmail(ctx, email)
 	if err != nil {
-		p.giveBack(ctx, taken)
+		p.giveBack(ctx, admitted.taken)
 		return User{}, false, err
 	}
 	hash := ""
@@ -115,9 +116,10 @@ func (p *People) authenticate(ctx context.Context, email, password string, b Bro
 		password = password[:MaxPassword] // never right, as expensive as the longest that is
 		hash = ""
 	}
-	ok, outdated, err := p.passwords.check(ctx, password, hash)
+	ok, outdated, err := p.passwords.check(password, hash)
+	admitted.turn.End() // what is left to do takes no core, and may wait for the store
 	if err != nil {
-		p.giveBack(ctx, taken)
+		p.giveBack(ctx, admitted.taken)
 		return User{}, false, err
 	}
 	if !ok || u.DisabledAt != nil {
@@ -131,13 +133,14 @@ func (p *People) authenticate(ctx context.Context, email, password string, b Bro
 		record(fault.AuthInvalid, why)
 		return User{}, false, refused()
 	}
-	p.giveBack(ctx, taken)
+	admitted.turn.Forgive()
+	p.giveBack(ctx, admitted.taken)
 	return u, outdated, nil
 }
 
 // rehash replaces a hash that was made under other parameters.
 func (p *People) rehash(ctx context.Context, u User, password string) {
-	hash, err := p.passwords.hash(ctx, password)
+	hash, err := p.passwords.hash(ctx, password, u.ID)
 	if err == nil {
 		err = p.c.Store.ChangeUser(ctx, u.Email, func(now User) (UserChange, error) {
 			if now.PasswordHash == u.PasswordHash {
@@ -156,7 +159,7 @@ func (p *People) rehash(ctx context.Context, u User, password string) {
 func (p *People) Ask(ctx context.Context, b Browser) (worked func(), err error) {
 	taken, known, err := p.takeKnown(ctx, b, func(_, browser string) (Bucket, bool) { return Bucket{browser, NetworkThrottle}, true })
 	if err == nil && !known {
-		taken, err = p.takeNetwork(ctx, b.Address)
+		taken, err = p.takeNetworks(ctx, caller.Networks(b.Address))
 	}
 	return func() { p.giveBack(ctx, taken) }, err
 }

@@ -5,11 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
+	"hub.internal/services/auth/turns"
 )
 
 // Throttle says how often something may fail: Burst times at once, and once in Every after that.
@@ -22,17 +24,28 @@ type Throttle struct {
 // exists or not.
 //
 // An attacker has to be kept from guessing a password, and from keeping its owner out by guessing. So an account has
-// an allowance for each place that it is tried from, and a larger one for all attackers together: ten of them,
-// who try as often as they may, leave it room for the eleventh. A browser that its user has signed in with
+// an allowance for each place that it is tried from, and a larger one for all attackers together. When that is used up, a
+// network from where nothing has failed since still has one try: an attacker pays a network for each guess, and the owner,
+// who comes from a network of their own and knows the password, pays nothing. A browser that its user has signed in with
 // is a place of its own and pays nothing else: no attacker can use up what is left to it.
+//
+// What holds for a network holds in a larger measure for the wider ones that it is part of (caller.Networks): whoever has
+// a /48 has 65,536 networks.
 var (
-	// NetworkThrottle is per client network. It is paid for tries that another throttle refuses, too: 8,640 a day.
+	// NetworkThrottle is per client network, four times as much for each wider one. It is paid for tries that another
+	// throttle refuses, too: 8,640 a day.
 	NetworkThrottle = Throttle{Burst: 30, Every: 10 * time.Second}
-	// PlaceThrottle is per account and place, a network or a known browser: 96 a day.
+	// PlaceThrottle is per account and place, a network or a known browser: 96 a day. It is twice as much for each wider network.
 	PlaceThrottle = Throttle{Burst: 10, Every: 15 * time.Minute}
 	// AccountThrottle is per account, for all networks together: 1,440 a day, for passwords of at least 12 characters.
 	AccountThrottle = Throttle{Burst: 150, Every: time.Minute}
+	// FirstThrottle is per account whose AccountThrottle is used up, and network: one a day. It is twice as much for each
+	// wider network.
+	FirstThrottle = Throttle{Burst: 1, Every: 24 * time.Hour}
 )
+
+// times is n times as much.
+func (t Throttle) times(n int) Throttle { return Throttle{t.Burst * n, t.Every / time.Duration(n)} }
 
 // Bucket is a throttle of one account, place or network.
 type Bucket struct {
@@ -55,6 +68,27 @@ func placeBucket(email, place string) Bucket {
 	return Bucket{accountBucket(email).Name + " " + digest(place), PlaceThrottle}
 }
 
+// networkBuckets are the buckets of networks, narrowest first: each has so many times as much as the one before.
+func networkBuckets(networks []string, prefix string, t Throttle, times int) (all []Bucket) {
+	for _, n := range networks {
+		all = append(all, Bucket{prefix + digest("network "+n), t})
+		t = t.times(times)
+	}
+	return all
+}
+
+func throttledNetworks(networks []string) []Bucket {
+	return networkBuckets(networks, "network ", NetworkThrottle, 4)
+}
+
+func placeBuckets(email string, networks []string) []Bucket {
+	return networkBuckets(networks, accountBucket(email).Name+" ", PlaceThrottle, 2)
+}
+
+func firstBuckets(email string, networks []string) []Bucket {
+	return networkBuckets(networks, accountBucket(email).Name+" first ", FirstThrottle, 2)
+}
+
 // tooMany is the refusal of a try.
 func tooMany(wait time.Duration) *fault.Error {
 	in := fmt.Sprintf("%d minutes", (wait+time.Minute-1)/time.Minute)
@@ -66,7 +100,7 @@ func tooMany(wait time.Duration) *fault.Error {
 
 // take takes a token of each bucket, or of none and answers E_RATE_LIMIT.
 func (p *People) take(ctx context.Context, buckets ...Bucket) ([]Bucket, error) {
-	wait, err := p.c.Store.Take(ctx, p.now(), buckets)
+	wait, _, err := p.c.Store.Take(ctx, p.now(), buckets)
 	if err != nil {
 		return nil, err
 	}
@@ -76,34 +110,103 @@ func (p *People) take(ctx context.Context, buckets ...Bucket) ([]Bucket, error) 
 	return buckets, nil
 }
 
-// takeNetwork takes a token of a client's network.
-func (p *People) takeNetwork(ctx context.Context, address string) ([]Bucket, error) {
-	n := Bucket{"network " + digest(caller.Network(address)), NetworkThrottle}
-	if wait := p.throttled.wait(n.Name, p.now()); wait > 0 {
-		return nil, tooMany(wait)
+// mustWait refuses networks of which it is remembered that they have to wait.
+func (p *People) mustWait(networks []string) error {
+	for _, b := range throttledNetworks(networks) {
+		if wait := p.throttled.wait(b.Name, p.now()); wait > 0 {
+			return tooMany(wait)
+		}
 	}
-	taken, err := p.take(ctx, n)
-	if fault.Is(err, fault.RateLimit) {
-		p.throttled.remember(n.Name, p.now(), fault.From(err).RetryAfter)
-	}
-	return taken, err
+	return nil
 }
 
-// admit takes what a try to sign in costs, and returns it for the case that the try does not fail. Unknown browsers
-// pay for their network first, and do not get it back when the account refuses them.
-func (p *People) admit(ctx context.Context, email string, b Browser) ([]Bucket, error) {
-	taken, known, err := p.takeKnown(ctx, b, func(owner, browser string) (Bucket, bool) {
-		return placeBucket(email, browser), account(owner) == account(email)
-	})
-	if err != nil || known {
-		return taken, err
+// takeNetworks takes a token of a client's network, and of those that it is part of.
+func (p *People) takeNetworks(ctx context.Context, networks []string) ([]Bucket, error) {
+	if err := p.mustWait(networks); err != nil {
+		return nil, err
 	}
-	network, err := p.takeNetwork(ctx, b.Address)
+	buckets := throttledNetworks(networks)
+	wait, empty, err := p.c.Store.Take(ctx, p.now(), buckets)
 	if err != nil {
 		return nil, err
 	}
-	taken, err = p.take(ctx, placeBucket(email, "network "+caller.Network(b.Address)), accountBucket(email))
-	return append(taken, network...), err
+	if wait > 0 {
+		p.throttled.remember(empty, p.now(), wait)
+		return nil, tooMany(wait)
+	}
+	return buckets, nil
+}
+
+// admission is what a try to sign in was let in with.
+type admission struct {
+	// taken is what is given back if the try does not fail.
+	taken []Bucket
+	// turn is the one to have a password hashed. It is to be ended.
+	turn *turns.Turn
+}
+
+// admit lets a try to sign in wait for its turn, and takes what the try costs. Unknown browsers
+// pay for their network first, and do not get it back when the account refuses them.
+func (p *People) admit(ctx context.Context, email string, b Browser) (a admission, err error) {
+	taken, known, err := p.takeKnown(ctx, b, func(owner, browser string) (Bucket, bool) {
+		return placeBucket(email, browser), account(owner) == account(email)
+	})
+	if err != nil {
+		return admission{}, err
+	}
+	if known {
+		return p.admitKnown(ctx, taken)
+	}
+	// Whoever has to wait in any case, or finds no turn, costs the store nothing.
+	networks := caller.Networks(b.Address)
+	if err := p.mustWait(networks); err != nil {
+		return admission{}, err
+	}
+	if a.turn, err = p.passwords.wait(ctx, turns.Stranger(networks)); err != nil {
+		return admission{}, err
+	}
+	if a.taken, err = p.takeNetworks(ctx, networks); err == nil {
+		taken, err = p.takeAccount(ctx, email, networks)
+		a.taken = append(a.taken, taken...)
+	}
+	if err != nil {
+		a.turn.End()
+		return admission{}, err
+	}
+	return a, nil
+}
+
+// admitKnown waits for the turn of somebody who has paid from an allowance that nobody else can use up.
+func (p *People) admitKnown(ctx context.Context, taken []Bucket) (admission, error) {
+	turn, err := p.passwords.wait(ctx, turns.Known(taken[0].Name))
+	if err != nil {
+		p.giveBack(ctx, taken)
+		return admission{}, err
+	}
+	return admission{taken, turn}, nil
+}
+
+// takeAccount takes what a try costs at an account. When the account has nothing left for networks that have failed, one
+// that has not pays with its first try of the day.
+func (p *People) takeAccount(ctx context.Context, email string, networks []string) ([]Bucket, error) {
+	places, all := placeBuckets(email, networks), accountBucket(email)
+	buckets := slices.Concat(places, []Bucket{all})
+	wait, empty, err := p.c.Store.Take(ctx, p.now(), buckets)
+	if err == nil && wait > 0 && empty == all.Name {
+		places[0].Burst = 1 // as much as it has when nothing has failed there lately
+		buckets = slices.Concat(places, firstBuckets(email, networks))
+		var first time.Duration
+		if first, _, err = p.c.Store.Take(ctx, p.now(), buckets); first == 0 {
+			wait = 0
+		}
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case wait > 0:
+		return nil, tooMany(wait)
+	}
+	return buckets, nil
 }
 
 // takeKnown takes a token of a browser that somebody is known to have signed in with, from the bucket that it has for

@@ -15,6 +15,7 @@ import (
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hubtest"
 	"hub.internal/services/auth"
 )
 
@@ -83,14 +84,14 @@ func TestAttackersKeepNobodyOut(t *testing.T) {
 	for step := range hours * 4 {
 		for s := range attackers {
 			for {
-				code, _ := h.try(t, ada, "wrong wrong wrong", from(fmt.Sprintf("192.0.2.%d", s)))
+				code, _ := h.try(t, ada, "wrong wrong wrong", from(fmt.Sprintf("192.0.%d.2", s)))
 				if code != fault.AuthInvalid {
 					break
 				}
 				judged++
 			}
 		}
-		code, next := h.try(t, ada, password, auth.Browser{Address: "192.0.2.1", Known: known}) // even from an attacker's network
+		code, next := h.try(t, ada, password, auth.Browser{Address: "192.0.1.2", Known: known}) // even from an attacker's network
 		if code != "" || next == known {
 			t.Fatalf("step %d, her own browser: %s", step, code)
 		}
@@ -121,7 +122,7 @@ func TestGuessesOfAnAccountAreBounded(t *testing.T) {
 	for part := range 2 {
 		crowd.Go(func() {
 			for i := range 10 * auth.PlaceThrottle.Burst {
-				switch code, _ := h.try(t, ada, "wrong wrong wrong", from(fmt.Sprintf("192.0.2.%d", i%10*2+part))); code {
+				switch code, _ := h.try(t, ada, "wrong wrong wrong", from(fmt.Sprintf("192.0.%d.2", i%10*2+part))); code {
 				case fault.AuthInvalid:
 					judged.Add(1)
 				case fault.RateLimit:
@@ -137,19 +138,90 @@ func TestGuessesOfAnAccountAreBounded(t *testing.T) {
 		t.Errorf("%d judged, %d refused", judged.Load(), refused.Load())
 	}
 	for i := range auth.PlaceThrottle.Burst {
-		if code, _ := h.try(t, ada, "mistyped", auth.Browser{Address: "192.0.2.3", Known: known}); code != fault.AuthInvalid {
+		if code, _ := h.try(t, ada, "mistyped", auth.Browser{Address: "192.0.3.2", Known: known}); code != fault.AuthInvalid {
 			t.Fatalf("her own browser, mistyped %d times: %s", i+1, code)
 		}
 	}
-	if code, _ := h.try(t, ada, "mistyped", auth.Browser{Address: "192.0.2.3", Known: known}); code != fault.RateLimit {
+	if code, _ := h.try(t, ada, "mistyped", auth.Browser{Address: "192.0.3.2", Known: known}); code != fault.RateLimit {
 		t.Errorf("her own browser, beyond its allowance: %s", code)
 	}
 	h.clock.Advance(auth.PlaceThrottle.Every)
-	if code, _ := h.try(t, ada, password, auth.Browser{Address: "192.0.2.3", Known: known}); code != "" {
+	if code, _ := h.try(t, ada, password, auth.Browser{Address: "192.0.3.2", Known: known}); code != "" {
 		t.Errorf("her own browser, a while later: %s", code)
 	}
 	if day := auth.AccountThrottle.Burst + int(24*time.Hour/auth.AccountThrottle.Every); day > 1600 {
 		t.Errorf("%d guesses of an account in a day", day)
+	}
+}
+
+// TestOwnersComeInThroughTheCrowd uses up what an account has for all networks together: its owner comes in all the same,
+// with a new browser on a network of their own, and each network of the crowd has one try a day more.
+func TestOwnersComeInThroughTheCrowd(t *testing.T) {
+	t.Parallel()
+	for name, crowd := range map[string]string{"IPv4": "192.0.%d.1", "a home line of IPv6": "2001:db8:1:%x::1", "many /48": "2001:db8:%x::1"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHall(t)
+			h.add(t, ada)
+			for _, email := range []string{ada, "nobody@example.com"} {
+				judged := 0
+				for i := range 20 * auth.PlaceThrottle.Burst {
+					if code, _ := h.try(t, email, "wrong", from(fmt.Sprintf(crowd, i%20))); code == fault.AuthInvalid {
+						judged++
+					}
+				}
+				if most := auth.AccountThrottle.Burst; judged > most || name == "a home line of IPv6" && judged > 2*auth.PlaceThrottle.Burst {
+					t.Errorf("%d tries of a crowd were judged", judged)
+				}
+			}
+			for range 2 { // what works costs nothing
+				if code, _ := h.try(t, ada, password, from("198.51.100.7")); code != "" {
+					t.Fatalf("her own network, a new browser: %s", code)
+				}
+			}
+			if name != "IPv4" {
+				return
+			}
+			for _, email := range []string{ada, "nobody@example.com"} { // told apart by nothing
+				for _, want := range []fault.Code{fault.AuthInvalid, fault.RateLimit} {
+					if code, _ := h.try(t, email, "wrong", from("198.51.100.7")); code != want {
+						t.Errorf("%s from a network where nothing had failed: %s, want %s", email, code, want)
+					}
+				}
+			}
+			if code, _ := h.try(t, ada, password, from("198.51.100.7")); code != fault.RateLimit {
+				t.Errorf("after a failure: %s", code)
+			}
+			h.clock.Advance(auth.FirstThrottle.Every)
+			if code, _ := h.try(t, ada, password, from("198.51.100.7")); code != "" {
+				t.Errorf("a day later: %s", code)
+			}
+		})
+	}
+}
+
+// TestWideNetworks: the parts of a network have together what it has.
+func TestWideNetworks(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		from string
+		most int
+	}{
+		"a /24 of IPv4": {"192.0.2.%d", 4 * auth.NetworkThrottle.Burst}, "a /56": {"2001:db8:0:%x::1", 4 * auth.NetworkThrottle.Burst},
+		"a /48": {"2001:db8:0:%x00::1", 16 * auth.NetworkThrottle.Burst},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHall(t)
+			codes := map[fault.Code]int{}
+			for i := range c.most + 20 {
+				code, _ := h.try(t, fmt.Sprint("nobody", i, "@example.com"), "wrong", from(fmt.Sprintf(c.from, i%250)))
+				codes[code]++
+			}
+			if codes[fault.AuthInvalid] != c.most || codes[fault.RateLimit] != 20 {
+				t.Errorf("%v, want %d judged", codes, c.most)
+			}
+		})
 	}
 }
 
@@ -159,7 +231,7 @@ type asked struct {
 	takes atomic.Int64
 }
 
-func (a *asked) Take(ctx context.Context, now time.Time, buckets []auth.Bucket) (time.Duration, error) {
+func (a *asked) Take(ctx context.Context, now time.Time, buckets []auth.Bucket) (time.Duration, string, error) {
 	a.takes.Add(1)
 	return a.UserStore.Take(ctx, now, buckets)
 }
@@ -223,7 +295,7 @@ func TestThousandsOfTries(t *testing.T) {
 	if n := h.query(t, `SELECT count(*)::text FROM audit.calls WHERE tool = 'session.start'`); n != "21" { // bob's other household, too
 		t.Errorf("%s rows", n)
 	}
-	if n := h.query(t, `SELECT count(*)::text FROM auth.throttles`); n > "9" || len(n) > 1 {
+	if n := h.query(t, `SELECT count(*)::text FROM auth.throttles`); len(n) != 2 || n > "13" {
 		t.Errorf("%s buckets are kept", n)
 	}
 }
@@ -342,12 +414,69 @@ func TestKnownBrowserCookie(t *testing.T) {
 	}
 }
 
+// TestPeopleComeBeforeTheCrowd fills the line for hashing: nobody finds a place in it who goes on trying, and who is known does.
+func TestPeopleComeBeforeTheCrowd(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	u := h.add(t, ada)
+	_, known := h.try(t, ada, password, from("198.51.100.1"))
+	const crowd, places = 10, 4
+	free := h.Occupy(t, time.Minute)
+	var all sync.WaitGroup
+	var busy, judged atomic.Int64
+	try := func(n int) {
+		all.Go(func() {
+			switch _, err := h.SignIn(h.ctx, ada, "wrong wrong wrong", from(fmt.Sprintf("10.%d.0.1", n))); {
+			case fault.Is(err, fault.AuthInvalid):
+				judged.Add(1)
+			case fault.Is(err, fault.RateLimit) && strings.Contains(err.Error(), "Too many people"):
+				busy.Add(1)
+			default:
+				t.Errorf("network %d: %v", n, err)
+			}
+		})
+	}
+	for n := range crowd {
+		try(n)
+	}
+	hubtest.Eventually(t, "the line is full", func() bool { return busy.Load() == crowd-places })
+	for n := range crowd {
+		try(n)
+	}
+	hubtest.Eventually(t, "nobody comes in who goes on trying", func() bool { return busy.Load() == 2*crowd-places })
+	for name, come := range map[string]func() error{
+		"a known browser": func() error {
+			_, err := h.SignIn(h.ctx, ada, password, auth.Browser{Address: "10.1.0.1", Known: known})
+			return err
+		},
+		"another password": func() error {
+			_, err := h.ChangePassword(h.ctx, "bob@example.com", "x", "another good password", auth.Browser{Address: "10.1.0.1", Session: "ses_1"})
+			if fault.Is(err, fault.AuthInvalid) { // there is no such user; it was judged
+				err = nil
+			}
+			return err
+		},
+	} {
+		all.Go(func() {
+			if err := come(); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+	free()
+	all.Wait()
+	if n := judged.Load(); n != places {
+		t.Errorf("%d of the crowd were judged", n)
+	}
+	h.signIn(t, u.Email)
+}
+
 // TestBusyPasswords: who waits for long is told so, and has failed nothing.
 func TestBusyPasswords(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
 	h.add(t, ada)
-	free := h.Occupy(50 * time.Millisecond)
+	free := h.Occupy(t, 50*time.Millisecond)
 	for range 2 * auth.PlaceThrottle.Burst {
 		_, err := h.SignIn(h.ctx, ada, password, from("192.0.2.1"))
 		if f := fault.From(err); f.Code != fault.RateLimit || f.RetryAfter <= 0 || !strings.Contains(f.Message, "Too many people") {

@@ -70,6 +70,8 @@ type Store interface {
 	Apps(ctx context.Context, f Filter) ([]Listed, error)
 	// Keyring returns an app and its at most two secrets of the kind that are good at a moment: the current one first.
 	Keyring(ctx context.Context, code string, kind Kind, at time.Time) (App, []SealedSecret, error)
+	// NewestSealed returns the secrets of the kind that are good at a moment, of all apps, newest first, and limit at most.
+	NewestSealed(ctx context.Context, kind Kind, at time.Time, limit int) ([]SealedSecret, error)
 	// ChangeApp locks an app, lets decide judge it and its secrets, and commits what it decides.
 	ChangeApp(ctx context.Context, code string, decide func(App, Held) (Change, error)) error
 }
@@ -87,6 +89,28 @@ type Service struct{ c Config }
 
 // New returns a Service.
 func New(c Config) *Service { return &Service{c} }
+
+// triedSecrets is how many secrets of a kind tell whether the keyset is the one that they were sealed with.
+const triedSecrets = 20
+
+// Unopenable counts those of the newest secrets of each kind that the keyset does not open, and all that were tried.
+func (s *Service) Unopenable(ctx context.Context) (n, tried int, err error) {
+	for _, kind := range []Kind{Signing, Webhook} {
+		list, err := s.c.Store.NewestSealed(ctx, kind, s.now(), triedSecrets)
+		if err != nil {
+			return 0, 0, err
+		}
+		tried += len(list)
+		for _, secret := range list {
+			if s.c.Sealer == nil {
+				n++
+			} else if _, err := s.c.Sealer.Open(secret.Sealed, kind.SealName(secret.Secret)); err != nil {
+				n++
+			}
+		}
+	}
+	return n, tried, nil
+}
 
 // List returns a page of apps, by code, and the code after which the next page begins, empty after the last.
 func (s *Service) List(ctx context.Context, f Filter) (page []Listed, next string, err error) {

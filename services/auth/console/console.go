@@ -125,7 +125,7 @@ func (c *Console) Mount(mux *http.ServeMux) {
 
 func browser(r *http.Request) auth.Browser {
 	u, _ := web.UserOf(r.Context())
-	return auth.Browser{Address: web.Address(r), Agent: r.UserAgent(), Session: u.Session, Known: web.ReadCookie(r, browserCookie)}
+	return auth.Browser{Address: web.Address(r), Agent: r.UserAgent(), Session: u.Session, Known: web.ReadCookie(r, web.BrowserCookie)}
 }
 
 func seconds(d time.Duration) string {

@@ -84,13 +84,10 @@ func (c *Console) login(w http.ResponseWriter, r *http.Request) error {
 	return web.Go(w, r, to)
 }
 
-// browserCookie makes a browser known to be its user's, for longer than a session.
-const browserCookie = "browser"
-
-// keep leaves with the browser what it has got.
+// keep leaves with the browser what it has got: a session, and what makes it known to be its user's for longer than that.
 func keep(w http.ResponseWriter, r *http.Request, in auth.SignedIn) {
 	http.SetCookie(w, web.Cookie(r, web.SessionCookie, in.Secret.Reveal(), 0))
-	http.SetCookie(w, web.Cookie(r, browserCookie, in.Known.Reveal(), int(auth.KnownFor.Seconds())))
+	http.SetCookie(w, web.Cookie(r, web.BrowserCookie, in.Known.Reveal(), int(auth.KnownFor.Seconds())))
 }
 
 const flowCookie, flowLifetime = "signin", 600

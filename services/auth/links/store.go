@@ -78,6 +78,7 @@ type Store interface {
 	// LinkOf returns the link of a pair that is not revoked, in one read; none of a user who is disabled.
 	LinkOf(ctx context.Context, service, externalUser string) (Link, bool, error)
 	// ChangeLink locks a pair and its app, notes that the ticket is used, lets decide judge, and commits what it decides.
+	// decide may run several times, the last of which counts.
 	ChangeLink(ctx context.Context, a Attempt, decide func(State) (Change, error)) error
 	// RedeemGrant takes a grant away, lets decide judge, and commits what it decides. E_NOT_FOUND for one that is not
 	// there.

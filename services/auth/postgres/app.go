@@ -113,6 +113,14 @@ func keyring(kind apps.Kind) string {
 		WHERE a.service_code = $1 ORDER BY s.expires_at IS NOT NULL, s.id DESC LIMIT 2`
 }
 
+// NewestSealed returns the secrets of the kind that are good at a moment, of all apps, newest first.
+func (s *Store) NewestSealed(ctx context.Context, kind apps.Kind, at time.Time, limit int) ([]apps.SealedSecret, error) {
+	list, err := postgres.All(ctx, s.pool, pgx.RowToStructByNameLax[apps.SealedSecret],
+		`SELECT `+secretColumns+`, s.sealed FROM `+secretTables[kind]+` s
+		WHERE s.revoked_at IS NULL AND (s.expires_at IS NULL OR s.expires_at > $1) ORDER BY s.id DESC LIMIT $2`, at, limit)
+	return list, explain(err)
+}
+
 // Keyring returns an app and its at most two secrets of the kind that are good at a moment.
 func (s *Store) Keyring(ctx context.Context, code string, kind apps.Kind, at time.Time) (apps.App, []apps.SealedSecret, error) {
 	rows, err := postgres.All(ctx, s.pool, pgx.RowToStructByNameLax[keyringRow], keyring(kind), text(code), at)

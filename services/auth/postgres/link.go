@@ -45,16 +45,25 @@ func (s *Store) LinkOf(ctx context.Context, service, externalUser string) (links
 	return l, err == nil, explain(err)
 }
 
-// ChangeLink locks a pair and its app, notes that the ticket is used, lets decide judge, and commits what it decides.
-func (s *Store) ChangeLink(ctx context.Context, a links.Attempt, decide func(links.State) (links.Change, error)) error {
+// linkTries is how often two may make a link of one pair at the same time, before the one that came later gives up.
+const linkTries = 5
+
+// ChangeLink locks a pair and its app, notes that the ticket is used, lets decide judge, and commits what it decides. A pair
+// without a link has no row on which two could meet: who comes later finds it taken, and judges it again. decide may run several times.
+func (s *Store) ChangeLink(ctx context.Context, a links.Attempt, decide func(links.State) (links.Change, error)) (err error) {
+	for range linkTries {
+		if err = s.changeLink(ctx, a, decide); !postgres.IsUnique(err, "identity_links_pair") {
+			return err
+		}
+	}
+	return err
+}
+
+func (s *Store) changeLink(ctx context.Context, a links.Attempt, decide func(links.State) (links.Change, error)) error {
 	return s.atomically(ctx, func(tx pgx.Tx) (err error) {
 		var st links.State
 		// Whoever suspends or revokes the app comes before, or after, and finds the link then.
 		if st.App, err = linkApp(ctx, tx, a.Service, `FOR SHARE`); err != nil {
-			return err
-		}
-		// A pair without a link has no row on which two could meet.
-		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1 || '|' || $2, 0))`, a.Service, a.ExternalUser); err != nil {
 			return err
 		}
 		if a.Nonce != nil {

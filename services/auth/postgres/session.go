@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -153,56 +154,55 @@ var errThrottled = errors.New("throttled")
 
 // Take takes a token of each bucket, or of none. Buckets are locked in one order, so that two
 // takers never wait for each other in a circle.
-func (s *Store) Take(ctx context.Context, now time.Time, buckets []auth.Bucket) (wait time.Duration, err error) {
-	buckets = slices.SortedFunc(slices.Values(buckets), func(a, b auth.Bucket) int {
-		if a.Name < b.Name {
-			return -1
-		}
-		return 1
-	})
+func (s *Store) Take(ctx context.Context, now time.Time, buckets []auth.Bucket) (wait time.Duration, empty string, err error) {
+	buckets = byName(buckets)
+	names := make([]string, len(buckets))
+	for i, b := range buckets {
+		names[i] = b.Name
+	}
 	err = s.atomically(ctx, func(tx pgx.Tx) error {
-		wait = 0
-		full := make([]time.Time, len(buckets))
+		wait, empty = 0, ""
+		// A row is made, or locked as it is, so that two first takers meet on its lock.
+		rows, err := postgres.All(ctx, tx, pgx.RowToStructByName[throttleRow], `INSERT INTO auth.throttles (bucket, full_at)
+			SELECT unnest($1::text[]), $2 ON CONFLICT (bucket) DO UPDATE SET full_at = greatest(throttles.full_at, excluded.full_at)
+			RETURNING bucket, full_at`, names, now)
+		if err != nil {
+			return err
+		}
+		full := make([]time.Time, len(rows))
 		for i, b := range buckets {
-			// The row is made first, so that two first takers meet on its lock.
-			_, err := tx.Exec(ctx, `INSERT INTO auth.throttles (bucket, full_at) VALUES ($1, $2) ON CONFLICT DO NOTHING`, b.Name, now)
-			if err != nil {
-				return err
+			row := slices.IndexFunc(rows, func(r throttleRow) bool { return r.Bucket == b.Name })
+			full[i] = rows[row].FullAt.Add(b.Every)
+			if w := full[i].Sub(now) - time.Duration(b.Burst)*b.Every; w > wait {
+				wait, empty = w, b.Name
 			}
-			if err := tx.QueryRow(ctx, `SELECT full_at FROM auth.throttles WHERE bucket = $1 FOR UPDATE`, b.Name).Scan(&full[i]); err != nil {
-				return err
-			}
-			if full[i].Before(now) {
-				full[i] = now
-			}
-			full[i] = full[i].Add(b.Every)
-			wait = max(wait, full[i].Sub(now)-time.Duration(b.Burst)*b.Every)
 		}
 		if wait > 0 {
 			return errThrottled
 		}
-		for i, b := range buckets {
-			if _, err := tx.Exec(ctx, `UPDATE auth.throttles SET full_at = $2 WHERE bucket = $1`, b.Name, full[i]); err != nil {
-				return err
-			}
-		}
-		return nil
+		_, err = tx.Exec(ctx, `UPDATE auth.throttles t SET full_at = n.full_at
+			FROM unnest($1::text[], $2::timestamptz[]) AS n (bucket, full_at) WHERE t.bucket = n.bucket`, names, full)
+		return err
 	})
 	if errors.Is(err, errThrottled) {
 		err = nil
 	}
-	return wait, err
+	return wait, empty, err
+}
+
+type throttleRow struct {
+	Bucket string
+	FullAt time.Time
+}
+
+func byName(buckets []auth.Bucket) []auth.Bucket {
+	return slices.SortedFunc(slices.Values(buckets), func(a, b auth.Bucket) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // Return gives the tokens back.
 func (s *Store) Return(ctx context.Context, buckets []auth.Bucket) error {
 	return s.atomically(ctx, func(tx pgx.Tx) error {
-		for _, b := range slices.SortedFunc(slices.Values(buckets), func(a, b auth.Bucket) int {
-			if a.Name < b.Name {
-				return -1
-			}
-			return 1
-		}) {
+		for _, b := range byName(buckets) {
 			_, err := tx.Exec(ctx, `UPDATE auth.throttles SET full_at = full_at - make_interval(secs => $2) WHERE bucket = $1`,
 				b.Name, b.Every.Seconds())
 			if err != nil {

@@ -186,11 +186,11 @@ func (s *Store) Touch(ctx context.Context, id string, at time.Time, every time.D
 	return explain(err)
 }
 
-// KeysUnderOtherPeppers counts the active keys that were hashed under other peppers.
-func (s *Store) KeysUnderOtherPeppers(ctx context.Context, peppers []string, now time.Time) (n int, err error) {
-	err = s.pool.QueryRow(ctx, `SELECT count(*) FROM auth.api_keys
-		WHERE pepper_id <> ALL ($1::text[]) AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)`, peppers, now).Scan(&n)
-	return n, explain(err)
+// KeysUnderOtherPeppers counts the active keys that were hashed under other peppers, and all that are active.
+func (s *Store) KeysUnderOtherPeppers(ctx context.Context, peppers []string, now time.Time) (n, active int, err error) {
+	err = s.pool.QueryRow(ctx, `SELECT count(*) FILTER (WHERE pepper_id <> ALL ($1::text[])), count(*) FROM auth.api_keys
+		WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)`, peppers, now).Scan(&n, &active)
+	return n, active, explain(err)
 }
 
 func (s *Store) atomically(ctx context.Context, do func(pgx.Tx) error) error {

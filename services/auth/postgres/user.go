@@ -114,9 +114,10 @@ func change(ctx context.Context, tx pgx.Tx, before auth.User, decide func(auth.U
 }
 
 // another wants an administrator beside this one. Whoever asks waits for those who asked before: two that each take
-// the role from the other must not both find one.
+// the role from the other must not both find one. The first user's row stands for all: no other service's role may lock it, as it
+// could an advisory lock, and who holds it waits for no other.
 func another(ctx context.Context, tx pgx.Tx, u auth.User) error {
-	if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtext('auth.users administrators'))`); err != nil {
+	if _, err := tx.Exec(ctx, `SELECT FROM auth.users ORDER BY id LIMIT 1 FOR NO KEY UPDATE`); err != nil {
 		return err
 	}
 	var others bool

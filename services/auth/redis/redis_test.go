@@ -25,8 +25,8 @@ func open(t *testing.T, url string) *redis.Publisher {
 
 func TestNoticeArrives(t *testing.T) {
 	t.Parallel()
-	server := hubtest.NewRedis(t)
-	gateway := goredis.NewClient(&goredis.Options{Addr: server.Addr()})
+	server := hubtest.RedisWithUsers(t)
+	gateway := goredis.NewClient(&goredis.Options{Addr: server.Addr(), Username: "hub_gateway", Password: "hub_gateway"})
 	t.Cleanup(func() { _ = gateway.Close() })
 	subscription := gateway.Subscribe(t.Context(), "hub:apikeys")
 	if _, err := subscription.Receive(t.Context()); err != nil {
@@ -34,7 +34,7 @@ func TestNoticeArrives(t *testing.T) {
 	}
 	sent := time.Now()
 	// Publishing knows no databases: a URL with another one reaches every gateway.
-	if err := open(t, server.URL(7)).Publish(t.Context(), "ak_1"); err != nil {
+	if err := open(t, server.UserURL("hub_auth", "hub_auth", 7)).Publish(t.Context(), "ak_1"); err != nil {
 		t.Fatal(err)
 	}
 	select {
@@ -50,10 +50,23 @@ func TestNoticeArrives(t *testing.T) {
 	}
 }
 
+// TestAuthsUser: the user of deploy/redis may tell of changed keys, and nothing else.
+func TestAuthsUser(t *testing.T) {
+	t.Parallel()
+	server := hubtest.RedisWithUsers(t)
+	url := server.UserURL("hub_auth", "hub_auth", 0)
+	if err := open(t, url).Ping(t.Context()); err != nil {
+		t.Error(err)
+	}
+	hubtest.RedisRefuses(t, url, "GET rl:x", "SET rl:x 1", "SET x 1", "EVAL \"return 1\" 0", "EVALSHA x 0", "PUBLISH other x", "SUBSCRIBE hub:apikeys", "PSUBSCRIBE *", "MONITOR", "TIME")
+}
+
 // TestNoticeArrivesInACluster: whichever node it is given to, a gateway at another one hears it.
 func TestNoticeArrivesInACluster(t *testing.T) {
 	t.Parallel()
-	masters, _, url := hubtest.RedisCluster(t)
+	masters, replica, url := hubtest.RedisCluster(t)
+	hubtest.GiveRedisUsers(t, append(masters, replica)...)
+	url = strings.Replace(url, "redis://", "redis://hub_auth:hub_auth@", 1)
 	for _, node := range masters {
 		gateway := goredis.NewClient(&goredis.Options{Addr: node.Addr()})
 		t.Cleanup(func() { _ = gateway.Close() })

@@ -207,7 +207,7 @@ func (c *commands) run(pepper bool, effect string, do func(context.Context, *aut
 		}
 		service := auth.New(parts)
 		if pepper {
-			if n, err := service.UnverifiableKeys(ctx); err == nil && n > 0 {
+			if n, _, err := service.UnverifiableKeys(ctx); err == nil && n > 0 {
 				fmt.Fprintf(cmd.ErrOrStderr(), "warning: %d active keys were issued under another pepper; "+
 					"check that HUB_KEY_PEPPER is the one that the auth service has\n", n)
 			}

@@ -103,17 +103,18 @@ func TestKeysets(t *testing.T) {
 	t.Parallel()
 	x := &terminal{}
 	first := strings.TrimSpace(x.ok(t, "keyset", "new"))
-	second := strings.TrimSpace(x.with("HUB_SECRETS_KEYSET="+first).ok(t, "keyset", "rotate"))
-	for _, keyset := range []string{first, second} {
+	second := strings.TrimSpace(x.with("HUB_SECRETS_KEYSET="+first).ok(t, "keyset", "add"))
+	third := strings.TrimSpace(x.with("HUB_SECRETS_KEYSET="+second).ok(t, "keyset", "promote"))
+	for _, keyset := range []string{first, second, third} {
 		if _, err := seal.Open(keyset); err != nil {
 			t.Error(err)
 		}
 	}
-	if first == second || first == strings.TrimSpace(x.ok(t, "keyset", "new")) {
+	if first == second || second == third || first == strings.TrimSpace(x.ok(t, "keyset", "new")) {
 		t.Error("two keysets are one")
 	}
 	for _, bad := range []string{"", "hunter2"} {
-		if out, errs, code := x.with("HUB_SECRETS_KEYSET="+bad).run("keyset", "rotate"); code != service.ExitFailed || out != "" || !strings.Contains(errs, "HUB_SECRETS_KEYSET") || strings.Contains(errs, "hunter2") {
+		if out, errs, code := x.with("HUB_SECRETS_KEYSET="+bad).run("keyset", "add"); code != service.ExitFailed || out != "" || !strings.Contains(errs, "HUB_SECRETS_KEYSET") || strings.Contains(errs, "hunter2") {
 			t.Errorf("%q: exit %d: %s%s", bad, code, out, errs)
 		}
 	}

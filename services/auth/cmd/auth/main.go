@@ -148,10 +148,11 @@ func build(h *service.Host, s settings) error {
 		return err
 	}
 	h.Ready("write store", store.Ready)
+	h.Prove("API keys", "HUB_KEY_PEPPER", provePeppers(svc, h.Logger()))
+	h.Prove("secrets of apps", "HUB_SECRETS_KEYSET", proveKeyset(connected, h.Logger()))
 	h.Tools(auth.Tools(connected)...)
 	h.Routes(auth.Routes(linked)...)
 	h.Operations(operations(svc, people, connected, tokens)...)
-	h.Go("peppers", svc.CheckPeppers)
 	h.Go("old sessions", people.Reap)
 	h.Go("old links", linked.Reap)
 	h.Go("used tokens", tokens.Sweep)

@@ -127,6 +127,18 @@ func serviceJWT(c Credential) (string, error) {
 	return token, nil
 }
 
+// claims implements claimant: a token is of an app and of a user of the app, as it says.
+func (a AppTokens) claims(c Credential) (list []string, found bool) {
+	token, err := serviceJWT(c)
+	if err != nil {
+		return nil, false
+	}
+	if said, err := claimsOf(token); err == nil {
+		list = []string{"app " + said.ServiceCode, "user " + said.ServiceCode + "\x00" + said.Subject}
+	}
+	return list, true
+}
+
 // Authenticate implements Authenticator: the token's app and user, with the app's limits. The token is not used up yet.
 func (a AppTokens) Authenticate(ctx context.Context, c *Call) (Principal, error) {
 	token, err := serviceJWT(c.Credential)
@@ -154,18 +166,7 @@ func (a AppTokens) Authenticate(ctx context.Context, c *Call) (Principal, error)
 // says holds what auth answered to what the token says: auth has checked its signature, and answers for no other app,
 // user or token than it names.
 func (t tokenAnswer) says(token string) error {
-	// Names in their exact case: encoding/json takes ISS for iss where a struct has that.
-	var said map[string]json.RawMessage
-	b, err := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[1])
-	if err == nil {
-		err = json.Unmarshal(b, &said)
-	}
-	var c tokenClaims
-	for name, to := range map[string]any{"iss": &c.ServiceCode, "sub": &c.Subject, "jti": &c.ID, "exp": &c.ExpiresAt} {
-		if err == nil {
-			err = json.Unmarshal(said[name], to)
-		}
-	}
+	c, err := claimsOf(token)
 	if err != nil {
 		return fmt.Errorf("auth takes a token that cannot be read: %w", err)
 	}
@@ -173,6 +174,22 @@ func (t tokenAnswer) says(token string) error {
 		return fmt.Errorf("auth answers for a token of %q with one of %q", printable(c.ServiceCode), printable(t.ServiceCode))
 	}
 	return nil
+}
+
+// claimsOf is what a token says, whoever has signed it.
+func claimsOf(token string) (c tokenClaims, err error) {
+	// Names in their exact case: encoding/json takes ISS for iss where a struct has that.
+	var said map[string]json.RawMessage
+	b, err := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[1])
+	if err == nil {
+		err = json.Unmarshal(b, &said)
+	}
+	for name, to := range map[string]any{"iss": &c.ServiceCode, "sub": &c.Subject, "jti": &c.ID, "exp": &c.ExpiresAt} {
+		if err == nil {
+			err = json.Unmarshal(said[name], to)
+		}
+	}
+	return c, err
 }
 
 // admit uses the token up, and then judges the app's scope and the link of its user's account.

@@ -5,6 +5,7 @@ package gateway
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -32,6 +33,11 @@ type Call struct {
 	// IdempotencyKey is the raw header; HasKey tells an empty one from none.
 	IdempotencyKey string
 	HasKey         bool
+	// Repeated are headers that decide something and were sent more than once: which one holds is nobody's to guess.
+	Repeated []string
+	// DeriveKey tells that the caller has sent no key and is given one: IdempotencyKey is new, and the tool's owner makes another of the
+	// call itself.
+	DeriveKey bool
 	// IfNoneMatch is what a catalog request has already.
 	IfNoneMatch string
 	// BodyLength is the declared length, -1 when unknown.
@@ -56,10 +62,32 @@ type Answer struct {
 	*remote.Response
 }
 
-// requestID is the caller's X-Request-Id verbatim when it is fit, else a new one.
+// externalUserHeader says who an agent acts for.
+const externalUserHeader = "X-External-User-Id"
+
+// repeated are the headers that the request has more than one of.
+func repeated(h http.Header) (names []string) {
+	for _, name := range []string{tool.KeyHeader, externalUserHeader} {
+		if len(h.Values(name)) > 1 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// once refuses a header that was sent more than once.
+func (c *Call) once(name string) error {
+	if !slices.Contains(c.Repeated, name) {
+		return nil
+	}
+	return fault.New(fault.Validation, "The header %s must be sent once.", name).
+		With(map[string]any{"violations": []schema.Violation{{Rule: "header", Message: "the header " + name + " must be sent once"}}})
+}
+
+// requestID is the caller's X-Request-Id verbatim when it is one and fit, else a new one.
 func requestID(h http.Header) string {
-	if id := h.Get("X-Request-Id"); caller.ValidRequestID(id) {
-		return id
+	if ids := h.Values("X-Request-Id"); len(ids) == 1 && caller.ValidRequestID(ids[0]) {
+		return ids[0]
 	}
 	return "req_" + ulid.Make().String()
 }

@@ -17,6 +17,26 @@ import (
 	"hub.internal/services/gateway"
 )
 
+// TestWhatIsNamedUpsertReplaces: a tool that replaces says so, or the same call again would be taken for a try of the first.
+func TestWhatIsNamedUpsertReplaces(t *testing.T) {
+	t.Parallel()
+	catalog, err := gateway.LoadCatalog(filepath.Join(hubtest.Root(t), "deploy", "catalog.json"), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, e := range catalog.Entries() {
+		if upsert := strings.HasPrefix(e.Spec.Name, "upsert_"); upsert != e.Spec.Replaces || upsert && !e.Spec.Write {
+			t.Errorf("%s: replaces %t", e.Spec.Name, e.Spec.Replaces)
+		} else if upsert {
+			n++
+		}
+	}
+	if n == 0 {
+		t.Error("the catalog has none")
+	}
+}
+
 func TestCatalogAndDetail(t *testing.T) {
 	e := newEdge(t)
 	r := e.do(t, "GET", "/api/tools", "", bearer(readOnly)...)

@@ -18,7 +18,6 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hop"
-	"hub.internal/pkg/quota"
 	"hub.internal/pkg/remote"
 	"hub.internal/pkg/telemetry"
 	"hub.internal/pkg/tool"
@@ -52,8 +51,8 @@ type Console struct {
 	Menus *Menus
 	// Protection refuses requests that other sites make a browser send.
 	Protection http.CrossOriginProtection
-	// Visitors is what people who are not signed in share: NewVisitors.
-	Visitors *quota.Quota
+	// Visitors are the places of people who are not signed in.
+	Visitors *Visitors
 }
 
 // ConsoleOptions are what a Console needs.
@@ -76,7 +75,7 @@ func NewConsole(o ConsoleOptions) (*Console, error) {
 		return nil, err
 	}
 	c := &Console{Sessions: NewSessionCache(AskAuthForSession(o.Auth), time.Now), Pages: pages,
-		Menus: o.Menus, PlainCookies: o.PlainCookies, Visitors: NewVisitors()}
+		Menus: o.Menus, PlainCookies: o.PlainCookies, Visitors: NewVisitors(AskAuthForBrowser(o.Auth), time.Now)}
 	if o.PublicURL != "" {
 		if err := c.Protection.AddTrustedOrigin(strings.TrimRight(o.PublicURL, "/")); err != nil {
 			return nil, fmt.Errorf("HUB_PUBLIC_URL: %w", err)
@@ -167,7 +166,7 @@ func (k *Console) nowhere(g *Gateway, v *visit) {
 	ctx, cancel := context.WithTimeout(v.r.Context(), menusPatience)
 	defer cancel()
 	v.secret = web.ReadCookie(v.r, web.SessionCookie)
-	v.session, _ = k.session(ctx, v) // without it the page has no tabs
+	v.session, _ = k.session(ctx, g, v) // without it the page has no tabs
 	k.fail(g, v, fault.New(fault.NotFound, "There is nothing at %s.", printable(v.r.URL.Path)))
 }
 
@@ -230,7 +229,7 @@ func (k *Console) visit(ctx context.Context, g *Gateway, v *visit) error {
 	var err error
 	if v.route != nil && web.Below(v.route.Prefix, "/assets") {
 		v.secret = "" // the same for everybody
-	} else if v.session, err = k.session(ctx, v); err != nil && (v.route == nil || !v.route.Public) {
+	} else if v.session, err = k.session(ctx, g, v); err != nil && (v.route == nil || !v.route.Public) {
 		return err
 	}
 	if v.route == nil {
@@ -244,14 +243,23 @@ func (k *Console) visit(ctx context.Context, g *Gateway, v *visit) error {
 }
 
 // session returns the session of the cookie. Its caller's Session is empty with any error.
-func (k *Console) session(ctx context.Context, v *visit) (Session, error) {
+func (k *Console) session(ctx context.Context, g *Gateway, v *visit) (Session, error) {
 	if v.secret == "" {
 		return Session{}, fault.New(fault.AuthMissing, "Sign in to see this page.")
 	}
-	s, err := k.Sessions.Verify(caller.With(ctx, caller.Caller{RequestID: v.RequestID}), v.secret)
+	claims := []string{v.secret}
+	way, err := g.mayAsk("sessions", v.Address, claims)
 	if err != nil {
 		return Session{}, err
 	}
+	s, err := k.Sessions.Verify(caller.With(ctx, caller.Caller{RequestID: v.RequestID}), v.secret)
+	if err != nil {
+		if slices.Contains([]fault.Code{fault.AuthInvalid, fault.AuthExpired, fault.AuthRevoked}, fault.From(err).Code) {
+			g.beyond(ctx, way) // the browser is told to sign in, however many of its network are
+		}
+		return Session{}, err
+	}
+	g.held("sessions", v.Address, claims)
 	v.Caller = caller.Caller{Kind: caller.User, Service: "console", ExternalUserID: s.Email, CredentialID: s.ID, HubUser: s.User,
 		Roles: s.Roles, Email: s.Email, Name: s.Name, RequestID: v.RequestID}
 	return s, nil
@@ -287,11 +295,16 @@ func (k *Console) pass(ctx context.Context, g *Gateway, v *visit) error {
 		return fault.New(fault.DB, "The %s service is not known to this gateway yet.", v.route.service).After(time.Second)
 	}
 	if v.Caller.Kind == "" {
-		leave, err := k.admit(v)
+		way, err := g.mayLook(v)
+		if err != nil {
+			return err
+		}
+		leave, err := k.admit(g, v)
 		if err != nil {
 			return err
 		}
 		defer leave()
+		v.way = way
 		v.Caller = caller.Caller{Kind: caller.Visitor, Service: "console", RequestID: v.RequestID}
 	}
 	prepare := func(h http.Header) {
@@ -309,6 +322,9 @@ func (k *Console) pass(ctx context.Context, g *Gateway, v *visit) error {
 		}
 	}
 	edit := func(resp *http.Response) error {
+		if err := g.looked(ctx, v, resp.StatusCode); err != nil {
+			return err
+		}
 		if resp.Header.Get(hop.FaultHeader) != "" {
 			return remote.ReadFault(resp)
 		}

@@ -55,11 +55,13 @@ type house struct {
 	clock   *hubtest.Clock
 	catalog *gateway.Catalog
 
-	mu      sync.Mutex
-	asked   int
-	ended   map[string]bool
-	authOut bool
-	reached []saw
+	mu    sync.Mutex
+	asked int
+	// askedBrowser counts the questions about browsers.
+	askedBrowser int
+	ended        map[string]bool
+	authOut      bool
+	reached      []saw
 	// waits, when set, is what the page /login/waits waits for.
 	waits chan struct{}
 }
@@ -85,6 +87,25 @@ func (h *house) ask(_ context.Context, secret string) (gateway.Session, error) {
 		return gateway.Session{}, fault.New(fault.AuthInvalid, "The session is not valid.")
 	}
 	return s, nil
+}
+
+// aBrowser is one that somebody has signed in with.
+var aBrowser = strings.Repeat("b", 43)
+
+func (h *house) askBrowser(_ context.Context, secret string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.askedBrowser++
+	if secret != aBrowser {
+		return fault.New(fault.AuthInvalid, "Nobody is known to have signed in with this browser.")
+	}
+	return nil
+}
+
+func (h *house) askedBrowsers() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.askedBrowser
 }
 
 func (h *house) last(t *testing.T) saw {
@@ -154,15 +175,18 @@ func newHouse(t *testing.T, options ...func(*gateway.Gateway)) *house {
 			return nil
 		case "/logout":
 			http.SetCookie(w, web.Cookie(r, web.SessionCookie, "", -1))
-		case "/login/waits":
+		case "/login/waits", "/login/oidc/waits", "/unsubscribe/waits", "/connect/consent/waits":
 			<-h.waits
 		}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		if strings.HasPrefix(r.URL.Path, "/unsubscribe/unknown") || r.URL.Query().Get("t") == "unknown" {
+			w.WriteHeader(http.StatusNotFound)
+		}
 		_, _ = io.WriteString(w, "<p>a page of "+r.URL.Path)
 		return nil
 	}
 	site.Handle(mux, "GET /connect", web.Anybody, page)
-	for _, prefix := range []string{"/drafts", "/admin/keys", "/login", "/logout", "/unsubscribe", "/account/x"} {
+	for _, prefix := range []string{"/drafts", "/admin/keys", "/login", "/logout", "/unsubscribe", "/connect/consent", "/account/x"} {
 		site.Handle(mux, prefix, web.Anybody, page)
 		site.Handle(mux, prefix+"/", web.Anybody, page)
 	}
@@ -173,7 +197,8 @@ func newHouse(t *testing.T, options ...func(*gateway.Gateway)) *house {
 		t.Fatal(err)
 	}
 	h.edge = newEdge(t, append([]func(*gateway.Gateway){func(g *gateway.Gateway) {
-		g.Console = &gateway.Console{Sessions: gateway.NewSessionCache(h.ask, h.clock.Now), Pages: pages, Visitors: gateway.NewVisitors()}
+		g.Console = &gateway.Console{Sessions: gateway.NewSessionCache(h.ask, h.clock.Now), Pages: pages, Visitors: gateway.NewVisitors(h.askBrowser, h.clock.Now)}
+		g.Console.Visitors.Patience = 0
 		clients := neighbours{"echo": g.Services.Client("echo")}
 		for name, addr := range map[string]string{"desk": strings.TrimPrefix(desk.URL, "http://"), "gone": "127.0.0.1:1"} {
 			clients[name] = remote.New(remote.Options{Service: name, Instancer: sd.FixedInstancer{addr}, Keys: keys, Logger: logger, Patience: hubtest.Patience})

@@ -33,6 +33,9 @@ type Principal struct {
 	// Admit, when there is one, judges the call after its limit, in place of the scope before it: for a
 	// credential that is used up by a call, or that has more to show than a scope. It returns who calls from then on.
 	Admit func(context.Context, *Entry) (caller.Caller, error)
+
+	// way is what a credential that does not hold counts against, beside its client's networks.
+	way []lane
 }
 
 // Authenticator makes a Principal of a call's credential. It refuses with E_AUTH_MISSING, E_AUTH_INVALID,
@@ -53,6 +56,9 @@ func (a APIKeys) Authenticate(ctx context.Context, c *Call) (Principal, error) {
 	}
 	p := Principal{User: key.User, ServiceWide: key.ServiceWide, Caller: caller.Caller{Kind: caller.Key, Service: key.Service,
 		ExternalUserID: key.ID, CredentialID: key.ID, Scopes: key.Scopes, RequestID: c.RequestID}}
+	if err := c.once(externalUserHeader); err != nil {
+		return p, err
+	}
 	if c.ExternalUserID != "" {
 		if err := validExternalUser(c.ExternalUserID); err != nil {
 			return p, err
@@ -60,6 +66,12 @@ func (a APIKeys) Authenticate(ctx context.Context, c *Call) (Principal, error) {
 		p.Caller.ExternalUserID = c.ExternalUserID
 	}
 	return p, nil
+}
+
+// claims implements claimant: a key is itself.
+func (a APIKeys) claims(c Credential) (list []string, found bool) {
+	key, err := apiKey(c)
+	return []string{"key " + key}, err == nil
 }
 
 // APIKey is a verified credential.
@@ -86,10 +98,17 @@ func invalidKey() error {
 	return fault.New(fault.AuthInvalid, "The API key is not valid.")
 }
 
-// verify returns the key of a credential: E_AUTH_MISSING without one, E_AUTH_INVALID
-// when it is malformed or the headers contradict one another.
 func (a APIKeys) verify(ctx context.Context, c Credential) (APIKey, error) {
-	var key string
+	key, err := apiKey(c)
+	if err != nil {
+		return APIKey{}, err
+	}
+	return a.Keys.Verify(ctx, key)
+}
+
+// apiKey returns the key of a credential: E_AUTH_MISSING without one, E_AUTH_INVALID
+// when it is malformed or the headers contradict one another.
+func apiKey(c Credential) (key string, err error) {
 	for _, value := range c.Authorization {
 		if value = strings.TrimSpace(value); value == "" {
 			continue
@@ -97,11 +116,11 @@ func (a APIKeys) verify(ctx context.Context, c Credential) (APIKey, error) {
 		scheme, token, _ := strings.Cut(value, " ")
 		token = strings.TrimSpace(token)
 		if !strings.EqualFold(scheme, "Bearer") && (form.MatchString(scheme) || form.MatchString(token)) {
-			return APIKey{}, fault.New(fault.AuthInvalid,
+			return "", fault.New(fault.AuthInvalid,
 				"The header Authorization has an API key without the word Bearer: send Authorization: Bearer <API_KEY>, or X-API-Key: <API_KEY>.")
 		}
 		if !strings.EqualFold(scheme, "Bearer") || (key != "" && key != token) || token == "" {
-			return APIKey{}, invalidKey()
+			return "", invalidKey()
 		}
 		key = token
 	}
@@ -110,42 +129,34 @@ func (a APIKeys) verify(ctx context.Context, c Credential) (APIKey, error) {
 			continue
 		}
 		if key != "" && key != value {
-			return APIKey{}, invalidKey()
+			return "", invalidKey()
 		}
 		key = value
 	}
 	switch {
 	case key == "":
-		return APIKey{}, fault.New(fault.AuthMissing,
+		return "", fault.New(fault.AuthMissing,
 			"An API key is required: send it as Authorization: Bearer <API_KEY> or X-API-Key: <API_KEY>.")
 	case !form.MatchString(key):
-		return APIKey{}, invalidKey()
+		return "", invalidKey()
 	}
-	return a.Keys.Verify(ctx, key)
+	return key, nil
 }
 
 // buckets are those that a call counts against: the user's and the service's, or the address's. An app and a
 // service that keys were issued to may have one name, and have limits of their own.
 func (c *Call) buckets() []Bucket {
 	if c.Network != (Rate{}) {
-		return []Bucket{{Scope: "address", Key: "rl:{open}:" + caller.Network(c.Address), Rate: c.Network}}
+		return []Bucket{{Scope: "address", Name: bucketName("open", caller.Network(c.Address)), Rate: c.Network}}
 	}
 	service := c.Caller.Service
 	if c.Caller.Kind == caller.App {
-		service = "app:" + service
+		service = "app/" + service // a slash is in no name of a service
 	}
 	return []Bucket{
-		{Scope: "user", Key: "rl:{" + service + "}:u:" + c.Caller.ExternalUserID, Rate: c.User},
-		{Scope: "service", Key: "rl:{" + service + "}:s", Rate: c.ServiceWide},
+		{Scope: "user", Name: bucketName(service, "u:"+c.Caller.ExternalUserID), Rate: c.User},
+		{Scope: "service", Name: bucketName(service, "s"), Rate: c.ServiceWide},
 	}
-}
-
-// countFailure counts a failed credential against its client's network, and refuses
-// with E_RATE_LIMIT when there were too many: guessing is bounded. Calls with a good key
-// never count here, so a key is looked up before its network is.
-func (g *Gateway) countFailure(ctx context.Context, address string) error {
-	d := g.Limiter.Take(ctx, []Bucket{{Scope: "address", Key: "rl:{failed}:" + caller.Network(address), Rate: g.Failures}})
-	return d.Refusal()
 }
 
 func validExternalUser(id string) error {

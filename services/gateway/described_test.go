@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -317,7 +318,7 @@ func withPages(t *testing.T) func(*gateway.Gateway) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g.Console = &gateway.Console{Pages: pages, Visitors: gateway.NewVisitors()}
+		g.Console = &gateway.Console{Pages: pages, Visitors: gateway.NewVisitors(nil, time.Now)}
 	}
 }
 

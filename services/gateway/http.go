@@ -79,7 +79,7 @@ func (g *Gateway) tools(e endpoint.Endpoint) http.Handler {
 		c.Name = r.PathValue("name")
 		c.Find = func() *Entry { return g.Catalog.Entry(c.Name) }
 		c.Read = func(ctx context.Context, limit int64) ([]byte, error) {
-			if err := jsonContent(r.Header.Get("Content-Type")); err != nil {
+			if err := jsonContent(r.Header); err != nil {
 				return nil, err
 			}
 			return hop.ReadBody(ctx, r.Body, r.ContentLength, limit)
@@ -125,7 +125,8 @@ func (g *Gateway) NewCall(r *http.Request) *Call {
 		Started:        time.Now(),
 		Address:        g.clientAddress(r),
 		Credential:     credentialOf(r.Header),
-		ExternalUserID: r.Header.Get("X-External-User-Id"),
+		ExternalUserID: r.Header.Get(externalUserHeader),
+		Repeated:       repeated(r.Header),
 		IdempotencyKey: r.Header.Get(tool.KeyHeader),
 		IfNoneMatch:    r.Header.Get("If-None-Match"),
 		HasKey:         len(r.Header.Values(tool.KeyHeader)) > 0,
@@ -152,12 +153,21 @@ func (g *Gateway) clientAddress(r *http.Request) string {
 	return host
 }
 
+// contentType is what the body is said to be. Two headers say nothing, even where they agree.
+func contentType(h http.Header) (string, error) {
+	if len(h.Values("Content-Type")) > 1 {
+		return "", schema.Invalid("", "contentType", "must be sent once")
+	}
+	return h.Get("Content-Type"), nil
+}
+
 // jsonContent holds the specification's "content type is application/json". No header,
 // and the one that curl -d and most HTTP libraries send by default, are taken as that: the
 // body is judged as strict JSON in any case.
-func jsonContent(header string) error {
-	if header == "" {
-		return nil
+func jsonContent(h http.Header) error {
+	header, err := contentType(h)
+	if header == "" || err != nil {
+		return err
 	}
 	kind, _, err := mime.ParseMediaType(header)
 	if err == nil && (kind == "application/json" || kind == "application/x-www-form-urlencoded" || strings.HasSuffix(kind, "+json")) {

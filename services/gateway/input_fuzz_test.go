@@ -19,7 +19,7 @@ func FuzzAValueOfThePathHolds(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		input := gateway.WithValue("orderId", "o_1", body)
-		if validator.Validate(input) != nil {
+		if validator.Validate(t.Context(), input) != nil {
 			return
 		}
 		var in map[string]any

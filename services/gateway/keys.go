@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"crypto/sha256"
+	"sync/atomic"
 	"time"
 
 	"hub.internal/pkg/caller"
@@ -10,14 +11,39 @@ import (
 	"hub.internal/pkg/remote"
 )
 
+// noticesLast is how long notices are taken to arrive after it was last seen that they do. What was revoked just when they
+// stopped is of no use two seconds later, by this or by the age of an answer.
+const noticesLast = 1500 * time.Millisecond
+
 // KeyCache asks auth about a key and remembers a good answer for at most two
 // seconds, counted from the question. Forget drops it at once.
-type KeyCache struct{ answers *answers[APIKey] }
+type KeyCache struct {
+	answers *answers[APIKey]
+	heard   atomic.Pointer[time.Time]
+}
 
 // NewKeyCache caches the answers of ask.
 func NewKeyCache(ask func(ctx context.Context, key string) (APIKey, error), now func() time.Time) *KeyCache {
-	return &KeyCache{newAnswers(ask, now)}
+	return &KeyCache{answers: newAnswers(ask, now)}
 }
+
+// StandIn lets a good answer that is no older than most stand in for one that auth cannot give, because its store or auth
+// itself does not answer: while notices arrive (Heard), until a notice or a refusal, and never beyond the key's own end. It
+// is called before the first Verify.
+func (k *KeyCache) StandIn(most time.Duration) {
+	k.answers.stale = func(now time.Time) time.Duration {
+		if at := k.heard.Load(); at == nil || now.Sub(*at) > noticesLast {
+			return 0
+		}
+		return most
+	}
+}
+
+// Heard tells that each notice from before this moment has arrived.
+func (k *KeyCache) Heard(at time.Time) { k.heard.Store(&at) }
+
+// StandsIn tells whether older answers stand in for those of auth at this moment.
+func (k *KeyCache) StandsIn() bool { return k.answers.standsIn() }
 
 // Verify implements KeyVerifier.
 func (k *KeyCache) Verify(ctx context.Context, key string) (APIKey, error) {
@@ -95,7 +121,7 @@ func AskAuth(auth *remote.Client) func(context.Context, string) (APIKey, error) 
 // Contracts are what the gateway takes for granted of its neighbours, by their names.
 func Contracts(owner string) []remote.Contract {
 	return map[string][]remote.Contract{
-		"auth":  {verifyKey.Contract(), resolveSession.Contract(), verifyToken.Contract(), admitToken.Contract()},
+		"auth":  {verifyKey.Contract(), resolveSession.Contract(), knownBrowser.Contract(), verifyToken.Contract(), admitToken.Contract()},
 		"admin": {readMenus.Contract()},
 	}[owner]
 }

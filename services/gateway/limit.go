@@ -2,9 +2,14 @@ package gateway
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,8 +25,37 @@ type Rate struct{ PerMinute, Burst int }
 type Bucket struct {
 	// Scope names the bucket to the caller: user, service or address.
 	Scope string
-	Key   string
-	Rate  Rate
+	// Name is whose it is: bucketName.
+	Name string
+	Rate Rate
+}
+
+// Key is where the bucket is kept. It holds the limit: how far ahead of now a bucket may run means nothing to another
+// limit, so that calls with two limits on one name would count against each other's tolerance.
+func (b Bucket) Key() string {
+	return b.Name + ":" + strconv.Itoa(b.Rate.PerMinute) + "/" + strconv.Itoa(b.Rate.Burst)
+}
+
+// bucketName names a bucket. All of a group have one hash tag, and so one place in a cluster.
+func bucketName(group, member string) string {
+	return "rl:{" + namePart(group) + "}:" + namePart(member)
+}
+
+// longestName is how much of what somebody calls themselves a bucket's name holds, in bytes.
+const longestName = 80
+
+// namePart is a text as a part of a bucket's name: as it is where it is short and plain, else its digest, so that nobody
+// chooses how much a name takes, or ends the part before theirs. No text is the digest of another: that begins with a #.
+func namePart(text string) string {
+	plain := text != "" && len(text) <= longestName
+	for i := 0; plain && i < len(text); i++ {
+		plain = text[i] > ' ' && text[i] <= '~' && !strings.ContainsRune("{}#", rune(text[i]))
+	}
+	if plain {
+		return text
+	}
+	sum := sha256.Sum256([]byte(text))
+	return "#" + hex.EncodeToString(sum[:16])
 }
 
 // Interval is the time that one call costs, in whole microseconds.
@@ -85,25 +119,26 @@ func (d Decision) headers(h http.Header) {
 }
 
 // decide is GCRA over all buckets of a call, on theoretical arrival times in
-// microseconds (tats, changed in place when the call is allowed). The Redis script
-// is the same arithmetic; a test holds them to one another.
+// microseconds (tats). They are changed in place when the call is allowed, and where they
+// cannot be: one that lies further ahead than its bucket's tolerance, because a clock went back or
+// somebody wrote it, is as far ahead as may be. The Redis script is the same arithmetic; a test
+// holds them to one another.
 func decide(now int64, buckets []Bucket, tats []int64) Decision {
 	var d Decision
 	var wait int64
 	for i, b := range buckets {
-		early := max(tats[i], now) + b.Interval().Microseconds() - now - b.Tolerance().Microseconds()
-		if early > 0 && early > wait {
+		cost, tolerance := b.Interval().Microseconds(), b.Tolerance().Microseconds()
+		tats[i] = min(max(tats[i], now), now+tolerance)
+		if early := tats[i] + cost - now - tolerance; early > wait {
 			wait, d.Refused = early, b.Scope
 		}
 	}
 	d.RetryAfter = time.Duration(wait) * time.Microsecond
 	for i, b := range buckets {
-		tat := max(tats[i], now)
 		if d.Refused == "" {
-			tat += b.Interval().Microseconds()
-			tats[i] = tat
+			tats[i] += b.Interval().Microseconds()
 		}
-		d.States = append(d.States, StateOf(b, time.Duration(tat-now)*time.Microsecond))
+		d.States = append(d.States, StateOf(b, time.Duration(tats[i]-now)*time.Microsecond))
 	}
 	return d
 }
@@ -113,50 +148,65 @@ func StateOf(b Bucket, ahead time.Duration) State {
 	return State{Bucket: b, Remaining: int(max(b.Tolerance()-ahead, 0) / b.Interval()), Reset: ahead}
 }
 
-// Memory limits in this process alone.
+// Memory limits in this process alone. It keeps a bucket from the first call that is charged to it until it is full
+// again, and some time longer: at most as many as twice those that are not full, and minSweep. A call makes a bucket only
+// when all of its buckets allow it, and takes one interval to be forgotten, so that at any moment a service has no more
+// buckets of users than its own limit lets calls through in a user's interval: burst + rate × interval, which is 310
+// with the limits that keys are given when nothing is said.
 type Memory struct {
-	now  func() time.Time
-	mu   sync.Mutex
-	tats map[string]int64
+	now   func() time.Time
+	mu    sync.Mutex
+	tats  map[string]int64
+	sweep int // how many buckets there are when it looks for those that are full again
 }
 
-// maxBuckets is when Memory looks for buckets that are full again.
-const maxBuckets = 100_000
+// minSweep is how many buckets are too few to look for those that are full again.
+const minSweep = 10_000
 
 // NewMemory returns a limiter on the given clock.
-func NewMemory(now func() time.Time) *Memory { return &Memory{now: now, tats: map[string]int64{}} }
+func NewMemory(now func() time.Time) *Memory {
+	return &Memory{now: now, tats: map[string]int64{}, sweep: minSweep}
+}
 
 // Take implements Limiter.
 func (m *Memory) Take(_ context.Context, buckets []Bucket) Decision {
+	keys, tats, known := make([]string, len(buckets)), make([]int64, len(buckets)), make([]bool, len(buckets))
+	for i, b := range buckets {
+		keys[i] = b.Key()
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.now().UnixMicro()
-	if len(m.tats) > maxBuckets {
-		for key, tat := range m.tats {
-			if tat <= now {
-				delete(m.tats, key)
-			}
-		}
-	}
-	tats := make([]int64, len(buckets))
-	for i, b := range buckets {
-		tats[i] = m.tats[b.Key]
+	for i, key := range keys {
+		tats[i], known[i] = m.tats[key]
 	}
 	d := decide(now, buckets, tats)
-	for i, b := range buckets {
-		m.tats[b.Key] = tats[i]
+	for i, key := range keys {
+		if known[i] || d.Refused == "" {
+			m.tats[key] = tats[i]
+		}
+	}
+	if len(m.tats) > m.sweep {
+		maps.DeleteFunc(m.tats, func(_ string, tat int64) bool { return tat <= now })
+		m.sweep = max(minSweep, 2*len(m.tats)) // so that looking costs a call nothing on average
 	}
 	return d
 }
 
+// ErrUndecided is why a Shared limiter that works has not decided about a call: something is wrong with its buckets alone.
+var ErrUndecided = errors.New("the call's buckets cannot be read")
+
 // Shared is a limiter that other replicas share, and that may fail.
 type Shared interface {
+	// Take is Limiter's, with ErrUndecided or an error that tells that it decides nothing at all.
 	Take(ctx context.Context, buckets []Bucket) (Decision, error)
+	// Ping tells whether it decides about calls.
 	Ping(ctx context.Context) error
 }
 
 // Fallback uses Shared while it answers, and the same limits in memory until it is
-// back: no call fails, and none is free, because Redis is down.
+// back: no call fails, and none is free, because Redis is down. A call whose buckets alone
+// are at fault is judged in memory, and no other.
 type Fallback struct {
 	shared Shared
 	memory *Memory
@@ -164,8 +214,12 @@ type Fallback struct {
 	report func(down bool, err error)
 }
 
-// probeShared is how often a limiter that is down is asked whether it is back.
-const probeShared = 200 * time.Millisecond
+const (
+	// probeShared is how often a limiter that is down is asked whether it is back.
+	probeShared = 200 * time.Millisecond
+	// longestRest is the longest that a limiter which fails again and again is left alone before it is used again.
+	longestRest = 10 * time.Second
+)
 
 // NewFallback combines both; report hears of each change.
 func NewFallback(shared Shared, memory *Memory, report func(down bool, err error)) *Fallback {
@@ -179,7 +233,7 @@ func (f *Fallback) Take(ctx context.Context, buckets []Bucket) Decision {
 		if err == nil {
 			return d
 		}
-		if ctx.Err() == nil && f.down.CompareAndSwap(false, true) {
+		if ctx.Err() == nil && !errors.Is(err, ErrUndecided) && f.down.CompareAndSwap(false, true) {
 			f.report(true, err)
 		}
 	}
@@ -189,19 +243,45 @@ func (f *Fallback) Take(ctx context.Context, buckets []Bucket) Decision {
 // Down tells whether the limits hold in memory right now.
 func (f *Fallback) Down() bool { return f.down.Load() }
 
-// Run brings the shared limiter back when it answers again, until ctx ends.
+// Run brings the shared limiter back when it answers again, until ctx ends. One that failed soon after it had come back, as
+// on a machine that is too busy for it, rests twice as long the next time: nobody wants to hear of it five times a second.
 func (f *Fallback) Run(ctx context.Context) error {
 	tick := time.NewTicker(probeShared)
 	defer tick.Stop()
+	var rest rest
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-tick.C:
-			if f.down.Load() && f.shared.Ping(ctx) == nil {
+		case now := <-tick.C:
+			if rest.over(now, f.down.Load()) && f.shared.Ping(ctx) == nil {
 				f.down.Store(false)
 				f.report(false, nil)
+				rest.back, rest.until = now, time.Time{}
 			}
 		}
 	}
+}
+
+// rest is how long a limiter is left alone that is down.
+type rest struct {
+	length time.Duration
+	until  time.Time // zero while the limiter is up
+	back   time.Time // when it last came back
+}
+
+// over tells whether a limiter is down and has rested. It is asked all the time.
+func (r *rest) over(now time.Time, down bool) bool {
+	if !down {
+		r.until = time.Time{}
+		return false
+	}
+	if r.until.IsZero() {
+		r.length = min(2*r.length, longestRest)
+		if r.back.IsZero() || now.Sub(r.back) > longestRest {
+			r.length = probeShared
+		}
+		r.until = now.Add(r.length - probeShared)
+	}
+	return !now.Before(r.until)
 }

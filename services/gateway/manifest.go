@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -36,7 +37,9 @@ type Entry struct {
 }
 
 // Validate judges an input; the owner judges it again.
-func (e *Entry) Validate(input []byte) *fault.Error { return e.validator.Validate(input) }
+func (e *Entry) Validate(ctx context.Context, input []byte) *fault.Error {
+	return e.validator.Validate(ctx, input)
+}
 
 // key is what holds for the Idempotency-Key.
 func (e *Entry) key() string {
@@ -53,8 +56,9 @@ func (e *Entry) key() string {
 func (e *Entry) raw() bool { return e.Route != nil && e.Route.Form == tool.RawForm }
 
 // request is how the owner is asked.
-func (e *Entry) request(input []byte, key string) remote.Request {
-	r := remote.Request{Path: hop.ToolPath(e.Spec.Name), Body: input, IdempotencyKey: key, Retry: !e.Spec.Write, Stream: true}
+func (e *Entry) request(c *Call) remote.Request {
+	r := remote.Request{Path: hop.ToolPath(e.Spec.Name), Body: c.Input, IdempotencyKey: c.IdempotencyKey, DeriveKey: c.DeriveKey,
+		Retry: !e.Spec.Write, Stream: true}
 	if e.Route != nil {
 		r.Path, r.Success = hop.RoutePath(e.Spec.Name), e.Route.Success
 		r.Stream = !e.raw()
@@ -120,6 +124,7 @@ func compileInput(spec tool.Spec) (*schema.Schema, *schema.Validator, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	v.Bound(spec.MaxBody)
 	return &s, v, v.TakeNumbers(spec.Numbers...)
 }
 

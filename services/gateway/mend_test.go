@@ -63,7 +63,7 @@ func TestAKeyWithoutBearerIsToldSo(t *testing.T) {
 func TestIDsComeAsNumbersThroughTheEdge(t *testing.T) {
 	e := realCatalog(t)
 	for name, body := range map[string]string{"queue_for_review": `{"draftId":7}`} {
-		if f := e.gateway.Catalog.Entry(name).Validate([]byte(body)); f != nil {
+		if f := e.gateway.Catalog.Entry(name).Validate(t.Context(), []byte(body)); f != nil {
 			t.Errorf("%s %s: %v", name, body, f)
 		}
 	}

@@ -7,20 +7,28 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Observe shows whether the limits hold in memory, and how many services' manifests are refused.
-func Observe(limiter *Fallback, catalog *Catalog) error {
+// Observe shows whether the limits hold in memory, whether keys are good by older answers of auth, and how many services'
+// manifests are refused.
+func Observe(limiter *Fallback, catalog *Catalog, keys *KeyCache) error {
 	meter := otel.Meter("hub.internal/services/gateway")
 	gauge := func(name, description string, value func() int64) error {
 		_, err := meter.Int64ObservableGauge(name, metric.WithDescription(description),
 			metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error { o.Observe(value()); return nil }))
 		return err
 	}
-	if err := gauge("hub.ratelimit.local", "1 while Redis is away and each replica limits by itself.", func() int64 {
-		if limiter.Down() {
-			return 1
+	flag := func(is func() bool) func() int64 {
+		return func() int64 {
+			if is() {
+				return 1
+			}
+			return 0
 		}
-		return 0
-	}); err != nil {
+	}
+	if err := gauge("hub.ratelimit.local", "1 while Redis is away and each replica limits by itself.", flag(limiter.Down)); err != nil {
+		return err
+	}
+	err := gauge("hub.auth.stale", "1 while auth cannot be asked and keys are good by what it said before.", flag(keys.StandsIn))
+	if err != nil {
 		return err
 	}
 	return gauge("hub.manifests.refused",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/go-kit/kit/endpoint"
@@ -28,12 +29,14 @@ type Gateway struct {
 	// Refused counts the refusals of those whom no limit is charged for; nil records each.
 	Refused *audit.Tally
 	Logger  *slog.Logger
-	// Failures is the limit on failed credentials of one client's network.
+	// Failures is the limit on what does not hold of one client's network: credentials, links.
 	Failures Rate
 	// Console is the part for people; nil serves none.
 	Console *Console
 	// TrustedHops is how many proxies in front of the gateway append to X-Forwarded-For.
 	TrustedHops int
+
+	doubt doubt
 }
 
 // Services finds the client of a service by name; nil when there is none.
@@ -141,15 +144,10 @@ func (g *Gateway) capBody(next endpoint.Endpoint) endpoint.Endpoint {
 
 func (g *Gateway) authenticate(a Authenticator) endpoint.Middleware {
 	return stage(func(ctx context.Context, c *Call) (context.Context, error) {
-		p, err := a.Authenticate(ctx, c)
+		p, err := g.Authenticate(ctx, a, c)
 		c.Principal = p // also of a refusal, as far as it is known: for its record
 		if err != nil {
-			if code := fault.From(err).Code; code == fault.AuthInvalid || code == fault.AuthRevoked {
-				if limited := g.countFailure(ctx, c.Address); limited != nil {
-					return ctx, limited
-				}
-			}
-			return ctx, err
+			return ctx, g.refused(ctx, c, err)
 		}
 		return caller.With(ctx, p.Caller), nil
 	})
@@ -212,6 +210,8 @@ func (g *Gateway) requireKey(next endpoint.Endpoint) endpoint.Endpoint {
 		switch rule := c.Entry.key(); {
 		case rule == tool.KeyIgnored || rule == tool.KeyOptional && !c.HasKey:
 			c.IdempotencyKey = ""
+		case slices.Contains(c.Repeated, tool.KeyHeader):
+			err = c.once(tool.KeyHeader)
 		case !c.HasKey:
 			err = badKey("is required for a call that writes: send a new UUID per intended write, and the same one when you retry it")
 		default:
@@ -227,7 +227,7 @@ func (g *Gateway) validate(next endpoint.Endpoint) endpoint.Endpoint {
 		if err != nil {
 			return ctx, err
 		}
-		if f := c.Entry.Validate(input); f != nil {
+		if f := c.Entry.Validate(ctx, input); f != nil {
 			return ctx, f
 		}
 		c.Input = input
@@ -252,7 +252,7 @@ func (g *Gateway) route(ctx context.Context, request any) (any, error) {
 	if client == nil {
 		return nil, fault.New(fault.DB, "The %s service is not known to this gateway yet.", c.Entry.Service).After(time.Second)
 	}
-	response, err := client.Do(ctx, c.Entry.request(c.Input, c.IdempotencyKey))
+	response, err := client.Do(ctx, c.Entry.request(c))
 	if err != nil {
 		return nil, err
 	}

@@ -366,3 +366,30 @@ func TestFailedCredentialsAreLimited(t *testing.T) {
 		t.Errorf("a good key from the same address: %s", r.body)
 	}
 }
+
+// TestAHeaderThatDecidesIsSentOnce: of two, readers choose differently.
+func TestAHeaderThatDecidesIsSentOnce(t *testing.T) {
+	t.Parallel()
+	e := newEdge(t)
+	for name, c := range map[string]struct {
+		path    string
+		headers []string
+		status  int
+	}{
+		"two keys":                 {"/api/tools/store_echo", []string{"Idempotency-Key", "a", "Idempotency-Key", "b"}, 400},
+		"the same key twice":       {"/api/tools/store_echo", []string{"Idempotency-Key", "a", "Idempotency-Key", "a"}, 400},
+		"two keys that nobody has": {"/api/tools/search_echo", []string{"Idempotency-Key", "a", "Idempotency-Key", "b"}, 200},
+		"two users":                {"/api/tools/search_echo", []string{"X-External-User-Id", "ada", "X-External-User-Id", "bob"}, 400},
+		"an empty user and one":    {"/api/tools/search_echo", []string{"X-External-User-Id", "", "X-External-User-Id", "bob"}, 400},
+		"two types":                {"/api/tools/search_echo", []string{"Content-Type", "text/plain"}, 400},
+		"two request ids":          {"/api/tools/search_echo", []string{"X-Request-Id", "req_1", "X-Request-Id", "req_2"}, 200},
+	} {
+		r := e.do(t, "POST", c.path, `{"text":"x"}`, append(bearer(allScopes), c.headers...)...)
+		if r.status != c.status || c.status == 400 && (r.env.Error.Code != "E_VALIDATION" || !strings.Contains(r.body, "sent once")) {
+			t.Errorf("%s: %d %s", name, r.status, r.body)
+		}
+		if id := r.header.Get("X-Request-Id"); id == "req_1" || id == "req_2" {
+			t.Errorf("%s: called %s", name, id)
+		}
+	}
+}

@@ -26,18 +26,20 @@ const maxContentType = 255
 
 // rawInput makes the input of a raw route of a request, whatever its body is (tool.RawRequest).
 func (m *match) rawInput(ctx context.Context, r *http.Request, limit int64) ([]byte, error) {
-	contentType := r.Header.Get("Content-Type")
+	kind, err := contentType(r.Header)
 	switch {
+	case err != nil:
+		return nil, err
 	case len(r.URL.RawQuery) > tool.MaxRawQuery:
 		return nil, schema.Invalid("", "query", "must have at most %d bytes", tool.MaxRawQuery)
-	case len(contentType) > maxContentType:
+	case len(kind) > maxContentType:
 		return nil, schema.Invalid("", "contentType", "must have at most %d bytes", maxContentType)
 	}
 	body, err := hop.ReadBody(ctx, r.Body, r.ContentLength, limit)
 	if err != nil {
 		return nil, err
 	}
-	sent := []member{{"method", m.Route.Method}, {"contentType", contentType}, {"query", r.URL.RawQuery},
+	sent := []member{{"method", m.Route.Method}, {"contentType", kind}, {"query", r.URL.RawQuery},
 		{"body", base64.StdEncoding.EncodeToString(body)}}
 	b := append(make([]byte, 0, 1024+2*len(body)), '{')
 	for i, v := range slices.Concat(m.values, sent) {

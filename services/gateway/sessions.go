@@ -14,6 +14,11 @@ import (
 // sessionLength is that of 256 bits in base64url.
 const sessionLength = 43
 
+// isSecret tells whether a text has the form of what auth gives a browser: to ask auth about any other is no use.
+func isSecret(text string) bool {
+	return len(text) == sessionLength && strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") == ""
+}
+
 // Session is a console session that holds.
 type Session struct {
 	// ID names the session without being its secret.
@@ -43,7 +48,7 @@ func NewSessionCache(ask func(ctx context.Context, secret string) (Session, erro
 
 // Verify implements SessionVerifier.
 func (s *SessionCache) Verify(ctx context.Context, secret string) (Session, error) {
-	if len(secret) != sessionLength || strings.Trim(secret, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+	if !isSecret(secret) {
 		return Session{}, fault.New(fault.AuthInvalid, "The session is not valid.")
 	}
 	// A session lives on while it is used, so auth is asked again at its end.

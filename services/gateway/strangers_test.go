@@ -9,7 +9,9 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/hubtest"
@@ -181,53 +183,138 @@ func TestFailedCredentialsOfANetwork(t *testing.T) {
 	}
 }
 
-// TestVisitorsHoldNoOthers lets people who are not signed in hold as many pages as they can.
+// TestVisitorsHoldNoOthers lets people who are not signed in hold as many places as they can, of each kind.
 func TestVisitorsHoldNoOthers(t *testing.T) {
 	t.Parallel()
-	const each, all = 64, 128
+	kinds := map[string]struct {
+		method, path string
+		anybody      int
+	}{
+		"pages": {"GET", "/login", 20}, "forms": {"POST", "/login", 44}, "provider": {"GET", "/login/oidc", 10},
+		"consent": {"POST", "/connect/consent", 10}, "unsubscribe": {"POST", "/unsubscribe", 32},
+	}
+	for name, kind := range kinds {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			waits := make(chan struct{})
+			h := newHouse(t, func(g *gateway.Gateway) { g.TrustedHops = 1 })
+			h.mu.Lock()
+			h.waits = waits
+			h.mu.Unlock()
+			from := func(n, part int) []string { return []string{"X-Forwarded-For", fmt.Sprintf("10.%d.1.%d", n, part)} }
+			browser := func(secret string) []string { return []string{"Cookie", "__Host-hub-browser=" + secret} }
+			var holding sync.WaitGroup
+			var failed atomic.Int64
+			hold := func(headers ...string) {
+				holding.Go(func() {
+					if r := h.visit(t, kind.method, kind.path+"/waits", "", headers...); r.status != http.StatusOK {
+						failed.Add(1)
+					}
+				})
+			}
+			for i := range kind.anybody / 2 {
+				hold(from(0, i)...)
+			}
+			hubtest.Eventually(t, "one network has its share", func() bool { return h.count() == kind.anybody/2 })
+			if r := h.visit(t, kind.method, kind.path, "", from(0, 200)...); r.status != http.StatusTooManyRequests || r.code() != "E_RATE_LIMIT" || r.header.Get("Retry-After") == "" {
+				t.Errorf("beyond a network's share: %d %s", r.status, r.body)
+			}
+			for i := range kind.anybody / 2 {
+				hold(from(1, i)...)
+			}
+			hubtest.Eventually(t, "visitors have all places that are anybody's", func() bool { return h.count() == kind.anybody })
+			for _, headers := range [][]string{from(200, 1), with(from(200, 1), browser("x")), with(from(200, 1), browser(strings.Repeat("x", 43)))} {
+				if r := h.visit(t, kind.method, kind.path, "", headers...); r.status != http.StatusTooManyRequests {
+					t.Errorf("beyond the places: %d, %v", r.status, headers)
+				}
+			}
+			for _, n := range []int{0, 200} {
+				if r := h.visit(t, kind.method, kind.path, "", with(from(n, 1), browser(aBrowser))...); r.status != http.StatusOK {
+					t.Errorf("a browser that somebody has signed in with: %d", r.status)
+				}
+			}
+			for other, k := range kinds {
+				if r := h.visit(t, k.method, k.path, "", from(201, 1)...); other != name && r.status != http.StatusOK {
+					t.Errorf("%s: %d", other, r.status)
+				}
+			}
+			if r := h.visit(t, "GET", "/drafts", "", session(reviewerSession)...); r.status != http.StatusOK {
+				t.Errorf("somebody who is signed in: %d", r.status)
+			}
+			if r := h.do(t, "POST", "/api/tools/search_echo", `{"text":"x"}`, bearer(allScopes)...); r.status != http.StatusOK {
+				t.Errorf("an agent: %s", r.body)
+			}
+			// Whoever makes up cookies has auth asked now and then.
+			before := h.askedBrowsers()
+			for i := range 50 {
+				h.visit(t, kind.method, kind.path, "", with(from(200, 1), browser(fmt.Sprintf("%043d", i)))...)
+			}
+			if asked := h.askedBrowsers() - before; asked > 10 {
+				t.Errorf("auth was asked about %d of 50 browsers", asked)
+			}
+			close(waits)
+			holding.Wait()
+			if n := failed.Load(); n != 0 {
+				t.Errorf("%d of those who had places were refused", n)
+			}
+			if r := h.visit(t, kind.method, kind.path, "", from(202, 0)...); r.status != http.StatusOK {
+				t.Errorf("when they have left: %d", r.status)
+			}
+		})
+	}
+}
+
+// TestVisitorsWait: who finds no place waits for one.
+func TestVisitorsWait(t *testing.T) {
+	t.Parallel()
 	waits := make(chan struct{})
-	h := newHouse(t, func(g *gateway.Gateway) { g.TrustedHops = 1 })
+	h := newHouse(t, func(g *gateway.Gateway) {
+		g.TrustedHops = 1
+		g.Console.Visitors.Patience = time.Minute
+	})
 	h.mu.Lock()
 	h.waits = waits
 	h.mu.Unlock()
-	from := func(n int) []string { return []string{"X-Forwarded-For", fmt.Sprintf("192.0.2.%d", n)} }
-	var holding sync.WaitGroup
-	var mu sync.Mutex
-	statuses := map[int]int{}
-	for i := range all {
-		holding.Go(func() {
-			r := h.visit(t, "GET", "/login/waits", "", from(i/each)...)
-			mu.Lock()
-			defer mu.Unlock()
-			statuses[r.status]++
+	var all sync.WaitGroup
+	for i := range 100 {
+		all.Go(func() {
+			r := h.visit(t, "POST", "/unsubscribe/waits", "", "X-Forwarded-For", fmt.Sprintf("10.%d.0.1", i))
+			if r.status != http.StatusOK {
+				t.Errorf("%d", r.status)
+			}
 		})
-		if i == each-1 {
-			hubtest.Eventually(t, "one network has its share", func() bool { return h.count() == each })
-			if r := h.visit(t, "GET", "/login", "", from(0)...); r.status != http.StatusTooManyRequests || r.code() != "E_RATE_LIMIT" || r.header.Get("Retry-After") == "" {
-				t.Errorf("beyond a network's share: %d %s", r.status, r.body)
-			}
-			if r := h.visit(t, "GET", "/login", "", from(1)...); r.status != http.StatusOK {
-				t.Errorf("another network: %d %s", r.status, r.body)
-			}
+	}
+	hubtest.Eventually(t, "all places are taken", func() bool { return h.count() == 32 })
+	close(waits)
+	all.Wait()
+}
+
+// TestFormsOfANetwork: more forms than a network may send do not get as far as auth, and a browser that somebody has signed in
+// with goes on.
+func TestFormsOfANetwork(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, func(g *gateway.Gateway) { g.TrustedHops = 1 })
+	send := func(address string, headers ...string) seen {
+		return h.visit(t, "POST", "/login", "", with(headers, []string{"X-Forwarded-For", address})...)
+	}
+	for i := range 70 {
+		if r := send("192.0.2.1"); r.status == http.StatusOK != (i < 60) || i >= 60 && (r.code() != "E_RATE_LIMIT" || r.header.Get("Retry-After") == "") {
+			t.Errorf("form %d: %d %s", i, r.status, r.body)
 		}
 	}
-	hubtest.Eventually(t, "visitors have all their places", func() bool { return h.count() == all+1 })
-	if r := h.visit(t, "GET", "/login", "", from(200)...); r.status != http.StatusTooManyRequests {
-		t.Errorf("beyond the share of all: %d", r.status)
+	if r := send("192.0.2.1", "Cookie", "__Host-hub-browser="+aBrowser); r.status != http.StatusOK {
+		t.Errorf("a known browser: %d", r.status)
 	}
-	if r := h.visit(t, "GET", "/drafts", "", session(reviewerSession)...); r.status != http.StatusOK {
-		t.Errorf("somebody who is signed in: %d", r.status)
+	for i := range 200 {
+		if r := send(fmt.Sprintf("192.0.2.%d", 2+i%9)); r.status == http.StatusOK != (i < 180) {
+			t.Errorf("form %d of the /24: %d", i, r.status)
+		}
 	}
-	if r := h.do(t, "POST", "/api/tools/search_echo", `{"text":"x"}`, bearer(allScopes)...); r.status != http.StatusOK {
-		t.Errorf("an agent: %s", r.body)
+	if r := send("192.0.3.1"); r.status != http.StatusOK {
+		t.Errorf("another network: %d", r.status)
 	}
-	close(waits)
-	holding.Wait()
-	if statuses[http.StatusOK] != all {
-		t.Errorf("%v", statuses)
-	}
-	if r := h.visit(t, "GET", "/login", "", from(0)...); r.status != http.StatusOK {
-		t.Errorf("when they have left: %d", r.status)
+	if r := h.visit(t, "GET", "/login", "", "X-Forwarded-For", "192.0.2.1"); r.status != http.StatusOK {
+		t.Errorf("a page: %d", r.status)
 	}
 }
 

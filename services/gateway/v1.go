@@ -114,7 +114,7 @@ func (m *match) input(ctx context.Context, r *http.Request, limit int64) ([]byte
 	if r.URL.RawQuery != "" {
 		return nil, schema.Invalid("", "query", "must not be there: a %s takes its input from the body", r.Method)
 	}
-	if err := jsonContent(r.Header.Get("Content-Type")); err != nil {
+	if err := jsonContent(r.Header); err != nil {
 		return nil, err
 	}
 	body, err := hop.ReadBody(ctx, r.Body, r.ContentLength, limit)

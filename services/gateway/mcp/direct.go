@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -18,9 +17,6 @@ import (
 // perRequest is the first revision whose requests say for themselves in which one they are.
 const perRequest = "2026-07-28"
 
-// plainID is an id that every reader of JSON understands alike.
-var plainID = regexp.MustCompile(`^(-?[0-9]{1,15}|"[^"\\]{0,200}")$`)
-
 // direct answers a single call that has nothing unusual about it, as the protocol would (TestDirectAnswersAreTheProtocols):
 // which makes a session for each request, and so takes twice the time of the call. It tells whether it did; whatever it
 // is not sure of is the protocol's to judge.
@@ -32,7 +28,7 @@ func (s *Server) direct(ctx context.Context, x *exchange, r *http.Request) bool 
 	var name string
 	var meta map[string]any
 	switch {
-	case m.small == nil, string(m.version) != `"2.0"`, !plainID.Match(m.id), json.Unmarshal(m.name, &name) != nil, name == "",
+	case !m.isCall, string(m.version) != `"2.0"`, m.id == nil, json.Unmarshal(m.name, &name) != nil, name == "",
 		m.meta != nil && json.Unmarshal(m.meta, &meta) != nil, !acceptsBoth(r.Header), r.Header.Get("Last-Event-ID") != "":
 		return false
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -65,11 +66,7 @@ func (x *exchange) request(ctx context.Context, r *http.Request) *http.Request {
 		if i > 0 {
 			body.WriteByte(',')
 		}
-		if m.small != nil {
-			body.Write(m.small)
-		} else {
-			body.Write(m.raw)
-		}
+		body.Write(m.given)
 	}
 	b := body.Bytes()
 	if x.batch {
@@ -248,9 +245,9 @@ func errorBody(id json.RawMessage, e *jsonrpc.Error) []byte {
 	if id == nil {
 		id = json.RawMessage("null")
 	}
-	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "error": e})
+	wrong, err := json.Marshal(e)
 	if err != nil {
-		body = []byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"internal error"}}`)
+		wrong = []byte(`{"code":-32603,"message":"internal error"}`)
 	}
-	return body
+	return slices.Concat([]byte(`{"jsonrpc":"2.0","id":`), id, []byte(`,"error":`), wrong, []byte{'}'})
 }

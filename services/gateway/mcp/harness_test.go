@@ -94,7 +94,7 @@ func newEdge(t testing.TB, options ...func(*mcp.Options)) *edge {
 		t.Fatal(err)
 	}
 	for range 2 {
-		g := &gateway.Gateway{Console: &gateway.Console{Pages: pages, Visitors: gateway.NewVisitors()},
+		g := &gateway.Gateway{Console: &gateway.Console{Pages: pages, Visitors: gateway.NewVisitors(nil, time.Now)},
 			Authenticators: map[string]gateway.Authenticator{tool.KeyCredential: gateway.APIKeys{Keys: gateway.NewKeyCache(gateway.AskAuth(clients.Client("auth")), time.Now)}},
 			Limiter:        gateway.NewMemory(hubtest.NewClock(time.Time{}).Now), Catalog: e.catalog,
 			Services: clients, Audit: e, Logger: logger, Failures: gateway.Rate{PerMinute: 10000, Burst: 10000},
@@ -147,6 +147,9 @@ func (e *edge) tool(w http.ResponseWriter, r *http.Request) {
 	during, data, owner := e.during, e.data, e.owner
 	e.seen = append(e.seen, r.Header.Clone())
 	key := r.PathValue("name") + " " + r.Header.Get(tool.KeyHeader)
+	if r.Header.Get(tool.DeriveHeader) != "" { // as an owner does
+		key = r.PathValue("name") + " " + string(input)
+	}
 	before, again := e.written[key]
 	if r.Header.Get(tool.KeyHeader) != "" && !again {
 		e.written[key] = input
@@ -170,6 +173,7 @@ func (e *edge) tool(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set(hop.CountHeader, "3")
 	if again {
 		w.Header().Set(hop.ReplayedHeader, "true")
+		w.Header().Set(hop.AgeHeader, "245000")
 	}
 	_, _ = w.Write(data)
 }

@@ -72,7 +72,11 @@ func TestEveryTransportHasTheSameVerdict(t *testing.T) {
 					if got := a.code(t); got != want {
 						t.Errorf("%s with %s over %s: %q, REST %q\n%s", entry.Spec.Name, kind, transport, got, want, a.body)
 					}
-					if want == "" && (string(a.Result.StructuredContent) != string(envelope.Data) || len(a.Result.Content) != 1 || a.Result.Content[0].Text != string(envelope.Data)) {
+					// The same call again is told to be one; what it answers is the same.
+					if want == "" && len(a.Result.Content) > 1 && !entry.Spec.Write {
+						t.Errorf("%s over %s says more: %s", entry.Spec.Name, transport, a.body)
+					}
+					if want == "" && (string(a.Result.StructuredContent) != string(envelope.Data) || len(a.Result.Content) == 0 || a.Result.Content[0].Text != string(envelope.Data)) {
 						t.Errorf("%s over %s: %s\n%s", entry.Spec.Name, transport, a.body, rest.body)
 					}
 				}

@@ -3,19 +3,29 @@ package mcp
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"hub.internal/pkg/schema"
 )
 
-// maxBatch bounds how many messages a request may hold, in the revisions that know batches.
-const maxBatch = 20
+const (
+	// maxBatch bounds how many messages a request may hold, in the revisions that know batches.
+	maxBatch = 20
+	// maxFields bounds the members of a message, and of its params.
+	maxFields = 100
+	// maxValues bounds the values of a message beside the arguments of a call, which the protocol makes things of.
+	maxValues = 10_000
+)
 
 const callMethod = "tools/call"
 
@@ -29,25 +39,24 @@ type message struct {
 	version jsontext.Value
 	// name, arguments and meta are those of a call; nil for none.
 	name, arguments, meta jsontext.Value
-	// small is the message with a word for its arguments; nil for any other than a call.
-	small []byte
+	// given is the message with words for its id and its arguments, or as it was sent where it has none.
+	given []byte
+	// isCall tells that it calls a tool.
+	isCall bool
 }
 
 // parse reads the messages of a body. Their arguments are not looked into: the tool's schema judges them.
-func (x *exchange) parse(body []byte) *jsonrpc.Error {
+func (x *exchange) parse(ctx context.Context, body []byte) *jsonrpc.Error {
 	values := []jsontext.Value{bytes.TrimSpace(body)}
 	if x.batch = len(values[0]) > 0 && values[0][0] == '['; x.batch {
 		var err error
-		if values, err = elements(values[0]); err != nil {
-			return broken(jsonrpc.CodeParseError, err)
-		}
-		if len(values) > maxBatch {
-			return broken(jsonrpc.CodeInvalidRequest, fmt.Errorf("a batch has at most %d messages", maxBatch))
+		if values, err = elements(values[0], maxBatch); err != nil {
+			return unread(err)
 		}
 	}
 	beside := 0
 	for i, v := range values {
-		m, err := readMessage(v, i)
+		m, err := x.message(ctx, v, i)
 		if err != nil {
 			return err
 		}
@@ -66,29 +75,72 @@ func broken(code int64, err error) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: code, Message: err.Error()}
 }
 
-func readMessage(v jsontext.Value, slot int) (*message, *jsonrpc.Error) {
+// errMany is what is more than a message, or a request, may hold.
+type errMany string
+
+func (e errMany) Error() string { return string(e) }
+
+// unread is the failure of a text that could not be taken apart.
+func unread(err error) *jsonrpc.Error {
+	if many := errMany(""); errors.As(err, &many) {
+		return broken(jsonrpc.CodeInvalidRequest, err)
+	}
+	return broken(jsonrpc.CodeParseError, err)
+}
+
+// message reads a message. Its id is answered as it was sent, so the protocol, which would read and write it anew, has a word for it.
+func (x *exchange) message(ctx context.Context, v jsontext.Value, slot int) (*message, *jsonrpc.Error) {
 	top, err := members(v)
 	if err != nil {
-		return nil, broken(jsonrpc.CodeParseError, err)
+		return nil, unread(err)
 	}
-	m := &message{raw: v, id: top["id"], version: top["jsonrpc"]}
+	m := &message{raw: v, given: v, id: top["id"], version: top["jsonrpc"]}
 	if method := top["method"]; method != nil && json.Unmarshal(method, &m.method) != nil {
 		return nil, broken(jsonrpc.CodeInvalidRequest, errors.New("method is no string"))
 	}
-	if m.method != callMethod || top["params"].Kind() != '{' {
+	if m.id != nil && !isID(m.id) {
+		return nil, broken(jsonrpc.CodeInvalidRequest, errors.New("id is no string and no whole number"))
+	}
+	params := top["params"]
+	if m.isCall = m.method == callMethod && params.Kind() == '{'; m.isCall {
+		of, err := members(params)
+		if err != nil {
+			return nil, unread(err)
+		}
+		m.name, m.arguments, m.meta = of["name"], of["arguments"], of["_meta"]
+		b := append(strconv.AppendInt([]byte(`{"arguments":{"slot":`), int64(slot), 10), '}')
+		params = append(append(append(b, field("name", of)...), field("_meta", of)...), '}')
+	}
+	if m.id != nil && m.method != "" {
+		top["id"] = jsontext.Value(`"` + x.word + "i" + strconv.Itoa(slot) + `"`)
+	}
+	if m.isCall || m.id != nil && m.method != "" {
+		b := append([]byte(`{"method":`), top["method"]...)
+		b = append(append(b, field("jsonrpc", top)...), field("id", top)...)
+		if params != nil {
+			b = append(append(b, `,"params":`...), params...)
+		}
+		m.given = append(b, '}')
+	}
+	if len(m.given) > 2*maxEnvelope { // parse judges the size of all
 		return m, nil
 	}
-	params, err := members(top["params"])
-	if err != nil {
-		return nil, broken(jsonrpc.CodeParseError, err)
+	if f := schema.Within(ctx, m.given, maxValues); f != nil && schema.ViolationsOf(f)[0].Rule != "json" {
+		return nil, broken(jsonrpc.CodeInvalidRequest, errors.New(f.Message))
 	}
-	m.name, m.arguments, m.meta = params["name"], params["arguments"], params["_meta"]
-	b := append(bytes.Clone([]byte(`{"method":"`+callMethod+`"`)), field("jsonrpc", top)...)
-	b = append(append(b, field("id", top)...), `,"params":{"arguments":{"slot":`...)
-	b = append(strconv.AppendInt(b, int64(slot), 10), '}')
-	b = append(append(b, field("name", params)...), field("_meta", params)...)
-	m.small = append(b, "}}"...)
 	return m, nil
+}
+
+// isID tells what the protocol takes for an id: a text, or a whole number however it is written.
+func isID(id jsontext.Value) bool {
+	switch id.Kind() {
+	case '"':
+		return utf8.Valid(id)
+	case '0':
+		_, whole := schema.Int64(id)
+		return whole || !bytes.ContainsAny(id, ".eE")
+	}
+	return false
 }
 
 func field(name string, of map[string]jsontext.Value) []byte {
@@ -115,6 +167,9 @@ func members(object jsontext.Value) (map[string]jsontext.Value, error) {
 		if _, twice := all[name]; twice {
 			return nil, fmt.Errorf("%.40q is there twice", name)
 		}
+		if len(all) == maxFields {
+			return nil, errMany(fmt.Sprintf("a message has at most %d members", maxFields))
+		}
 		if all[name], err = next(d, object); err != nil {
 			return nil, err
 		}
@@ -122,13 +177,16 @@ func members(object jsontext.Value) (map[string]jsontext.Value, error) {
 	return all, end(d)
 }
 
-// elements are those of an array, as slices of it.
-func elements(array jsontext.Value) (all []jsontext.Value, err error) {
+// elements are those of an array, at most so many, as slices of it.
+func elements(array jsontext.Value, most int) (all []jsontext.Value, err error) {
 	d := decoder(array)
 	if _, err := d.ReadToken(); err != nil {
 		return nil, err
 	}
 	for d.PeekKind() != ']' {
+		if len(all) == most {
+			return nil, errMany(fmt.Sprintf("a batch has at most %d messages", most))
+		}
 		v, err := next(d, array)
 		if err != nil {
 			return nil, err

@@ -2,11 +2,11 @@ package mcp
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -94,7 +94,7 @@ func (s *Server) callTool(ctx context.Context, x *exchange, slot int, name strin
 	if id, ok := meta[requestMeta].(string); ok && caller.ValidRequestID(id) {
 		c.RequestID = id
 	}
-	x.idempotency(c, m, meta)
+	x.idempotency(c, meta)
 	response, err := s.call(traced(ctx, meta), c)
 	if err == nil {
 		answer := response.(*gateway.Answer)
@@ -118,16 +118,22 @@ func result(x *exchange, slot int, c *gateway.Call, data *payload, a *gateway.An
 		r.Meta[countMeta] = a.Count
 		if a.Replayed {
 			r.Meta[replayedMeta] = true
+			if c.DeriveKey {
+				r.Content = append(r.Content, &mcp.TextContent{Text: repeated(a.Age)})
+			}
 		}
 	}
 	return r
 }
 
-// idempotency is the key of a call that writes: of its _meta, of the request's header when it holds one message, or
-// made of the message, so that the same message sent again writes once. Clients count their messages anew in each
-// session: so the arguments are part of it, and another call with the same id is none that was seen.
-func (x *exchange) idempotency(c *gateway.Call, m *message, meta map[string]any) {
+// idempotency is the key of a call that writes: of its _meta, or of the request's header when it holds one message. A client that
+// sends none has a new one, and leaves it to the owner of the tool to make one of the call itself, so that the same call again is
+// answered as the first was for ten minutes; a tool that replaces something has none made (tool.Spec.Replaces).
+func (x *exchange) idempotency(c *gateway.Call, meta map[string]any) {
 	key, sent := meta[keyMeta]
+	if sent || x.batch {
+		c.Repeated = nil // the headers do not say it
+	}
 	switch text, isText := key.(string); {
 	case sent && isText:
 		c.IdempotencyKey, c.HasKey = text, true
@@ -137,16 +143,22 @@ func (x *exchange) idempotency(c *gateway.Call, m *message, meta map[string]any)
 	default:
 		c.IdempotencyKey, c.HasKey = "", false
 		if e := c.Find(); e != nil && e.Spec.Write {
-			c.IdempotencyKey, c.HasKey = derived(x.principal.Caller.CredentialID, m), true
+			c.IdempotencyKey, c.HasKey, c.DeriveKey = "mcp-"+rand.Text(), true, true
 		}
 	}
 }
 
-func derived(credential string, m *message) string {
-	h := sha256.New()
-	input := sha256.Sum256(m.arguments)
-	fmt.Fprintf(h, "%s\n%s\n%x", credential, m.id, input)
-	return "mcp-" + hex.EncodeToString(h.Sum(nil)[:20])
+// repeated says to a model, which reads no _meta, that its call was not made again.
+func repeated(ago time.Duration) string {
+	when := "a moment ago"
+	switch {
+	case ago >= 2*time.Minute:
+		when = fmt.Sprintf("%d minutes ago", ago/time.Minute)
+	case ago >= 2*time.Second:
+		when = fmt.Sprintf("%d seconds ago", ago/time.Second)
+	}
+	return "This is the answer to the same call, made " + when + "; nothing was written again. Send " + keyMeta +
+		" in _meta, new with each intended write, to write it a second time."
 }
 
 // traced continues the trace that a message names in its _meta (SEP-414).

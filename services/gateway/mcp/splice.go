@@ -105,6 +105,11 @@ func (x *exchange) splice() (parts []part, length int64) {
 		end := at + 1 + len(x.word)
 		closing := end + bytes.IndexByte(rest[end:], '"')
 		slot, _ := strconv.Atoi(string(rest[end+1 : closing])) // keep made it
+		if rest[end] == 'i' {
+			parts = append(parts, verbatim(rest[:at]), verbatim(x.messages[slot].id))
+			rest = rest[closing+1:]
+			continue
+		}
 		if rest[end] == 'v' {
 			parts = append(parts, verbatim(rest[:at]), part{payload: x.data[slot]})
 			rest = rest[closing+1:]

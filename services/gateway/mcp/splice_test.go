@@ -56,12 +56,12 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		x := &exchange{}
-		if x.parse(body) != nil {
+		if x.parse(t.Context(), body) != nil {
 			return
 		}
 		for _, m := range x.messages {
-			if !json.Valid(m.raw) || m.small != nil && !json.Valid(m.small) {
-				t.Errorf("%q became %q, %q", body, m.raw, m.small)
+			if !json.Valid(m.raw) || m.given != nil && !json.Valid(m.given) {
+				t.Errorf("%q became %q, %q", body, m.raw, m.given)
 			}
 		}
 	})

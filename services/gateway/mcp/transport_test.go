@@ -106,6 +106,39 @@ func TestAMessageThatIsNone(t *testing.T) {
 	}
 }
 
+// TestANameIsNotRepeated that only the client knows the gateway by: it may be anybody's.
+func TestANameIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	e := newEdge(t)
+	own := strings.TrimPrefix(e.urls[0], "http://")
+	_, port, _ := strings.Cut(own, ":")
+	for host, known := range map[string]bool{own: true, "localhost:" + port: true, "evil.example": false, "evil.example:" + port: false, "10.0.0.1": false} {
+		for _, path := range []string{"/mcp", "/.well-known/oauth-protected-resource"} {
+			method := map[bool]string{true: http.MethodPost, false: http.MethodGet}[path == "/mcp"]
+			req, err := http.NewRequestWithContext(t.Context(), method, e.urls[0]+path, strings.NewReader(""))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Host = host
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(resp.Body)
+			if err := errors.Join(err, resp.Body.Close()); err != nil {
+				t.Fatal(err)
+			}
+			said := resp.Header.Get("WWW-Authenticate") + string(body)
+			if strings.Contains(said, "http://"+host+"/") != known || !known && strings.Contains(said, host) {
+				t.Errorf("%s%s: %d %s", host, path, resp.StatusCode, said)
+			}
+			if path == "/mcp" && !strings.HasPrefix(resp.Header.Get("WWW-Authenticate"), "Bearer") {
+				t.Errorf("%s: %v", host, resp.Header)
+			}
+		}
+	}
+}
+
 func TestHTTP(t *testing.T) {
 	t.Parallel()
 	e := newEdge(t, func(o *mcp.Options) { o.PublicURL = "https://hub.example/" })
@@ -180,22 +213,30 @@ func TestAWriteHasAKey(t *testing.T) {
 	}
 	a, first := write(e.urls[0], 1, input, "")
 	b, again := write(e.urls[1], 1, input, "")
-	if first == "" || first != again || a.Result.Meta["hub/replayed"] != nil || b.Result.Meta["hub/replayed"] != true || string(a.Result.StructuredContent) != string(b.Result.StructuredContent) {
+	if first == "" || first == again || a.Result.Meta["hub/replayed"] != nil || b.Result.Meta["hub/replayed"] != true || string(a.Result.StructuredContent) != string(b.Result.StructuredContent) {
 		t.Errorf("%q %q %s %s", first, again, a.body, b.body)
 	}
-	if _, key := write(e.urls[0], 2, input, ""); key == first {
-		t.Error("another message has the same key")
+	derive := func() string { return e.last().Get(tool.DeriveHeader) }
+	if derive() == "" {
+		t.Error("the owner is not asked to make a key")
 	}
-	if a, key := write(e.urls[0], 1, other, ""); key == first || a.Result.IsError {
+	const says = "made 4 minutes ago; nothing was written again. Send hub/idempotencyKey in _meta"
+	if n := len(b.Result.Content); len(a.Result.Content) != 1 || n != 2 || !strings.Contains(b.Result.Content[n-1].Text, says) {
+		t.Errorf("a model is not told that its call was not made again: %s", b.body)
+	}
+	if a, _ := write(e.urls[0], 2, input, ""); a.Result.Meta["hub/replayed"] != true {
+		t.Errorf("the id of a message is taken for a part of the call: %s", a.body)
+	}
+	if a, _ := write(e.urls[0], 1, other, ""); a.Result.IsError || a.Result.Meta["hub/replayed"] != nil {
 		t.Errorf("another session's message with the id of one before is taken for it: %s", a.body)
 	}
-	if _, key := write(e.urls[0], 3, input, `{"hub/idempotencyKey":"own"}`, "Idempotency-Key", "header"); key != "own" {
+	if _, key := write(e.urls[0], 3, input, `{"hub/idempotencyKey":"own"}`, "Idempotency-Key", "header"); key != "own" || derive() != "" {
 		t.Errorf("%q", key)
 	}
 	if a, _ := write(e.urls[1], 4, other, `{"hub/idempotencyKey":"own"}`); a.code(t) != "E_IDEMPOTENCY" {
 		t.Errorf("%s", a.body)
 	}
-	if _, key := write(e.urls[0], 3, input, "", "Idempotency-Key", "header"); key != "header" {
+	if _, key := write(e.urls[0], 3, input, "", "Idempotency-Key", "header"); key != "header" || derive() != "" {
 		t.Errorf("%q", key)
 	}
 	for _, meta := range []string{`{"hub/idempotencyKey":""}`, `{"hub/idempotencyKey":7}`, `{"hub/idempotencyKey":null}`} {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
+	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"hub.internal/pkg/telemetry"
 	"hub.internal/services/gateway"
@@ -25,10 +26,15 @@ import (
 const (
 	// budget is what a call waits for Redis before the limits hold in memory.
 	budget = 30 * time.Millisecond
+	// patience is what a write to the subscription, or its connection, may take.
+	patience = time.Second
 	// Notices is the channel on which auth says that a key changed.
 	Notices = "hub:apikeys"
 	// reloadEvery is how long the client of a cluster trusts what it knows of the nodes, as long as none sends it on.
 	reloadEvery = 5 * time.Second
+	// askEvery is how often the server is asked whether notices arrive, and answerWithin is how long it may take to answer.
+	askEvery     = 300 * time.Millisecond
+	answerWithin = 2 * time.Second
 	// resubscribe is the pause before a lost subscription is tried again.
 	resubscribe = 200 * time.Millisecond
 )
@@ -39,10 +45,12 @@ var gcra string
 // Redis is a client with a short temper, of one server or of a cluster.
 type Redis struct {
 	client redis.UniversalClient
-	script *redis.Script
-	budget time.Duration
-	calls  *telemetry.Dependency
-	forget func() // ends the pool's gauges
+	// notices has more patience: nobody waits for it, and a subscription that breaks makes the gateway forget what it knows.
+	notices redis.UniversalClient
+	script  *redis.Script
+	budget  time.Duration
+	calls   *telemetry.Dependency
+	forget  func() // ends the pool's gauges
 }
 
 var _ gateway.Shared = (*Redis)(nil)
@@ -57,7 +65,11 @@ func open(text string, budget time.Duration) (*Redis, error) {
 	if err != nil {
 		return nil, errors.New("HUB_REDIS_URL is not a redis:// URL")
 	}
-	r := &Redis{client: client, script: redis.NewScript(gcra), budget: budget, calls: telemetry.NewDependency("redis")}
+	notices, err := clientOf(text, patience)
+	if err != nil {
+		return nil, errors.New("HUB_REDIS_URL is not a redis:// URL")
+	}
+	r := &Redis{client: client, notices: notices, script: redis.NewScript(gcra), budget: budget, calls: telemetry.NewDependency("redis")}
 	r.forget = telemetry.ObservePool("redis", func() telemetry.Pool {
 		s := client.PoolStats()
 		return telemetry.Pool{Max: poolSize, Used: int64(s.TotalConns) - int64(s.IdleConns), Idle: int64(s.IdleConns),
@@ -74,13 +86,15 @@ func clientOf(text string, budget time.Duration) (redis.UniversalClient, error) 
 	if err != nil {
 		return nil, err
 	}
+	// A connection begins with nothing that a user with few rights may not do.
+	quiet := &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	if isCluster {
 		options, err := redis.ParseClusterURL(text)
 		if err != nil {
 			return nil, err
 		}
 		options.DialTimeout, options.ReadTimeout, options.WriteTimeout, options.PoolTimeout = budget, budget, budget, budget
-		options.ContextTimeoutEnabled = true
+		options.ContextTimeoutEnabled, options.DisableIdentity, options.MaintNotificationsConfig = true, true, quiet
 		options.PoolSize = poolSize
 		options.DialerRetries, options.ClusterStateReloadInterval = 1, reloadEvery
 		return redis.NewClusterClient(options), nil
@@ -91,7 +105,7 @@ func clientOf(text string, budget time.Duration) (redis.UniversalClient, error) 
 	}
 	options.DialTimeout, options.ReadTimeout, options.WriteTimeout, options.PoolTimeout = budget, budget, budget, budget
 	options.MaxRetries = -1
-	options.ContextTimeoutEnabled = true
+	options.ContextTimeoutEnabled, options.DisableIdentity, options.MaintNotificationsConfig = true, true, quiet
 	options.PoolSize = poolSize
 	return redis.NewClient(options), nil
 }
@@ -116,16 +130,24 @@ func cluster(text string) (plain string, is bool, err error) {
 // Close drops the connections.
 func (r *Redis) Close() error {
 	r.forget()
-	return r.client.Close()
+	return errors.Join(r.client.Close(), r.notices.Close())
 }
 
-// Ping tells whether Redis answers; of a cluster, whether every part of it does, for each holds some of the limits.
+// probe is a bucket that is nobody's.
+var probe = []gateway.Bucket{{Name: "rl:{probe}", Rate: gateway.Rate{PerMinute: 6000, Burst: 6000}}}
+
+// Ping tells whether Redis decides: whether this client may run the script and write a bucket. Of a cluster, whether
+// every part of it is there, too, for each holds some of the limits.
 func (r *Redis) Ping(ctx context.Context) error {
+	_, err := r.decide(ctx, probe)
 	c, isCluster := r.client.(*redis.ClusterClient)
 	if !isCluster {
-		return r.client.Ping(ctx).Err()
+		return err
 	}
 	c.ReloadState(ctx) // in the background: the next look sees who has taken over
+	if err != nil {
+		return err
+	}
 	return c.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error {
 		info, err := node.ClusterInfo(ctx).Result()
 		if err == nil && !strings.Contains(info, "cluster_state:ok") {
@@ -140,17 +162,14 @@ func (r *Redis) Take(ctx context.Context, buckets []gateway.Bucket) (_ gateway.D
 	defer func(start time.Time) { r.calls.Done(ctx, "limit", start, outcome(err)) }(time.Now())
 	ctx, cancel := context.WithTimeout(ctx, r.budget)
 	defer cancel()
-	keys, args := make([]string, len(buckets)), make([]any, 0, 2*len(buckets))
-	for i, b := range buckets {
-		keys[i] = b.Key
-		args = append(args, b.Interval().Microseconds(), b.Tolerance().Microseconds())
+	values, err := r.decide(ctx, buckets)
+	// A server that refuses a call may do so for its buckets or for everybody's: a bucket of nobody's tells which.
+	var said redis.Error
+	if errors.As(err, &said) && r.Ping(ctx) == nil {
+		return gateway.Decision{}, fmt.Errorf("%w: %w", gateway.ErrUndecided, err)
 	}
-	values, err := r.script.Run(ctx, r.client, keys, args...).Int64Slice()
 	if err != nil {
 		return gateway.Decision{}, fmt.Errorf("rate limit script: %w", err)
-	}
-	if len(values) != len(buckets)+2 {
-		return gateway.Decision{}, fmt.Errorf("rate limit script answered %d values", len(values))
 	}
 	var d gateway.Decision
 	if refused := values[0]; refused > 0 {
@@ -161,6 +180,20 @@ func (r *Redis) Take(ctx context.Context, buckets []gateway.Bucket) (_ gateway.D
 		d.States = append(d.States, gateway.StateOf(b, time.Duration(values[i+2])*time.Microsecond))
 	}
 	return d, nil
+}
+
+// decide runs the script: the place of the bucket that refuses, the time to wait, and how far ahead each bucket is.
+func (r *Redis) decide(ctx context.Context, buckets []gateway.Bucket) ([]int64, error) {
+	keys, args := make([]string, len(buckets)), make([]any, 0, 2*len(buckets))
+	for i, b := range buckets {
+		keys[i] = b.Key()
+		args = append(args, b.Interval().Microseconds(), b.Tolerance().Microseconds())
+	}
+	values, err := r.script.Run(ctx, r.client, keys, args...).Int64Slice()
+	if err == nil && len(values) != len(buckets)+2 {
+		err = fmt.Errorf("%d values for %d buckets", len(values), len(buckets))
+	}
+	return values, err
 }
 
 // outcome is ok, "late" for what the budget was too short for, or "failed".
@@ -175,11 +208,20 @@ func outcome(err error) string {
 	return "failed"
 }
 
-// Subscribe calls changed for each notice until ctx ends. A subscription that breaks
-// is made again, and lost is called each time, for notices may have been missed.
-func (r *Redis) Subscribe(ctx context.Context, logger *slog.Logger, changed func(id string), lost func()) error {
+// Listener is told what happens on the channel of notices.
+type Listener interface {
+	// Forget is for each notice: the id of a key that auth has changed.
+	Forget(id string)
+	// ForgetAll is for a subscription that is made, or made again: notices may have been missed.
+	ForgetAll()
+	// Heard tells that what was said before this moment has arrived.
+	Heard(at time.Time)
+}
+
+// Subscribe tells what it hears until ctx ends. A subscription that breaks is made again.
+func (r *Redis) Subscribe(ctx context.Context, logger *slog.Logger, to Listener) error {
 	for ctx.Err() == nil {
-		err := r.receive(ctx, changed, lost)
+		err := r.receive(ctx, to)
 		if ctx.Err() == nil {
 			logger.Debug("key notices interrupted", "error", err)
 		}
@@ -191,32 +233,42 @@ func (r *Redis) Subscribe(ctx context.Context, logger *slog.Logger, changed func
 	return nil
 }
 
-func (r *Redis) receive(ctx context.Context, changed func(id string), lost func()) error {
-	subscription := r.client.Subscribe(ctx, Notices)
+// errSilent ends a subscription whose server does not answer.
+var errSilent = errors.New("the server of the subscription does not answer")
+
+// receive asks the server on the subscription's own connection again and again: its answer comes behind all notices from
+// before the question, and one that hangs gives none.
+func (r *Redis) receive(ctx context.Context, to Listener) error {
+	subscription := r.notices.Subscribe(ctx, Notices)
 	defer subscription.Close()
 	if _, err := subscription.ReceiveTimeout(ctx, time.Second); err != nil {
 		return err
 	}
 	// What was said before this moment went by unheard.
-	lost()
-	for {
-		message, err := subscription.ReceiveTimeout(ctx, time.Second)
-		if err != nil {
-			// Silence is normal; a peer that hangs is found by asking it. Any other error ends
-			// here: go-redis would subscribe again by itself, and hide that notices were missed.
-			var silence net.Error
-			if ctx.Err() != nil || !errors.As(err, &silence) || !silence.Timeout() {
-				return err
-			}
+	to.ForgetAll()
+	var asked time.Time
+	for waits := false; ; {
+		switch since := time.Since(asked); {
+		case waits && since > answerWithin:
+			return errSilent
+		case !waits && since >= askEvery:
+			asked, waits = time.Now(), true
 			if err := subscription.Ping(ctx); err != nil {
 				return err
 			}
-			if message, err = subscription.ReceiveTimeout(ctx, time.Second); err != nil {
-				return err
-			}
 		}
-		if m, ok := message.(*redis.Message); ok {
-			changed(m.Payload)
+		message, err := subscription.ReceiveTimeout(ctx, askEvery)
+		// Silence is normal. Any other error ends here: go-redis would subscribe again by itself, and hide that notices were missed.
+		var silence net.Error
+		if err != nil && (ctx.Err() != nil || !errors.As(err, &silence) || !silence.Timeout()) {
+			return err
+		}
+		switch m := message.(type) {
+		case *redis.Message:
+			to.Forget(m.Payload)
+		case *redis.Pong:
+			to.Heard(asked)
+			waits = false
 		}
 	}
 }

@@ -2,13 +2,18 @@ package redis_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/hubtest/servers"
@@ -29,7 +34,7 @@ func open(t *testing.T, url string, how func(string) (*redis.Redis, error)) *red
 }
 
 func buckets(user, service gateway.Rate) []gateway.Bucket {
-	return []gateway.Bucket{{Scope: "user", Key: "rl:{svc}:u:x", Rate: user}, {Scope: "service", Key: "rl:{svc}:s", Rate: service}}
+	return []gateway.Bucket{{Scope: "user", Name: "rl:{svc}:u:x", Rate: user}, {Scope: "service", Name: "rl:{svc}:s", Rate: service}}
 }
 
 // TestScriptDecidesAsMemoryDoes sends both limiters through the same calls. The rates
@@ -59,6 +64,125 @@ func TestScriptDecidesAsMemoryDoes(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestKeysOfOneServiceHaveLimitsOfTheirOwn: keys of one service whose limits differ get what each would get alone, for
+// any order of their calls. The rates are slow enough that the time between them changes no decision.
+func TestKeysOfOneServiceHaveLimitsOfTheirOwn(t *testing.T) {
+	r := open(t, hubtest.RedisURL(t), redis.OpenPatient)
+	checks := 0
+	rapid.Check(t, func(t *rapid.T) {
+		checks++
+		rate := rapid.Custom(func(t *rapid.T) gateway.Rate {
+			return gateway.Rate{PerMinute: rapid.IntRange(1, 2).Draw(t, "rate"), Burst: rapid.IntRange(1, 12).Draw(t, "burst")}
+		})
+		rates := rapid.SliceOfNDistinct(rate, 4, 8, rapid.ID[gateway.Rate]).Draw(t, "limits")
+		used := map[string]int{} // by key and whom it acts for: nothing comes back meanwhile
+		for range rapid.IntRange(1, 60).Draw(t, "calls") {
+			key := rapid.IntRange(0, len(rates)/2-1).Draw(t, "key")
+			who := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "external user")
+			users, service := rates[2*key], rates[2*key+1]
+			name := fmt.Sprintf("rl:{svc%d}:", checks)
+			d, err := r.Take(context.Background(), []gateway.Bucket{{Scope: "user", Name: name + "u:" + who, Rate: users}, {Scope: "service", Name: name + "s", Rate: service}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			user, whole := fmt.Sprint(key, who), fmt.Sprint(key)
+			allowed := used[user] < users.Burst && used[whole] < service.Burst
+			if allowed != (d.Refused == "") {
+				t.Fatalf("key %d for %s, %v used: %+v; alone it is allowed: %t", key, who, used, d, allowed)
+			}
+			if allowed {
+				used[user]++
+				used[whole]++
+			}
+			if left := service.Burst - used[whole]; d.States[1].Remaining != left {
+				t.Fatalf("key %d: %d calls are left, alone %d", key, d.States[1].Remaining, left)
+			}
+		}
+	})
+}
+
+// TestAPoisonedBucketHeals writes what is no bucket's state where one is kept: the limiter takes it for an empty bucket, or
+// for a full one, as Memory does with a time that is too far ahead; it keeps it for no longer than a burst takes, and
+// the limits stay shared.
+func TestAPoisonedBucketHeals(t *testing.T) {
+	server := hubtest.NewRedis(t)
+	r := open(t, server.URL(0), redis.OpenPatient)
+	limiter := gateway.NewFallback(r, gateway.NewMemory(time.Now), func(down bool, err error) { t.Errorf("shared limits down: %t, %v", down, err) })
+	b := buckets(gateway.Rate{PerMinute: 2, Burst: 4}, gateway.Rate{PerMinute: 1, Burst: 3})
+	key := b[1].Key()
+	now := time.Now().Add(1000 * time.Hour)
+	full := gateway.NewMemory(func() time.Time { return now })
+	full.Take(t.Context(), b[1:])
+	now = now.Add(-1000 * time.Hour)
+	fullSays, emptySays := full.Take(t.Context(), b[1:]), gateway.NewMemory(time.Now).Take(t.Context(), b)
+	for poison, tooFar := range map[string]bool{
+		"SET %s 99999999999999999999": true, "SET %s 9007199254740993": true, "SET %s " + strings.Repeat("9", 60): true,
+		"SET %s x": false, "SET %s nan": false, "SET %s inf": false, "SET %s -5": false, "SET %s 1e300": false, "SET %s 0x7fffffffffffffff": false,
+		"SET %s \"\"": false, "SET %s 0": false, "LPUSH %s x": false, "SADD %s x": false, "HSET %s a b": false, "ZADD %s 1 x": false, "XADD %s * a b": false,
+	} {
+		if err := server.Do(t.Context(), "FLUSHALL"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := server.Ask(t.Context(), fmt.Sprintf(poison, key)); err != nil {
+			t.Fatal(poison, err)
+		}
+		d := limiter.Take(t.Context(), b)
+		want, remaining, got := emptySays.Refused, emptySays.States[1].Remaining, d.States[1].Remaining
+		if tooFar {
+			want, remaining = fullSays.Refused, fullSays.States[0].Remaining
+			if wait := fullSays.RetryAfter; d.RetryAfter > wait || d.RetryAfter < wait/2 {
+				t.Errorf("%s: wait %s, want %s", poison, d.RetryAfter, wait)
+			}
+		}
+		if d.Refused != want || got != remaining {
+			t.Errorf("%s: %+v", poison, d)
+		}
+		ttl, err := server.Ask(t.Context(), "PTTL "+key)
+		ms, _ := strconv.Atoi(ttl)
+		if kept := time.Duration(ms) * time.Millisecond; err != nil || kept <= 0 || kept > b[1].Tolerance()+time.Second {
+			t.Errorf("%s: kept for %s ms, %v", poison, ttl, err)
+		}
+	}
+	// What is too far ahead comes closer although no call is let through.
+	quick := []gateway.Bucket{{Scope: "user", Name: "rl:{quick}:s", Rate: gateway.Rate{PerMinute: 600, Burst: 2}}}
+	if err := server.Do(t.Context(), "SET "+quick[0].Key()+" 99999999999999999999"); err != nil {
+		t.Fatal(err)
+	}
+	hubtest.Eventually(t, "the bucket has room again", func() bool { return limiter.Take(t.Context(), quick).Refused == "" })
+}
+
+// TestWhatAServerRefuses: what it refuses for one bucket is that bucket's, what it refuses for all takes the limits into
+// memory, until it is mended.
+func TestWhatAServerRefuses(t *testing.T) {
+	server := hubtest.NewRedis(t)
+	do := func(command string) {
+		t.Helper()
+		if err := server.Do(t.Context(), command); err != nil {
+			t.Fatal(command, err)
+		}
+	}
+	do("ACL SETUSER edge on >secret ~rl:{svc}* ~rl:{probe}* +@all")
+	r := open(t, strings.Replace(server.URL(0), "redis://", "redis://edge:secret@", 1), redis.OpenPatient)
+	b := []gateway.Bucket{{Scope: "user", Name: "rl:{other}:s", Rate: gateway.Rate{PerMinute: 1, Burst: 1}}}
+	if _, err := r.Take(t.Context(), b); !errors.Is(err, gateway.ErrUndecided) {
+		t.Errorf("one bucket: %v", err)
+	}
+	for broken, mended := range map[string]string{
+		"ACL SETUSER edge -evalsha -eval": "ACL SETUSER edge +evalsha +eval",
+		"REPLICAOF 127.0.0.1 1":           "REPLICAOF NO ONE",
+		"CONFIG SET maxmemory 1":          "CONFIG SET maxmemory 0",
+	} {
+		do(broken)
+		if _, err := r.Take(t.Context(), b); err == nil || errors.Is(err, gateway.ErrUndecided) || r.Ping(t.Context()) == nil {
+			t.Errorf("%s: %v", broken, err)
+		}
+		do(mended)
+		if err := r.Ping(t.Context()); err != nil {
+			t.Errorf("%s: %v", mended, err)
+		}
 	}
 }
 
@@ -113,11 +237,13 @@ func TestRedisThatHangsCostsLittle(t *testing.T) {
 // nobody's call fails; when a replica has taken over, they are shared again.
 func TestCluster(t *testing.T) {
 	masters, replica, url := hubtest.RedisCluster(t)
+	hubtest.GiveRedisUsers(t, append(masters, replica)...)
+	url = strings.Replace(url, "redis://", "redis://hub_gateway:hub_gateway@", 1)
 	notices(t, append([]*servers.Redis{replica}, masters...), url)
 	shared := open(t, url, redis.OpenPatient)
 	user, service := gateway.Rate{PerMinute: 1, Burst: 2}, gateway.Rate{PerMinute: 600, Burst: 600}
 	of := func(who string) []gateway.Bucket { // of services whose keys are all over the cluster
-		return []gateway.Bucket{{Scope: "user", Key: "rl:{" + who + "}:u:x", Rate: user}, {Scope: "service", Key: "rl:{" + who + "}:s", Rate: service}}
+		return []gateway.Bucket{{Scope: "user", Name: "rl:{" + who + "}:u:x", Rate: user}, {Scope: "service", Name: "rl:{" + who + "}:s", Rate: service}}
 	}
 	for i := range 30 {
 		for call := range 3 {
@@ -135,6 +261,12 @@ func TestCluster(t *testing.T) {
 	go func() { ended <- limiter.Run(ctx) }()
 	defer func() { cancel(); <-ended }()
 	hubtest.Eventually(t, "the limits are shared", func() bool { limiter.Take(ctx, of("probe")); return !down.Load() })
+	hubtest.Eventually(t, "the replica has what it is to take over", func() bool {
+		of, err := masters[0].Ask(ctx, "INFO replication")
+		copied, err2 := replica.Ask(ctx, "INFO replication")
+		written := regexp.MustCompile(`master_repl_offset:(\d+)`).FindStringSubmatch(of)
+		return err == nil && err2 == nil && written != nil && strings.Contains(copied, "master_link_status:up") && strings.Contains(copied, "slave_repl_offset:"+written[1]+"\r")
+	})
 	masters[0].Kill()
 	hubtest.Eventually(t, "the limits hold in memory", func() bool {
 		for i := range 30 {
@@ -163,9 +295,49 @@ func TestCluster(t *testing.T) {
 	}
 }
 
+// TestTheGatewaysUser: the user of deploy/redis does what the gateway does, and nothing else.
+func TestTheGatewaysUser(t *testing.T) {
+	server := hubtest.RedisWithUsers(t)
+	url := server.UserURL("hub_gateway", "hub_gateway", 0)
+	r := open(t, url, redis.OpenPatient)
+	b := buckets(gateway.Rate{PerMinute: 1, Burst: 2}, gateway.Rate{PerMinute: 1, Burst: 2})
+	for call := range 3 {
+		if d, err := r.Take(t.Context(), b); err != nil || (d.Refused != "") != (call == 2) {
+			t.Fatalf("call %d: %+v, %v", call, d, err)
+		}
+	}
+	if err := r.Ping(t.Context()); err != nil {
+		t.Error(err)
+	}
+	notices(t, []*servers.Redis{server}, url)
+	hubtest.RedisRefuses(t, url, "GET other", "SET other 1", "EVAL \"return redis.call('GET','other')\" 1 rl:x",
+		"EVAL \"return redis.call('DEL',KEYS[1])\" 1 rl:x", "EVAL \"return redis.call('FLUSHALL')\" 0", "DEL rl:x", "LPUSH rl:x 1", "PUBLISH hub:apikeys x",
+		"SUBSCRIBE other", "PSUBSCRIBE *", "MONITOR", "FUNCTION LIST")
+	hubtest.RedisRefuses(t, server.UserURL("", "", 0), "PING", "GET rl:x", "EVAL \"return 1\" 0")
+}
+
 func TestNotices(t *testing.T) {
 	server := hubtest.NewRedis(t)
 	notices(t, []*servers.Redis{server}, server.URL(0))
+}
+
+// ear is a Listener.
+type ear struct {
+	changed chan string
+	lost    chan struct{}
+	heard   atomic.Pointer[time.Time]
+}
+
+func (e *ear) Forget(id string)   { e.changed <- id }
+func (e *ear) ForgetAll()         { e.lost <- struct{}{} }
+func (e *ear) Heard(at time.Time) { e.heard.Store(&at) }
+
+// age is how long ago the last moment was that is known to be whole.
+func (e *ear) age() time.Duration {
+	if at := e.heard.Load(); at != nil {
+		return time.Since(*at)
+	}
+	return time.Hour
 }
 
 // notices are heard, and a subscription that breaks is made again. In a cluster they are sent to another node than
@@ -175,9 +347,8 @@ func notices(t *testing.T, nodes []*servers.Redis, url string) {
 	r := open(t, url, redis.Open)
 	ctx, cancel := context.WithCancel(t.Context())
 	changed, lost, done := make(chan string, 100_000), make(chan struct{}, 100), make(chan error)
-	go func() {
-		done <- r.Subscribe(ctx, slog.New(slog.DiscardHandler), func(id string) { changed <- id }, func() { lost <- struct{}{} })
-	}()
+	to := &ear{changed: changed, lost: lost}
+	go func() { done <- r.Subscribe(ctx, slog.New(slog.DiscardHandler), to) }()
 	<-lost
 	// A subscription may break on its own when the machine is busy, so what is said is repeated.
 	hear := func(id string) {
@@ -206,6 +377,37 @@ func notices(t *testing.T, nodes []*servers.Redis, url string) {
 	}
 	<-lost
 	hear("ak_2")
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAServerThatHangsIsHeardOfNoMore: what is said while it hangs is missed, and it is known from when on.
+func TestAServerThatHangsIsHeardOfNoMore(t *testing.T) {
+	server := hubtest.NewRedis(t)
+	r := open(t, server.URL(0), redis.Open)
+	ctx, cancel := context.WithCancel(t.Context())
+	to, done := &ear{changed: make(chan string, 100), lost: make(chan struct{}, 100)}, make(chan error)
+	go func() { done <- r.Subscribe(ctx, slog.New(slog.DiscardHandler), to) }()
+	for name, c := range map[string]struct{ break_, mend func() error }{
+		"hangs":   {server.Pause, server.Resume},
+		"is gone": {func() error { server.Kill(); return nil }, func() error { return server.Start(ctx) }},
+	} {
+		hubtest.Eventually(t, "notices arrive", func() bool { return to.age() < time.Second })
+		if err := c.break_(); err != nil {
+			t.Fatal(err)
+		}
+		silent := time.Now()
+		hubtest.Eventually(t, "it is known that they do not", func() bool { return time.Since(silent) > time.Second && to.age() > time.Second })
+		if at := *to.heard.Load(); at.After(silent) {
+			t.Errorf("a server that %s was heard of %s later", name, at.Sub(silent))
+		}
+		if err := c.mend(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hubtest.Eventually(t, "notices arrive again", func() bool { return to.age() < time.Second })
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)

@@ -3,11 +3,8 @@ package output
 import (
 	"encoding/csv"
 	"io"
-	"strconv"
-	"strings"
-	"unicode/utf8"
 
-	"hub.internal/pkg/schema"
+	"hub.internal/pkg/csvguard"
 )
 
 // CSV writes the list of the answer (RFC 4180, with \n between the lines), or a record as one line: a column for each
@@ -20,7 +17,7 @@ func (a *Answer) CSV(w io.Writer, c Choice, exact bool) (formulas int, err error
 	}
 	out := csv.NewWriter(w)
 	cell := func(text string) string {
-		if exact || !isFormula(text) {
+		if exact || !csvguard.IsFormula(text) {
 			return text
 		}
 		formulas++
@@ -52,16 +49,4 @@ func (a *Answer) CSV(w io.Writer, c Choice, exact bool) (formulas int, err error
 	}
 	out.Flush()
 	return formulas, out.Error()
-}
-
-// isFormula tells a text that a spreadsheet would run (OWASP: CSV injection). A number is none, however it is sent.
-func isFormula(text string) bool {
-	// Some drop what nobody sees before they look.
-	start := strings.TrimLeftFunc(text, func(r rune) bool { return !schema.Visible(r) && !strings.ContainsRune("\t\r\n", r) })
-	first, _ := utf8.DecodeRuneInString(start)
-	if start == "" || !strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) {
-		return false
-	}
-	_, err := strconv.ParseFloat(start, 64)
-	return err != nil || first != '-'
 }

@@ -10,18 +10,17 @@ import (
 	"hub.internal/pkg/tool"
 )
 
-// LoadFixed reads deploy/catalog.json for the built-in groups: what the services declare is said
-// there once.
-func LoadFixed(path string) ([]Group, error) {
+// LoadCatalog reads deploy/catalog.json, for the built-in groups and for who records what in the audit log: what the services
+// declare is said there once.
+func LoadCatalog(path string) (c tool.Catalog, err error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("HUB_CATALOG: %w", err)
+		return c, fmt.Errorf("HUB_CATALOG: %w", err)
 	}
-	var c tool.Catalog
 	if err := json.Unmarshal(b, &c); err != nil {
-		return nil, fmt.Errorf("HUB_CATALOG: %s: %w", path, err)
+		return c, fmt.Errorf("HUB_CATALOG: %s: %w", path, err)
 	}
-	return Fixed(c.Manifests), nil
+	return c, nil
 }
 
 // Fixed makes the built-in groups of what services declare of their pages: System, Admin, and what

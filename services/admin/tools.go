@@ -150,7 +150,7 @@ type columnIn struct {
 
 func upsertPageTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
-		Name: upsertPage, Position: 18, Category: tool.Admin, Scope: scopeWrite, Write: true, MaxBody: maxPage,
+		Name: upsertPage, Position: 18, Category: tool.Admin, Scope: scopeWrite, Write: true, Replaces: true, MaxBody: maxPage,
 		Description: "Create or replace the page of a menu item: the last of create_menu_group, create_menu_item, upsert_dynamic_page. " +
 			"Of a section, text is HTML (headings, lists, tables, links to https and to paths of this console; styles, scripts, " +
 			"forms and pictures from elsewhere are taken out and answered as removed); stats are cards of a label and a value; a " +

@@ -174,7 +174,7 @@ func (s *Service) CreateSegment(ctx context.Context, in createSegmentIn) (tool.R
 	if err != nil {
 		return tool.Result{}, err
 	}
-	targets := segmentTargets(in.Targets)
+	targets := segmentTargets(ctx, in.Targets)
 	segment, seen, err := Segment{Name: in.Name, Kind: Kind(in.Kind), Description: in.Description, CreatedBy: in.CreatedBy,
 		Origin: origin(w.Caller), CreatedAt: w.At}.checked(targets)
 	if err != nil {
@@ -213,7 +213,7 @@ func (s *Service) SaveMessageDraft(ctx context.Context, in saveMessageDraftIn) (
 	if earlier, found, err := s.c.Store.Answered(ctx, w.Key); err != nil || found {
 		return earlier, err
 	}
-	targets := draftTargets(in.Targets)
+	targets := draftTargets(ctx, in.Targets)
 	draft, err := Draft{Name: in.Name, Status: Drafted, SubjectTemplate: in.SubjectTemplate, BodyTemplate: in.BodyTemplate,
 		SenderName: in.SenderName, SenderEmail: in.SenderEmail, CreatedBy: in.CreatedBy, Origin: origin(w.Caller),
 		CreatedAt: w.At}.checked(targets)

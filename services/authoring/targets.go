@@ -2,6 +2,7 @@ package authoring
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -14,9 +15,9 @@ import (
 )
 
 // segmentTargets reads the targets of a validated input where they are: snapshots are
-// parts of raw, not copies.
-func segmentTargets(raw json.RawMessage) SegmentTargets {
-	return elements(raw, func(t *SegmentTarget, name string, value jsontext.Value) error {
+// parts of raw, not copies. They end with ctx.
+func segmentTargets(ctx context.Context, raw json.RawMessage) SegmentTargets {
+	return elements(ctx, raw, func(t *SegmentTarget, name string, value jsontext.Value) error {
 		switch name {
 		case "externalId":
 			return whole(value, &t.ExternalID)
@@ -27,9 +28,9 @@ func segmentTargets(raw json.RawMessage) SegmentTargets {
 	})
 }
 
-// draftTargets reads the targets of a validated input; contexts are parts of raw.
-func draftTargets(raw json.RawMessage) DraftTargets {
-	return elements(raw, func(t *DraftTarget, name string, value jsontext.Value) error {
+// draftTargets reads the targets of a validated input; contexts are parts of raw. They end with ctx.
+func draftTargets(ctx context.Context, raw json.RawMessage) DraftTargets {
+	return elements(ctx, raw, func(t *DraftTarget, name string, value jsontext.Value) error {
 		switch name {
 		case "externalId":
 			return whole(value, &t.ExternalID)
@@ -49,7 +50,7 @@ func draftTargets(raw json.RawMessage) DraftTargets {
 }
 
 // elements yields the objects of a list, each made member by member.
-func elements[T any](raw json.RawMessage, set func(*T, string, jsontext.Value) error) iter.Seq2[T, error] {
+func elements[T any](ctx context.Context, raw json.RawMessage, set func(*T, string, jsontext.Value) error) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		dec := decoder(raw)
 		fail := func(err error) {
@@ -62,6 +63,10 @@ func elements[T any](raw json.RawMessage, set func(*T, string, jsontext.Value) e
 		}
 		for dec.PeekKind() == '{' {
 			var element T
+			if err := ctx.Err(); err != nil {
+				fail(err)
+				return
+			}
 			if err := members(dec, &element, set); err != nil {
 				fail(err)
 				return

@@ -134,7 +134,7 @@ func snapshots(t *testing.T, h *house) {
 		`{"partner_id":null}`: false, `{"partner_id":{}}`: false, `{"partner_id":[8]}`: false, `{"partner_id":true}`: false, `{"partner_id":7.5}`: false,
 		`{"partner_id":8e0}`: false, `{"partner_id":""}`: false, `{"partner_id":"x"}`: false, `{"partner_id":` + strings.Repeat("9", 5000) + `}`: false,
 		`{"partner_id":"` + strings.Repeat("8", 100_000) + `"}`: false, `{"partner":{"partner":{"partner_id":8}}}`: false,
-		`{"partner_id":` + strings.Repeat("[", 500) + strings.Repeat("]", 500) + `}`: false, `{"x":"\"partner_id\":8"}`: false,
+		`{"partner_id":` + strings.Repeat("[", 50) + strings.Repeat("]", 50) + `}`: false, `{"x":"\"partner_id\":8"}`: false,
 		`{"note":"\"partner_id\":7,","partner_id":8}`: true, `{"파트너":8,"partner_id":-8}`: true, `{"a":{"partner_id":7},"partner_id":8}`: false,
 	} {
 		w := h.warned("create_segment", segment(member(7, snapshot)))

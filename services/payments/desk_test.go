@@ -582,10 +582,14 @@ const manyMoves = `WITH d AS (INSERT INTO payments.deposits (order_id, tid, amou
 
 func TestBooksAddUp(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, options{})
+	d := newDesk(t, options{idle: true}) // the jobs begin with a sweep, which might end before the first page is read
 	d.page("/admin/orders/conservation", "There is no order yet", "No sweep has ended yet")
-	o := d.twice()
-	d.late(10999)
+	o := d.paidIdle()
+	d.deposit(o.Code, 11000, 1)
+	late := d.order("")
+	d.must("pay.orders.cancel", "", `{"code":"`+late.Code+`"}`)
+	d.deposit(late.Code, 10999, 1)
+	d.drain()
 	path := d.depositPath(o.Code)
 	d.says(path+"/return", d.form(path+"/return", payersAccount...), "is paid back")
 	if err := d.service.Sweep(t.Context()); err != nil {
@@ -624,12 +628,8 @@ func TestPagesAtScale(t *testing.T) {
 	}
 	for _, path := range []string{"/admin/orders", "/admin/orders?q=inv-2026-50000", "/admin/orders?status=FAILED&within=all", "/admin/orders?app=liter",
 		"/admin/orders?show=attention", "/admin/orders?within=all", "/admin/orders/conservation"} {
-		began := time.Now()
-		d.page(path)
 		// Tens of milliseconds, and under one second for the books, on a machine that does nothing else.
-		if took := time.Since(began); took > 10*time.Second {
-			t.Errorf("%s took %s", path, took)
-		}
+		hubtest.Within(t, 5*time.Second, path, func() { d.page(path) })
 	}
 }
 

@@ -66,11 +66,15 @@ func TestRefundsHaveBounds(t *testing.T) {
 	t.Parallel()
 	s, _ := idleShop(t, options{})
 	o := s.paidIdle()
-	for _, amount := range []string{"-1", "0", "9223372036854775807", "9223372036854775808", "-9223372036854775808", "1.5", "1.0", "1e3", `"1"`, "100000001", "true", "[]"} {
+	for _, amount := range []string{"-1", "0", "9223372036854775807", "9223372036854775808", "-9223372036854775808", "1.5", "1.0", "1e3", `"1"`, "100000001", "true", "[]", "null"} {
 		s.refused(refund, "", `{"code":"`+o.Code+`","amount":`+amount+`,`+account+`}`, fault.Validation, "")
 	}
 	s.refused(refund, "", refundOf(o.Code, 11001), fault.Conflict, "REFUND_EXCEEDS_BALANCE")
 	s.refused(refund, "", refundOf(o.Code, payments.MaxAmount), fault.Conflict, "REFUND_EXCEEDS_BALANCE")
+	s.refused(refund, "", `{"code":"`+o.Code+`","amount":1,"expectedRefundable":null,`+account+`}`, fault.Validation, "")
+	for _, name := range []string{"amount", "supplyAmount", "vat"} {
+		s.refused("pay.orders.create", "", `{"payMethod":"card","`+name+`":null}`, fault.Validation, "")
+	}
 	s.refused(refund, "", `{"code":"`+o.Code+`","amount":1,"extra":1,`+account+`}`, fault.Validation, "")
 	for _, expected := range []int64{10999, 0, -1, math.MaxInt64} {
 		s.refused(refund, "", fmt.Sprintf(`{"code":%q,"amount":1,"expectedRefundable":%d,%s}`, o.Code, expected, account), fault.Conflict, "AMOUNT_MISMATCH")

@@ -215,9 +215,16 @@ const (
 )
 
 // Here keeps that a reviewer has a draft open, and returns the names of the others who have. Nothing depends on it but
-// what colleagues see of each other; it is not in the audit log.
+// what colleagues see of each other; it is not in the audit log. A draft that is not there is E_NOT_FOUND.
 func (s *Service) Here(ctx context.Context, by Reviewer, id ID) ([]string, error) {
 	if err := person(ctx); err != nil {
+		return nil, err
+	}
+	_, err := s.c.Store.Review(ctx, id)
+	if fault.Is(err, fault.NotFound) { // it may be one that nobody has queued yet
+		_, err = s.c.Drafts.Draft(ctx, id)
+	}
+	if err != nil {
 		return nil, err
 	}
 	now := s.now()

@@ -148,9 +148,10 @@ func TestPresence(t *testing.T) {
 		t.Errorf("%d rows are kept", n)
 	}
 	// Nobody fills the table with what is no review, and agents are nowhere.
-	for _, nothing := range []reviewcontrol.ID{987654321, h.authoring.draft(1)} {
-		here(ada, nothing)
+	if _, err := h.service.Here(signedIn(t.Context(), ada), ada, 987654321); !fault.Is(err, fault.NotFound) {
+		t.Errorf("a draft that is not there: %v", err)
 	}
+	here(ada, h.authoring.draft(1))
 	if n := one[int](h, `SELECT count(*) FROM review_control.presence`); n != 1 {
 		t.Errorf("%d rows", n)
 	}
@@ -182,6 +183,14 @@ func TestHere(t *testing.T) {
 	path := "/drafts/" + id.String() + "/here"
 	if w := o.post(path, nil); w.Code != http.StatusNoContent || w.Body.Len() > 0 {
 		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	for _, nowhere := range []string{"/drafts/987654/here", "/drafts/x/here"} {
+		if w := o.post(nowhere, nil); w.Code != http.StatusNotFound {
+			t.Errorf("%s: %d %s", nowhere, w.Code, w.Body)
+		}
+	}
+	if w := o.post("/drafts/"+o.authoring.draft(1).String()+"/here", nil); w.Code != http.StatusNoContent {
+		t.Errorf("one that nobody has queued: %d %s", w.Code, w.Body)
 	}
 	grace := reviewcontrol.Reviewer{ID: "usr_g", Email: "grace@hub.example", Name: `<b>Grace`}
 	asGrace := session(grace, "reviewer")

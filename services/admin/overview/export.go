@@ -19,12 +19,12 @@ const (
 )
 
 var exportColumns = []string{"at", "id", "request_id", "trace_id", "tool", "outcome", "count", "took_ms", "service", "caller",
-	"person", "writer", "input_hash", "detail"}
+	"person", "writer", "input_hash", "detail", "foreign"}
 
 // export streams what was looked for as CSV. Who has asked for what is in the log before the first byte.
 func (o *Overview) export(w http.ResponseWriter, r *http.Request) error {
 	now := o.c.Now()
-	f := filterOf(r.URL.Query(), now)
+	f := filterOf(r.URL.Query(), now, o.c.Owners)
 	if f.Wrong {
 		return fault.New(fault.Validation, "From and to have to be times such as 2026-01-31 09:30, in UTC.")
 	}
@@ -32,7 +32,7 @@ func (o *Overview) export(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return web.Export(w, r, "audit-"+now.UTC().Format("20060102-150405"), exportColumns, func(row func(cells ...string) error) error {
-		next, more, err := o.c.Log.Export(r.Context(), f.Filter, exportLimit, func(c audit.Call) error { return row(record(c)...) })
+		next, more, err := o.c.Log.Export(r.Context(), f.Filter, exportLimit, func(c audit.Call) error { return row(o.record(c)...) })
 		if err != nil || !more {
 			return err
 		}
@@ -41,7 +41,11 @@ func (o *Overview) export(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-func record(c audit.Call) []string {
+func (o *Overview) record(c audit.Call) []string {
+	mark := ""
+	if o.c.Owners.Foreign(c) {
+		mark = foreign(c.Writer).Text
+	}
 	return []string{c.At.UTC().Format(exactly), c.ID, c.RequestID, c.TraceID, c.Tool, c.Outcome, strconv.Itoa(c.Count),
-		strconv.Itoa(c.TookMS), c.Service, c.CredentialID, c.ExternalUserID, c.Writer, hex.EncodeToString(c.InputHash), c.Detail}
+		strconv.Itoa(c.TookMS), c.Service, c.CredentialID, c.ExternalUserID, c.Writer, hex.EncodeToString(c.InputHash), c.Detail, mark}
 }

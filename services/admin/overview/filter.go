@@ -32,7 +32,7 @@ type filter struct {
 // moments are the forms of a time that people write, in UTC.
 var moments = []string{"2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04", time.DateOnly, time.RFC3339}
 
-func filterOf(v url.Values, now time.Time) filter {
+func filterOf(v url.Values, now time.Time, owners audit.Owners) filter {
 	f := filter{Values: url.Values{}}
 	text := func(name string) string {
 		s := strings.TrimSpace(strings.ToValidUTF8(v.Get(name), "\ufffd"))
@@ -73,6 +73,12 @@ func filterOf(v url.Values, now time.Time) filter {
 	field(web.Field{Name: "draft", Label: "Draft’s id"}, &f.Draft)
 	field(web.Field{Name: "request", Label: "Request id"}, &f.RequestID)
 	field(web.Field{Name: "sql", Label: "Part of the SQL"}, &f.SQL)
+	var by string
+	field(web.Field{Name: "recorder", Label: "Recorded by", Type: "select",
+		Options: []web.Option{{Value: "", Text: "Anybody"}, {Value: "foreign", Text: "No owner of the tool"}}}, &by)
+	if by == "foreign" {
+		f.Foreign = owners
+	}
 	if f.From.IsZero() {
 		for _, g := range audit.Ranges() {
 			if g.Name == f.Within {

@@ -37,11 +37,17 @@ type logPage struct {
 type row struct {
 	audit.Call
 	Name, Href string
+	Foreign    bool
+}
+
+// foreign is the badge of a row that its writer had no business to record.
+func foreign(writer string) web.Badge {
+	return web.Badge{Kind: "bad", Text: "Recorded by " + writer + ", which does not own this"}
 }
 
 func (o *Overview) search(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
-	f := filterOf(q, o.c.Now())
+	f := filterOf(q, o.c.Now(), o.c.Owners)
 	// A form sends its empty fields too; the address without them is the one to keep.
 	for name := range q {
 		if q.Get(name) == "" {
@@ -91,7 +97,7 @@ func (o *Overview) fill(r *http.Request, p *logPage, after audit.Position) (err 
 	}
 	names := o.names(ctx, ids)
 	for _, c := range page.Calls {
-		p.Rows = append(p.Rows, row{c, names[keyID(c)], logPath + "/" + c.Position().String()})
+		p.Rows = append(p.Rows, row{c, names[keyID(c)], logPath + "/" + c.Position().String(), o.c.Owners.Foreign(c)})
 	}
 	return nil
 }
@@ -114,6 +120,8 @@ type callPage struct {
 	Draft string
 	// Same is the address of all rows of the request.
 	Same string
+	// Foreign tells that the writer does not own the name.
+	Foreign bool
 }
 
 // Exact is the moment as the log has it.
@@ -129,7 +137,8 @@ func (o *Overview) call(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	o.c.Records.Queue(o.entry(r.Context(), "audit.show", 1, map[string]string{"id": c.ID, "at": c.At.UTC().Format(exactly)}))
-	p := callPage{Call: c, Hash: hex.EncodeToString(c.InputHash), Same: logPath + "?request=" + url.QueryEscape(c.RequestID)}
+	p := callPage{Call: c, Hash: hex.EncodeToString(c.InputHash), Same: logPath + "?request=" + url.QueryEscape(c.RequestID),
+		Foreign: o.c.Owners.Foreign(c)}
 	if id := keyID(c); id != "" {
 		p.Name = o.names(r.Context(), map[string]bool{id: true})[id]
 	}

@@ -39,6 +39,8 @@ type Records interface {
 type Config struct {
 	Log     Log
 	Records Records
+	// Owners say whose the names in the log are.
+	Owners audit.Owners
 	// Backlog, Source and Names ask neighbours; a page goes on without those that do not answer in time.
 	Backlog func(ctx context.Context, since time.Time) (admin.Backlog, error)
 	Source  func(ctx context.Context) (admin.SourceHealth, error)
@@ -61,7 +63,8 @@ func New(c Config, site func(web.Options) (*web.Site, error)) (*Overview, error)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	s, err := site(web.Options{Files: files, Folder: "overview", Funcs: template.FuncMap{"milliseconds": milliseconds, "outcome": outcome}})
+	s, err := site(web.Options{Files: files, Folder: "overview", Funcs: template.FuncMap{
+		"milliseconds": milliseconds, "outcome": outcome, "foreign": foreign}})
 	if err != nil {
 		return nil, err
 	}

@@ -35,6 +35,7 @@ type office struct {
 	t       *testing.T
 	mux     *http.ServeMux
 	log     *pgxpool.Pool
+	db      hubtest.WriteStoreDB
 	records *audit.Log
 	backlog func() (admin.Backlog, error)
 	source  func() (admin.SourceHealth, error)
@@ -46,7 +47,7 @@ var errAway = errors.New("away")
 func newOffice(t *testing.T) *office {
 	t.Helper()
 	db := hubtest.MigratedStore(t, "audit", audit.Migrate)
-	o := &office{t: t, mux: http.NewServeMux(), log: hubtest.Pool(t, db.SuperuserURL)}
+	o := &office{t: t, mux: http.NewServeMux(), log: hubtest.Pool(t, db.SuperuserURL), db: db}
 	o.backlog = func() (admin.Backlog, error) { return admin.Backlog{}, nil }
 	o.source = func() (admin.SourceHealth, error) { return admin.SourceHealth{Reachable: true, Slots: 8}, nil }
 	o.names = func([]string) (map[string]string, error) { return nil, errAway }
@@ -59,7 +60,7 @@ func newOffice(t *testing.T) *office {
 	o.records = audit.NewLog(hubtest.Pool(t, db.URL("admin")), logger)
 	t.Cleanup(func() { _ = o.records.Close(context.Background()) })
 	keys := callertest.Keys(t, "admin", caller.Gateway)
-	pages, err := overview.New(overview.Config{Log: reader, Records: o.records,
+	pages, err := overview.New(overview.Config{Log: reader, Records: o.records, Owners: audit.Owners{"review.": "hub_review_control", "audit.": "hub_admin", "search_brands": "hub_query", "get_brand": "hub_admin", "list_menu_groups": "hub_admin"},
 		Backlog: func(context.Context, time.Time) (admin.Backlog, error) { return o.backlog() },
 		Source:  func(context.Context) (admin.SourceHealth, error) { return o.source() },
 		Names:   func(_ context.Context, ids []string) (map[string]string, error) { return o.names(ids) },
@@ -226,6 +227,30 @@ func TestLogIsSearchedByItsAddress(t *testing.T) {
 	}
 }
 
+// TestForeignRowsAreMarked: what a role has recorded that does not own the tool says so, in the list, on its own page and in the export.
+func TestForeignRowsAreMarked(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	query := hubtest.Pool(t, o.db.URL("query"))
+	for _, name := range []string{"review.approve", "list_menu_groups", "search_brands", "agents.own.name"} {
+		if err := audit.Append(t.Context(), query, audit.Entry{At: time.Now(), Caller: agent, Tool: name, Outcome: audit.OK}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o.write(audit.Entry{Caller: agent, Tool: "list_menu_groups", Outcome: audit.OK})
+	const mark = "Recorded by hub_query, which does not own this"
+	for path, marks := range map[string]int{"/admin/audit": 2, "/admin/audit?recorder=foreign": 2, "/admin/audit?recorder=foreign&tool=review.approve": 1, "/admin/audit?tool=search_brands": 0,
+		"/admin/audit/export": 2, "/admin/audit/export?recorder=foreign": 2} {
+		if n := strings.Count(o.sees(path, 200), mark); n != marks {
+			t.Errorf("%s has %d marks, want %d", path, n, marks)
+		}
+	}
+	body := o.sees("/admin/audit?recorder=foreign", 200, "review.approve", "list_menu_groups", "no: search_brands", "no: agents.own.name")
+	_, link, _ := strings.Cut(body, `<td><a href="`)
+	link, _, _ = strings.Cut(link, `"`)
+	o.sees(link, 200, mark)
+}
+
 func TestOneCall(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -289,7 +314,7 @@ func TestPagesOfTheLog(t *testing.T) {
 func TestExport(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	formulas := []string{`=HYPERLINK("https://evil.example")`, "+1", "-1", "@SUM(A1)", "\tx", "\rx", "\nx", "＝1", " =1", "\u00a0\u200b=1", "\ufeff＝1"}
+	formulas := []string{`=HYPERLINK("https://evil.example")`, "+1", "-1+1", "@SUM(A1)", "\tx", "\rx", "\nx", "＝1", " =1", "\u00a0\u200b=1", "\ufeff＝1"}
 	for _, f := range formulas {
 		o.write(audit.Entry{Caller: caller.Caller{ExternalUserID: f, RequestID: `a,"b`}, Tool: "get_brand", Outcome: audit.OK, Detail: map[string]string{"x": "y\nz"}})
 	}

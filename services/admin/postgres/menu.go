@@ -48,8 +48,9 @@ func menus(ctx context.Context, q postgres.Querier) ([]admin.Group, error) {
 	return groups, nil
 }
 
-// ordering lets one at a time change which groups there are and how they stand.
-const ordering = `SELECT pg_advisory_xact_lock(hashtext('admin.menu_groups'))`
+// ordering lets one at a time change which groups there are and how they stand. Readers, and who changes a row, do not
+// wait for it, and no other service's role may take it, as it could an advisory lock.
+const ordering = `LOCK TABLE admin.menu_groups IN SHARE UPDATE EXCLUSIVE MODE`
 
 const insertGroup = `INSERT INTO admin.menu_groups (slug, name, icon, position, created_at,
 		service, external_user_id, credential_id, hub_user)

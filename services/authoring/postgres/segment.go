@@ -13,9 +13,9 @@ import (
 	"hub.internal/services/authoring"
 )
 
-// few is how many targets go along with their segment in one statement; more go by COPY,
-// which takes round trips of its own.
-const few = 100
+// few is how many targets go along with their segment in one statement, and small how many bytes their snapshots may have then;
+// more go by COPY, which takes round trips of its own, and holds one of them at a time.
+const few, small = 100, 1 << 20
 
 const insertSegment = `INSERT INTO authoring.segments (name, kind, description, created_by, created_at, target_count,
 		service, external_user_id, credential_id, hub_user)
@@ -34,18 +34,25 @@ func (s *Store) AddSegment(ctx context.Context, key write.Key, segment authoring
 		statement, args := insertSegment, []any{
 			segment.Name, string(segment.Kind), segment.Description, segment.CreatedBy, segment.CreatedAt, segment.TargetCount,
 			segment.Origin.Service, segment.Origin.ExternalUserID, segment.Origin.CredentialID, segment.Origin.HubUser}
-		if segment.TargetCount <= few {
-			ids, snapshots, partners := make([]int64, 0, few), make([]string, 0, few), make([]*int64, 0, few)
+		together := segment.TargetCount <= few
+		if together {
+			size, ids, snapshots, partners := 0, make([]int64, 0, few), make([]string, 0, few), make([]*int64, 0, few)
 			for t, err := range targets {
 				if err != nil {
 					return 0, err
 				}
+				if size += len(t.Snapshot); size > small {
+					together = false
+					break
+				}
 				ids, snapshots = append(ids, t.ExternalID), append(snapshots, string(t.Snapshot))
 				partners = append(partners, t.Partner(segment.Kind))
 			}
-			statement, args = insertSmallSegment, append(args, ids, snapshots, partners)
+			if together {
+				statement, args = insertSmallSegment, append(args, ids, snapshots, partners)
+			}
 		}
-		if err := tx.QueryRow(ctx, statement, args...).Scan(&id); err != nil || segment.TargetCount <= few {
+		if err := tx.QueryRow(ctx, statement, args...).Scan(&id); err != nil || together {
 			return id, err
 		}
 		columns := []string{"segment_id", "position", "external_id", "snapshot", "partner_id"}

@@ -71,9 +71,14 @@ func (in createIn) wanted() (payments.Wanted, error) {
 
 var digits = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
 
-// won reads an amount: digits alone, for an amount that is written in any other way may be meant in another way, too.
+// won reads an amount: digits alone, for an amount that is written in any other way may be meant in another way, too. It may be left
+// out; null is no amount, though elsewhere it is what is left out: a program that has lost its amount must not pay back everything.
 func won(v *schema.Violations, at string, raw json.RawMessage) *int64 {
-	if len(raw) == 0 || string(raw) == "null" {
+	if len(raw) == 0 {
+		return nil
+	}
+	if string(raw) == "null" {
+		v.Add(at, "type", "must be a whole number of won, not null: leave it out when none is meant")
 		return nil
 	}
 	var n int64

@@ -151,7 +151,7 @@ func refundRoute(s *payments.Service) tool.APIRoute {
 				"known yet; the refund comes to its end by itself.",
 			Output: schema.Of[payments.RefundAnswer](),
 			Input: schema.Object(codeMember(),
-				schema.Optional("amount", schema.Integer("In won, digits alone; all that can be refunded when absent.")),
+				schema.Optional("amount", schema.Integer("In won, digits alone; all that can be refunded when absent. null is refused.")),
 				schema.Optional("reason", schema.String("Why, for the provider.", schema.Length(1, 100))),
 				schema.Optional("refundAccount", schema.Object(
 					schema.Required("bankCode", schema.String("Three digits.", schema.Pattern(`^[0-9]{3}$`))),

@@ -195,11 +195,15 @@ func TestRekeying(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rotated, err := seal.Rotated(s.keyset)
+	added, err := seal.Added(s.keyset)
 	if err != nil {
 		t.Fatal(err)
 	}
-	next := s.with(t, rotated)
+	promoted, err := seal.Promoted(added)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := s.with(t, promoted)
 	s.clock.Advance(time.Minute)
 	if n, err := next.Rekey(s.ctx); err != nil || n != 2 {
 		t.Fatalf("%d, %v", n, err)

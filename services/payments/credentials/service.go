@@ -164,6 +164,20 @@ func (s *Service) Rekey(ctx context.Context) (n int, err error) {
 	})
 }
 
+// Unopenable counts the active credentials that the keyset does not open, and all that are active.
+func (s *Service) Unopenable(ctx context.Context) (n, active int, err error) {
+	list, err := s.c.Store.Credentials(ctx, Filter{ActiveOnly: true, Limit: maxListed})
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, c := range list {
+		if _, err := s.open(c); err != nil {
+			n++
+		}
+	}
+	return n, len(list), nil
+}
+
 // Active is the credential for new orders: E_DB when there is none.
 func (s *Service) Active(ctx context.Context, provider string, env Env) (Cred, error) {
 	found, err := s.opened(ctx, Filter{Provider: provider, Env: env, ActiveOnly: true, Limit: 1})

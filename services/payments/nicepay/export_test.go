@@ -2,12 +2,8 @@ package nicepay
 
 import (
 	"net/http"
-	"net/netip"
 	"time"
 )
-
-// Public is what a process for production dials.
-func Public(addr netip.Addr) bool { return public(addr) }
 
 // GuardedClient is the client of a process for production.
 func GuardedClient() *http.Client { return newClient(time.Second, true) }

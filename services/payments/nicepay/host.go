@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"hub.internal/pkg/netguard"
 )
 
 // CheckHost refuses a base URL that is none, and, for production, one that is not https or leads to this machine or a
@@ -39,7 +41,7 @@ func CheckHost(production bool, baseURL string) error {
 func private(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	if addr, err := netip.ParseAddr(host); err == nil {
-		return !public(addr)
+		return !netguard.Public(addr)
 	}
 	if last := host[strings.LastIndexByte(host, '.')+1:]; numeric(last) {
 		return true // 127.1, 2130706433 and 0x7f000001 are addresses for some resolvers, and names of nobody
@@ -58,36 +60,10 @@ func numeric(label string) bool {
 	return err == nil || decimal == nil
 }
 
-// reserved are the networks that no provider lives in, beside those that netip knows: this network, shared addresses
-// (RFC 6598), protocol assignments, benchmarks, documentation, the future, and IPv6 that stands for IPv4 (NAT64, 6to4, Teredo).
-func reserved() []netip.Prefix {
-	var out []netip.Prefix
-	for _, text := range []string{"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "198.18.0.0/15", "198.51.100.0/24",
-		"203.0.113.0/24", "240.0.0.0/4", "::/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/32", "2001:db8::/32", "2002::/16",
-		"fec0::/10"} {
-		out = append(out, netip.MustParsePrefix(text))
-	}
-	return out
-}
-
-// public tells whether an address is one of the public internet.
-func public(addr netip.Addr) bool {
-	addr = addr.WithZone("").Unmap()
-	if !addr.IsGlobalUnicast() || addr.IsPrivate() {
-		return false
-	}
-	for _, network := range reserved() {
-		if network.Contains(addr) {
-			return false
-		}
-	}
-	return true
-}
-
 // guard refuses a connection to a private address, after the name was resolved and before a byte is sent.
 func guard(_, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
-	if err != nil || !public(to.Addr()) {
+	if err != nil || !netguard.Public(to.Addr()) {
 		return errors.New("the provider's name leads to a private address")
 	}
 	return nil

@@ -122,7 +122,7 @@ func (p *Provider) checkout(ctx context.Context, c payments.Cred, method, path s
 // other host than that.
 func (p *Provider) payable(page string) bool {
 	u, err := url.Parse(page)
-	if err != nil || u.Hostname() == "" || u.User != nil || len(page) > 500 {
+	if err != nil || u.Hostname() == "" || u.User != nil || len(page) > 500 || strings.ContainsFunc(page, unfit) {
 		return false
 	}
 	if p.base != nil && p.base.Scheme == "http" {
@@ -131,6 +131,10 @@ func (p *Provider) payable(page string) bool {
 	standsIn := p.base != nil && (!p.production || strings.EqualFold(u.Host, p.base.Host))
 	return u.Scheme == "https" && (standsIn || strings.HasSuffix(u.Hostname(), ".nicepay.co.kr"))
 }
+
+// unfit tells whether a character has no place in an address as it is (RFC 3986, 2): apps put it into pages, where a quote or a bracket
+// may end what it stands in, and a backslash is a slash to some readers.
+func unfit(c rune) bool { return c <= ' ' || c >= 0x7f || strings.ContainsRune("\"'<>\\^`{|}", c) }
 
 func requestOf(in payments.IssueRequest) checkoutRequest {
 	out := checkoutRequest{SessionID: in.Code, OrderID: in.Code, Method: string(in.PayMethod), Amount: in.Amount, ReturnURL: in.ReturnURL,

@@ -24,6 +24,17 @@ func TestPagesOfNobodyElse(t *testing.T) {
 		"the vendor's behind it":            {nicepay.Config{BaseURL: "https://pg.example.com", Production: true}, "https://pay.nicepay.co.kr/x", true},
 		"somebody's behind it":              {nicepay.Config{BaseURL: "https://pg.example.com", Production: true}, "https://evil.example/pay", false},
 		"another port of it, in production": {nicepay.Config{BaseURL: "https://pg.example.com", Production: true}, "https://pg.example.com:8443/", false},
+		"a query and a fragment":            {nicepay.Config{}, "https://pay.nicepay.co.kr/v1/x?a=b&c=%22#top", true},
+		"a quote":                           {nicepay.Config{}, `https://pay.nicepay.co.kr/"><script>`, false},
+		"a quote in the query":              {nicepay.Config{}, `https://pay.nicepay.co.kr/?a="onload=x`, false},
+		"a single quote":                    {nicepay.Config{}, "https://pay.nicepay.co.kr/'x", false},
+		"a bracket":                         {nicepay.Config{}, "https://pay.nicepay.co.kr/<b>", false},
+		"a space":                           {nicepay.Config{}, "https://pay.nicepay.co.kr/a b", false},
+		"a tab":                             {nicepay.Config{}, "https://pay.nicepay.co.kr/\tx", false},
+		"a line break":                      {nicepay.Config{}, "https://pay.nicepay.co.kr/#\r\nx", false},
+		"a backslash":                       {nicepay.Config{}, `https://pay.nicepay.co.kr/\evil.example`, false},
+		"what is no ASCII":                  {nicepay.Config{}, "https://pay.nicepay.co.kr/결제", false},
+		"a quote, of a simulator":           {nicepay.Config{BaseURL: "http://127.0.0.1:1"}, `http://localhost:2/"x`, false},
 	} {
 		p, err := nicepay.New(row.config)
 		if err != nil {

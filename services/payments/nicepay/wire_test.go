@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -129,7 +128,7 @@ func TestHosts(t *testing.T) {
 	}
 	for _, host := range []string{"127.0.0.1", "127.1", "2130706433", "0x7f000001", "0177.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:10.0.0.1]", "10.1.2.3",
 		"172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "[::]", "[fe80::1%25eth0]", "[fc00::1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]",
-		"224.0.0.1", "255.255.255.255", "localhost", "LOCALHOST.", "x.localhost", "pgsim", "pgsim.default.svc", "pg.default.svc.cluster.local", "db.internal", "printer.lan"} {
+		"224.0.0.1", "255.255.255.255", "168.63.129.16", "192.88.99.1", "[2001:10::1]", "[2620:4f:8000::1]", "[3fff::1]", "[5f00::1]", "localhost", "LOCALHOST.", "x.localhost", "pgsim", "pgsim.default.svc", "pg.default.svc.cluster.local", "db.internal", "printer.lan"} {
 		if nicepay.CheckHost(true, "https://"+host+"/") == nil {
 			t.Errorf("production takes payments from %s", host)
 		}
@@ -141,9 +140,6 @@ func TestHosts(t *testing.T) {
 		if err := nicepay.CheckHost(true, base); err != nil {
 			t.Errorf("%s: %v", base, err)
 		}
-	}
-	if nicepay.Public(netip.MustParseAddr("192.0.2.1")) || !nicepay.Public(netip.MustParseAddr("8.8.8.8")) || !nicepay.Public(netip.MustParseAddr("2606:4700::1")) {
-		t.Error("what is public is not")
 	}
 	if _, err := nicepay.New(nicepay.Config{Production: true, BaseURL: "https://pgsim:8443"}); err == nil {
 		t.Error("production started with a simulator")

@@ -252,7 +252,7 @@ func TestASlowReceiverIsGivenUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := send(t, c, newReceiver(t, r.answer).URL)
-			if o.Took > 5*time.Second {
+			if o.Took > time.Minute {
 				t.Errorf("it took %s", o.Took)
 			}
 			if o.Took = 0; o != r.want && !(name == "endless head" && o.Error != "" && !o.Delivered) && !(name == "informational" && !o.Delivered) {

@@ -287,7 +287,7 @@ func TestRunnerWaitsForTheStore(t *testing.T) {
 	imported()
 	start := time.Now()
 	stop()
-	if err := <-ended; err != nil || time.Since(start) > 20*time.Second {
+	if err := <-ended; err != nil || time.Since(start) > hubtest.Patience {
 		t.Errorf("%v after %s", err, time.Since(start))
 	}
 }

@@ -38,12 +38,12 @@ func manifest() tool.Manifest {
 func main() { os.Exit(program.Main()) }
 
 func build(h *service.Host, s settings) error {
-	fixed, err := admin.LoadFixed(s.CatalogFile)
+	catalog, err := admin.LoadCatalog(s.CatalogFile)
 	if err != nil {
 		return fmt.Errorf("configuration: %w", err)
 	}
 	store := postgres.New(h.Store())
-	svc := admin.New(admin.Config{Store: store, Fixed: fixed})
+	svc := admin.New(admin.Config{Store: store, Fixed: admin.Fixed(catalog.Manifests)})
 	pages, err := console.New(svc, h.Keys(), h.Logger())
 	if err != nil {
 		return err
@@ -53,24 +53,26 @@ func build(h *service.Host, s settings) error {
 	h.Tools(admin.Tools(svc)...)
 	h.Operations(admin.Operations(svc)...)
 	h.Pages(pages)
-	return watch(h, s)
+	return watch(h, s, audit.OwnersIn(catalog))
 }
 
-// watch hands over what is about the audit log: its pages, its roll-ups and its end.
-func watch(h *service.Host, s settings) error {
+// watch hands over what is about the audit log: its pages, its roll-ups and its end, and who recorded what is not his.
+func watch(h *service.Host, s settings, owners audit.Owners) error {
 	log, err := audit.OpenReader(s.AuditURL.Reveal(), time.Now)
 	if err != nil {
 		return fmt.Errorf("configuration: %w", err)
 	}
 	h.Check("audit reader", "HUB_AUDIT_URL", func(ctx context.Context) error { _, err := log.Retention(ctx); return err })
 	h.OnStop("audit reader", func(context.Context) error { log.Close(); return nil })
-	pages, err := overview.New(overview.Config{Log: log, Records: h.Audit(), Backlog: reviewcontrol.New(h.Neighbour("review-control")).Backlog,
-		Source: query.New(h.Neighbour("query")).Health, Names: auth.New(h.Neighbour("auth")).Names}, h.Site)
+	pages, err := overview.New(overview.Config{Log: log, Owners: owners, Records: h.Audit(),
+		Backlog: reviewcontrol.New(h.Neighbour("review-control")).Backlog,
+		Source:  query.New(h.Neighbour("query")).Health, Names: auth.New(h.Neighbour("auth")).Names}, h.Site)
 	if err != nil {
 		return err
 	}
 	h.Pages(pages)
 	h.Work(jobs.Runner(log, h.Logger()))
+	h.Go("gauges", log.Watch(owners).Sample(h.Logger()).Run)
 	return nil
 }
 

@@ -4,11 +4,8 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
-	"strconv"
-	"strings"
-	"unicode/utf8"
 
-	"hub.internal/pkg/schema"
+	"hub.internal/pkg/csvguard"
 	"hub.internal/services/admin"
 )
 
@@ -20,7 +17,7 @@ func CSV(s admin.Section) ([]byte, error) {
 	w.UseCRLF = true
 	line := make([]string, len(s.Columns))
 	for n, column := range s.Columns {
-		line[n] = harmless(column.Label)
+		line[n] = csvguard.Cell(column.Label)
 	}
 	if err := w.Write(line); err != nil {
 		return nil, err
@@ -49,24 +46,11 @@ func field(raw json.RawMessage) string {
 	case raw[0] == '"':
 		var s string
 		_ = json.Unmarshal(raw, &s) // it was read before
-		return harmless(s)
+		return csvguard.Cell(s)
 	case raw[0] == '[', raw[0] == '{':
 		var b bytes.Buffer
 		_ = json.Compact(&b, raw) // as above
 		return b.String()
 	}
 	return string(raw)
-}
-
-// harmless keeps a spreadsheet from running a text (OWASP: CSV injection).
-func harmless(text string) string {
-	// Some drop what nobody sees before they look.
-	start := strings.TrimLeftFunc(text, func(r rune) bool { return !schema.Visible(r) && !strings.ContainsRune("\t\r\n", r) })
-	if first, _ := utf8.DecodeRuneInString(start); start == "" || !strings.ContainsRune("=+-@\t\r\n＝＋－＠", first) {
-		return text
-	}
-	if _, err := strconv.ParseFloat(start, 64); err == nil && start[0] == '-' {
-		return text
-	}
-	return "'" + text
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"hub.internal/pkg/service"
@@ -32,6 +33,7 @@ func build(h *service.Host, s settings) error {
 		return err
 	}
 	h.Ready("write store", store.Ready)
+	h.Prove("credentials", "HUB_SECRETS_KEYSET", proveKeyset(safe, h.Logger()))
 	h.Reap(store.Keys())
 	h.Go("gauges", store.Sample(h.Logger(), time.Now).Run)
 	h.Tools(credentials.Tools(safe)...)
@@ -39,4 +41,20 @@ func build(h *service.Host, s settings) error {
 	h.Pages(pages)
 	h.Work(jobs.Runner(svc, store, time.Now))
 	return nil
+}
+
+// proveKeyset wants one active credential at least that opens, where there are any.
+func proveKeyset(s *credentials.Service, logger *slog.Logger) func(context.Context) error {
+	return func(ctx context.Context) error {
+		n, active, err := s.Unopenable(ctx)
+		switch {
+		case err != nil:
+			return err
+		case n > 0 && n == active:
+			return service.Lost("it opens none of the %d active credentials of providers; it is not the keyset that they were sealed with", n)
+		case n > 0:
+			logger.WarnContext(ctx, "active credentials were sealed with a key that HUB_SECRETS_KEYSET does not have", "credentials", n)
+		}
+		return nil
+	}
 }

@@ -17,7 +17,7 @@ import (
 	"hub.internal/pkg/seal"
 )
 
-func TestMain(m *testing.M) { hubtest.Main(m) }
+func TestMain(m *testing.M) { hubtest.ProgramMain(m, main) }
 
 // terminal runs commands on a store of its own.
 type terminal struct {
@@ -121,7 +121,12 @@ func TestCredentialCommands(t *testing.T) {
 	if !strings.Contains(list, "S2_a****9a56") || strings.Count(list, "sandbox") != 4 {
 		t.Errorf("%s", list)
 	}
-	rotated := strings.TrimSpace(x.ok(t, "", "keyring", "rotate"))
+	added := strings.TrimSpace(x.ok(t, "", "keyring", "add"))
+	if said := x.with("HUB_SECRETS_KEYSET="+added).ok(t, "", "keyring", "reseal"); said != "2 credentials are sealed again.\n" {
+		t.Errorf("%s", said)
+	}
+	x.ok(t, "", "keyring", "reseal") // still opens
+	rotated := strings.TrimSpace(x.with("HUB_SECRETS_KEYSET="+added).ok(t, "", "keyring", "promote"))
 	if _, err := seal.Open(rotated); err != nil || rotated == keyset {
 		t.Errorf("%v", err)
 	}
@@ -132,7 +137,7 @@ func TestCredentialCommands(t *testing.T) {
 		t.Error("the old keyset opens what was sealed again")
 	}
 	for _, bad := range []string{"", "hunter2"} {
-		if out, errs, code := x.with("HUB_SECRETS_KEYSET="+bad).run("", "keyring", "rotate"); code != service.ExitFailed || out != "" || !strings.Contains(errs, "HUB_SECRETS_KEYSET") || strings.Contains(errs, "hunter2") {
+		if out, errs, code := x.with("HUB_SECRETS_KEYSET="+bad).run("", "keyring", "add"); code != service.ExitFailed || out != "" || !strings.Contains(errs, "HUB_SECRETS_KEYSET") || strings.Contains(errs, "hunter2") {
 			t.Errorf("%q: exit %d: %s%s", bad, code, out, errs)
 		}
 	}
@@ -144,7 +149,7 @@ func TestCredentialCommands(t *testing.T) {
 	var audited, rows string
 	if err := conn.QueryRow(t.Context(), `SELECT string_agg(tool, ',' ORDER BY tool), string_agg(c::text, '') || (SELECT string_agg(p::text, '') FROM payments.credentials p)
 		FROM audit.calls c WHERE service = 'payments-cli' AND external_user_id <> ''`).Scan(&audited, &rows); err != nil ||
-		audited != "credential.activate,credential.add,credential.deactivate,credential.rekey,credential.rotate" {
+		audited != "credential.activate,credential.add,credential.deactivate,credential.rekey,credential.rekey,credential.rekey,credential.rotate" {
 		t.Errorf("audit: %s, %v", audited, err)
 	}
 	for _, part := range []string{secret[:12], clientID[4:20]} {

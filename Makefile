@@ -8,7 +8,11 @@ CONSUL   := $(TOOLS)/consul-1.14.11
 STACK    := CGO_ENABLED=0 go run ./scripts/stack
 # Three test binaries at once: each starts servers of its own, and waits for them.
 # The time-out only ends a hang.
-TESTFLAGS ?= -race -timeout 30m -p 3
+TESTFLAGS ?= -race -timeout 45m -p 3
+# A test runs as in a release, which knows no workspace. It is compiled in the workspace, all modules at once: a test of
+# scripts/release holds what each module is made of there to what it is made of alone. No result is one of the test cache then, which
+# does not see that a file of another module has changed.
+ALONE     := -exec "env GOWORK=off"
 # How many random lives a property is held to at each run; a change to a state machine deserves more (RAPID_CHECKS=1000).
 export RAPID_CHECKS ?= 40
 
@@ -36,7 +40,7 @@ logs: ## Show the logs (NAME=query for one service)
 doctor: ## Check the settings of every service against what they name, a line each
 	@$(STACK) doctor
 
-servers: ## Install the database servers that up and test need
+servers: ## Install the database servers that up and test need, and fetch the newer ones that tests run on beside the system
 	@$(STACK) install
 
 browser: ## Install the servers, and what test alone needs: a browser, a pooler, a DNS server, buildah
@@ -46,8 +50,8 @@ browser: ## Install the servers, and what test alone needs: a browser, a pooler,
 # It runs anew each time: go's test cache cannot see that the programs which it builds and starts have changed.
 test: browser ## Run every test, with the race detector
 	@go build -race work
-	@go test $(TESTFLAGS) -count=1 -parallel 3 ./services/e2e/... & suite=$$!; status=0; \
-	go test $(TESTFLAGS) $(patsubst %,./%/...,$(filter-out services/e2e,$(MODULES))) || status=1; \
+	@go test $(TESTFLAGS) $(ALONE) -count=1 -parallel 3 ./services/e2e/... & suite=$$!; status=0; \
+	go test $(TESTFLAGS) $(ALONE) $(patsubst %,./%/...,$(filter-out services/e2e,$(MODULES))) || status=1; \
 	wait $$suite || status=1; \
 	exit $$status
 
@@ -76,6 +80,7 @@ fuzz: ## Fuzz the parsers, and what the SQL guard accepts on a server, a minute 
 	go test -run '^$$' -fuzz FuzzParse -fuzztime 1m ./services/query/sqlguard
 	go test -run '^$$' -fuzz FuzzCapped -fuzztime 1m ./services/query/sqlguard
 	go test -v -run 'TestCrash$$' -count 1 -crash.for 1m ./services/query/sqlguard
+	go test -v -run 'TestMemory$$' -count 1 -memory.for 1m ./services/query/sqlguard
 	go test -run '^$$' -fuzz FuzzValidate -fuzztime 1m ./pkg/schema
 	go test -run '^$$' -fuzz FuzzAValue -fuzztime 1m ./services/gateway
 	go test -run '^$$' -fuzz FuzzMake -fuzztime 1m -fuzzminimizetime 20x ./services/gateway/client/input
@@ -89,12 +94,12 @@ tidy: ## Tidy each module by itself, and the workspace
 	go work sync
 	@for m in $(MODULES); do (cd $$m && GOWORK=off go mod tidy) || exit 1; done
 
-catalog: ## Derive deploy/catalog.json and the README's tool table from the services
+catalog: ## Derive deploy/catalog.json and the README's tool table from the services, and the operator's rules from Prometheus'
 	go run ./scripts/catalog
 
-image: ## Build the container image of one service, with docker or buildah (SERVICE=query)
+image: ## Build the container image of one service, hub/query:dev, with docker or buildah (SERVICE=query ARCHIVE=file.tar)
 	@[ -n "$(SERVICE)" ] || { echo "make image SERVICE=query"; exit 1; }
-	@go run ./scripts/release image $(SERVICE)
+	@go run ./scripts/release image $(SERVICE) $(ARCHIVE:%=--archive %)
 
 sbom: ## Write the bill of materials of one service, bin/release/query/sbom.cdx.json (SERVICE=query)
 	@[ -n "$(SERVICE)" ] || { echo "make sbom SERVICE=query"; exit 1; }

@@ -1,15 +1,15 @@
 #!/bin/sh
-# Runs once, when the volume is new: the roles that no service may make for itself.
+# Runs once, when the volume is new: the roles that no service may make for itself, and the database. Behind each role stand the
+# connections of one of its processes; it may have HUB_DB_PODS times as many: at most so many run at once, the one more of a
+# rolling release among them. max_connections has to have room for all.
 set -eu
 : "${HUB_DB_PASSWORD:=$(cat "${HUB_DB_PASSWORD_FILE:-/dev/null}")}"
-psql -v ON_ERROR_STOP=1 --username "$POSTGRES_USER" --dbname "$POSTGRES_DB" -f /bootstrap.sql
-for role in hub hub_gateway hub_auth hub_query hub_authoring hub_review_control hub_admin hub_payments hub_audit; do
-  psql -v ON_ERROR_STOP=1 --username "$POSTGRES_USER" --dbname "$POSTGRES_DB" -v role="$role" -v password="$HUB_DB_PASSWORD" <<'SQL'
-SELECT format('CREATE ROLE %I', :'role') WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = :'role') \gexec
-ALTER ROLE :"role" LOGIN PASSWORD :'password';
-SELECT format('GRANT hub_service TO %I', :'role') WHERE :'role' NOT IN ('hub', 'hub_audit') \gexec
+: "${HUB_DB_PODS:=7}" "${HUB_BOOTSTRAP:=/bootstrap.sql}"
+for login in hub:0 hub_gateway:4 hub_auth:10 hub_query:10 hub_authoring:10 hub_review_control:14 hub_admin:10 hub_payments:30 hub_audit:6; do
+  psql -qAt -v ON_ERROR_STOP=1 --username "$POSTGRES_USER" --dbname "$POSTGRES_DB" -v role="${login%:*}" -v password="$HUB_DB_PASSWORD" \
+    -v connections="$((${login#*:} * HUB_DB_PODS))" -f "$HUB_BOOTSTRAP" -f - <<'SQL'
+SELECT pg_temp.hub_login(:'role', :'password', :connections);
 SQL
 done
 psql -v ON_ERROR_STOP=1 --username "$POSTGRES_USER" --dbname "$POSTGRES_DB" -c 'CREATE DATABASE hub OWNER hub'
-# No role but the owner makes anything there, not even temporarily.
-psql -v ON_ERROR_STOP=1 --username "$POSTGRES_USER" --dbname hub -c 'REVOKE TEMPORARY ON DATABASE hub FROM PUBLIC' -c 'REVOKE CREATE ON SCHEMA public FROM PUBLIC'
+psql -qAt -v ON_ERROR_STOP=1 --username "$POSTGRES_USER" --dbname hub -f "$HUB_BOOTSTRAP" -c 'SELECT pg_temp.hub_seal()'

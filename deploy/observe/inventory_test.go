@@ -44,7 +44,7 @@ func load(t testing.TB) inventory {
 	if err := json.Unmarshal(b, &listed); err != nil {
 		t.Fatal(err)
 	}
-	found := inventory{"up": {}, "ALERTS": {"alertname": {"*"}, "alertstate": {"firing", "pending"}, "severity": {"page", "ticket"}}}
+	found := inventory{"up": {}, "ALERTS": {"alertname": {"*"}, "alertstate": {"firing", "pending"}, "severity": {"page", "ticket", "none"}}}
 	for name, m := range listed {
 		plain := maps.Clone(m.Labels)
 		delete(plain, "le")

@@ -84,10 +84,13 @@ func mutations() map[string]broken {
 		"a working tree's":       {rule: "an image has a version", do: func(m *Manifests) { serving(m).Image = "x.example.com/hub/query:dev" }},
 		"latest from a registry": {rule: "an image has a version", local: true, do: func(m *Manifests) { serving(m).ImagePullPolicy = corev1.PullIfNotPresent }},
 		"another's image":        {rule: "a service runs its own image", do: func(m *Manifests) { serving(m).Image = "x.example.com/hub/auth:0.2.0" }},
-		"migrated by another":    {rule: "a service runs its own image", do: func(m *Manifests) { migrating(m).Image = "x.example.com/hub/query:0.1.0" }},
-		"a shell":                {rule: "a service runs its own image", do: func(m *Manifests) { serving(m).Command = []string{"/bin/sh", "-c"} }},
-		"a hook":                 {rule: "a service runs its own image", do: func(m *Manifests) { serving(m).Lifecycle = &corev1.Lifecycle{} }},
-		"an unknown Deployment":  {rule: "probes ask", do: func(m *Manifests) { named(m.Deployments, "query").Name = "search" }},
+		"another name on this machine": {rule: "a service runs its own image", local: true, do: func(m *Manifests) {
+			serving(m).Image, migrating(m).Image = "hub/query:latest", "hub/query:latest"
+		}},
+		"migrated by another":   {rule: "a service runs its own image", do: func(m *Manifests) { migrating(m).Image = "x.example.com/hub/query:0.1.0" }},
+		"a shell":               {rule: "a service runs its own image", do: func(m *Manifests) { serving(m).Command = []string{"/bin/sh", "-c"} }},
+		"a hook":                {rule: "a service runs its own image", do: func(m *Manifests) { serving(m).Lifecycle = &corev1.Lifecycle{} }},
+		"an unknown Deployment": {rule: "probes ask", do: func(m *Manifests) { named(m.Deployments, "query").Name = "search" }},
 		"one missing while rolling": {rule: "a rollout takes", do: func(m *Manifests) {
 			named(m.Deployments, "query").Spec.Strategy.RollingUpdate.MaxUnavailable = new(intstr.FromInt32(1))
 		}},
@@ -113,11 +116,15 @@ func mutations() map[string]broken {
 		"counts others' pods": {rule: "pods spread", do: func(m *Manifests) {
 			query(m).TopologySpreadConstraints[1].LabelSelector.MatchLabels = map[string]string{partLabel: part}
 		}},
+		"counts cordoned nodes": {rule: "pods spread", do: func(m *Manifests) { query(m).TopologySpreadConstraints[0].NodeTaintsPolicy = nil }},
+		"counts tainted zones": {rule: "pods spread", do: func(m *Manifests) {
+			query(m).TopologySpreadConstraints[1].NodeTaintsPolicy = new(corev1.NodeInclusionPolicyIgnore)
+		}},
 		"too many connections": {rule: "all pods together", do: func(m *Manifests) { named(m.Autoscalers, "query").Spec.MaxReplicas = 20 }},
 		"a larger pool":        {rule: "all pods together", do: func(m *Manifests) { told(m, "HUB_SOURCE_POOL", "64") }},
 		"no limit stated":      {rule: "all pods together", do: func(m *Manifests) { delete(named(m.Deployments, "query").Annotations, connections) }},
 		"two":                  {rule: "three or more", do: func(m *Manifests) { m.Autoscalers[3].Spec.MinReplicas = new(int32(2)) }},
-		"two on a node":        {rule: "no two on a node", do: func(m *Manifests) { query(m).TopologySpreadConstraints[0].WhenUnsatisfiable = corev1.ScheduleAnyway }},
+		"crowded":              {rule: "nodes have evenly many", do: func(m *Manifests) { query(m).TopologySpreadConstraints[0].WhenUnsatisfiable = corev1.ScheduleAnyway }},
 		"never migrates":       {rule: "a service serves", do: func(m *Manifests) { query(m).InitContainers = nil }},
 		"serves twice":         {rule: "a service serves", do: func(m *Manifests) { migrating(m).Args = []string{"serve"} }},
 		"a sidecar":            {rule: "a service serves", do: func(m *Manifests) { query(m).Containers = append(query(m).Containers, corev1.Container{Name: "proxy"}) }},

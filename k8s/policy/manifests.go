@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -34,6 +36,10 @@ type Manifests struct {
 	Budgets      []*policyv1.PodDisruptionBudget
 	Networks     []*networkingv1.NetworkPolicy
 	Routes       []*gatewayv1.HTTPRoute
+	CronJobs     []*batchv1.CronJob
+	Jobs         []*batchv1.Job
+	// Others are objects of kinds that no rule judges.
+	Others []*metav1.PartialObjectMetadata
 }
 
 // Render makes the objects of a kustomize folder, as `kubectl kustomize` does.
@@ -67,8 +73,9 @@ func render(folder string) (texts [][]byte, err error) {
 	return texts, nil
 }
 
-// Add decodes one object from YAML. A kind that is not known here is refused: no rule would judge it. So is a field that the
-// API has not got, or one that is there twice.
+// Add decodes one object from YAML. A field that the API has not got is refused, and one that is there twice. So is a kind of
+// Kubernetes' own that is not known here, because it may have pods that no rule would judge; what others have added to the API is
+// one of Others.
 func (m *Manifests) Add(text []byte) error {
 	b, err := yaml.YAMLToJSONStrict(text)
 	if err != nil {
@@ -105,6 +112,16 @@ func (m *Manifests) decode(text []byte) error {
 		return add(text, &m.Networks)
 	case "gateway.networking.k8s.io/v1 HTTPRoute":
 		return add(text, &m.Routes)
+	case "batch/v1 CronJob":
+		return add(text, &m.CronJobs)
+	case "batch/v1 Job":
+		return add(text, &m.Jobs)
+	}
+	// Groups without a dot are Kubernetes' own, and so is what is below k8s.io.
+	if group, _, _ := strings.Cut(kind.APIVersion, "/"); strings.Contains(group, ".") && !strings.HasSuffix(group, "k8s.io") {
+		o := new(metav1.PartialObjectMetadata)
+		m.Others = append(m.Others, o)
+		return json.UnmarshalCaseSensitivePreserveInts(text, o)
 	}
 	return fmt.Errorf("%s %s is of no kind that the policy knows: add it, and what it must not do", kind.APIVersion, kind.Kind)
 }
@@ -164,6 +181,13 @@ func (m *Manifests) workloads() []workload {
 	}
 	for _, s := range m.StatefulSets {
 		all = append(all, workload{"StatefulSet", s.Name, s.Spec.Template.ObjectMeta, &s.Spec.Template.Spec})
+	}
+	for _, j := range m.Jobs {
+		all = append(all, workload{"Job", j.Name, j.Spec.Template.ObjectMeta, &j.Spec.Template.Spec})
+	}
+	for _, c := range m.CronJobs {
+		template := &c.Spec.JobTemplate.Spec.Template
+		all = append(all, workload{"CronJob", c.Name, template.ObjectMeta, &template.Spec})
 	}
 	return all
 }

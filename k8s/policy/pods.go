@@ -158,7 +158,7 @@ func versioned(r *review) {
 	r.eachContainer(func(w workload, c *corev1.Container) {
 		_, version := split(c.Image)
 		here := c.ImagePullPolicy == corev1.PullNever && !r.production
-		moves := version == "latest" || version == "dev" // what `make image` makes of a working tree
+		moves := version == "latest" || version == inventory.Development
 		r.require(version != "" && (!moves || here), "%s: container %s runs %s, pulled %s", w, c.Name, c.Image, c.ImagePullPolicy)
 	})
 }
@@ -168,6 +168,8 @@ func ownImage(r *review) {
 		for _, c := range (workload{pod: &d.Spec.Template.Spec}).containers() {
 			name, _ := split(c.Image)
 			r.require(name == "hub/"+s.Name || strings.HasSuffix(name, "/hub/"+s.Name), "%s: container %s runs %s", d.Name, c.Name, c.Image)
+			r.require(c.ImagePullPolicy != corev1.PullNever || c.Image == s.Image(inventory.Development),
+				"%s: container %s runs %s, and what `make image` makes is %s", d.Name, c.Name, c.Image, s.Image(inventory.Development))
 			r.require(c.Image == d.Spec.Template.Spec.Containers[0].Image, "%s: its containers run different versions", d.Name)
 			r.require(len(c.Command) == 0 && c.Lifecycle == nil, "%s: container %s has a command or a hook", d.Name, c.Name)
 		}

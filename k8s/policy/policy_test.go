@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,6 +9,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"hub.internal/pkg/hubtest"
 )
@@ -156,14 +160,77 @@ func TestComponents(t *testing.T) {
 			if has := slices.Contains(components, "consul"); (mode == "consul") != has || m.out(podOf(d), agents, tcp(agent)) != has || m.in(agents, podOf(d), tcp(calls)) != has {
 				t.Errorf("it looks for its neighbours in %s, and the agent is reached or reaches it otherwise", mode)
 			}
-			if has := slices.Contains(components, "otel"); (endpoint != "") != has || m.out(podOf(d), collector, tcp(otlp)) != has ||
-				(d.Spec.Template.Annotations["prometheus.io/port"] == "9090") != has {
-				t.Errorf("it sends to %q", endpoint)
+			if has := slices.Contains(components, "otel"); (endpoint != "") != has || m.out(podOf(d), collector, tcp(otlp)) != has || len(d.Spec.Template.Annotations) > 0 {
+				t.Errorf("it sends to %q, and is annotated with %v", endpoint, d.Spec.Template.Annotations)
 			}
 			if d.Namespace != "another" {
 				t.Errorf("it is in %s", d.Namespace)
 			}
 		})
+	}
+}
+
+// TestMonitoring: what the operator is told fits the pods of every service, and lies in their namespace.
+func TestMonitoring(t *testing.T) {
+	t.Parallel()
+	texts, err := render(at(t, "k8s", "monitoring"))
+	if err != nil || len(texts) != 2 {
+		t.Fatalf("%d objects, %v", len(texts), err)
+	}
+	m := overlay(t, "production")
+	for _, text := range texts {
+		if err := m.decode(text); err != nil {
+			t.Fatal(err)
+		}
+		var monitor struct {
+			Kind string
+			Spec struct {
+				Selector            metav1.LabelSelector
+				PodMetricsEndpoints []struct{ Port string }
+				Groups              []any
+			}
+		}
+		if err := json.Unmarshal(text, &monitor); err != nil {
+			t.Fatal(err)
+		}
+		if monitor.Kind == "PrometheusRule" {
+			if len(monitor.Spec.Groups) < 5 {
+				t.Errorf("%d groups of rules", len(monitor.Spec.Groups))
+			}
+			continue
+		}
+		for _, d := range m.Deployments {
+			port := func(p corev1.ContainerPort) bool {
+				return p.Name == monitor.Spec.PodMetricsEndpoints[0].Port && p.ContainerPort == operations
+			}
+			if !selects(&monitor.Spec.Selector, d.Spec.Template.Labels) || d.Spec.Template.Labels[nameLabel] != d.Name || !slices.ContainsFunc(container(d, "service").Ports, port) {
+				t.Errorf("%s is not scraped: %+v", d.Name, monitor)
+			}
+		}
+	}
+	if len(m.Others) != 2 || m.Others[0].Namespace != "hub" || m.Others[1].Kind != "PrometheusRule" {
+		t.Errorf("%+v", m.Others)
+	}
+	held(t, m, true)
+}
+
+// TestJobsAreJudged as all that has pods.
+func TestJobsAreJudged(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"Job":     "apiVersion: batch/v1\nkind: Job\nmetadata: {name: backup}\nspec: {template: {spec: {hostNetwork: true}}}\n",
+		"CronJob": "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: backup}\nspec: {jobTemplate: {spec: {template: {spec: {hostNetwork: true}}}}}\n",
+	} {
+		m := overlay(t, "production")
+		if err := m.Add([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		violations := Check(m, loaded(t), true)
+		if !slices.ContainsFunc(violations, func(v Violation) bool {
+			return strings.HasPrefix(v.Rule, "Pod Security") && strings.Contains(v.Text, name+" backup")
+		}) {
+			t.Errorf("%s: %v", name, violations)
+		}
 	}
 }
 
@@ -174,7 +241,10 @@ func TestWhatTheAPIHasNotGotIsRefused(t *testing.T) {
 		"apiVersion: apps/v1\nkind: Deployment\nspec: {template: {spec: {readonly: true}}}\n":         "unknown field",
 		"apiVersion: v1\nkind: Service\nspec: {type: ClusterIP, type: NodePort}\n":                    "already set",
 		"apiVersion: v1\nkind: Service\nspec: {ports: [{port: http}]}\n":                              "cannot unmarshal",
-		"apiVersion: batch/v1\nkind: CronJob\n":                                                       "no kind that the policy knows",
+		"apiVersion: apps/v1\nkind: DaemonSet\n":                                                      "no kind that the policy knows",
+		"apiVersion: v1\nkind: Pod\n":                                                                 "no kind that the policy knows",
+		"apiVersion: batch/v1\nkind: CronJob\nspec: {schedules: x}\n":                                 "unknown field",
+		"apiVersion: admissionregistration.k8s.io/v1\nkind: MutatingWebhookConfiguration\n":           "no kind that the policy knows",
 		"apiVersion: apps/v1beta1\nkind: Deployment\n":                                                "no kind that the policy knows",
 		"apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nspec: {hostname: a}\n":            "unknown field",
 		"apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nspec: {egress: [{from: []}]}\n":       "unknown field",

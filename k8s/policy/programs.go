@@ -155,10 +155,8 @@ func needed(r *review) {
 		for need, names := range inventory.SettingsOfNeeds() {
 			for _, name := range names {
 				told := slices.ContainsFunc(has, func(v variable) bool { return setting(v.name) == name || setting(v.name) == several[name] })
-				// Every image has the catalog, and where browsers reach Hub is the edge's business too.
-				_, images := r.programs.Image.Environment[name]
-				spared := told && (images || name == "HUB_PUBLIC_URL" && s.Edge)
-				r.require(told == s.Has(need) || spared, "%s is told %s: %t; it needs %v", d.Name, name, told, s.Needs)
+				_, images := r.programs.Image.Environment[name] // each has the catalog
+				r.require(told == s.Has(need) || told && images, "%s is told %s: %t; it needs %v", d.Name, name, told, s.Needs)
 			}
 		}
 	})

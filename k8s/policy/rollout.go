@@ -33,7 +33,7 @@ func rolloutRules() []Rule {
 		{Name: "pods spread over nodes and zones", broken: spread},
 		{Name: "all pods together have no more connections to the source than it gives", broken: pooled},
 		{Name: "three or more of each", Production: true, broken: replicated},
-		{Name: "no two on a node", Production: true, broken: apart},
+		{Name: "nodes have evenly many, at any cost", Production: true, broken: even},
 	}
 }
 
@@ -132,6 +132,8 @@ func spread(r *review) {
 		for _, key := range []string{corev1.LabelHostname, corev1.LabelTopologyZone} {
 			c := spreadOver(d, key)
 			r.require(c != nil && c.MaxSkew == 1 && r.selects(c.LabelSelector, d), "%s over %s: %+v", d.Name, key, c)
+			r.require(c == nil || is(c.NodeTaintsPolicy, corev1.NodeInclusionPolicyHonor),
+				"%s over %s counts nodes that its pods may not run on: set nodeTaintsPolicy: Honor", d.Name, key)
 		}
 	})
 }
@@ -145,7 +147,7 @@ func spreadOver(d *appsv1.Deployment, key string) *corev1.TopologySpreadConstrai
 	return nil
 }
 
-func apart(r *review) {
+func even(r *review) {
 	r.each(func(d *appsv1.Deployment, _ inventory.Service) {
 		c := spreadOver(d, corev1.LabelHostname)
 		r.require(c != nil && c.WhenUnsatisfiable == corev1.DoNotSchedule, "%s: %+v", d.Name, c)

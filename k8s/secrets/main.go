@@ -85,7 +85,7 @@ func give(data map[string]string, s inventory.Service, need, password string) er
 	case inventory.Audit:
 		data["audit-url"] = storeURL(postgres.AuditReader, password)
 	case inventory.Redis:
-		data["redis-url"] = "redis://redis:6379/0"
+		data["redis-url"] = "redis://" + s.Role() + ":" + password + "@redis:6379/0"
 	case inventory.Source:
 		data["source-dsn"] = "hub_ro:" + password + "@tcp(mysql:3306)/marketplace"
 	case inventory.Pepper:

@@ -82,7 +82,7 @@ func benchAudit(ctx context.Context, o options, out io.Writer, say func(string, 
 	defer func() { err = errors.Join(err, server.Stop(context.WithoutCancel(ctx))) }()
 	const password = "only-for-a-minute"
 	if err := postgres.Bootstrap(ctx, server.SuperuserURL("postgres"), "hub",
-		map[string]string{postgres.Owner: password, postgres.AuditReader: password}); err != nil {
+		map[string]postgres.Login{postgres.Owner: {Password: password}, postgres.AuditReader: {Password: password}}); err != nil {
 		return err
 	}
 	if err := audit.Migrate(ctx, server.URL(postgres.Owner, password, "hub")); err != nil {

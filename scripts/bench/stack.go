@@ -76,9 +76,10 @@ func startStack(ctx context.Context, o options, say func(string, ...any)) (s *st
 	if err := s.makeDirs(); err != nil {
 		return nil, err
 	}
+	begun := s
 	defer func() {
 		if err != nil {
-			s.stop()
+			begun.stop()
 		}
 	}()
 	say("building the services")
@@ -162,7 +163,7 @@ func (s *stack) build(ctx context.Context) error {
 		args = append(args, p.Program())
 	}
 	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir, cmd.Env = s.root, append(os.Environ(), "CGO_ENABLED=0")
+	cmd.Dir, cmd.Env = s.root, append(os.Environ(), "CGO_ENABLED=0", "GOWORK=") // programs of many modules are the workspace's
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w: %s", err, out)
 	}
@@ -210,11 +211,11 @@ func (s *stack) startServers(ctx context.Context) error {
 	if err := s.mariadb.CreateSource(ctx, s.source); err != nil {
 		return err
 	}
-	passwords := map[string]string{postgres.Owner: s.secret("store")}
+	logins := map[string]postgres.Login{postgres.Owner: {Password: s.secret("store")}}
 	for _, p := range s.programs {
-		passwords[p.Role()] = s.secret("store")
+		logins[p.Role()] = postgres.Login{Password: s.secret("store")}
 	}
-	return postgres.Bootstrap(ctx, s.postgres.SuperuserURL("postgres"), "hub", passwords)
+	return postgres.Bootstrap(ctx, s.postgres.SuperuserURL("postgres"), "hub", logins)
 }
 
 func (s *stack) schema() string { return filepath.Join(s.root, "deploy", "source", "schema.sql") }
@@ -291,11 +292,12 @@ func (s *stack) environ(name string) []string {
 		"HUB_WRITE_STORE_URL=" + s.postgres.URL(postgres.ServiceRole(name), s.secret("store"), "hub"),
 		"HUB_MIGRATE_URL=" + s.postgres.URL(postgres.Owner, s.secret("store"), "hub"),
 		"HUB_REDIS_URL=" + s.redis.URL(0), "HUB_SOURCE_DSN=" + s.readerDSN(),
-		"HUB_OPS_ADDR=" + s.addr[name+"-ops"], "HUB_CATALOG=" + s.path("catalog.json"), "MCP_MAX_ROW_LIMIT=10000",
+		"HUB_OPS_ADDR=" + s.addr[name+"-ops"], "HUB_CATALOG=" + s.path("catalog.json"),
+		"HUB_PUBLIC_URL=http://" + s.addr["gateway"], "MCP_MAX_ROW_LIMIT=10000",
 	}
 	if s.pages { // whose mails are to nobody, and never sent
-		env = append(env, "HUB_DRAFT_RECIPIENTS=not_b2c", "HUB_PUBLIC_URL=http://"+s.addr["gateway"],
-			"HUB_SMTP_ADDR=127.0.0.1:1", "HUB_SMTP_TLS=none", "HUB_MAIL_FROM=hub@company.example")
+		env = append(env, "HUB_DRAFT_RECIPIENTS=not_b2c", "HUB_SMTP_ADDR=127.0.0.1:1", "HUB_SMTP_TLS=none",
+			"HUB_MAIL_FROM=hub@company.example")
 	}
 	for _, variable := range experiments {
 		if value, ok := os.LookupEnv(variable); ok {

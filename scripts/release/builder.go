@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"time"
@@ -66,6 +67,30 @@ func (b builder) image(ctx context.Context, e edition, progress io.Writer) error
 	cmd.Stdout, cmd.Stderr = progress, progress
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%s build: %w", b.name, err)
+	}
+	return nil
+}
+
+// archive writes the image to a file as `docker save` does. It holds the image's name as docker knows it, so that whoever loads the
+// file has the image that a pod asks for: buildah by itself puts localhost/ before a name without a registry.
+func (b builder) archive(ctx context.Context, e edition, path string, progress io.Writer) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	// buildah writes beside what an archive holds already.
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	args := append([]string{}, b.before...)
+	if b.name == "buildah" {
+		args = append(args, "push", e.image(), "docker-archive:"+path+":"+e.image())
+	} else {
+		args = append(args, "save", "--output", path, e.image())
+	}
+	cmd := exec.CommandContext(ctx, b.name, args...)
+	cmd.Stdout, cmd.Stderr = progress, progress
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s %s: %w", b.name, args[len(b.before)], err)
 	}
 	return nil
 }

@@ -84,6 +84,7 @@ func (r repository) ready(ctx context.Context, service, version string) error {
 		func() error { return r.settled(ctx) },
 		func() error { return r.free(ctx, service, version) },
 		func() error { return r.told(service, version) },
+		func() error { return r.shown(service, version) },
 	} {
 		errs = append(errs, check())
 	}
@@ -145,6 +146,26 @@ func (r repository) told(service, version string) error {
 		return fmt.Errorf("%s does not begin with `## [%s] - ` and its date", path, strings.TrimPrefix(version, "v"))
 	}
 	return nil
+}
+
+// shown tells whether the manifests of the commit run the version: who applies those of the tag runs what the tag is of.
+func (r repository) shown(service, version string) error {
+	version = strings.TrimPrefix(version, "v")
+	image := inventory.Service{Name: service}.Image(version)
+	var errs []error
+	for path, want := range map[string]string{
+		filepath.Join("k8s", "services", service, "deployment.yaml"):                  `image: ` + image,
+		filepath.Join("k8s", "overlays", "production", service, "kustomization.yaml"): `newTag: ` + version,
+	} {
+		b, err := os.ReadFile(filepath.Join(r.root, path))
+		if err != nil {
+			return err
+		}
+		if !regexp.MustCompile(`(?m)\b` + regexp.QuoteMeta(want) + `(\s|$)`).Match(b) {
+			errs = append(errs, fmt.Errorf("%s does not name %s by `%s`", path, version, want))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // again builds the commit elsewhere, with an empty cache, and compares.

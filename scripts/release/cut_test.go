@@ -34,14 +34,17 @@ func TestWhatKeepsAServiceFromARelease(t *testing.T) {
 		"no such service":    {service: "nobody", version: "v0.2.0", want: []string{`no service "nobody"`}},
 		"no version":         {version: "0.2.0", want: []string{"no version as v1.2.3"}},
 		"a candidate":        {version: "v0.2.0-rc.1", want: []string{"no version as v1.2.3"}},
-		"released":           {version: "v0.1.0", want: []string{"was released as v0.1.0 already", "does not begin with `## [0.1.0] - "}},
+		"released":           {version: "v0.1.0", want: []string{"was released as v0.1.0 already", "does not begin with `## [0.1.0] - ", "does not name 0.1.0"}},
 		"older":              {version: "v0.0.9", want: []string{"was released as v0.1.0 already"}},
 		"not told":           {version: "v0.3.0", want: []string{"does not begin with `## [0.3.0] - "}},
 		"another branch":     {version: "v0.2.0", git: []string{"switch", "--quiet", "--create", "other"}, want: []string{`made on main, and this is "other"`}},
 		"a changed file":     {version: "v0.2.0", files: map[string]string{"deploy/catalog.json": "{ }"}, want: []string{"deploy/catalog.json"}},
 		"a new file":         {version: "v0.2.0", files: map[string]string{"services/demo/x.go": "package demo"}, want: []string{"services/demo/x.go"}},
 		"told as unreleased": {version: "v0.2.0", files: map[string]string{"services/demo/CHANGELOG.md": "## [Unreleased]\n- x\n## [0.2.0] - 2026-02-03\n- y\n"}, want: []string{"[Unreleased] belongs", "git status"}},
-		"told in no form":    {version: "v0.2.0", files: map[string]string{"services/demo/CHANGELOG.md": "## 0.2.0\n- y\n"}, want: []string{"line 1"}},
+		"not in the manifests": {version: "v0.2.0", files: map[string]string{"k8s/services/demo/deployment.yaml": "image: hub/demo:0.2.0-rc.1\n"},
+			want: []string{"deployment.yaml does not name 0.2.0 by `image: hub/demo:0.2.0`", "git status"}},
+		"not in production": {version: "v0.2.0", files: map[string]string{"k8s/overlays/production/demo/kustomization.yaml": "{ newTag: 0.1.0 }\n"}, want: []string{"by `newTag: 0.2.0`"}},
+		"told in no form":   {version: "v0.2.0", files: map[string]string{"services/demo/CHANGELOG.md": "## 0.2.0\n- y\n"}, want: []string{"line 1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.service == "" {

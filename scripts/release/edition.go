@@ -14,15 +14,14 @@ import (
 	"runtime"
 	"strings"
 	"time"
-)
 
-// development is the version of what is not released.
-const development = "dev"
+	"hub.internal/pkg/hubtest/inventory"
+)
 
 // edition is what is built: one service, of the sources below root, at a version.
 type edition struct {
 	root, service string
-	// version is that of the tag, as v1.2.3, or development.
+	// version is that of the tag, as v1.2.3, or inventory.Development.
 	version string
 	// revision is the commit, with +dirty where the sources differ from it; source is where the repository is.
 	revision, source string
@@ -52,13 +51,8 @@ func goVersion(root string) (string, error) {
 // plain is the version without the tag's v, as images have it.
 func (e edition) plain() string { return strings.TrimPrefix(e.version, "v") }
 
-// image is the image's name: what is not released is the latest.
-func (e edition) image() string {
-	if e.version == development {
-		return "hub/" + e.service + ":latest"
-	}
-	return "hub/" + e.service + ":" + e.plain()
-}
+// image is the image's name.
+func (e edition) image() string { return inventory.Service{Name: e.service}.Image(e.plain()) }
 
 func (e edition) dir() string { return filepath.Join(e.root, "bin", "release", e.service) }
 

@@ -69,6 +69,17 @@ func TestImage(t *testing.T) {
 	if made[0] != made[1] {
 		t.Errorf("two builds are %s and %s", made[0], made[1])
 	}
+	archive := filepath.Join(t.TempDir(), "new", "image.tar")
+	for range 2 { // the second takes the place of the first
+		var log bytes.Buffer
+		if err := b.archive(t.Context(), e, archive, &log); err != nil {
+			t.Fatalf("%v: %s", err, log.String())
+		}
+	}
+	// Without a registry and without localhost/: Docker's engine and containerd know it as docker.io/hub/authoring:0.2.0 then, as a pod does.
+	if says, err := exec.Command("tar", "-xOf", archive, "manifest.json").Output(); err != nil || !regexp.MustCompile(`"(docker\.io/)?hub/authoring:0\.2\.0"`).Match(says) {
+		t.Errorf("the file says of itself: %v %s", err, says)
+	}
 	var inspected struct {
 		OCIv1 struct {
 			Created string

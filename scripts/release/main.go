@@ -1,7 +1,7 @@
 // Command release makes what a service is released as: its program, its image, its bill of materials, and the tag. Run it at the
 // root of the repository; make image, make sbom and make release do.
 //
-//	go run ./scripts/release image query             the image hub/query:latest of what lies in the working tree
+//	go run ./scripts/release image query             the image hub/query:dev of the working tree; with --archive, a file of it
 //	go run ./scripts/release sbom query              the bill of materials of the same program
 //	go run ./scripts/release cut query v1.2.3        everything that a release needs, and the tag services/query/v1.2.3
 //	go run ./scripts/release digest query v1.2.3     the SHA-256 of the program that the tag's files make
@@ -37,15 +37,7 @@ func main() {
 func root() *cobra.Command {
 	c := &cobra.Command{Use: "release", Short: "Make what a service is released as", SilenceErrors: true, SilenceUsage: true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true}}
-	c.AddCommand(
-		&cobra.Command{Use: "image SERVICE", Short: "Build the image of one service from the working tree", Args: cobra.ExactArgs(1),
-			RunE: func(c *cobra.Command, args []string) error {
-				e, err := working(c.Context(), args[0])
-				if err != nil {
-					return err
-				}
-				return makeImage(c.Context(), e, c.OutOrStdout(), c.ErrOrStderr())
-			}},
+	c.AddCommand(imageCommand(),
 		&cobra.Command{Use: "sbom SERVICE", Short: "Write the bill of materials of one service's program", Args: cobra.ExactArgs(1),
 			RunE: func(c *cobra.Command, args []string) error {
 				e, err := working(c.Context(), args[0])
@@ -74,6 +66,20 @@ func root() *cobra.Command {
 	return c
 }
 
+func imageCommand() *cobra.Command {
+	var archive string
+	c := &cobra.Command{Use: "image SERVICE", Short: "Build the image of one service from the working tree", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			e, err := working(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return makeImage(c.Context(), e, archive, c.OutOrStdout(), c.ErrOrStderr())
+		}}
+	c.Flags().StringVar(&archive, "archive", "", "also write the image, in docker's format, to this `FILE` in place of one that is there")
+	return c
+}
+
 // working is the edition of what lies in the working tree.
 func working(ctx context.Context, service string) (edition, error) {
 	r := repository{root: "."}
@@ -84,10 +90,11 @@ func working(ctx context.Context, service string) (edition, error) {
 	if _, err := list.Find(service); err != nil {
 		return edition{}, err
 	}
-	return r.edition(ctx, service, development)
+	return r.edition(ctx, service, inventory.Development)
 }
 
-func makeImage(ctx context.Context, e edition, out, progress io.Writer) error {
+// makeImage makes the image, and a file of it where archive names one.
+func makeImage(ctx context.Context, e edition, archive string, out, progress io.Writer) error {
 	builder, err := findBuilder(ctx)
 	if err != nil {
 		return err
@@ -103,6 +110,13 @@ func makeImage(ctx context.Context, e edition, out, progress io.Writer) error {
 		return err
 	}
 	fmt.Fprintf(out, "made %s with %s; its program is sha256:%s\n", e.image(), builder.name, sum)
+	if archive == "" {
+		return nil
+	}
+	if err := builder.archive(ctx, e, archive, progress); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "wrote it to %s\n", archive)
 	return nil
 }
 

@@ -31,7 +31,7 @@ func TestChapters(t *testing.T) {
 	}
 }
 
-// TestEachServiceHasAChangelog that can be read.
+// TestEachServiceHasAChangelog that can be read. What it names as the last release is what Kubernetes is told to run.
 func TestEachServiceHasAChangelog(t *testing.T) {
 	root := hubtest.Root(t)
 	list, err := inventory.Load(root)
@@ -45,8 +45,18 @@ func TestEachServiceHasAChangelog(t *testing.T) {
 			continue
 		}
 		told, err := chapters(string(b))
-		if err != nil || len(told) == 0 || !strings.HasPrefix(string(b), "# Changelog of "+s.Name+"\n") {
+		if err != nil || !strings.HasPrefix(string(b), "# Changelog of "+s.Name+"\n") {
 			t.Errorf("%s: %v %+v", s.Name, err, told)
+		}
+		if len(told) > 0 && told[0].version == "Unreleased" {
+			told = told[1:]
+		}
+		if len(told) == 0 {
+			t.Errorf("%s was never released", s.Name)
+			continue
+		}
+		if err := (repository{root: root}).shown(s.Name, "v"+told[0].version); err != nil {
+			t.Error(err)
 		}
 	}
 }

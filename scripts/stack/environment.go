@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"maps"
 	"net"
 	"slices"
@@ -46,7 +47,7 @@ func (e environment) settings(s service) map[string]string {
 		env["HUB_WRITE_STORE_URL"] = e.storeURL(s.Role())
 	}
 	if s.Has(inventory.Redis) {
-		env["HUB_REDIS_URL"] = e.redisURL()
+		env["HUB_REDIS_URL"] = e.redisURL(s.Role(), e.redisPassword(s.Role()))
 	}
 	if s.Has(inventory.Source) {
 		env["HUB_SOURCE_DSN"] = e.sourceDSN()
@@ -150,8 +151,11 @@ func (e environment) storeURL(role string) string {
 	return "postgres://" + role + ":" + e.state.secret(role) + "@" + e.state.addr("postgres") + "/" + storeDatabase + "?sslmode=disable"
 }
 
-func (e environment) redisURL() string {
-	return "redis://:" + e.state.secret("redis") + "@" + e.state.addr("redis") + "/0"
+// redisPassword is that of a service's user of Redis.
+func (e environment) redisPassword(user string) string { return e.state.secret("redis " + user) }
+
+func (e environment) redisURL(user, password string) string {
+	return "redis://" + user + ":" + password + "@" + e.state.addr("redis") + "/0"
 }
 
 func (e environment) sourceDSN() string {
@@ -167,7 +171,8 @@ func (e environment) sampleDSN(user string) string {
 
 // gatewayURL is where a client on this machine reaches the gateway.
 func (e environment) gatewayURL() string {
-	addr := e.settings(e.services.Edge())["HUB_ADDR"]
+	edge := e.services.Edge()
+	addr := cmp.Or(e.overrides(edge)["HUB_ADDR"], e.state.addr(edge.Name))
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return "http://" + addr

@@ -31,3 +31,31 @@ func installServers(ctx context.Context, l layout, p progress, also ...string) e
 		return nil
 	})
 }
+
+// fetchBeside fetches the newer servers that tests of the source run on. A machine that cannot have them, because its
+// system is another one or its mirror has none, gets a line: the tests on them are skipped.
+func fetchBeside(ctx context.Context, l layout, p progress) error {
+	for _, b := range servers.EveryBeside() {
+		if _, err := b.Root(); err == nil {
+			continue
+		}
+		if err := l.make(); err != nil {
+			return err
+		}
+		log, err := os.OpenFile(l.log("install-"+b.Package), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+		if err != nil {
+			return err
+		}
+		err = p.step("fetching "+b.Package+" of Debian's next release for tests", func() error { return b.Fetch(ctx, log) })
+		if closeErr := log.Close(); closeErr != nil {
+			return closeErr
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			p.say("the tests on %s of Debian's next release are skipped: %v", b.Name, err)
+		}
+	}
+	return nil
+}

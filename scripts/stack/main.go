@@ -131,7 +131,8 @@ func logsCommand() *cobra.Command {
 func installCommand() *cobra.Command {
 	browser, images := false, false
 	c := &cobra.Command{
-		Use: "install", Short: "Install the servers that this machine lacks (apt), and no more", Args: cobra.NoArgs,
+		Use: "install", Args: cobra.NoArgs,
+		Short: "Install the servers that this machine lacks (apt), with what tests run on beside them, and no more",
 		RunE: func(c *cobra.Command, _ []string) error {
 			l, err := findLayout()
 			if err != nil {
@@ -144,7 +145,11 @@ func installCommand() *cobra.Command {
 			if images {
 				also = append(also, servers.Buildah)
 			}
-			return installServers(c.Context(), l, newProgress(c.OutOrStdout()), also...)
+			p := newProgress(c.OutOrStdout())
+			if err := installServers(c.Context(), l, p, also...); err != nil {
+				return err
+			}
+			return fetchBeside(c.Context(), l, p)
 		},
 	}
 	c.Flags().BoolVar(&browser, "browser", false, "and what tests alone need: the browser that they look at pages with, a pooler, DNS")

@@ -18,6 +18,7 @@ type serverSpec struct {
 	Name     string // which of the four
 	Port     int
 	Password string `json:",omitempty"`
+	Users    string `json:",omitempty"` // of Redis
 }
 
 // serviceSpec is one of Hub's services, or the mail sink.

@@ -29,7 +29,7 @@ func serviceStarter(l layout, spec serviceSpec) starter {
 func serverStarter(l layout, spec serverSpec) starter {
 	return func(ctx context.Context) (running, string, error) {
 		return startServer(ctx, spec, servers.Options{
-			Dir: l.data(spec.Name), Port: spec.Port, Password: spec.Password,
+			Dir: l.data(spec.Name), Port: spec.Port, Password: spec.Password, Users: spec.Users,
 			// Not a file: a server's last words are wanted in its error as well.
 			Output: logWriter(l.log(spec.Name)),
 		})

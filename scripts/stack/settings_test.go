@@ -46,6 +46,7 @@ func TestSettingsOfServices(t *testing.T) {
 		{"gateway's catalog", gateway["HUB_CATALOG"], "/repo/deploy/catalog.json"},
 		{"the list of neighbours", gateway["HUB_STATIC"], "auth=" + auth["HUB_ADDR"] + ",query=" + query["HUB_ADDR"]},
 		{"whom they believe", auth["HUB_TRUSTED_KEYS"], query["HUB_TRUSTED_KEYS"]},
+		{"gateway's own name", gateway["HUB_PUBLIC_URL"], "http://127.0.0.1:8080"},
 		{"gateway's pepper", gateway["HUB_KEY_PEPPER"], ""},
 		{"auth's source", auth["HUB_SOURCE_DSN"], ""},
 		{"gateway's URL", e.gatewayURL(), "http://127.0.0.1:8080"},

@@ -1,6 +1,11 @@
 package main
 
-import "hub.internal/pkg/hubtest/inventory"
+import (
+	"os"
+
+	"hub.internal/pkg/hubtest/inventory"
+	"hub.internal/pkg/hubtest/servers"
+)
 
 // portNames is everything that listens, in the order of deploy/services.json.
 func portNames(e environment) []string {
@@ -33,15 +38,19 @@ func serverNames(o upOptions) []string {
 	return names
 }
 
-func serverSpecs(e environment) (specs []serverSpec) {
+func serverSpecs(e environment) (specs []serverSpec, err error) {
+	users, err := os.ReadFile(e.layout.path("deploy", "redis", "users.acl"))
+	if err != nil {
+		return nil, err
+	}
 	for _, name := range serverNames(e.options) {
 		spec := serverSpec{Name: name, Port: e.state.Ports[name]}
 		if name == "redis" {
-			spec.Password = e.state.secret("redis")
+			spec.Password, spec.Users = e.state.secret("redis"), servers.RedisUsers(users, e.redisPassword)
 		}
 		specs = append(specs, spec)
 	}
-	return specs
+	return specs, nil
 }
 
 func serviceSpecs(e environment) (specs []serviceSpec, err error) {

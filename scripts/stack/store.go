@@ -9,13 +9,16 @@ import (
 	"hub.internal/pkg/postgres"
 )
 
+// storeProcesses is how many processes of a service the store has connections for.
+const storeProcesses = 3
+
 // bootstrapStore makes the write store's database and roles: the owner, the audit log's reader and one per service.
 func bootstrapStore(ctx context.Context, e environment, superuserURL string) error {
-	passwords := map[string]string{postgres.Owner: e.state.secret(postgres.Owner), postgres.AuditReader: e.state.secret(postgres.AuditReader)}
-	for _, s := range e.services {
-		passwords[s.Role()] = e.state.secret(s.Role())
+	logins := map[string]postgres.Login{}
+	for role, connections := range e.services.Connections() {
+		logins[role] = postgres.Login{Password: e.state.secret(role), Connections: storeProcesses * connections}
 	}
-	return postgres.Bootstrap(ctx, superuserURL, storeDatabase, passwords)
+	return postgres.Bootstrap(ctx, superuserURL, storeDatabase, logins)
 }
 
 // migrate runs a service's own migrations as the owner.

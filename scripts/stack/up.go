@@ -170,7 +170,11 @@ func settle(ctx context.Context, c control, e environment, p progress) error {
 
 // startServers brings the servers up and what has to be in them before a service starts.
 func startServers(ctx context.Context, c control, e environment, p progress) error {
-	next := plan{Servers: serverSpecs(e)}
+	list, err := serverSpecs(e)
+	if err != nil {
+		return err
+	}
+	next := plan{Servers: list}
 	// Services that run go on meanwhile, as they are: their old version may run on the new
 	// schema (migrations expand first).
 	if pid, err := c.pid(); err != nil {
@@ -183,7 +187,7 @@ func startServers(ctx context.Context, c control, e environment, p progress) err
 		next.Services = current.Services
 	}
 	var now status
-	err := p.step("starting "+strings.Join(serverNames(e.options), ", "), func() (err error) {
+	err = p.step("starting "+strings.Join(serverNames(e.options), ", "), func() (err error) {
 		now, err = execute(ctx, c, e, next)
 		if err != nil {
 			return err
@@ -232,8 +236,12 @@ func startServices(ctx context.Context, c control, e environment, p progress) er
 	for i, s := range specs {
 		names[i] = s.Name
 	}
+	list, err := serverSpecs(e)
+	if err != nil {
+		return err
+	}
 	return p.step("starting "+strings.Join(names, ", "), func() error {
-		if _, err := execute(ctx, c, e, plan{Servers: serverSpecs(e), Services: specs}); err != nil {
+		if _, err := execute(ctx, c, e, plan{Servers: list, Services: specs}); err != nil {
 			return err
 		}
 		return awaitReady(ctx, c, e)

@@ -25,15 +25,17 @@ func TestUpTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	schema, err := os.ReadFile(filepath.Join(hubtest.Root(t), "deploy", "source", "schema.sql"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(c.path("deploy", "source"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(c.path("deploy", "source", "schema.sql"), schema, 0o600); err != nil {
-		t.Fatal(err)
+	for _, file := range []string{"deploy/source/schema.sql", "deploy/redis/users.acl"} {
+		content, err := os.ReadFile(filepath.Join(hubtest.Root(t), file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(filepath.Dir(c.path(file)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(c.path(file), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	quiet := progress{io.Discard}
 	t.Cleanup(func() {

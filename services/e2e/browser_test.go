@@ -454,7 +454,9 @@ func (p *page) Settle() {
 }
 
 // idle waits until the page has nothing to do, and tells whether nothing has begun to load meanwhile: a busy machine takes its
-// time to work through what has come, and takes the next key first. Where no scripts run nobody can tell.
+// time to work through what has come, and takes the next key first. It asks with a task that comes after all others and not with
+// requestIdleCallback, which a window that draws nothing is not called back by for as long as one lets it. Where no scripts run nobody
+// can tell.
 func (p *page) idle() bool {
 	p.mu.Lock()
 	before, scripts := p.changed, !p.scriptless && !p.restless && !p.hostile
@@ -462,7 +464,7 @@ func (p *page) idle() bool {
 	if !scripts {
 		return true
 	}
-	if p.evaluate("new Promise((done) => requestIdleCallback(() => done(), { timeout: 5000 }))", nil) != nil {
+	if p.evaluate(`scheduler.postTask(() => {}, { priority: "background" })`, nil) != nil {
 		return false
 	}
 	p.mu.Lock()

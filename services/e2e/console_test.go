@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,8 +32,26 @@ func (s *suite) person(name string, roles ...string) person {
 	return u
 }
 
-// signedIn opens a window for somebody, at a path of the console.
+// signedIn opens a window for somebody who has signed in before, at a path of the console.
 func (s *suite) signedIn(t testing.TB, u person, path string) *page {
+	t.Helper()
+	p := s.window(t, u)
+	p.Open(path)
+	return p
+}
+
+// window opens an empty window that has a new session of somebody's.
+func (s *suite) window(t testing.TB, u person) *page {
+	t.Helper()
+	p := newPage(t, s.url)
+	for _, c := range s.signIn(t, u) {
+		do(p, network.SetCookie, network.SetCookieParams{Name: c.Name, Value: c.Value, URL: s.url, Path: "/", Secure: new(true), HTTPOnly: new(true)})
+	}
+	return p
+}
+
+// signsIn opens a window in which somebody signs in by the form, which leads to a path of the console.
+func (s *suite) signsIn(t testing.TB, u person, path string) *page {
 	t.Helper()
 	p := newPage(t, s.url)
 	p.Open(path)
@@ -46,15 +65,24 @@ func (s *suite) signedIn(t testing.TB, u person, path string) *page {
 // session signs somebody in without a browser.
 func (s *suite) session(t testing.TB, u person) credential {
 	t.Helper()
-	form := url.Values{"email": {u.Email}, "password": {u.Password}}.Encode()
-	r := attempt{method: "POST", path: "/login", body: form, kind: "application/x-www-form-urlencoded"}.send(t, s.url, nil)
-	for _, c := range r.Cookies() {
-		if c.Name == "__Host-hub" && r.StatusCode == http.StatusSeeOther {
+	for _, c := range s.signIn(t, u) {
+		if c.Name == "__Host-hub" {
 			return credential{"Cookie": c.Name + "=" + c.Value}
 		}
 	}
-	t.Fatalf("%s signs in: %d", u.Email, r.StatusCode)
 	return nil
+}
+
+// signIn posts the form of the log-in, and returns the cookies that it sets.
+func (s *suite) signIn(t testing.TB, u person) []*http.Cookie {
+	t.Helper()
+	form := url.Values{"email": {u.Email}, "password": {u.Password}}.Encode()
+	r := attempt{method: "POST", path: "/login", body: form, kind: "application/x-www-form-urlencoded"}.send(t, s.url, nil)
+	cookies := r.Cookies()
+	if r.StatusCode != http.StatusSeeOther || !slices.ContainsFunc(cookies, func(c *http.Cookie) bool { return c.Name == "__Host-hub" }) {
+		t.Fatalf("%s signs in: %d", u.Email, r.StatusCode)
+	}
+	return cookies
 }
 
 func (p *page) signIn(email, password string) {
@@ -66,7 +94,7 @@ func (p *page) signIn(email, password string) {
 
 func TestConsole(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{pages: true})
+	s := start(t, options{released: true})
 	ada := s.person("Ada Lovelace", "reviewer")
 	bob := s.person("Bob", "admin")
 	nobody := s.person("Nobody")
@@ -121,7 +149,7 @@ func TestConsole(t *testing.T) {
 	})
 
 	t.Run("sign out", func(t *testing.T) {
-		p := s.signedIn(t, ada, "/account/sessions")
+		p := s.signsIn(t, ada, "/account/sessions")
 		p.Button("Sign out").Click()
 		p.Sees("You are signed out.")
 		if p.Path() != "/login" {
@@ -139,7 +167,7 @@ func TestConsole(t *testing.T) {
 
 	t.Run("visitors", func(t *testing.T) {
 		grace := s.person("Grace Hopper", "reviewer")
-		own := s.signedIn(t, grace, "/account/sessions")
+		own := s.signsIn(t, grace, "/account/sessions")
 		for range 11 {
 			if _, err := s.anonymous("POST", "/login", url.Values{"email": {grace.Email}, "password": {"a wrong one, surely"}}.Encode()); err != nil {
 				t.Fatal(err)
@@ -160,7 +188,7 @@ func TestConsole(t *testing.T) {
 
 	t.Run("sessions", func(t *testing.T) {
 		eve := s.person("Eve", "reviewer")
-		here, there := s.signedIn(t, eve, "/account/sessions"), s.signedIn(t, eve, "/account/sessions")
+		here, there := s.signsIn(t, eve, "/account/sessions"), s.signsIn(t, eve, "/account/sessions")
 		here.Reload()
 		if n := here.role("Sign out Chrome", false, "button").Count(); n != 2 {
 			t.Fatalf("%d sessions are listed, not 2", n)
@@ -191,7 +219,7 @@ func TestConsole(t *testing.T) {
 	})
 
 	t.Run("roles", func(t *testing.T) {
-		windows := map[string]*page{"reviewer": s.signedIn(t, ada, "/account/sessions"), "admin": s.signedIn(t, bob, "/account/sessions"), "": s.signedIn(t, nobody, "/account/sessions")}
+		windows := map[string]*page{"reviewer": s.signsIn(t, ada, "/account/sessions"), "admin": s.signsIn(t, bob, "/account/sessions"), "": s.signsIn(t, nobody, "/account/sessions")}
 		for _, m := range manifests(t) {
 			for _, r := range m.Console {
 				if r.Public {
@@ -220,7 +248,7 @@ func TestConsole(t *testing.T) {
 	})
 
 	t.Run("other sites", func(t *testing.T) {
-		p := s.signedIn(t, ada, "/account/sessions")
+		p := s.signsIn(t, ada, "/account/sessions")
 		p.hostile = true
 		other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")

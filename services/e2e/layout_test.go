@@ -77,7 +77,7 @@ func (s *suite) crowded(t testing.TB) string {
 // while a page comes, nor when a decision brings the next mail.
 func (s *suite) standsStill(t *testing.T, ada person, width int64) {
 	id := s.crowded(t)
-	p := s.signedIn(t, ada, "/drafts")
+	p := s.window(t, ada)
 	// A page that comes in pieces is drawn in pieces, and what comes late must not move what is there.
 	do(p, network.EmulateNetworkConditionsByRule, network.EmulateNetworkConditionsByRuleParams{
 		MatchedNetworkConditions: []*network.Conditions{{DownloadThroughput: 20_000, UploadThroughput: -1}}})

@@ -73,7 +73,7 @@ func (s *suite) weekly(t testing.TB, title string) section {
 // TestMenus goes the way of the tools, by HTTP and in the browser: group, item, page; the page replaced, restored, written by many at once; menus put in order.
 func TestMenus(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{pages: true})
+	s := start(t, options{released: true})
 	ada, rev := s.person("Ada Lovelace", "reviewer", "admin"), s.person("Rev Iewer", "reviewer")
 
 	s.write(t, "create_menu_group", section{"name": "Reports", "slug": "reports", "icon": "📊", "position": 5})

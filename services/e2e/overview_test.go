@@ -24,10 +24,10 @@ func (s *suite) past(t *testing.T) {
 	if _, err := conn.Exec(t.Context(), `DO $$ DECLARE m date := date_trunc('month', now() AT TIME ZONE 'UTC' - interval '1 month')::date; BEGIN
 		EXECUTE format('CREATE TABLE audit.%I PARTITION OF audit.calls FOR VALUES FROM (%L) TO (%L)', 'calls_' || to_char(m, 'YYYY_MM'), m || ' 00:00+00', (m + interval '1 month')::date || ' 00:00+00'); END $$;
 		SET session_replication_role = replica;
-		INSERT INTO audit.calls (at, request_id, trace_id, service, external_user_id, credential_id, tool, outcome, count, took_ms, detail)
+		INSERT INTO audit.calls (at, request_id, trace_id, service, external_user_id, credential_id, tool, outcome, count, took_ms, detail, writer)
 		SELECT now() - i * i * interval '100 ms' - interval '10 seconds', 'req_' || i, md5(i::text), 'crm-bot', '', 'ak_' || i % 4, (ARRAY['search_brands', 'search_brands', 'get_brand', 'execute_read_sql', 'a_rather_long_name_that_an_agent_has_made_up'])[1 + i % 5],
 			CASE WHEN i % 11 = 0 THEN 'E_RATE_LIMIT' WHEN i % 31 = 0 THEN 'E_DB_TIMEOUT' ELSE 'ok' END, i % 7, i % 400,
-			CASE WHEN i % 5 = 3 THEN jsonb_build_object('sql', 'SELECT ''<b>bold</b>'' AS needle_' || i, 'columns', '["needle"]'::jsonb) END FROM generate_series(1, 4000) i;
+			CASE WHEN i % 5 = 3 THEN jsonb_build_object('sql', 'SELECT ''<b>bold</b>'' AS needle_' || i, 'columns', '["needle"]'::jsonb) END, 'hub_query' FROM generate_series(1, 4000) i;
 		RESET session_replication_role; DO $$ BEGIN WHILE audit.roll_up() LOOP END LOOP; END $$`); err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func (s *suite) past(t *testing.T) {
 func TestOverview(t *testing.T) {
 	t.Parallel()
 	installAxe(t)
-	s := start(t, options{pages: true})
+	s := start(t, options{released: true})
 	s.past(t)
 	root, reviewer := s.person("Grace Hopper", "admin"), s.person("Ada Lovelace", "reviewer")
 	s.call("execute_read_sql", map[string]any{"sql": "SELECT 1 AS the_answer"})
@@ -84,7 +84,7 @@ func TestOverview(t *testing.T) {
 		p.Inspect("audit-found")
 		p.Press("j", "o")
 		p.Sees("<b>bold</b>")
-		p.Sees("hub_super") // who wrote it, whatever service it names
+		p.Sees("hub_query") // who wrote it, whatever service it names
 		p.Inspect("audit-call")
 	})
 	t.Run("errors", func(t *testing.T) {

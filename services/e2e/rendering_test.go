@@ -289,7 +289,7 @@ func documentOf(t testing.TB) string {
 // HTML that the mail server got, and the same to the eye.
 func TestShownIsSent(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{pages: true, env: []string{"HUB_DRAFT_RECIPIENTS=not_b2c"}})
+	s := start(t, options{released: true, env: []string{"HUB_DRAFT_RECIPIENTS=not_b2c"}})
 	ada := s.person("Ada Lovelace", "reviewer")
 	list := mailBodies(t)
 	list = some(slices.DeleteFunc(list, func(v vector) bool { return len(v.name)%4 != 0 && !strings.HasPrefix(v.name, "usual") }))

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
@@ -89,6 +90,9 @@ func part(text, before, after string) string {
 
 var shownTarget = regexp.MustCompile(`name="target" value="([^"]+)"`)
 
+// breath is how long who reads waits before the next call: the load is there all the time, and leaves the machine to the others.
+const breath = 20 * time.Millisecond
+
 // run works until ctx ends, and finishes what it has begun.
 func (l *load) run(ctx context.Context, session credential, segment string, to contact) {
 	fixed := func(list ...string) func() map[string]string {
@@ -118,12 +122,14 @@ func (l *load) run(ctx context.Context, session credential, segment string, to c
 			for n := i; ctx.Err() == nil; n++ {
 				r := reads[n%len(reads)]
 				l.ask(ctx, "read", http.StatusOK, "POST", "/api/tools/"+r.tool, r.input, agent)
+				time.Sleep(breath)
 			}
 		})
 	}
 	wg.Go(func() {
 		for ctx.Err() == nil {
 			l.ask(ctx, "page", http.StatusOK, "GET", "/drafts", "", person)
+			time.Sleep(breath)
 		}
 	})
 	wg.Go(func() { // from an agent's draft to a mail

@@ -123,7 +123,7 @@ func (p *page) scrollMail(part float64) {
 // TestShownMeansShown: Approve shown takes what a reviewer had before their eyes, and no more.
 func TestShownMeansShown(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{pages: true, env: []string{"HUB_DRAFT_RECIPIENTS=not_b2c"}})
+	s := start(t, options{released: true, env: []string{"HUB_DRAFT_RECIPIENTS=not_b2c"}})
 	ada := s.person("Ada Lovelace", "reviewer")
 	draft := func(t *testing.T, targets int, each func(i int, target map[string]any)) string {
 		t.Helper()
@@ -139,9 +139,10 @@ func TestShownMeansShown(t *testing.T) {
 		width int64
 	}{{"1280x800", 1280}, {"390x844", 390}} {
 		t.Run(window.name, func(t *testing.T) {
+			t.Parallel()
 			t.Run("before the previews have come", func(t *testing.T) {
 				id := draft(t, 5, nil)
-				p := s.signedIn(t, ada, "/drafts")
+				p := s.window(t, ada)
 				p.Look("light", window.width)
 				p.restless = true
 				h := p.hold("*/preview*")
@@ -205,7 +206,7 @@ func TestShownMeansShown(t *testing.T) {
 				id := draft(t, 3, func(_ int, target map[string]any) {
 					target["body"] = strings.Repeat("<p>A mail that goes on and on.</p>", 30)
 				})
-				p := s.signedIn(t, ada, "/drafts")
+				p := s.window(t, ada)
 				p.Look("light", window.width)
 				p.Open("/drafts/" + id)
 				for place := range 3 {
@@ -235,7 +236,7 @@ func TestShownMeansShown(t *testing.T) {
 			t.Run("flagged", func(t *testing.T) {
 				bodies := []string{"<p>plain</p>", `<p style="color:#fff">white</p>`, `<img src="https://a.example/x.png" alt="x">`, `<a href="https://evil.com">bank.com</a>`, "<p>a</p>" + strings.Repeat("<br>", 300) + "<p>b</p>"}
 				id := draft(t, len(bodies), func(i int, target map[string]any) { target["body"] = bodies[i] })
-				p := s.signedIn(t, ada, "/drafts")
+				p := s.window(t, ada)
 				p.Look("light", window.width)
 				p.Open("/drafts/" + id)
 				p.LookThrough()

@@ -20,6 +20,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/hubtest/inventory"
@@ -65,7 +66,7 @@ func (p *programs) build(t testing.TB) string {
 			cmd.Args = append(cmd.Args, s.Module()+"/cmd/...")
 		}
 		cmd.Args = append(cmd.Args, "./scripts/gen", "./scripts/mailsink", "./scripts/echo")
-		cmd.Dir = hubtest.Root(t)
+		cmd.Dir, cmd.Env = hubtest.Root(t), append(cmd.Environ(), "GOWORK=") // programs of many modules at once are the workspace's
 		if out, err := cmd.CombinedOutput(); err != nil {
 			p.err = fmt.Errorf("%w: %s", err, out)
 		}
@@ -107,9 +108,9 @@ type options struct {
 	twice string
 	// without leaves services out, for a test that puts one of its own into their place.
 	without []string
-	// pages has the suite run the programs as they are released: what a page shows is no matter of races, and a browser beside
-	// the race detector takes half of the time of all tests.
-	pages bool
+	// released has the suite run the programs as they are released, without the race detector, which takes half of the time of all
+	// tests: what a page shows is no matter of races, nor is what thousands of calls are answered, one after the other.
+	released bool
 	// shop starts a simulated payment provider and the receiver of an app (newShop).
 	shop *shop
 	// postgres is a server of the test's own.
@@ -157,7 +158,7 @@ func (l *logs) String() string {
 func start(t testing.TB, o options) *suite {
 	t.Helper()
 	built := &checked
-	if o.pages {
+	if o.released {
 		built = &asReleased
 	}
 	s := &suite{t: t, bin: built.build(t), process: map[string]*servers.Process{}, addr: map[string]string{}, ops: map[string]string{}, env: map[string][]string{}, runs: map[string]program{}, logs: &logs{}, redis: hubtest.NewRedis(t), smtp: hubtest.NewSMTP(t, servers.SMTPOptions{Hooks: o.smtp})}
@@ -240,6 +241,7 @@ func start(t testing.TB, o options) *suite {
 		for _, p := range s.process {
 			p.Kill()
 		}
+		s.recordedByOwners()
 		if strings.Contains(s.logs.String(), "WARNING: DATA RACE") {
 			t.Errorf("a service has a data race:\n%s", s.logs)
 		}
@@ -255,6 +257,30 @@ func start(t testing.TB, o options) *suite {
 		s.ready(name)
 	}
 	return s
+}
+
+// recordedByOwners holds what the services have recorded to the catalog: each name is known there, and its owner has recorded it. A
+// store that is away has nothing to say.
+func (s *suite) recordedByOwners() {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, s.store.SuperuserURL)
+	if err != nil {
+		return
+	}
+	defer conn.Close(ctx)
+	rows, _ := conn.Query(ctx, `SELECT DISTINCT tool, writer, outcome FROM audit.calls WHERE tool <> 'a_rather_long_name_that_an_agent_has_made_up'`)
+	calls, err := pgx.CollectRows(rows, pgx.RowToStructByNameLax[audit.Call])
+	if err != nil {
+		s.t.Errorf("the audit log: %v", err)
+	}
+	owners := audit.OwnersIn(catalog(s.t))
+	for _, c := range calls {
+		unknown := c.Outcome == audit.OK && !owners.Foreign(audit.Call{Tool: c.Tool, Outcome: c.Outcome, Writer: "nobody"})
+		if owners.Foreign(c) || unknown {
+			s.t.Errorf("%s has recorded %s (%s): it is not its own by deploy/catalog.json", c.Writer, c.Tool, c.Outcome)
+		}
+	}
 }
 
 // atOnce lets programs with the race detector end without the second that they wait for reports.
@@ -443,15 +469,19 @@ func tools(t testing.TB) int {
 // manifests are those of the committed catalog.
 func manifests(t testing.TB) []tool.Manifest {
 	t.Helper()
+	return catalog(t).Manifests
+}
+
+func catalog(t testing.TB) (catalog tool.Catalog) {
+	t.Helper()
 	b, err := os.ReadFile(filepath.Join(hubtest.Root(t), "deploy/catalog.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var catalog tool.Catalog
 	if err := json.Unmarshal(b, &catalog); err != nil {
 		t.Fatal(err)
 	}
-	return catalog.Manifests
+	return catalog
 }
 
 type auditRow struct {

@@ -10,18 +10,14 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/postgres"
 )
 
 // migrated is a write store with what every service's migrations make, and nothing that runs.
 func migrated(t *testing.T) *pgx.Conn {
 	t.Helper()
-	s := &suite{t: t, bin: checked.build(t), store: hubtest.WriteStore(t)}
-	for _, name := range append(slices.Clone(services), "gateway") {
-		s.run(name, []string{"HUB_MIGRATE_URL=" + s.store.OwnerURL}, "migrate")
-	}
-	conn, err := pgx.Connect(t.Context(), s.store.SuperuserURL)
+	s := &suite{t: t, commands: asReleased.build(t)}
+	conn, err := pgx.Connect(t.Context(), s.migratedStore().SuperuserURL)
 	if err != nil {
 		t.Fatal(err)
 	}

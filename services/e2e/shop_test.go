@@ -44,7 +44,7 @@ func newShopWith(t *testing.T, o options) *shop {
 	o.shop, o.pooled = x, len(o.runs) == 0
 	x.suite = start(t, o)
 	x.owner = x.person("Ada Admin", "admin")
-	credential := exec.Command(x.path("payments"), "credential", "add", "--env", "sandbox", "--client-id", "pgsim-test")
+	credential := exec.Command(x.path(x.commands, "payments"), "credential", "add", "--env", "sandbox", "--client-id", "pgsim-test")
 	credential.Env, credential.Stdin = x.env["payments"], strings.NewReader(simSecret)
 	if out, err := credential.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -82,19 +82,21 @@ const mailFrom = "hub@company.example"
 
 // suite is the services over servers, with a key of all scopes.
 type suite struct {
-	t       testing.TB
-	bin     string
-	env     map[string][]string
-	process map[string]*servers.Process
-	addr    map[string]string
-	ops     map[string]string // where metrics and profiles answer
-	logs    *logs
-	url     string
-	key     string
-	redis   *servers.Redis
-	smtp    *hubtest.SMTP
-	store   hubtest.WriteStoreDB
-	calls   atomic.Int64
+	t   testing.TB
+	bin string
+	// commands are where the programs are that do a thing and end: those of a release, which start in a third of the time.
+	commands string
+	env      map[string][]string
+	process  map[string]*servers.Process
+	addr     map[string]string
+	ops      map[string]string // where metrics and profiles answer
+	logs     *logs
+	url      string
+	key      string
+	redis    *servers.Redis
+	smtp     *hubtest.SMTP
+	store    hubtest.WriteStoreDB
+	calls    atomic.Int64
 	// runs are programs in place of those that were built, by the process.
 	runs map[string]program
 }
@@ -161,11 +163,16 @@ func start(t testing.TB, o options) *suite {
 	if o.released {
 		built = &asReleased
 	}
-	s := &suite{t: t, bin: built.build(t), process: map[string]*servers.Process{}, addr: map[string]string{}, ops: map[string]string{}, env: map[string][]string{}, runs: map[string]program{}, logs: &logs{}, redis: hubtest.NewRedis(t), smtp: hubtest.NewSMTP(t, servers.SMTPOptions{Hooks: o.smtp})}
-	if o.postgres == nil {
-		o.postgres = hubtest.Postgres(t)
+	s := &suite{t: t, bin: built.build(t), commands: asReleased.build(t), process: map[string]*servers.Process{}, addr: map[string]string{}, ops: map[string]string{}, env: map[string][]string{}, runs: map[string]program{}, logs: &logs{}, redis: hubtest.NewRedis(t), smtp: hubtest.NewSMTP(t, servers.SMTPOptions{Hooks: o.smtp})}
+	ready := o.postgres == nil && o.runs == nil
+	switch {
+	case ready:
+		s.store = s.migratedStore()
+	case o.postgres == nil:
+		s.store = hubtest.WriteStore(t)
+	default:
+		s.store = hubtest.WriteStoreOn(t, o.postgres)
 	}
-	s.store = hubtest.WriteStoreOn(t, o.postgres)
 	if o.pooled {
 		s.store = s.store.Pooled(t)
 	}
@@ -234,8 +241,10 @@ func start(t testing.TB, o options) *suite {
 			s.runs[name] = p
 		}
 	}
-	for _, name := range append(single, "gateway") {
-		s.run(name, s.env[name], "migrate")
+	if !ready {
+		for _, name := range append(single, "gateway") {
+			s.run(name, s.env[name], "migrate")
+		}
 	}
 	t.Cleanup(func() {
 		for _, p := range s.process {
@@ -257,6 +266,17 @@ func start(t testing.TB, o options) *suite {
 		s.ready(name)
 	}
 	return s
+}
+
+// migratedStore is what the migrations of all services make, once for all suites of the binary.
+func (s *suite) migratedStore() hubtest.WriteStoreDB {
+	s.t.Helper()
+	return hubtest.MigratedStore(s.t, "suite", func(_ context.Context, ownerURL string) error {
+		for _, name := range everyProcess {
+			s.run(name, []string{"HUB_MIGRATE_URL=" + ownerURL}, "migrate")
+		}
+		return nil
+	})
 }
 
 // recordedByOwners holds what the services have recorded to the catalog: each name is known there, and its owner has recorded it. A
@@ -289,11 +309,8 @@ const atOnce = "GORACE=atexit_sleep_ms=0"
 // run runs a program to its end and returns what it printed.
 func (s *suite) run(program string, env []string, args ...string) string {
 	s.t.Helper()
-	cmd := exec.Command(s.path(program), args...)
-	cmd.Env = append(slices.Clone(env), atOnce)
-	if env == nil {
-		cmd.Env = append(os.Environ(), atOnce)
-	}
+	cmd := exec.Command(s.path(s.commands, program), args...)
+	cmd.Env = env
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
@@ -307,18 +324,18 @@ func programOf(name string) string { return replica.ReplaceAllString(name, "") }
 
 var replica = regexp.MustCompile(`-\d+$`)
 
-// path is where the program of a process is.
-func (s *suite) path(name string) string {
+// path is where the program of a process is, of those that were built.
+func (s *suite) path(built, name string) string {
 	if p, found := s.runs[name]; found {
 		return p.path
 	}
-	return filepath.Join(s.bin, programOf(name))
+	return filepath.Join(built, programOf(name))
 }
 
 func (s *suite) start(name string) {
 	s.t.Helper()
 	env := slices.Concat(s.env[name], s.runs[name].environ)
-	p, err := servers.StartProgram(servers.Program{Path: s.path(name), Args: []string{"serve"}, Env: env, Dir: s.t.TempDir(), Output: s.logs})
+	p, err := servers.StartProgram(servers.Program{Path: s.path(s.bin, name), Args: []string{"serve"}, Env: env, Dir: s.t.TempDir(), Output: s.logs})
 	if err != nil {
 		s.t.Fatal(err)
 	}

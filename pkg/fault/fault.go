@@ -17,11 +17,11 @@ import (
 	"time"
 )
 
-// Code is one of the error codes of the specification. Codes are append-only:
-// clients match on them.
+// Code is one of the error codes that clients match on (CONTRACT.md 2.3). Codes are
+// append-only.
 type Code string
 
-// The codes of the specification's error table.
+// The codes of CONTRACT.md 2.3.
 const (
 	Validation         Code = "E_VALIDATION"
 	AuthMissing        Code = "E_AUTH_MISSING"

@@ -13,8 +13,8 @@ import (
 	"hub.internal/pkg/fault"
 )
 
-// TestCodesMatchSpecification pins the specification's table.
-func TestCodesMatchSpecification(t *testing.T) {
+// TestCodesMatchTheContract pins the table of CONTRACT.md 2.3.
+func TestCodesMatchTheContract(t *testing.T) {
 	want := map[fault.Code]int{
 		"E_VALIDATION": 400, "E_AUTH_MISSING": 401, "E_AUTH_INVALID": 401, "E_AUTH_EXPIRED": 403, "E_AUTH_REVOKED": 403,
 		"E_SCOPE": 403, "E_NOT_FOUND": 404, "E_CONFLICT": 409, "E_IDEMPOTENCY": 409, "E_SUPPRESSED": 422, "E_RATE_LIMIT": 429,

@@ -13,8 +13,8 @@ import (
 	"hub.internal/pkg/hubtest"
 )
 
-// TestImportRules checks rules 1 to 3 of the architecture on the whole repository: inside a
-// workspace a forbidden import compiles without a word.
+// TestImportRules holds each package of the repository to what it may import, and says why. Inside a workspace a
+// forbidden import compiles without a word.
 func TestImportRules(t *testing.T) {
 	// What the root of a service may be made of beside itself: each is about one thing, and imports no other room.
 	leaves := []string{

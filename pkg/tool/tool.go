@@ -20,7 +20,7 @@ import (
 	"hub.internal/pkg/schema"
 )
 
-// Categories of the specification.
+// Categories of tools, as the catalog shows them (CONTRACT.md 6.1).
 const (
 	Explore = "explore"
 	Query   = "query"
@@ -64,7 +64,7 @@ type Spec struct {
 	MaxBody int64 `json:"max_body"`
 	// TimeoutMS is the deadline of a call, in milliseconds.
 	TimeoutMS int64 `json:"timeout_ms"`
-	// Position orders the catalog as the specification's table does, from 1.
+	// Position is the tool's place in the catalog, from 1 (CONTRACT.md 6.1).
 	Position int `json:"position"`
 }
 
@@ -140,7 +140,7 @@ type Declaration struct {
 	Examples []Example
 	MaxBody  int64
 	Timeout  time.Duration
-	// Position is the tool's row in the specification's table, from 1.
+	// Position is the tool's place in the catalog, from 1 (CONTRACT.md 6.1).
 	Position int
 	// RecordsItself tells that the function writes the rows of the audit log, refusals too.
 	RecordsItself bool
@@ -217,7 +217,7 @@ func (d Declaration) check() error {
 	case d.Name == "", d.Category == "", d.Description == "", d.Scope == "":
 		return errors.New("name, category, description and scope are needed")
 	case d.Position < 1:
-		return errors.New("position is needed: the row in the specification's table")
+		return errors.New("position is needed: the place in the catalog")
 	case d.Replaces && !d.Write:
 		return errors.New("only a write can replace something")
 	case d.Input == nil || d.Input.Type != "object" || d.Input.AdditionalProperties == nil:

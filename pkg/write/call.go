@@ -41,7 +41,7 @@ func NewCall(ctx context.Context, operation string, now time.Time) (Call, error)
 	return call, err
 }
 
-// NewRouteCall returns the call of a route below /v1 that ctx belongs to (payments.md 2.6): its key is one for all routes of
+// NewRouteCall returns the call of a route below /v1 that ctx belongs to (SPEC.md 7.1): its key is one for all routes of
 // the caller, and stands for the method, the path as declared, the caller's external user and in, the decoded input with its
 // defaults, which is compared as its JSON: what that leaves out makes no difference. The key may be empty.
 func NewRouteCall(ctx context.Context, operation, method, path string, in any, now time.Time) (Call, error) {

@@ -72,7 +72,7 @@ func isConflict(err error, code string) bool {
 	return f.Code == fault.Conflict && string(details) == `{"code":"`+code+`"}` && f.Retryable() == (code == "REQUEST_IN_PROGRESS")
 }
 
-// TestTwoProcessesCallTheSecondSystemOnce: row 23 of payments.md 6.
+// TestTwoProcessesCallTheSecondSystemOnce: SPEC.md 12, row 23.
 func TestTwoProcessesCallTheSecondSystemOnce(t *testing.T) {
 	t.Parallel()
 	s := newThings(t)
@@ -307,7 +307,7 @@ func TestClaimWithoutAStoreIsE_DB(t *testing.T) {
 	}
 }
 
-// TestTheKeyOfARouteStandsForTheWholeCall: rows 24 and 25 of payments.md 6.
+// TestTheKeyOfARouteStandsForTheWholeCall: SPEC.md 12, rows 24 and 25.
 func TestTheKeyOfARouteStandsForTheWholeCall(t *testing.T) {
 	t.Parallel()
 	type input struct {

@@ -1,8 +1,8 @@
 // Package write does a keyed write once: the row of its Idempotency-Key, the effect, the audit
 // row and the stored answer commit in one transaction of the owner's PostgreSQL, so that no
-// crash loses or doubles a write (contract 1.7; draft-ietf-httpapi-idempotency-key-header).
+// crash loses or doubles a write (CONTRACT.md 5.2; draft-ietf-httpapi-idempotency-key-header).
 // A write that calls a second system in the middle takes two transactions: Begin claims the key for
-// a while and persists what the write is about, Finish stores the answer (payments.md 2.6). The
+// a while and persists what the write is about, Finish stores the answer (SPEC.md 7.2). The
 // package owns the table of keys in each service's schema. It refuses to call a second system
 // itself, and to store a refusal: that frees the key.
 package write
@@ -79,7 +79,7 @@ func Reused() error {
 	return fault.New(fault.Idempotency, "This Idempotency-Key was used before with another input. Send a new key for a new call.")
 }
 
-// Conflict is the refusal of a key below /v1 that was used before for another call, for Options.Reused (payments.md 2.6).
+// Conflict is the refusal of a key below /v1 that was used before for another call, for Options.Reused (SPEC.md 7.1).
 func Conflict() error {
 	return fault.New(fault.Conflict, "This Idempotency-Key was used before for another call. Send a new key for a new call.").
 		With(map[string]string{"code": "IDEMPOTENCY_KEY_CONFLICT"})

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// ratioGoal is a row of performance.md section 2: Hub's rate beside another target's.
+// ratioGoal is what Hub's rate has to be beside another target's, at a concurrency.
 type ratioGoal struct {
 	workload    string
 	concurrency int
@@ -55,7 +55,7 @@ const (
 	plainShare = 0.6
 )
 
-// verdict is one target of performance.md and what came of it.
+// verdict is one target and what came of it.
 type verdict struct {
 	what, goal, got string
 	reached         bool

@@ -34,7 +34,7 @@ func (r report) markdown() string {
 	for _, s := range r.skipped {
 		p("Skipped %s.\n\n", s)
 	}
-	p("## Targets (performance.md section 2)\n\n| What | Target | Here | |\n|---|---|---|---|\n")
+	p("## Targets\n\n| What | Target | Here | |\n|---|---|---|---|\n")
 	for _, v := range r.verdicts() {
 		p("| %s | %s | %s | %s |\n", v.what, v.goal, v.got, map[bool]string{true: "reached", false: "**not reached**"}[v.reached])
 	}

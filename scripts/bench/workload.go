@@ -37,8 +37,8 @@ type input struct {
 // columns are the ten of the wide reads.
 const columns = "campaign_id, partner_id, brand_id, name, status_code, start_at, end_at, offer_count, apply_count, view_count"
 
-// candidates is how many brands the category of search_brands should hold, about: the
-// figures of performance.md are for a category of 1,400.
+// candidates is how many brands the category of search_brands should hold, about: a
+// category of the size that agents ask for.
 const candidates = 1400
 
 func workloadNames() []string { return []string{"point", "brands", "rows1000", "rows10000"} }
@@ -111,7 +111,7 @@ func brandsWorkload(ctx context.Context, s *stack) (*workload, error) {
 	return w, nil
 }
 
-// brandsInOne is search_brands in one statement as performance.md 3.5 has it: the ids of
+// brandsInOne is search_brands in the best single statement: the ids of
 // the page first, the rest for the winners only.
 const brandsInOne = `SELECT b.brand_id, b.brand_name, b.president, b.category_id,
   COALESCE((SELECT n.category_name FROM category_name n WHERE n.category_id = b.category_id AND n.language = 'ko'),

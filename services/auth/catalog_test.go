@@ -25,7 +25,7 @@ func TestScopesAndRolesAreThoseOfTheCatalog(t *testing.T) {
 	if err := json.Unmarshal(b, &catalog); err != nil {
 		t.Fatal(err)
 	}
-	// The specification has these for the tools of administration, whose service is not there yet.
+	// admin:write is of tools that the committed catalog may not have yet.
 	scopes, roles := map[string]bool{"admin:write": true}, map[string]bool{}
 	// And these for the routes of payments.
 	appScopes := map[string]bool{"pay:read": true, "pay:write": true, "pay:refund": true}

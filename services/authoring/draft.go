@@ -18,7 +18,7 @@ import (
 // Status is where a draft is on its way to its recipients.
 type Status string
 
-// The states of the specification.
+// The states of a draft (CONTRACT.md 10.1).
 const (
 	Drafted   Status = "draft"
 	InReview  Status = "in_review"

@@ -286,7 +286,7 @@ func TestLargePagesEndEarly(t *testing.T) {
 
 var statuses = authoring.Statuses()
 
-// allowed is the table of contract 3, written down a second time.
+// allowed is the table of CONTRACT.md 10.1, written down a second time.
 var allowed = map[[2]string]bool{
 	{"draft", "in_review"}: true, {"draft", "cancelled"}: true, {"in_review", "cancelled"}: true, {"in_review", "approved"}: true,
 	{"in_review", "rejected"}: true, {"approved", "sent"}: true, {"approved", "cancelled"}: true, {"approved", "in_review"}: true,

@@ -10,7 +10,7 @@ import (
 // Kind is what the externalIds of a segment are ids of.
 type Kind string
 
-// The kinds of the specification. Partner and brand mean a corporate unit.
+// The kinds of segments. Partner and brand mean a corporate unit.
 const (
 	Partner  Kind = "partner"
 	Brand    Kind = "brand"

@@ -30,7 +30,7 @@ func unsubscribeLink(m servers.Mail) string {
 	return strings.Trim(m.Header.Get("List-Unsubscribe"), "<>")
 }
 
-// TestWorkflow is the specification's whole: search_brands → create_segment →
+// TestWorkflow is the whole way of a mail: search_brands → create_segment →
 // save_message_draft → queue_for_review by an agent, the decisions by a person in a browser,
 // and each approved mail once. Its store is behind a pooler in transaction mode.
 func TestWorkflow(t *testing.T) {

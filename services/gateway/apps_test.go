@@ -289,7 +289,7 @@ func TestAnAppCallsForItsUser(t *testing.T) {
 	}
 }
 
-// TestOrderOfChecksOfAnApp breaks a call in every way: the refusals come in the order of the contract, and what is
+// TestOrderOfChecksOfAnApp breaks a call in every way: the refusals come in the order of SPEC.md 2.3, and what is
 // refused before its token is used leaves it good.
 func TestOrderOfChecksOfAnApp(t *testing.T) {
 	s := newTill(t)

@@ -220,7 +220,7 @@ func merge(owners map[string]*owner) (*merged, error) {
 // Entry returns a tool by name, or nil.
 func (c *Catalog) Entry(name string) *Entry { return c.merged.Load().byName[name] }
 
-// Entries lists the tools in the order of the specification's table.
+// Entries lists the tools in the order of their positions (CONTRACT.md 6.1).
 func (c *Catalog) Entries() []*Entry { return c.merged.Load().ordered }
 
 // Owners lists the services that the catalog knows, sorted.

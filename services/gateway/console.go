@@ -32,7 +32,7 @@ const (
 	maxUpload = 32 << 20
 )
 
-// consoleRoots are the parts of the console that the contract knows, and whether one may be
+// consoleRoots are the parts of the console (CONTRACT.md 9.1), and whether one may be
 // used without a session: a manifest cannot open what is closed, nor claim the API's paths.
 var consoleRoots = map[string]bool{
 	"drafts": false, "p": false, "admin": false, "account": false,

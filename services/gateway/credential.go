@@ -91,7 +91,7 @@ type KeyVerifier interface {
 	Verify(ctx context.Context, key string) (APIKey, error)
 }
 
-// form is that of payments.md section 4: crm_, 36 random and 6 check characters.
+// form is that of CONTRACT.md 3.1: crm_, 36 random and 6 check characters.
 var form = regexp.MustCompile(`^crm_[0-9A-Za-z]{42}$`)
 
 func invalidKey() error {

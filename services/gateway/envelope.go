@@ -93,7 +93,7 @@ func (c *Call) Headers(w http.ResponseWriter) http.Header {
 type failure struct {
 	OK    bool        `json:"ok"`
 	Error failedError `json:"error"`
-	// LinkURL is that of the details, for ACCOUNT_LINK_REQUIRED: the specification has it in the body.
+	// LinkURL is that of the details, for ACCOUNT_LINK_REQUIRED: SPEC.md 3.1 has it there, too.
 	LinkURL   string `json:"link_url,omitempty"`
 	RequestID string `json:"request_id"`
 	TookMS    int64  `json:"took_ms"`

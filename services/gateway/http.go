@@ -59,7 +59,7 @@ func (g *Gateway) nothing(w http.ResponseWriter, r *http.Request) {
 // errMethod is what a fault that is answered as 405 follows from.
 var errMethod = errors.New("wrong method")
 
-// notAllowed is the fault of a wrong method. Spec: the code is not shown; the request is at fault, so E_VALIDATION.
+// notAllowed is the fault of a wrong method (CONTRACT.md 1.1): the request is at fault, so E_VALIDATION.
 func notAllowed(method, allow string) *fault.Error {
 	return fault.New(fault.Validation, "The method %s is not allowed here; use %s.", printable(method), allow).Because(errMethod)
 }
@@ -161,7 +161,7 @@ func contentType(h http.Header) (string, error) {
 	return h.Get("Content-Type"), nil
 }
 
-// jsonContent holds the specification's "content type is application/json". No header,
+// jsonContent holds a body to application/json (CONTRACT.md 1.3). No header,
 // and the one that curl -d and most HTTP libraries send by default, are taken as that: the
 // body is judged as strict JSON in any case.
 func jsonContent(h http.Header) error {

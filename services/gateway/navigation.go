@@ -23,7 +23,7 @@ func (c *Catalog) consoleRoute(p string) *consoleRoute {
 const last = 1 << 20
 
 // navigation lists the tabs that a user with these roles may see. System and Admin come
-// first, as the contract has them.
+// first.
 func (c *Catalog) navigation(s Session) []web.Tab {
 	type placed struct {
 		web.Item

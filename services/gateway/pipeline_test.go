@@ -15,7 +15,7 @@ import (
 )
 
 // TestOrderOfChecks breaks a call in every way at once and mends one way after the
-// other: the refusals have to come in the order of the contract's 1.2.
+// other: the refusals have to come in the order of CONTRACT.md 1.2.
 func TestOrderOfChecks(t *testing.T) {
 	e := newEdge(t)
 	big := `{"text":"` + strings.Repeat("x", 2<<20) + `"}`

@@ -122,7 +122,7 @@ func (b *Book) attend(why Attention, trigger Trigger, about string) error {
 	return b.step(trigger, b.Order.Status, about)
 }
 
-// Apply brings the order to what its provider has answered when asked (payments.md 2.4). What is old news, or known
+// Apply brings the order to what its provider has answered when asked (SPEC.md 4.4). What is old news, or known
 // already, changes nothing. An answer about another order is an error.
 func (b *Book) Apply(s Snapshot) error {
 	o := &b.Order

@@ -23,7 +23,7 @@ func open(t testing.TB, method payments.PayMethod) *payments.Book {
 	return b
 }
 
-// sound holds a book to what is true of every order (payments.md 2.10: 1, 2, 4, 5, 6, 13, 15).
+// sound holds a book to what is true of every order (SPEC.md 11, rows 1, 2, 4, 5, 6, 13 and 15).
 func sound(b *payments.Book, deposited map[string]int64) error {
 	o := b.Order
 	var succeeded, pending, applied, received int64

@@ -75,7 +75,7 @@ type Account struct {
 	Paid, Refunded, Pending, RefundsDone, RefundsPending int64
 }
 
-// Gap is what was received and is nowhere (payments.md 2.10, 13).
+// Gap is what was received and is nowhere (SPEC.md 11, row 13).
 func (a Account) Gap() int64 {
 	return a.Received - a.Applied - a.Open - a.Returning - a.Returned - a.Reversed
 }

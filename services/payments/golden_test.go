@@ -10,7 +10,7 @@ import (
 	"hub.internal/services/payments"
 )
 
-// TestGoldenPath walks payments.md 2.13 from the third step on.
+// TestGoldenPath walks SPEC.md 10 from the third step on.
 func TestGoldenPath(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, options{})

@@ -37,7 +37,7 @@ func (s *shop) twin(config payments.Config, lease time.Duration) *shop {
 	return &other
 }
 
-// TestOneKeyTwoProcesses: the same call at once, over two pools, is made once and answered alike (section 6, 23; 2.10, 7).
+// TestOneKeyTwoProcesses: the same call at once, over two pools, is made once and answered alike (SPEC.md 12, row 23; SPEC.md 11, row 7).
 func TestOneKeyTwoProcesses(t *testing.T) {
 	t.Parallel()
 	var config payments.Config
@@ -93,7 +93,7 @@ func TestOneKeyTwoProcesses(t *testing.T) {
 }
 
 // TestKeyOfAnotherCall: another input, another order, another user: refused, done nothing, and nothing of the first answer is told
-// (section 6, 24 and 25; 2.10, 8).
+// (SPEC.md 12, rows 24 and 25; SPEC.md 11, row 8).
 func TestKeyOfAnotherCall(t *testing.T) {
 	t.Parallel()
 	s, _ := idleShop(t, options{})
@@ -128,7 +128,7 @@ func TestKeyOfAnotherCall(t *testing.T) {
 	}
 }
 
-// TestOthersOrdersAreNotThere: of another app, or another user of the same app, on every route (2.0, 4).
+// TestOthersOrdersAreNotThere: of another app, or another user of the same app, on every route (SPEC.md 1).
 func TestOthersOrdersAreNotThere(t *testing.T) {
 	t.Parallel()
 	s, _ := idleShop(t, options{})
@@ -174,7 +174,7 @@ func TestOthersOrdersAreNotThere(t *testing.T) {
 	}
 }
 
-// TestClientOrderID: the same one is the same order; another amount is a conflict (2.2).
+// TestClientOrderID: the same one is the same order; another amount is a conflict (SPEC.md 4.2).
 func TestClientOrderID(t *testing.T) {
 	t.Parallel()
 	s, _ := idleShop(t, options{})
@@ -244,7 +244,7 @@ func (d *dies) Release(ctx context.Context, c write.Claim) error {
 }
 
 // TestCallsWhoseProcessHasGone: wherever it ends, the same key, or the job, brings the call to the end that it would have had, with one
-// effect and one row of the audit log (2.6; 2.10, 10).
+// effect and one row of the audit log (SPEC.md 7.2; SPEC.md 11, row 10).
 func TestCallsWhoseProcessHasGone(t *testing.T) {
 	t.Parallel()
 	const lease = 50 * time.Millisecond

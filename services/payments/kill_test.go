@@ -178,7 +178,7 @@ func (k *killed) insist(in asked, tries *atomic.Int64) told {
 
 // TestKilledAgainAndAgain: the process is killed with SIGKILL at any point, while apps create, refund and cancel, and money comes. Once
 // the jobs have run, what Hub holds is what the provider holds, each call was done once, and its key still answers what it answered
-// first (2.10, 10; section 6). HUB_KILLS says how often.
+// first (SPEC.md 11, row 10; SPEC.md 12). HUB_KILLS says how often.
 func TestKilledAgainAndAgain(t *testing.T) {
 	kills := 25
 	if n, err := strconv.Atoi(os.Getenv("HUB_KILLS")); err == nil {
@@ -287,7 +287,7 @@ func TestKilledAgainAndAgain(t *testing.T) {
 }
 
 // TestDeliveryOutlivesItsWorker: the process is killed while an app reads a message; the next one sends the same bytes under the same
-// id at once, and not after an hour (section 6, 31).
+// id at once, and not after an hour (SPEC.md 12, row 31).
 func TestDeliveryOutlivesItsWorker(t *testing.T) {
 	k := newKilled(t)
 	reads := make(chan took, 10)

@@ -15,7 +15,7 @@ import (
 )
 
 // TestOneLookOfMany: an order leaves a job behind with each move; one of them asks the provider when it is time, and the others, early or
-// beside it, do not (2.5).
+// beside it, do not (SPEC.md 8.4).
 func TestOneLookOfMany(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
@@ -73,7 +73,7 @@ func TestOneLookOfMany(t *testing.T) {
 	}
 }
 
-// TestMissingJobsAreAdded: once each (2.5).
+// TestMissingJobsAreAdded: once each (SPEC.md 8.4).
 func TestMissingJobsAreAdded(t *testing.T) {
 	t.Parallel()
 	s, clock := idleShop(t, options{})
@@ -95,7 +95,7 @@ func TestMissingJobsAreAdded(t *testing.T) {
 	}
 }
 
-// TestSlowTransactionLosesNoMessage: one that began earlier and commits later is told of all the same (section 6, 30).
+// TestSlowTransactionLosesNoMessage: one that began earlier and commits later is told of all the same (SPEC.md 12, row 30).
 func TestSlowTransactionLosesNoMessage(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, options{})

@@ -139,7 +139,7 @@ const (
 	RuleNegative = "NEGATIVE"
 )
 
-// ResolveAmount makes the price of an order of what its caller has stated (payments.md 2.3): a tax that was not stated is
+// ResolveAmount makes the price of an order of what its caller has stated (SPEC.md 5.1): a tax that was not stated is
 // never added to a supply amount, and the amount alone holds a tax of 1/11. It returns BAD_AMOUNT with the rule that
 // is broken.
 func ResolveAmount(amount, supply, vat *int64) (Amounts, error) {
@@ -243,7 +243,7 @@ type Transition struct {
 	When string
 }
 
-// Transitions are the state machine (payments.md 2.4): what is not here does not happen.
+// Transitions are the state machine (SPEC.md 4.4): what is not here does not happen.
 func Transitions() []Transition {
 	rows := []Transition{
 		{nowhere, Create, Ready, tellNothing, "the order is valid"},

@@ -311,7 +311,7 @@ func moment(t *time.Time) *string {
 	return new(schema.Moment(*t))
 }
 
-// message is what an app is told of a step, as the order is at it (payments.md 2.8).
+// message is what an app is told of a step, as the order is at it (SPEC.md 9).
 func (b *Book) message(s Step) ([]byte, error) {
 	type data struct {
 		Code           string      `json:"code"`

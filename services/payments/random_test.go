@@ -256,7 +256,7 @@ func (p *play) rest() {
 }
 
 // TestWhateverHappens plays apps, payers, banks, faults and time at random; when everything has come to rest, what Hub holds is what the
-// provider holds, and payments.md 2.10 is true of it. -rapid.checks asks for more runs than fit into its time.
+// provider holds, and SPEC.md 11 is true of it. -rapid.checks asks for more runs than fit into its time.
 func TestWhateverHappens(t *testing.T) {
 	t.Parallel()
 	const least = 15 * time.Second
@@ -335,7 +335,7 @@ func (p *play) replay(k keyed) {
 	}
 }
 
-// sound holds the store to payments.md 2.10, and to what the provider holds.
+// sound holds the store to SPEC.md 11, and to what the provider holds.
 func (p *play) sound() {
 	for what, sql := range faultsInStore() {
 		if found := p.texts(sql); len(found) > 0 {
@@ -385,7 +385,7 @@ func faultsInStore() map[string]string {
 	}
 }
 
-// agrees holds one order to what the provider holds of it (2.10, 3, 9 and 13).
+// agrees holds one order to what the provider holds of it (SPEC.md 11, rows 3, 9 and 13).
 func (p *play) agrees(code string) {
 	a, err := p.call("pay.orders.show", "", `{"code":"`+code+`"}`)
 	if err != nil {
@@ -471,7 +471,7 @@ func (p *play) happenedNow(code string, trigger payments.Trigger) bool {
 	return p.happened(code, trigger) > 0
 }
 
-// private holds everything that is kept, logged or told to what must not be in it (2.10, 12).
+// private holds everything that is kept, logged or told to what must not be in it (SPEC.md 11, row 12).
 func (s *shop) private() {
 	s.t.Helper()
 	for _, canary := range []string{clientID, secretKey, accountNumber, webhookSecret} {

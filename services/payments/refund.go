@@ -178,7 +178,7 @@ func (b *Book) deposit(id ID) (*Deposit, error) {
 	return &b.Deposits[i], nil
 }
 
-// ApplyDeposit takes a deposit that has come too late for the payment of its order, which is paid then (payments.md 2.4).
+// ApplyDeposit takes a deposit that has come too late for the payment of its order, which is paid then (SPEC.md 4.4).
 // It returns E_NOT_FOUND, or E_CONFLICT with DEPOSIT_NOT_OPEN, with AMOUNT_MISMATCH for a deposit of another amount than the
 // order's, with DEPOSIT_OF_APPLIED_PAYMENT while the payment that it belongs to is being paid back, or with ORDER_NOT_PAYABLE
 // for an order that has not ended unpaid.

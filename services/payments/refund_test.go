@@ -32,7 +32,7 @@ func (s *shop) paidIdle() payments.OrderView {
 	return o
 }
 
-// TestRefundsAtOnceShareOneBalance: of fifty refunds of 60 % each exactly one is made (section 6, 1).
+// TestRefundsAtOnceShareOneBalance: of fifty refunds of 60 % each exactly one is made (SPEC.md 12, row 1).
 func TestRefundsAtOnceShareOneBalance(t *testing.T) {
 	t.Parallel()
 	s, _ := idleShop(t, options{})
@@ -61,7 +61,7 @@ func TestRefundsAtOnceShareOneBalance(t *testing.T) {
 	}
 }
 
-// TestRefundsHaveBounds: nothing negative, nothing but whole won, and no more than there is (section 6, 2).
+// TestRefundsHaveBounds: nothing negative, nothing but whole won, and no more than there is (SPEC.md 12, row 2).
 func TestRefundsHaveBounds(t *testing.T) {
 	t.Parallel()
 	s, _ := idleShop(t, options{})
@@ -87,7 +87,7 @@ func TestRefundsHaveBounds(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatWasPaidIsRefunded: the limit is what was paid, not what was ordered (section 6, 3).
+// TestOnlyWhatWasPaidIsRefunded: the limit is what was paid, not what was ordered (SPEC.md 12, row 3).
 func TestOnlyWhatWasPaidIsRefunded(t *testing.T) {
 	t.Parallel()
 	s, clock := idleShop(t, options{})
@@ -109,7 +109,7 @@ func TestOnlyWhatWasPaidIsRefunded(t *testing.T) {
 	}
 }
 
-// TestRefundIsReservedBeforeTheProviderHears: when the provider sees the call, the reserve is committed (section 6, 4).
+// TestRefundIsReservedBeforeTheProviderHears: when the provider sees the call, the reserve is committed (SPEC.md 12, row 4).
 func TestRefundIsReservedBeforeTheProviderHears(t *testing.T) {
 	t.Parallel()
 	var s *shop
@@ -141,7 +141,7 @@ func TestRefundIsReservedBeforeTheProviderHears(t *testing.T) {
 }
 
 // TestRefundThatComesBack: REFUNDED becomes PAID, the balance is there again, the app is told once, and another refund works
-// (section 6, 5).
+// (SPEC.md 12, row 5).
 func TestRefundThatComesBack(t *testing.T) {
 	t.Parallel()
 	for _, part := range []int64{11000, 4000} {
@@ -175,7 +175,7 @@ func TestRefundThatComesBack(t *testing.T) {
 }
 
 // TestDepositIsReversed: with nothing refunded the account waits again, or is past due; after a refund an operator looks
-// (section 6, 16).
+// (SPEC.md 12, row 16).
 func TestDepositIsReversed(t *testing.T) {
 	t.Parallel()
 	s, clock := idleShop(t, options{})
@@ -218,7 +218,7 @@ func TestDepositIsReversed(t *testing.T) {
 	}
 }
 
-// TestUnknownOutcomesAreFoundOut: whatever becomes of the answer of an issue or a refund, it is made once (section 6, 22; 2.10, 7).
+// TestUnknownOutcomesAreFoundOut: whatever becomes of the answer of an issue or a refund, it is made once (SPEC.md 12, row 22; SPEC.md 11, row 7).
 func TestUnknownOutcomesAreFoundOut(t *testing.T) {
 	t.Parallel()
 	s, clock := idleShop(t, options{})
@@ -259,8 +259,8 @@ func TestUnknownOutcomesAreFoundOut(t *testing.T) {
 	}
 }
 
-// TestProviderRefuses: a definite refusal ends the order or frees the reserve, and the key is free for another try (2.2, D3;
-// section 6, 26).
+// TestProviderRefuses: a definite refusal ends the order or frees the reserve, and the key is free for another try (SPEC.md 6.1;
+// SPEC.md 12, row 26).
 func TestProviderRefuses(t *testing.T) {
 	t.Parallel()
 	s, _ := idleShop(t, options{})
@@ -293,7 +293,7 @@ func TestProviderRefuses(t *testing.T) {
 	}
 }
 
-// TestConsoleRefund: what the provider has paid back of itself is a refund, too (2.4).
+// TestConsoleRefund: what the provider has paid back of itself is a refund, too (SPEC.md 4.4).
 func TestConsoleRefund(t *testing.T) {
 	t.Parallel()
 	s, _ := idleShop(t, options{})
@@ -334,7 +334,7 @@ func TestRefundMeetsConsoleRefund(t *testing.T) {
 	}
 }
 
-// TestCancelOrder: what waits is given up; what was paid meanwhile is paid; what has ended stays (2.4).
+// TestCancelOrder: what waits is given up; what was paid meanwhile is paid; what has ended stays (SPEC.md 4.4).
 func TestCancelOrder(t *testing.T) {
 	t.Parallel()
 	s, clock := idleShop(t, options{})

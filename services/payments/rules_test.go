@@ -12,7 +12,7 @@ import (
 	"hub.internal/services/payments"
 )
 
-// TestPrices holds ResolveAmount to each row of payments.md 2.3, and to its bounds.
+// TestPrices holds ResolveAmount to each row of SPEC.md 5.1, and to its bounds.
 func TestPrices(t *testing.T) {
 	t.Parallel()
 	n := func(v int64) *int64 { return &v }
@@ -68,7 +68,7 @@ func TestPrices(t *testing.T) {
 	}
 }
 
-// TestMachineIsClosed: what is not in the table of payments.md 2.4 does not happen, and what an ended order can still become is
+// TestMachineIsClosed: what is not in the table of SPEC.md 4.4 does not happen, and what an ended order can still become is
 // in it by intent.
 func TestMachineIsClosed(t *testing.T) {
 	t.Parallel()
@@ -109,7 +109,7 @@ func TestMachineIsClosed(t *testing.T) {
 	if refused < 1000 {
 		t.Errorf("%d steps were refused", refused)
 	}
-	// Money makes an order PAID from these alone, and a refund is asked for in PAID alone (2.10, 15).
+	// Money makes an order PAID from these alone, and a refund is asked for in PAID alone (SPEC.md 11, row 15).
 	var paid, asked []payments.Status
 	for s := range known {
 		if s.to == payments.Paid && s.from != payments.Paid && s.from != payments.Refunded && s.trigger != payments.DepositApplied {

@@ -14,7 +14,7 @@ import (
 	"hub.internal/services/payments/pgsim"
 )
 
-// TestOneWebhookManyTimesAtOnce: a hundred copies make one transition and one message, and each is acknowledged (section 6, 6).
+// TestOneWebhookManyTimesAtOnce: a hundred copies make one transition and one message, and each is acknowledged (SPEC.md 12, row 6).
 func TestOneWebhookManyTimesAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, options{})
@@ -44,7 +44,7 @@ func TestOneWebhookManyTimesAtOnce(t *testing.T) {
 }
 
 // TestWebhookWithinTheCall: what the provider tells while it is asked, or before its answer is stored, is not lost, and not
-// overwritten by what was read before (section 6, 7 and 8).
+// overwritten by what was read before (SPEC.md 12, rows 7 and 8).
 func TestWebhookWithinTheCall(t *testing.T) {
 	t.Parallel()
 	var during atomic.Pointer[func(pgsim.Call)]
@@ -94,7 +94,7 @@ func TestWebhookWithinTheCall(t *testing.T) {
 	}
 }
 
-// TestNewsInAnyOrder: all permutations of what the provider tells end in what it holds (section 6, 9; 2.10, 9 and 11).
+// TestNewsInAnyOrder: all permutations of what the provider tells end in what it holds (SPEC.md 12, row 9; SPEC.md 11, rows 9 and 11).
 func TestNewsInAnyOrder(t *testing.T) {
 	t.Parallel()
 	s, _ := idleShop(t, options{})
@@ -126,7 +126,7 @@ func TestNewsInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestMessagesSayWhatWas: the body is of the step that it is about, however late it goes out (section 6, 10).
+// TestMessagesSayWhatWas: the body is of the step that it is about, however late it goes out (SPEC.md 12, row 10).
 func TestMessagesSayWhatWas(t *testing.T) {
 	t.Parallel()
 	s, clock := idleShop(t, options{})
@@ -147,7 +147,7 @@ func TestMessagesSayWhatWas(t *testing.T) {
 	}
 }
 
-// TestWithoutAStoreNothingIsAcknowledged: the provider sends it again, and then it is applied (section 6, 11).
+// TestWithoutAStoreNothingIsAcknowledged: the provider sends it again, and then it is applied (SPEC.md 12, row 11).
 func TestWithoutAStoreNothingIsAcknowledged(t *testing.T) {
 	t.Parallel()
 	s, _ := idleShop(t, options{})
@@ -173,7 +173,7 @@ func TestWithoutAStoreNothingIsAcknowledged(t *testing.T) {
 	}
 }
 
-// TestWebhooksAreHints: the signature does not cover what they claim (section 6, 12), a number of an account says nothing (17), and
+// TestWebhooksAreHints: the signature does not cover what they claim (SPEC.md 12, row 12), a number of an account says nothing (row 17), and
 // one that nobody has signed leaves nothing behind (13).
 func TestWebhooksAreHints(t *testing.T) {
 	t.Parallel()
@@ -224,7 +224,7 @@ func TestWebhooksAreHints(t *testing.T) {
 }
 
 // TestTrialOfTheAddress: the provider's trial, which nobody can verify, is answered in the exact form, and nothing is stored
-// (section 6, 14 and 15).
+// (SPEC.md 12, rows 14 and 15).
 func TestTrialOfTheAddress(t *testing.T) {
 	t.Parallel()
 	s, _ := idleShop(t, options{})
@@ -242,7 +242,7 @@ func TestTrialOfTheAddress(t *testing.T) {
 	}
 }
 
-// TestLateDeposits: in time is by the bank's time, not by that of the news (section 6, 18 and 19).
+// TestLateDeposits: in time is by the bank's time, not by that of the news (SPEC.md 12, rows 18 and 19).
 func TestLateDeposits(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -287,7 +287,7 @@ func TestLateDeposits(t *testing.T) {
 }
 
 // TestLostWebhooks: with none of them delivered, a look at the end of an account, or the nightly one, pays the order all the same
-// (section 6, 20).
+// (SPEC.md 12, row 20).
 func TestLostWebhooks(t *testing.T) {
 	t.Parallel()
 	s, clock := idleShop(t, options{})
@@ -317,7 +317,7 @@ func TestLostWebhooks(t *testing.T) {
 	}
 }
 
-// TestFailedThenPaid: money that comes after the order has failed is an operator's, and not silent (section 6, 21).
+// TestFailedThenPaid: money that comes after the order has failed is an operator's, and not silent (SPEC.md 12, row 21).
 func TestFailedThenPaid(t *testing.T) {
 	t.Parallel()
 	s, _ := idleShop(t, options{})
@@ -337,7 +337,7 @@ func TestFailedThenPaid(t *testing.T) {
 	}
 }
 
-// TestOtherAmounts: they are never PAID, and never added up (2.4).
+// TestOtherAmounts: they are never PAID, and never added up (SPEC.md 4.4).
 func TestOtherAmounts(t *testing.T) {
 	t.Parallel()
 	s, _ := idleShop(t, options{})
@@ -365,7 +365,7 @@ func TestOtherAmounts(t *testing.T) {
 	}
 }
 
-// TestWebhookOfNobody: one about an order that is not there, or not yet, waits for it, and is given up in the end (2.7).
+// TestWebhookOfNobody: one about an order that is not there, or not yet, waits for it, and is given up in the end (SPEC.md 8.2).
 func TestWebhookOfNobody(t *testing.T) {
 	t.Parallel()
 	s, clock := idleShop(t, options{})

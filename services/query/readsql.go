@@ -120,7 +120,7 @@ const (
 	// memoryLeast, so that a small answer is never refused for it.
 	memoryAnswers = 12
 	memoryLeast   = 4 << 20
-	// deadlineMargin is what a call may take beyond its statement's time (contract 1.8).
+	// deadlineMargin is what a call may take beyond its statement's time (CONTRACT.md 4.6).
 	deadlineMargin = 5 * time.Second
 	// keptBuffer is the largest buffer that waits for another answer.
 	keptBuffer = 4 << 20

@@ -24,7 +24,7 @@ const (
 // Reason says why Hub may not write to a target.
 type Reason string
 
-// The reasons of the specification's rules on recipients.
+// The reasons against a recipient (CONTRACT.md 6.6).
 const (
 	// UnknownPartner: the source has no partner of that id.
 	UnknownPartner Reason = "unknown_partner"

@@ -9,7 +9,7 @@ import (
 	"hub.internal/pkg/tool"
 )
 
-// Scopes of the tools (contract 1.5).
+// Scopes of the tools (CONTRACT.md 3.2).
 const (
 	scopeExplore = "explore"
 	scopeQuery   = "query"
@@ -28,7 +28,7 @@ func Manifest() tool.Manifest {
 	return hop.Manifest("query", Tools(s), Operations(s, NewRecipients(nil)))
 }
 
-// Tools are the service's tools in the order of the specification.
+// Tools are the service's tools in the order of the catalog (CONTRACT.md 6.1).
 func Tools(s *Service) []tool.Tool {
 	return []tool.Tool{
 		describeSchemaTool(s),

@@ -13,7 +13,7 @@ import (
 	reviewcontrol "hub.internal/services/review-control"
 )
 
-// model is what the specification says of one draft.
+// model is what CONTRACT.md 10 says of one draft.
 type model struct {
 	status    reviewcontrol.Status
 	choices   []reviewcontrol.Choice
@@ -101,7 +101,7 @@ func (m *model) delivered() {
 }
 
 // TestLife does whatever can be done to drafts, in every order, and holds the store and
-// authoring to a model of contract 3.
+// authoring to a model of CONTRACT.md 10.1.
 func TestLife(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

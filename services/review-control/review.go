@@ -12,7 +12,7 @@ import (
 // Status is where a draft is on its way to its recipients.
 type Status string
 
-// The states of the specification.
+// The states of a draft (CONTRACT.md 10.1).
 const (
 	Drafted   Status = "draft"
 	InReview  Status = "in_review"
@@ -30,7 +30,7 @@ func Statuses() []Status {
 // Trigger is what can happen to a draft.
 type Trigger string
 
-// The triggers of contract 3.
+// The triggers of CONTRACT.md 10.1.
 const (
 	// Queue is queue_for_review with no target suppressed.
 	Queue Trigger = "queue_for_review"
@@ -115,7 +115,7 @@ func (c *Counts) outcome(p DeliveryState) *int {
 }
 
 // Next is the status after a trigger, given what the counts are then and whether a delivery
-// was ever attempted. E_CONFLICT with details={from,to} for what contract 3 does not have.
+// was ever attempted. E_CONFLICT with details={from,to} for what CONTRACT.md 10.1 does not have.
 func Next(from Status, t Trigger, c Counts, attempted bool) (Status, error) {
 	for _, known := range transitions {
 		if known.from == from && known.trigger == t && known.when(c, attempted) {

@@ -9,7 +9,7 @@ import (
 	"hub.internal/pkg/fault"
 )
 
-// TestNext holds every status, trigger and condition to contract 3, and every other to
+// TestNext holds every status, trigger and condition to CONTRACT.md 10.1, and every other to
 // E_CONFLICT.
 func TestNext(t *testing.T) {
 	t.Parallel()

@@ -74,7 +74,7 @@ func room(data []byte) int { return 2*len(data) + 8 }
 const ones, sevens, highs = 0x0101010101010101, 0x7f7f7f7f7f7f7f7f, 0x8080808080808080
 
 // special has the high bit of each byte that is a quotation mark or a backslash, and control one of a word that has any
-// byte below the space: Hacker's Delight, section 6-1.
+// byte below the space: Hacker's Delight, 6-1.
 func special(word uint64) uint64 {
 	quote, backslash := word^'"'*ones, word^'\\'*ones
 	return (^((quote & sevens) + sevens | quote) | ^((backslash & sevens) + sevens | backslash)) & highs

@@ -7,7 +7,7 @@ import (
 	"hub.internal/pkg/schema"
 )
 
-// TestWonIsDigitsAlone: KRW has no fractions, and what is written otherwise may be meant otherwise (payments.md 2.0, 3; section 6, 2).
+// TestWonIsDigitsAlone: KRW has no fractions, and what is written otherwise may be meant otherwise (SPEC.md 1; SPEC.md 12, row 2).
 func TestWonIsDigitsAlone(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int64{"0": 0, "1": 1, "-1": -1, "11000": 11000, "9223372036854775807": 1<<63 - 1, "-9223372036854775808": -1 << 63} {

@@ -151,7 +151,7 @@ func TestACredentialsLife(t *testing.T) {
 	}
 }
 
-// TestSealsAreBoundToTheirRows moves what is sealed, as whoever can write to the store might: row 36 of payments.md 6.
+// TestSealsAreBoundToTheirRows moves what is sealed, as whoever can write to the store might: SPEC.md 12, row 36.
 func TestSealsAreBoundToTheirRows(t *testing.T) {
 	t.Parallel()
 	s := newSafe(t)

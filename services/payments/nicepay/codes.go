@@ -1,6 +1,6 @@
 package nicepay
 
-// The vendor's result codes (its manual: common/code.md).
+// The result codes of the vendor, as the list of codes in its manual has them.
 const (
 	codeDone      = "0000"
 	codeCancelled = "2001"

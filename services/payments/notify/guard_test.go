@@ -48,7 +48,7 @@ func TestGuardAdmitsTheInternetAlone(t *testing.T) {
 	}
 }
 
-// TestNothingGoesInside: row 32 of payments.md 6.
+// TestNothingGoesInside: SPEC.md 12, row 32.
 func TestNothingGoesInside(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t, nil)

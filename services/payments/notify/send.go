@@ -1,5 +1,5 @@
 // Package notify tells a Connected App's receiver what has happened: one attempt at a time, signed as Standard Webhooks says
-// (payments.md 2.8). It refuses to follow redirects, to use a proxy, to keep cookies, and to connect to addresses that are not on
+// (SPEC.md 9). It refuses to follow redirects, to use a proxy, to keep cookies, and to connect to addresses that are not on
 // the Internet, whatever a name resolves to. It stores nothing and decides nothing about further attempts but their schedule.
 package notify
 

@@ -139,7 +139,7 @@ func verified(t *testing.T, w *World) {
 	}
 }
 
-// edited: the signature does not cover the status (payments.md 6, row 12).
+// edited: the signature does not cover the status (SPEC.md 12, row 12).
 func edited(t *testing.T, w *World) {
 	w.issue(t, payments.VBank)
 	h := w.Webhooks()[0]

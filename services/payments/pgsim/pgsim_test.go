@@ -224,7 +224,7 @@ func TestWire(t *testing.T) {
 	want(t, code, "2020")
 }
 
-// TestAcknowledgement: 200, text/html and OK, or it is told again (payments.md 6, row 15).
+// TestAcknowledgement: 200, text/html and OK, or it is told again (SPEC.md 12, row 15).
 func TestAcknowledgement(t *testing.T) {
 	for name, row := range map[string]struct {
 		status     int

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// An encoder appends a value, never nil, as JSON (contract 2.2). It is chosen once per
+// An encoder appends a value, never nil, as JSON (CONTRACT.md 6.5). It is chosen once per
 // column.
 type encoder func(to []byte, v driver.Value) []byte
 

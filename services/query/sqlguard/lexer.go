@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxRunes bounds a statement (contract 2.2).
+// maxRunes bounds a statement (CONTRACT.md 6.2).
 const maxRunes = 8000
 
 // A token is one lexical element outside comments and white space.

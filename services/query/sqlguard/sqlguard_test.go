@@ -48,7 +48,7 @@ var whyRE = regexp.MustCompile(`^\[([^]]*)\] (?:(sql\.\w+): )?`)
 
 var harmRE = regexp.MustCompile(`crashes (MariaDB )?10\.|outlives KILL|takes? all memory`)
 
-// samples reads the case tables: cases-memory.tsv is what makes a server take memory, and what does not although it looks alike; cases-sql.tsv is the specification's, copied unchanged;
+// samples reads the case tables: cases-memory.tsv is what makes a server take memory, and what does not although it looks alike; cases-sql.tsv is the corpus that the guard was made for;
 // cases-more.tsv, with what crashed a server, and cases-ordinary.tsv, what agents write,
 // are this package's own.
 func samples(t testing.TB) []sample {
@@ -95,7 +95,7 @@ func nest(t testing.TB, text string) string {
 	return strings.Repeat(open, n) + "1" + strings.Repeat(end, n)
 }
 
-// rules names the rule that the specification's own cases break, where the
+// rules names the rule that cases of cases-sql.tsv break, where the
 // family matters to the agent that repairs its statement.
 var rules = map[string]string{
 	"P003": "sql.semicolon", "P005": "sql.assignment", "P006": "sql.function", "P009": "sql.explain", "P010": "sql.explain",

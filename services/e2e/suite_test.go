@@ -164,7 +164,7 @@ func start(t testing.TB, o options) *suite {
 		built = &asReleased
 	}
 	s := &suite{t: t, bin: built.build(t), commands: asReleased.build(t), process: map[string]*servers.Process{}, addr: map[string]string{}, ops: map[string]string{}, env: map[string][]string{}, runs: map[string]program{}, logs: &logs{}, redis: hubtest.NewRedis(t), smtp: hubtest.NewSMTP(t, servers.SMTPOptions{Hooks: o.smtp})}
-	ready := o.postgres == nil && o.runs == nil
+	ready := o.postgres == nil && o.runs == nil && o.without == nil
 	switch {
 	case ready:
 		s.store = s.migratedStore()

@@ -27,15 +27,25 @@ type connection struct {
 	Headers, Env       map[string]string
 }
 
-// TestTheReadmeConnects: each block of the section on MCP leads to the tools, with the address and the key of this test in the place of its own.
-func TestTheReadmeConnects(t *testing.T) {
-	t.Parallel()
-	readme, err := os.ReadFile(filepath.Join(hubtest.Root(t), "README.md"))
+// section is the part of a document, named from the root, below a heading.
+func section(t *testing.T, file, title string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(hubtest.Root(t), filepath.FromSlash(file)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(readme), "\n## MCP\n")
-	section, _, _ = strings.Cut(section, "\n## ")
+	_, part, found := strings.Cut(string(text), "\n## "+title+"\n")
+	if !found {
+		t.Fatalf("%s has no section %q", file, title)
+	}
+	part, _, _ = strings.Cut(part, "\n## ")
+	return part
+}
+
+// TestTheGuideConnects: each block of the section on MCP leads to the tools, with the address and the key of this test in the place of its own.
+func TestTheGuideConnects(t *testing.T) {
+	t.Parallel()
+	section := section(t, "services/gateway/CLIENTS.md", "MCP")
 	e := newEdge(t)
 	ours := strings.NewReplacer("http://127.0.0.1:8080", e.urls[0], "crm_…", allScopes, "${env:HUB_API_KEY}", allScopes, "${input:hub-key}", allScopes, "/path/to/hub/bin/hub", buildHub(t))
 	list := `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
@@ -81,27 +91,21 @@ func TestTheReadmeConnects(t *testing.T) {
 	}
 }
 
-// TestTheFirstCallRuns: the blocks before that, a line of a shell and a script without a library.
+// TestTheFirstCallRuns: the README's call in a shell, and a script without a library.
 func TestTheFirstCallRuns(t *testing.T) {
 	t.Parallel()
-	readme, err := os.ReadFile(filepath.Join(hubtest.Root(t), "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, _ := strings.Cut(string(readme), "\n## A first call\n")
-	section, _, _ = strings.Cut(section, "\n## ")
 	e := newEdge(t)
-	for language, c := range map[string]struct{ program, option, want string }{
-		"sh":     {"sh", "-ec", `"tool":"search_brands","count":`},
-		"python": {"python3", "-c", "1 ['"},
+	for language, c := range map[string]struct{ file, title, program, option, want string }{
+		"sh":     {"README.md", "A first call", "sh", "-ec", `"tool":"search_brands","count":`},
+		"python": {"services/gateway/CLIENTS.md", "A script", "python3", "-c", "1 ['"},
 	} {
-		found := regexp.MustCompile("(?s)```" + language + "\n(.*?)```").FindStringSubmatch(section)
+		found := regexp.MustCompile("(?s)```" + language + "\n(.*?)```").FindStringSubmatch(section(t, c.file, c.title))
 		if found == nil {
 			t.Fatalf("there is no block of %s", language)
 		}
 		for _, program := range []string{c.program, "curl"} {
 			if _, err := exec.LookPath(program); err != nil {
-				t.Skipf("no %s here; the README's block is run with it", program)
+				t.Skipf("no %s here; the block is run with it", program)
 			}
 		}
 		cmd := exec.CommandContext(t.Context(), c.program, c.option, found[1])

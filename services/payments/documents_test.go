@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write what the documents derive instead
 func TestDocuments(t *testing.T) {
 	for name, c := range map[string]struct{ file, want string }{
 		"diagram": {"DESIGN.md", "```mermaid\n" + payments.Diagram() + "```\n"},
-		"routes":  {"README.md", routeTable()},
+		"routes":  {"CLIENTS.md", routeTable()},
 	} {
 		text := document(t, c.file)
 		part := regexp.MustCompile(`(?s)(<!-- ` + name + `: [^\n]*-->\n)(.*)(<!-- end of ` + name + ` -->)`)

@@ -94,7 +94,7 @@ tidy: ## Tidy each module by itself, and the workspace
 	go work sync
 	@for m in $(MODULES); do (cd $$m && GOWORK=off go mod tidy) || exit 1; done
 
-catalog: ## Derive deploy/catalog.json and the README's tool table from the services, and the operator's rules from Prometheus'
+catalog: ## Derive deploy/catalog.json and services/gateway/TOOLS.md from the services, and the operator's rules from Prometheus'
 	go run ./scripts/catalog
 
 image: ## Build the container image of one service, hub/query:dev, with docker or buildah (SERVICE=query ARCHIVE=file.tar)

@@ -154,7 +154,7 @@ func even(r *review) {
 	})
 }
 
-// pooled counts as services/query/README.md does: the pool, one and a half times the statements, three, and those that the
+// pooled counts as services/query/OPERATING.md does: the pool, one and a half times the statements, three, and those that the
 // source has not ended yet. A rollout adds its surge.
 func pooled(r *review) {
 	r.each(func(d *appsv1.Deployment, s inventory.Service) {

@@ -77,7 +77,7 @@ var members = map[string]struct{ needs, may []string }{
 
 // textPolicy is what of the HTML of a text section stays: what structures and stresses text, tables, pictures that
 // the text carries itself, and links to https, mail, telephone and this console. No styles: a page looks like the
-// console, by day and night. The README lists it.
+// console, by day and night. DESIGN.md lists it.
 var textPolicy = markup.New(markup.Options{LocalLinks: true, Elements: []string{
 	"a", "b", "blockquote", "br", "cite", "code", "dd", "del", "div", "dl", "dt", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "i",
 	"img", "ins", "kbd", "li", "ol", "p", "pre", "s", "samp", "small", "span", "strong", "sub", "sup", "table", "tbody", "td", "th", "tr",

@@ -21,7 +21,7 @@ func TestPayments(t *testing.T) {
 	t.Parallel()
 	x := newShop(t, 2)
 	for name, test := range map[string]func(*testing.T, *shop){
-		"the README's golden path": goldenPath, "the README's client in Go": goClient, "the README's client in TypeScript": typescriptClient,
+		"the guide's golden path": goldenPath, "the guide's client in Go": goClient, "the guide's client in TypeScript": typescriptClient,
 		"one token is good once": oneToken, "credentials": payCredentials, "a link is required": linkRequired, "replays": replays,
 		"forms of answers": answerForms, "webhooks": payWebhooks, "a payer's browser": payersBrowser,
 	} {

@@ -298,7 +298,7 @@ func details(t testing.TB, err error) map[string]any {
 	return d
 }
 
-// authoring is the neighbour as its README has it: a compare-and-set for the status, once
+// authoring is the neighbour as its DESIGN.md has it: a compare-and-set for the status, once
 // for an operation, and counts that only grow.
 type authoring struct {
 	url   string

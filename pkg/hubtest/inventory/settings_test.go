@@ -1,6 +1,7 @@
 package inventory_test
 
 import (
+	"regexp"
 	"slices"
 	"testing"
 
@@ -44,5 +45,23 @@ func TestSettingsAreThoseOfTheProgram(t *testing.T) {
 	}
 	if s, err := inventory.SettingsOf(root, admin); err != nil || !slices.Contains(s.Migrate, inventory.Setting{Name: "HUB_AUDIT_RETENTION", Default: "400d"}) {
 		t.Errorf("%+v, %v", s.Migrate, err)
+	}
+}
+
+// TestSettingsAreTold: whoever runs a service finds each setting of its program in its OPERATING.md, or in the README of pkg/service,
+// which has those of every program.
+func TestSettingsAreTold(t *testing.T) {
+	root, shell := hubtest.Root(t), read(t, "pkg", "service", "README.md")
+	for _, s := range load(t) {
+		settings, err := inventory.SettingsOf(root, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := shell + read(t, "services", s.Name, "OPERATING.md")
+		for _, setting := range append(settings.Serve, settings.Migrate...) {
+			if !regexp.MustCompile(`\b` + setting.Name + `\b`).MatchString(told) {
+				t.Errorf("services/%s/OPERATING.md does not say what %s is", s.Name, setting.Name)
+			}
+		}
 	}
 }

@@ -137,18 +137,18 @@ func TestAReaderThatGoes(t *testing.T) {
 	}
 }
 
-// TestTheReadmeIsTrue: the block of the README runs, line by line, in bash.
-func TestTheReadmeIsTrue(t *testing.T) {
+// TestTheGuideIsTrue: the block of CLIENTS.md runs, line by line, in bash.
+func TestTheGuideIsTrue(t *testing.T) {
 	t.Parallel()
 	bash, err := exec.LookPath("bash")
 	if err != nil {
-		t.Skip("the README's block is for bash, which is not here")
+		t.Skip("the guide's block is for bash, which is not here")
 	}
-	readme, err := os.ReadFile("../../../../README.md")
+	guide, err := os.ReadFile("../../CLIENTS.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	block := regexp.MustCompile("(?s)\n## The client\n.*?```sh\n(.*?)```").FindSubmatch(readme)
+	block := regexp.MustCompile("(?s)\n## The client\n.*?```sh\n(.*?)```").FindSubmatch(guide)
 	if block == nil {
 		t.Fatal("no section on the client")
 	}

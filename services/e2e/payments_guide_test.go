@@ -15,16 +15,16 @@ import (
 	"hub.internal/pkg/hubtest"
 )
 
-// readmeBlock is the code of a language in the README of payments.
-func readmeBlock(t *testing.T, language string) string {
+// guideBlock is the code of a language in the guide of payments.
+func guideBlock(t *testing.T, language string) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(hubtest.Root(t), "services", "payments", "README.md"))
+	b, err := os.ReadFile(filepath.Join(hubtest.Root(t), "services", "payments", "CLIENTS.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := regexp.MustCompile("(?s)```" + language + "\n(.*?)\n```").FindSubmatch(b)
 	if found == nil {
-		t.Fatalf("the README has no example in %s", language)
+		t.Fatalf("the guide has no example in %s", language)
 	}
 	return string(found[1])
 }
@@ -32,15 +32,15 @@ func readmeBlock(t *testing.T, language string) string {
 // expected are the lines that say what they print.
 var expected = regexp.MustCompile(`(?m)^(.*) # → (.*)$`)
 
-// goldenPath runs the README's example in a shell, and holds what it prints to what it says.
+// goldenPath runs the guide's example in a shell, and holds what it prints to what it says.
 func goldenPath(t *testing.T, x *shop) {
 	for _, program := range []string{"sh", "curl", "sed", "grep"} {
 		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("no %s here; the README's example is run with it", program)
+			t.Skipf("no %s here; the guide's example is run with it", program)
 		}
 	}
 	n := 0
-	script := expected.ReplaceAllStringFunc(readmeBlock(t, "sh"), func(line string) string {
+	script := expected.ReplaceAllStringFunc(guideBlock(t, "sh"), func(line string) string {
 		n++
 		part := expected.FindStringSubmatch(line)
 		pattern := regexp.MustCompile(`[^*A-Za-z0-9/_-]`).ReplaceAllString(part[2], `\$0`)
@@ -59,7 +59,7 @@ func lines(code string) int {
 }
 
 func goClient(t *testing.T, x *shop) {
-	code := readmeBlock(t, "go")
+	code := guideBlock(t, "go")
 	if n := lines(code); n > 30 {
 		t.Errorf("it has %d lines", n)
 	}
@@ -120,7 +120,7 @@ func installClient(t *testing.T) string {
 }
 
 func typescriptClient(t *testing.T, x *shop) {
-	code := readmeBlock(t, "ts")
+	code := guideBlock(t, "ts")
 	if n := lines(code); n > 30 {
 		t.Errorf("it has %d lines", n)
 	}

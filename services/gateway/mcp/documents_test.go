@@ -27,15 +27,25 @@ type connection struct {
 	Headers, Env       map[string]string
 }
 
-// TestTheReadmeConnects: each block of the section on MCP leads to the tools, with the address and the key of this test in the place of its own.
-func TestTheReadmeConnects(t *testing.T) {
-	t.Parallel()
-	readme, err := os.ReadFile(filepath.Join(hubtest.Root(t), "README.md"))
+// section is the part of a document, named from the root, below a heading.
+func section(t *testing.T, file, title string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(hubtest.Root(t), filepath.FromSlash(file)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(readme), "\n## MCP\n")
-	section, _, _ = strings.Cut(section, "\n## ")
+	_, part, found := strings.Cut(string(text), "\n## "+title+"\n")
+	if !found {
+		t.Fatalf("%s has no section %q", file, title)
+	}
+	part, _, _ = strings.Cut(part, "\n## ")
+	return part
+}
+
+// TestTheGuideConnects: each block of the section on MCP leads to the tools, with the address and the key of this test in the place of its own.
+func TestTheGuideConnects(t *testing.T) {
+	t.Parallel()
+	section := section(t, "services/gateway/CLIENTS.md", "MCP")
 	e := newEdge(t)
 	ours := strings.NewReplacer("http://127.0.0.1:8080", e.urls[0], "crm_…", allScopes, "${env:HUB_API_KEY}", allScopes, "${input:hub-key}", allScopes, "/path/to/hub/bin/hub", buildHub(t))
 	list := `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
@@ -60,7 +70,7 @@ func TestTheReadmeConnects(t *testing.T) {
 		if c.Command == "" {
 			kinds["http"]++
 			a := e.send(t, "POST", c.URL, "", list, "Authorization", c.Headers["Authorization"])
-			if len(a.Result.Tools) != 21 || !cursor && c.Type != "http" {
+			if len(a.Result.Tools) != len(e.catalog.Entries()) || !cursor && c.Type != "http" {
 				t.Errorf("%s\n%d %.300s", b[2], a.status, a.body)
 			}
 			continue
@@ -81,27 +91,21 @@ func TestTheReadmeConnects(t *testing.T) {
 	}
 }
 
-// TestTheFirstCallRuns: the blocks before that, a line of a shell and a script without a library.
+// TestTheFirstCallRuns: the README's call in a shell, and a script without a library.
 func TestTheFirstCallRuns(t *testing.T) {
 	t.Parallel()
-	readme, err := os.ReadFile(filepath.Join(hubtest.Root(t), "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, _ := strings.Cut(string(readme), "\n## A first call\n")
-	section, _, _ = strings.Cut(section, "\n## ")
 	e := newEdge(t)
-	for language, c := range map[string]struct{ program, option, want string }{
-		"sh":     {"sh", "-ec", `"tool":"search_brands","count":`},
-		"python": {"python3", "-c", "1 ['"},
+	for language, c := range map[string]struct{ file, title, program, option, want string }{
+		"sh":     {"README.md", "A first call", "sh", "-ec", `"tool":"search_brands","count":`},
+		"python": {"services/gateway/CLIENTS.md", "A script", "python3", "-c", "1 ['"},
 	} {
-		found := regexp.MustCompile("(?s)```" + language + "\n(.*?)```").FindStringSubmatch(section)
+		found := regexp.MustCompile("(?s)```" + language + "\n(.*?)```").FindStringSubmatch(section(t, c.file, c.title))
 		if found == nil {
 			t.Fatalf("there is no block of %s", language)
 		}
 		for _, program := range []string{c.program, "curl"} {
 			if _, err := exec.LookPath(program); err != nil {
-				t.Skipf("no %s here; the README's block is run with it", program)
+				t.Skipf("no %s here; the block is run with it", program)
 			}
 		}
 		cmd := exec.CommandContext(t.Context(), c.program, c.option, found[1])
@@ -121,7 +125,7 @@ func TestThePageOfDocsRuns(t *testing.T) {
 	e := newEdge(t)
 	page := e.send(t, "GET", e.urls[0]+"/docs", "", "")
 	calls := regexp.MustCompile(`(?s)<pre id="([a-z_]+)-curl-([0-9]+)"[^>]*><code>(.*?)</code>`).FindAllStringSubmatch(page.body, -1)
-	if page.status != 200 || page.header.Get("Etag") == "" || len(calls) < 21 {
+	if page.status != 200 || page.header.Get("Etag") == "" || len(calls) < len(e.catalog.Entries()) {
 		t.Fatalf("%d, %d calls", page.status, len(calls))
 	}
 	tools := map[string]bool{}
@@ -136,7 +140,7 @@ func TestThePageOfDocsRuns(t *testing.T) {
 			t.Errorf("%v\n%s\n%.300s", err, c[3], out)
 		}
 	}
-	if len(tools) != 21 {
+	if len(tools) != len(e.catalog.Entries()) {
 		t.Errorf("%d tools have a call", len(tools))
 	}
 }
@@ -210,7 +214,7 @@ func TestServerJSON(t *testing.T) {
 	switch {
 	case server.Version != service.Version, server.Schema != "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
 		!regexp.MustCompile(`^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$`).MatchString(server.Name), len(server.Description) > 100, r.Type != "streamable-http",
-		!strings.HasSuffix(r.URL, mcp.Path), len(a.Result.Tools) != 21, !r.Variables["hub_url"].IsRequired, !r.Headers[0].Variables["api_key"].IsSecret:
+		!strings.HasSuffix(r.URL, mcp.Path), len(a.Result.Tools) != len(e.catalog.Entries()), !r.Variables["hub_url"].IsRequired, !r.Headers[0].Variables["api_key"].IsSecret:
 		t.Errorf("%s\n%d", b, a.status)
 	}
 }

@@ -15,6 +15,23 @@ import (
 
 var update = flag.Bool("update", false, "write what the README derives instead of comparing it")
 
+// diagram draws the state machine for Mermaid: the moves, and beside each state what is kept there.
+func diagram() string {
+	var b strings.Builder
+	b.WriteString("stateDiagram-v2\n")
+	for _, t := range payments.Transitions() {
+		if t.From == t.To {
+			continue
+		}
+		from := string(t.From)
+		if t.From == "" {
+			from = "[*]"
+		}
+		fmt.Fprintf(&b, "    %s --> %s: %s\n", from, t.To, t.Trigger)
+	}
+	return b.String()
+}
+
 // TestReadme holds what the README shows to what the program does: the state machine, the routes, the settings.
 func TestReadme(t *testing.T) {
 	b, err := os.ReadFile("README.md")
@@ -22,7 +39,7 @@ func TestReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(b)
-	for name, want := range map[string]string{"diagram": "```mermaid\n" + payments.Diagram() + "```\n", "routes": routeTable()} {
+	for name, want := range map[string]string{"diagram": "```mermaid\n" + diagram() + "```\n", "routes": routeTable()} {
 		part := regexp.MustCompile(`(?s)(<!-- ` + name + `: [^\n]*-->\n)(.*)(<!-- end of ` + name + ` -->)`)
 		found := part.FindStringSubmatch(text)
 		if found == nil {

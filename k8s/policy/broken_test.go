@@ -61,10 +61,10 @@ func mutations() map[string]broken {
 		"a store's writable root": {rule: "the root file system", local: true, do: func(m *Manifests) {
 			m.StatefulSets[1].Spec.Template.Spec.Containers[0].SecurityContext.ReadOnlyRootFilesystem = new(false)
 		}},
-		"a capability": {rule: "all capabilities", do: func(m *Manifests) {
-			serving(m).SecurityContext.Capabilities.Add = []corev1.Capability{"NET_BIND_SERVICE"}
+		"a capability": {rule: "Pod Security restricted", do: func(m *Manifests) {
+			serving(m).SecurityContext.Capabilities.Add = []corev1.Capability{"SYS_TIME"}
 		}},
-		"capabilities kept": {rule: "all capabilities", do: func(m *Manifests) { migrating(m).SecurityContext.Capabilities = nil }},
+		"capabilities kept": {rule: "Pod Security restricted", do: func(m *Manifests) { migrating(m).SecurityContext.Capabilities = nil }},
 		"a token":           {rule: "no token", do: func(m *Manifests) { query(m).AutomountServiceAccountToken = nil }},
 		"a projected token": {rule: "no token", do: func(m *Manifests) {
 			query(m).Volumes[1].Projected.Sources[0] = corev1.VolumeProjection{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "t"}}
@@ -141,7 +141,7 @@ func mutations() map[string]broken {
 		"another namespace's names": {rule: "a variable is made", do: func(m *Manifests) { told(m, "HUB_DNS_DOMAIN", "prod.svc.cluster.local") }},
 		"another port":              {rule: "ports are those", do: func(m *Manifests) { told(m, "HUB_ADDR", "0.0.0.0:8081") }},
 		"a port that nobody serves": {rule: "ports are those", do: func(m *Manifests) { serving(m).Ports[1].ContainerPort = 9091 }},
-		"a port of the node":        {rule: "ports are those", do: func(m *Manifests) { serving(m).Ports[0].HostPort = 8080 }},
+		"a port of the node":        {rule: "Pod Security restricted", do: func(m *Manifests) { serving(m).Ports[0].HostPort = 8080 }},
 		"no start-up probe":         {rule: "probes ask", do: func(m *Manifests) { serving(m).StartupProbe = nil }},
 		"readiness by liveness":     {rule: "probes ask", do: func(m *Manifests) { serving(m).ReadinessProbe.HTTPGet.Path = "/healthz" }},
 		"liveness by readiness":     {rule: "probes ask", do: func(m *Manifests) { serving(m).LivenessProbe.HTTPGet.Path = "/readyz" }},

@@ -21,7 +21,6 @@ func podRules() []Rule {
 		{Name: "the namespace enforces restricted", broken: enforced},
 		{Name: "a service runs as 65532, its volumes are that group's", broken: asUser},
 		{Name: "the root file system is read-only", broken: readOnlyRoot},
-		{Name: "all capabilities are dropped and none is added", broken: noCapabilities},
 		{Name: "no token of the API server", broken: noToken},
 		{Name: "a service has an account of its own", broken: ownAccount},
 		{Name: "/tmp and every emptyDir has a size", broken: sizedScratch},
@@ -78,17 +77,6 @@ func (r *review) eachContainer(judge func(workload, *corev1.Container)) {
 func readOnlyRoot(r *review) {
 	r.eachContainer(func(w workload, c *corev1.Container) {
 		r.require(c.SecurityContext != nil && is(c.SecurityContext.ReadOnlyRootFilesystem, true), "%s: container %s", w, c.Name)
-	})
-}
-
-func noCapabilities(r *review) {
-	r.eachContainer(func(w workload, c *corev1.Container) {
-		if c.SecurityContext == nil || c.SecurityContext.Capabilities == nil {
-			r.violated("%s: container %s", w, c.Name)
-			return
-		}
-		has := c.SecurityContext.Capabilities
-		r.require(len(has.Add) == 0 && slices.Equal(has.Drop, []corev1.Capability{"ALL"}), "%s: container %s: %+v", w, c.Name, has)
 	})
 }
 

@@ -210,7 +210,6 @@ func ports(r *review) {
 				"%s: port %s is %d, and it listens at %q", d.Name, p.Name, p.ContainerPort, addr)
 			r.require(r.programs.Image.Environment[want[p.Name]] == addr && slices.Contains(r.programs.Image.Ports, listens),
 				"%s: the image exposes %v and listens at %s", d.Name, r.programs.Image.Ports, r.programs.Image.Environment[want[p.Name]])
-			r.require(p.HostPort == 0, "%s: port %s is the node's", d.Name, p.Name)
 		}
 	})
 	r.require(r.programs.Image.User == "65532:65532" && r.programs.Image.Entrypoint == `["/service"]`, "the image: %+v", r.programs.Image)

@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -95,14 +94,4 @@ func seal(ctx context.Context, config *pgx.ConnConfig, database string) error {
 	defer conn.Close(context.WithoutCancel(ctx))
 	_, err = conn.Exec(ctx, bootstrapSQL+"; SELECT pg_temp.hub_seal()")
 	return err
-}
-
-// As returns storeURL with another user and password.
-func As(storeURL, user, password string) (string, error) {
-	u, err := url.Parse(storeURL)
-	if err != nil {
-		return "", fmt.Errorf("postgres URL: %w", err)
-	}
-	u.User = url.UserPassword(user, password)
-	return u.String(), nil
 }

@@ -145,18 +145,6 @@ func TestURLsAreNotQuoted(t *testing.T) {
 	}
 }
 
-func TestAs(t *testing.T) {
-	t.Parallel()
-	got, err := postgres.As("postgres://hub:x@127.0.0.1:5432/hub?sslmode=disable", "hub_auth", "p@ss:/word")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := pgx.ParseConfig(got)
-	if err != nil || c.User != "hub_auth" || c.Password != "p@ss:/word" || c.Database != "hub" || c.Port != 5432 {
-		t.Errorf("%s: %+v, %v", got, c, err)
-	}
-}
-
 func TestOpenDoesNotWaitForTheStore(t *testing.T) {
 	t.Parallel()
 	pool := open(t, postgres.Config{URL: "postgres://hub@127.0.0.1:1/hub?sslmode=disable"})

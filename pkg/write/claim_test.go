@@ -25,7 +25,7 @@ import (
 // keysOf are those of a process that calls a second system; each has its own pool.
 func (s things) keysOf(t testing.TB) *write.Keys {
 	t.Helper()
-	return write.New(open(t, postgres.Config{URL: s.store.URL("authoring")}), write.Options{Service: "authoring", Reused: write.Conflict})
+	return write.New(open(t, postgres.Config{URL: s.store.URL("authoring")}), write.Options{Service: "authoring", Reused: reused})
 }
 
 // order persists what a claim is about.
@@ -61,6 +61,11 @@ func (s things) begin(t testing.TB, keys *write.Keys, k write.Key) write.Claim {
 		t.Fatal(err)
 	}
 	return claim
+}
+
+// reused is what the service of these tests answers where a key was used before for another call.
+func reused() error {
+	return fault.New(fault.Conflict, "used before").With(map[string]string{"code": "IDEMPOTENCY_KEY_CONFLICT"})
 }
 
 func isConflict(err error, code string) bool {

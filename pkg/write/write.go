@@ -79,12 +79,6 @@ func Reused() error {
 	return fault.New(fault.Idempotency, "This Idempotency-Key was used before with another input. Send a new key for a new call.")
 }
 
-// Conflict is the refusal of a key below /v1 that was used before for another call, for Options.Reused (SPEC.md 7.1).
-func Conflict() error {
-	return fault.New(fault.Conflict, "This Idempotency-Key was used before for another call. Send a new key for a new call.").
-		With(map[string]string{"code": "IDEMPOTENCY_KEY_CONFLICT"})
-}
-
 // Options say how a service keeps its keys.
 type Options struct {
 	// Service is the discovery name of whose they are.

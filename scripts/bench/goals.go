@@ -49,10 +49,6 @@ const (
 	rssStart   = 64 << 20 // bytes, gateway and query together
 	rssPeak    = 192 << 20
 	startLimit = 200 * time.Millisecond // exec to ready
-	// plainScale is from where on search_brands has to take less than plainShare of the
-	// straightforward statement's p50.
-	plainScale = 30
-	plainShare = 0.6
 )
 
 // verdict is one target and what came of it.
@@ -73,11 +69,6 @@ func (b *bench) verdicts() (list []verdict) {
 			fmt.Sprintf("≥ %.2f ×", g.atLeast), fmt.Sprintf("%.2f ×", ratio), ratio >= g.atLeast})
 	}
 	list = append(list, b.mcpVerdicts()...)
-	if hub, plain := b.cell("brands", "hub", 1), b.cell("brands", "straightforward", 1); hub != nil && b.scale >= plainScale {
-		share := float64(hub.p50) / float64(plain.p50)
-		list = append(list, verdict{"brands beside the straightforward statement, p50 at c 1", fmt.Sprintf("< %.0f %%", plainShare*100),
-			fmt.Sprintf("%.0f %%", share*100), share < plainShare})
-	}
 	for _, w := range workloadNames() {
 		hub, service := b.cell(w, "hub", 1), b.cell(w, "service", 1)
 		if hub == nil || service == nil {

@@ -15,11 +15,10 @@ import (
 // bench runs workloads against targets.
 type bench struct {
 	*stack
-	targets  []target
-	say      func(string, ...any)
-	cells    []cell
-	profiles []profile
-	console  []consolePage
+	targets []target
+	say     func(string, ...any)
+	cells   []cell
+	console []consolePage
 	// noBrowser tells that there was none to open the console's pages in.
 	noBrowser bool
 	// answers are the checked answers of each target to each input, by target and workload.
@@ -70,14 +69,6 @@ func (b *bench) run(ctx context.Context, works []*workload) error {
 			for _, t := range targets {
 				if t.has(w) {
 					b.cells = append(b.cells, cell{w.name, t.name, c, middle(rounds[t.name])})
-				}
-			}
-		}
-		if b.profile {
-			// One at a time, where latency counts, and the first of many at once, where CPU does.
-			for _, c := range w.concurrency[:2] {
-				if err := b.profileWorkload(ctx, w, c); err != nil {
-					return err
 				}
 			}
 		}

@@ -2,7 +2,7 @@
 // beside its peers from npm, all in one run on one machine. It is what `make bench` calls:
 //
 //	go run ./scripts/bench                         everything, about 9 minutes
-//	go run ./scripts/bench --only point --profile  one workload, with profiles of the services
+//	go run ./scripts/bench --only point            one workload
 //	go run ./scripts/bench --only console          the pages for reviewers, with the services behind them
 //	go run ./scripts/bench --only audit            the audit log at five million rows, and nothing else; 4 minutes
 //	go run ./scripts/bench --seconds 0.2 --rounds 1 --peers=false --scale 0.05
@@ -50,15 +50,14 @@ func main() {
 
 // options are what the command line says.
 type options struct {
-	root    string        // of the checkout
-	dir     string        // for data, logs and the report
-	rounds  int           // of which the median counts
-	window  time.Duration // of one measurement
-	only    []string      // names of workloads; empty means all
-	pages   bool          // measure the console, too
-	scale   float64       // of the sample data, as scripts/gen has it
-	peers   bool
-	profile bool
+	root   string        // of the checkout
+	dir    string        // for data, logs and the report
+	rounds int           // of which the median counts
+	window time.Duration // of one measurement
+	only   []string      // names of workloads; empty means all
+	pages  bool          // measure the console, too
+	scale  float64       // of the sample data, as scripts/gen has it
+	peers  bool
 }
 
 func readOptions(args []string, out io.Writer) (options, error) {
@@ -71,7 +70,6 @@ func readOptions(args []string, out io.Writer) (options, error) {
 	only := f.String("only", "", "workloads to run, with commas: "+strings.Join(parts, ","))
 	f.Float64Var(&o.scale, "scale", 1, "size of the sample data, 0.001 to 100; 1 is 20,000 campaigns")
 	f.BoolVar(&o.peers, "peers", true, "compare with the peers from npm, when Node is there")
-	f.BoolVar(&o.profile, "profile", false, "one more round under the profiler; the report shows the top ten of gateway and query")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}

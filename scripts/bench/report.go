@@ -76,11 +76,6 @@ func (r report) markdown() string {
 		}
 		p("| %s | %s | %s | %s | %s |\n", name, mib(r.rssAtStart[name]), mib(m.resident), mib(m.peak), start)
 	}
-	for _, f := range r.profiles {
-		p("\n## Profile of %s: %s, c %d\n\n%s\n\n```\n%s```\n\n"+
-			"By Hub's own functions, each with what it calls of other packages:\n\n```\n%s```\n", f.service, f.workload, f.concurrency, f.file,
-			f.flat, f.own)
-	}
 	return b.String()
 }
 

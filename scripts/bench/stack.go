@@ -41,7 +41,7 @@ type stack struct {
 	secrets  map[string]string
 	keys     map[string]caller.SigningKey
 	programs inventory.Inventory
-	addr     map[string]string // host:port of each service, and of its metrics and profiles under NAME-ops
+	addr     map[string]string // host:port of each service
 	services map[string]*servers.Process
 	closers  []func()
 
@@ -292,7 +292,7 @@ func (s *stack) environ(name string) []string {
 		"HUB_WRITE_STORE_URL=" + s.postgres.URL(postgres.ServiceRole(name), s.secret("store"), "hub"),
 		"HUB_MIGRATE_URL=" + s.postgres.URL(postgres.Owner, s.secret("store"), "hub"),
 		"HUB_REDIS_URL=" + s.redis.URL(0), "HUB_SOURCE_DSN=" + s.readerDSN(),
-		"HUB_OPS_ADDR=" + s.addr[name+"-ops"], "HUB_CATALOG=" + s.path("catalog.json"),
+		"HUB_CATALOG=" + s.path("catalog.json"),
 		"HUB_PUBLIC_URL=http://" + s.addr["gateway"], "MCP_MAX_ROW_LIMIT=10000",
 	}
 	if s.pages { // whose mails are to nobody, and never sent
@@ -309,13 +309,11 @@ func (s *stack) environ(name string) []string {
 
 func (s *stack) startServices(ctx context.Context) error {
 	for _, name := range s.programs.Names() {
-		for _, listener := range []string{name, name + "-ops"} {
-			port, err := servers.FreePort()
-			if err != nil {
-				return err
-			}
-			s.addr[listener] = fmt.Sprintf("127.0.0.1:%d", port)
+		port, err := servers.FreePort()
+		if err != nil {
+			return err
 		}
+		s.addr[name] = fmt.Sprintf("127.0.0.1:%d", port)
 	}
 	if err := s.writeCatalog(ctx); err != nil {
 		return err

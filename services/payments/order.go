@@ -6,7 +6,6 @@ package payments
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"hub.internal/pkg/fault"
@@ -298,21 +297,4 @@ func transition(from Status, trigger Trigger, to Status) (Transition, error) {
 		return Transition{}, fmt.Errorf("an order that is %q cannot %s to %q", from, trigger, to)
 	}
 	return rows[i], nil
-}
-
-// Diagram draws the state machine for Mermaid: the moves, and beside each state what is kept there.
-func Diagram() string {
-	var b strings.Builder
-	b.WriteString("stateDiagram-v2\n")
-	for _, t := range Transitions() {
-		if t.From == t.To {
-			continue
-		}
-		from := string(t.From)
-		if t.From == nowhere {
-			from = "[*]"
-		}
-		fmt.Fprintf(&b, "    %s --> %s: %s\n", from, t.To, t.Trigger)
-	}
-	return b.String()
 }

@@ -1,5 +1,4 @@
-// Package paymentstest holds what every payments.Provider has to keep to, and one in memory that does. Contract runs the
-// same table against any of them; Fake is for the tests of whoever needs a provider to play with.
+// Package paymentstest holds what every payments.Provider has to keep to: Contract runs the same table against any of them.
 package paymentstest
 
 import (
@@ -20,7 +19,6 @@ const (
 	WrongOrder    = "wrong-order"
 	Decline       = "decline"
 	WebhookFirst  = "webhook-first" // the webhook comes before the answer
-	NotSent       = "not-sent"      // the fake alone: there was no connection
 )
 
 // What a fault is on.

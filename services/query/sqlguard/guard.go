@@ -98,12 +98,6 @@ type Statement struct {
 	heavy bool
 }
 
-// Text returns the statement as it was given.
-func (s Statement) Text() string { return s.text }
-
-// Kind returns the kind of statement.
-func (s Statement) Kind() Kind { return s.kind }
-
 // Heavy reports whether the statement may take much of a server's memory: it has JSON_ARRAYAGG or JSON_OBJECTAGG, which hold their
 // rows until the last, or its values may take more than 16 MiB together.
 func (s Statement) Heavy() bool { return s.heavy }
@@ -116,9 +110,6 @@ const (
 	Show                // SHOW
 	Explain             // EXPLAIN, DESCRIBE, DESC
 )
-
-// String returns "select", "show" or "explain".
-func (k Kind) String() string { return [...]string{"select", "show", "explain"}[k] }
 
 // A Refusal is the error of Parse.
 type Refusal struct {

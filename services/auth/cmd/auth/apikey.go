@@ -22,8 +22,8 @@ func apikeys(environ []string) *cobra.Command {
   HUB_WRITE_STORE_URL      PostgreSQL, as the role hub_auth
   HUB_KEY_PEPPER           the pepper of the auth service (issue, rotate)
   HUB_KEY_PEPPER_PREVIOUS  the pepper before that, while it is being replaced
-  HUB_REDIS_URL            optional: tells the gateways at once (revoke, rotate, scopes)`)
-	cmd.AddCommand(c.issue(), c.list(), c.show(), c.revoke(), c.rotate(), c.scopes())
+  HUB_REDIS_URL            optional: tells the gateways at once (revoke, rotate)`)
+	cmd.AddCommand(c.issue(), c.list(), c.revoke(), c.rotate())
 	return cmd
 }
 
@@ -94,24 +94,6 @@ func (c *commands) list() *cobra.Command {
 	return cmd
 }
 
-func (c *commands) show() *cobra.Command {
-	cmd := &cobra.Command{Use: "show ID", Short: "Show a key and its rotations", Args: cobra.ExactArgs(1)}
-	cmd.RunE = c.run(noPepper, "", func(ctx context.Context, s *auth.Service, args []string) error {
-		k, chain, err := s.Get(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		if c.JSON {
-			r := newRecord(k)
-			r.Chain = chain
-			return printJSON(cmd, r)
-		}
-		printKey(cmd.OutOrStdout(), k, chain)
-		return nil
-	})
-	return cmd
-}
-
 func (c *commands) revoke() *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{Use: "revoke ID --reason REASON", Short: "End a key at once, for good", Args: cobra.ExactArgs(1)}
@@ -155,25 +137,6 @@ func (c *commands) rotate() *cobra.Command {
 		printKey(cmd.OutOrStdout(), r.Successor, r.Chain)
 		fmt.Fprintf(cmd.OutOrStdout(), "\n%s expires at %s.\n", r.Old.ID, moment(r.Old.ExpiresAt))
 		printSecret(cmd.OutOrStdout(), r.Secret)
-		return nil
-	})
-	return cmd
-}
-
-func (c *commands) scopes() *cobra.Command {
-	var set []string
-	cmd := &cobra.Command{Use: "scopes ID --set a,b", Short: "Give a key other scopes, at once", Args: cobra.ExactArgs(1)}
-	cmd.Flags().StringSliceVar(&set, "set", nil, "all that it may do from now on: "+strings.Join(auth.Scopes(), ", "))
-	need(cmd, "set")
-	cmd.RunE = c.run(noPepper, "the new scopes hold", func(ctx context.Context, s *auth.Service, args []string) error {
-		k, err := s.Rescope(ctx, args[0], set)
-		if err != nil {
-			return err
-		}
-		if c.JSON {
-			return printJSON(cmd, newRecord(k))
-		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s may now: %s\n", k.ID, strings.Join(k.Scopes, ", "))
 		return nil
 	})
 	return cmd

@@ -23,7 +23,7 @@ func connectedApps(environ []string) *cobra.Command {
 	c, cmd := group(environ, "app", "Manage Connected Apps; every change is recorded in the audit log", `Environment:
   HUB_WRITE_STORE_URL      PostgreSQL, as the role hub_auth
   HUB_SECRETS_KEYSET       the keyset of the auth service (issue-secret, rotate-secret, rotate-webhook-secret)`)
-	cmd.AddCommand(c.createApp(), c.editApp(), c.listApps(), c.showApp(), c.suspendApp(), c.resumeApp(), c.revokeApp(),
+	cmd.AddCommand(c.createApp(), c.editApp(), c.listApps(), c.suspendApp(), c.resumeApp(),
 		c.issueSecret(), c.rotateSecret(), c.revokeSecret(), c.rotateWebhookSecret())
 	return cmd
 }
@@ -141,15 +141,6 @@ func (c *commands) listApps() *cobra.Command {
 	return cmd
 }
 
-func (c *commands) showApp() *cobra.Command {
-	cmd := &cobra.Command{Use: "show CODE", Short: "Show an app, its secrets (not what they are) and how many accounts are linked to it",
-		Args: cobra.ExactArgs(1)}
-	cmd.RunE = c.onApps(func(ctx context.Context, s *apps.Service, args []string) error {
-		return c.printApp(ctx, cmd, s, args[0])
-	})
-	return cmd
-}
-
 func (c *commands) suspendApp() *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{Use: "suspend CODE --reason REASON", Short: "Refuse an app's calls until it is resumed", Args: cobra.ExactArgs(1)}
@@ -168,22 +159,6 @@ func (c *commands) resumeApp() *cobra.Command {
 	cmd := &cobra.Command{Use: "resume CODE", Short: "Let a suspended app call again", Args: cobra.ExactArgs(1)}
 	cmd.RunE = c.onApps(func(ctx context.Context, s *apps.Service, args []string) error {
 		if _, err := s.Resume(ctx, args[0]); err != nil {
-			return err
-		}
-		return c.printApp(ctx, cmd, s, args[0])
-	})
-	return cmd
-}
-
-func (c *commands) revokeApp() *cobra.Command {
-	var typed, reason string
-	cmd := &cobra.Command{Use: "revoke CODE --confirm CODE --reason REASON", Args: cobra.ExactArgs(1),
-		Short: "End an app for good: its secrets are destroyed, its links end"}
-	cmd.Flags().StringVar(&typed, "confirm", "", "the code once more, because nothing takes this back")
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for the audit log")
-	need(cmd, "confirm", "reason")
-	cmd.RunE = c.onApps(func(ctx context.Context, s *apps.Service, args []string) error {
-		if _, err := s.Revoke(ctx, args[0], typed, reason); err != nil {
 			return err
 		}
 		return c.printApp(ctx, cmd, s, args[0])

@@ -29,7 +29,6 @@ type commandSettings struct {
 	PepperPrevious config.Secret `env:"HUB_KEY_PEPPER_PREVIOUS"`
 	RedisURL       config.Secret `env:"HUB_REDIS_URL"`
 	SecretsKeyset  config.Secret `env:"HUB_SECRETS_KEYSET"`
-	PublicURL      string        `env:"HUB_PUBLIC_URL"`
 }
 
 // onStore is a command on auth's store.

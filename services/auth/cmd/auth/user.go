@@ -15,7 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hub.internal/pkg/schema"
 	"hub.internal/services/auth"
 	"hub.internal/services/auth/postgres"
 )
@@ -23,9 +22,8 @@ import (
 // users is the command group that manages the console's users.
 func users(environ []string) *cobra.Command {
 	c, cmd := group(environ, "user", "Manage the users of the console; every change is recorded in the audit log", `Environment:
-  HUB_WRITE_STORE_URL      PostgreSQL, as the role hub_auth
-  HUB_PUBLIC_URL           where browsers reach Hub (invite, link; without it a link is a path)`)
-	cmd.AddCommand(c.addUser(), c.inviteUser(), c.linkUser(), c.listUsers(), c.passwd(), c.userRoles(), c.userSessions(), c.signOutUser(),
+  HUB_WRITE_STORE_URL      PostgreSQL, as the role hub_auth`)
+	cmd.AddCommand(c.addUser(), c.listUsers(), c.passwd(), c.userRoles(),
 		c.onUser("disable EMAIL", "Sign a user out everywhere and keep them out", "is disabled and signed out", (*auth.People).Disable),
 		c.onUser("enable EMAIL", "Let a disabled user in again", "may sign in again", (*auth.People).Enable))
 	return cmd
@@ -33,111 +31,13 @@ func users(environ []string) *cobra.Command {
 
 // asPeople is a command on users.
 func (c *commands) asPeople(do func(context.Context, *auth.People, []string) error) service.Runner {
-	return c.withLinks(func(ctx context.Context, p *auth.People, _ string, args []string) error { return do(ctx, p, args) })
-}
-
-// withLinks is a command on users that also knows where browsers reach Hub.
-func (c *commands) withLinks(do func(ctx context.Context, p *auth.People, publicURL string, args []string) error) service.Runner {
-	return c.onStore(func(ctx context.Context, _ *cobra.Command, s commandSettings, store *postgres.Store, args []string) error {
+	return c.onStore(func(ctx context.Context, _ *cobra.Command, _ commandSettings, store *postgres.Store, args []string) error {
 		people, err := auth.NewPeople(auth.PeopleConfig{Store: store, Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			return err
 		}
-		return do(ctx, people, s.PublicURL, args)
+		return do(ctx, people, args)
 	})
-}
-
-func (c *commands) inviteUser() *cobra.Command {
-	var in auth.NewUser
-	cmd := &cobra.Command{Use: "invite EMAIL --name NAME --roles reviewer,admin", Args: cobra.ExactArgs(1),
-		Short: "Add a user and print a link, this once, at which they choose a password"}
-	cmd.Flags().StringVar(&in.Name, "name", "", "the user's name")
-	cmd.Flags().StringSliceVar(&in.Roles, "roles", nil, "what the user may do: "+strings.Join(auth.Roles(), ", "))
-	need(cmd, "name")
-	cmd.RunE = c.withLinks(func(ctx context.Context, p *auth.People, publicURL string, args []string) error {
-		in.Email = args[0]
-		u, i, err := p.Invite(ctx, in)
-		if err != nil {
-			return err
-		}
-		return c.printLink(cmd, u, i.Link(publicURL), i.ExpiresAt)
-	})
-	return cmd
-}
-
-func (c *commands) linkUser() *cobra.Command {
-	cmd := &cobra.Command{Use: "link EMAIL", Args: cobra.ExactArgs(1),
-		Short: "Print another link, this once, at which a user chooses a password; the one before works no longer"}
-	cmd.RunE = c.withLinks(func(ctx context.Context, p *auth.People, publicURL string, args []string) error {
-		u, i, err := p.InviteAgain(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		return c.printLink(cmd, u, i.Link(publicURL), i.ExpiresAt)
-	})
-	return cmd
-}
-
-func (c *commands) printLink(cmd *cobra.Command, u auth.User, link string, until time.Time) error {
-	if c.JSON {
-		r := newUserRecord(u)
-		r.Link = link
-		return printJSON(cmd, r)
-	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%s chooses a password here, once, until %s:\n\n%s\n\nGive it to the user now: it is not shown again.\n",
-		u.Email, moment(&until), link)
-	return nil
-}
-
-func (c *commands) userSessions() *cobra.Command {
-	cmd := &cobra.Command{Use: "sessions EMAIL", Short: "List where a user is signed in, last used first", Args: cobra.ExactArgs(1)}
-	cmd.RunE = c.asPeople(func(ctx context.Context, p *auth.People, args []string) error {
-		u, err := p.UserByEmail(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		all, err := p.Sessions(ctx, u.ID)
-		if err != nil {
-			return err
-		}
-		if c.JSON {
-			records := make([]map[string]any, len(all))
-			for i, s := range all {
-				records[i] = map[string]any{"id": s.ID, "address": s.Address, "agent": s.Agent, "method": s.Method,
-					"created_at": schema.Moment(s.CreatedAt), "last_seen_at": schema.Moment(s.LastSeen)}
-			}
-			return printJSON(cmd, map[string]any{"sessions": records})
-		}
-		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "ID\tADDRESS\tSIGNED IN\tLAST USED\tBROWSER")
-		for _, s := range all {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", s.ID, s.Address, moment(&s.CreatedAt), moment(&s.LastSeen), s.Agent)
-		}
-		return w.Flush()
-	})
-	return cmd
-}
-
-func (c *commands) signOutUser() *cobra.Command {
-	var session string
-	cmd := &cobra.Command{Use: "sign-out EMAIL [--session ID]", Short: "End a session of a user, or all of them", Args: cobra.ExactArgs(1)}
-	cmd.Flags().StringVar(&session, "session", "", "which one (default: all)")
-	cmd.RunE = c.asPeople(func(ctx context.Context, p *auth.People, args []string) error {
-		u, err := p.UserByEmail(ctx, args[0])
-		if err != nil {
-			return err
-		}
-		n, err := p.EndSessions(ctx, u.ID, session)
-		if err != nil {
-			return err
-		}
-		if c.JSON {
-			return printJSON(cmd, map[string]any{"ended": n})
-		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%d ended.\n", n)
-		return nil
-	})
-	return cmd
 }
 
 // passwordFlag says where a password comes from: never the command line, which others can read.
@@ -280,9 +180,8 @@ type userRecord struct {
 	Status      string   `json:"status"`
 	HasPassword bool     `json:"has_password"`
 	CreatedBy   string   `json:"created_by"`
-	// Password is there when it has just been drawn, Link when an invitation was.
+	// Password is there when it has just been drawn.
 	Password string `json:"password,omitempty"`
-	Link     string `json:"link,omitempty"`
 }
 
 func newUserRecord(u auth.User) userRecord {

@@ -85,49 +85,6 @@ func TestUserCommands(t *testing.T) {
 	}
 }
 
-func TestInvitationsAndSessions(t *testing.T) {
-	t.Parallel()
-	x := newTerminal(t).with("HUB_KEY_PEPPER=", "HUB_PUBLIC_URL=https://hub.example/")
-	out := x.ok(t, "user", "invite", "bob@example.com", "--name", "Bob", "--roles", "reviewer")
-	if !strings.Contains(out, "https://hub.example/login/invitation?t=") || !strings.Contains(out, "not shown again") {
-		t.Errorf("%s", out)
-	}
-	u := x.userJSON(t, "user", "link", "bob@example.com")
-	if strings.Contains(out, u.Link) || u.Status != "pending" || u.HasPassword || u.Password != "" {
-		t.Errorf("%+v", u)
-	}
-	_, secret, _ := strings.Cut(u.Link, "?t=")
-	people, err := auth.NewPeople(auth.PeopleConfig{Store: postgres.New(hubtest.Pool(t, x.db.URL("auth"))), Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	in, err := people.Accept(t.Context(), secret, "a good long password", auth.Browser{Address: "192.0.2.1", Agent: "test browser"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if out := x.ok(t, "user", "sessions", "bob@example.com"); !strings.Contains(out, in.Session.ID) || !strings.Contains(out, "test browser") {
-		t.Errorf("%s", out)
-	}
-	if out := x.ok(t, "user", "sign-out", "bob@example.com", "--session", in.Session.ID); !strings.Contains(out, "1 ended") {
-		t.Errorf("%s", out)
-	}
-	if err := x.signIn(t, "bob@example.com", "a good long password"); err != nil {
-		t.Error(err)
-	}
-	if out := x.ok(t, "user", "sign-out", "bob@example.com", "--json"); !strings.Contains(out, `"ended": 1`) {
-		t.Errorf("%s", out)
-	}
-	if out := x.ok(t, "user", "sessions", "bob@example.com", "--json"); strings.Contains(out, "ses_") {
-		t.Errorf("%s", out)
-	}
-	x.ok(t, "user", "disable", "bob@example.com")
-	for what, args := range map[string][]string{"disabled": {"user", "link", "bob@example.com"}, "no user": {"user", "link", "nobody@example.com"}, "already": {"user", "invite", "BOB@example.com", "--name", "B"}} {
-		if _, errs, code := x.run(args...); code != service.ExitFailed || !strings.Contains(errs, what) {
-			t.Errorf("%v: exit %d: %s", args, code, errs)
-		}
-	}
-}
-
 func TestPasswordFromStandardInput(t *testing.T) {
 	t.Parallel()
 	x := newTerminal(t)

@@ -41,6 +41,10 @@ func TestImportRules(t *testing.T) {
 			Reason: "which addresses are public is a list, with its sources",
 		},
 		{
+			Packages: []string{"pkg/redis"}, Never: []string{"hub/..."},
+			Reason: "a client of Redis depends on its URL and options alone",
+		},
+		{
 			Packages: []string{"pkg/schema", "pkg/caller"}, Never: []string{"hub/..."}, Allow: []string{"pkg/fault"},
 			Reason: "the packages that tool is made of stay leaves: of Hub's they import fault only",
 		},
@@ -87,7 +91,7 @@ func TestImportRules(t *testing.T) {
 		{"github.com/riverqueue/...", "jobs are added and run through pkg/jobs", []string{"pkg/jobs"}},
 		{"github.com/pressly/goose/...", "migrations run through pkg/postgres", []string{"pkg/postgres"}},
 		{"github.com/go-sql-driver/...", "only the query service talks to the source database", []string{"services/query/mysql", "pkg/hubtest/...", "scripts/..."}},
-		{"github.com/redis/...", "Redis is behind the gateway's and auth's redis package", []string{"services/gateway/redis", "services/auth/redis", "scripts/..."}},
+		{"github.com/redis/...", "Redis is behind the gateway's and auth's redis package", []string{"pkg/redis", "services/gateway/redis", "services/auth/redis", "scripts/..."}},
 		{"github.com/hashicorp/consul/...", "Consul is behind pkg/discover", []string{"pkg/discover", "scripts/consul"}},
 		{"github.com/alexedwards/argon2id", "passwords are auth's alone", []string{"services/auth"}},
 		{"github.com/coreos/go-oidc/...", "single sign-on is auth's alone", []string{"services/auth/oidc"}},

@@ -51,8 +51,8 @@ func TestOpenOfOneServer(t *testing.T) {
 
 func TestOpenOfACluster(t *testing.T) {
 	for url, addrs := range map[string]string{
-		"rediss://ada:secret@a.example:7000?cluster=true":                                "a.example:7000",
-		"rediss://ada:secret@a.example:7000?addr=b.example:7001&addr=c.example:7002":     "a.example:7000 b.example:7001 c.example:7002",
+		"rediss://ada:secret@a.example:7000?cluster=true":                                 "a.example:7000",
+		"rediss://ada:secret@a.example:7000?addr=b.example:7001&addr=c.example:7002":      "a.example:7000 b.example:7001 c.example:7002",
 		"rediss://ada:secret@a.example:7000?addr=b.example:7001&cluster=1&read_only=true": "a.example:7000 b.example:7001",
 	} {
 		client, many := open(t, url, redis.Options{Timeout: time.Second, Retries: 1, PoolSize: 32}).(*goredis.ClusterClient)

@@ -9,6 +9,7 @@ import (
 
 	"hub.internal/pkg/postgres"
 	"hub.internal/pkg/schema"
+	"hub.internal/pkg/text"
 	"hub.internal/services/authoring"
 )
 
@@ -30,7 +31,7 @@ func (s *statement) found(search string) string {
 		return ""
 	}
 	// A name has no NUL, and the store takes none.
-	search = strings.ReplaceAll(strings.ToValidUTF8(search, "\ufffd"), "\x00", "\ufffd")
+	search = text.Storable(search)
 	pattern := s.arg("%" + likely.Replace(search) + "%")
 	return ` AND (d.name ILIKE ` + pattern + ` OR d.id::text = ` + s.arg(search) +
 		` OR d.segment_id IN (SELECT id FROM authoring.segments WHERE name ILIKE ` + pattern + `))`

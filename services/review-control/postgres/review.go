@@ -12,6 +12,7 @@ import (
 
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/postgres"
+	"hub.internal/pkg/text"
 	reviewcontrol "hub.internal/services/review-control"
 	"hub.internal/services/review-control/triage"
 )
@@ -175,7 +176,7 @@ func placeOf(id reviewcontrol.ID, f reviewcontrol.TargetFilter) (sql string, arg
 
 // Place is which of the targets that a filter finds its After is.
 func (s *Store) Place(ctx context.Context, id reviewcontrol.ID, f reviewcontrol.TargetFilter) (place int, err error) {
-	f.Search = stored(f.Search)
+	f.Search = text.Storable(f.Search)
 	sql, args := placeOf(id, f)
 	err = s.pool.QueryRow(ctx, sql, args...).Scan(&place)
 	return place, explain(err)
@@ -217,14 +218,9 @@ func conditions(f reviewcontrol.TargetFilter, before []any) (sql string, args []
 
 // Targets returns targets by index.
 func (s *Store) Targets(ctx context.Context, id reviewcontrol.ID, f reviewcontrol.TargetFilter) ([]reviewcontrol.Target, error) {
-	f.Search = stored(f.Search)
+	f.Search = text.Storable(f.Search)
 	sql, args := listTargets(id, f)
 	return targets(ctx, s.pool, sql, args...)
-}
-
-// stored is a text without what no text here has.
-func stored(text string) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\x00", "\ufffd")
 }
 
 // Target returns a target of a review.

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"hub.internal/pkg/text"
 )
 
 // Warning is about something that was stored as it came, and that readers will likely not see as it was meant.

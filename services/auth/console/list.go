@@ -14,8 +14,6 @@ import (
 
 const (
 	admin = auth.Admin
-	// onPage is how many rows of a list a page shows.
-	onPage = 25
 	// maxSearch bounds what is searched for, in bytes.
 	maxSearch = 200
 	// everything is the choice that leaves out nothing.

@@ -150,7 +150,7 @@ func listApps(f apps.Filter) (string, []any) {
 		s.and(`a.service_code > ?`, text.Storable(f.After))
 	}
 	if f.Search != "" {
-		part := "%" + likely.Replace(text.Storable(f.Search)) + "%"
+		part := "%" + postgres.LikePattern(text.Storable(f.Search)) + "%"
 		s.and(`(a.service_code ILIKE ? OR a.name ILIKE ?)`, part, part)
 	}
 	if f.Status != "" {

@@ -32,9 +32,6 @@ func (s *statement) add(sql string, args ...any) {
 	s.sql.WriteString(sql)
 }
 
-// likely makes a pattern of text that stands for itself.
-var likely = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
-
 // listKeys walks down the primary key: what a search or a state leaves out is passed over.
 func listKeys(f auth.KeyFilter) (string, []any) {
 	var s statement
@@ -43,7 +40,7 @@ func listKeys(f auth.KeyFilter) (string, []any) {
 		s.and(`id < ?`, text.Storable(f.After))
 	}
 	if f.Search != "" {
-		part := "%" + likely.Replace(text.Storable(f.Search)) + "%"
+		part := "%" + postgres.LikePattern(text.Storable(f.Search)) + "%"
 		s.and(`(name ILIKE ? OR service ILIKE ? OR id = ? OR head = ?)`, part, part, text.Storable(f.Search), text.Storable(f.Search))
 	}
 	switch f.Status {
@@ -84,7 +81,7 @@ func listUsers(f auth.UserFilter) (string, []any) {
 		s.and(`lower(u.email) > lower(? COLLATE "C")`, text.Storable(f.After))
 	}
 	if f.Search != "" {
-		part := "%" + likely.Replace(text.Storable(f.Search)) + "%"
+		part := "%" + postgres.LikePattern(text.Storable(f.Search)) + "%"
 		s.and(`(u.email ILIKE ? OR u.name ILIKE ? OR u.id = ?)`, part, part, text.Storable(f.Search))
 	}
 	if f.Administrators {

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"strconv"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -22,9 +21,6 @@ func (s *statement) arg(v any) string {
 	return "$" + strconv.Itoa(len(s.args))
 }
 
-// likely makes a pattern of text that stands for itself.
-var likely = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
-
 // found is the condition of a search behind an AND.
 func (s *statement) found(search string) string {
 	if search == "" {
@@ -32,7 +28,7 @@ func (s *statement) found(search string) string {
 	}
 	// A name has no NUL, and the store takes none.
 	search = text.Storable(search)
-	pattern := s.arg("%" + likely.Replace(search) + "%")
+	pattern := s.arg("%" + postgres.LikePattern(search) + "%")
 	return ` AND (d.name ILIKE ` + pattern + ` OR d.id::text = ` + s.arg(search) +
 		` OR d.segment_id IN (SELECT id FROM authoring.segments WHERE name ILIKE ` + pattern + `))`
 }

@@ -14,9 +14,8 @@ import (
 )
 
 const (
-	suppressionsOnPage = 25
-	importsOnPage      = 5
-	maxEmail           = 254
+	importsOnPage = 5
+	maxEmail      = 254
 )
 
 type suppressionsPage struct {
@@ -54,7 +53,7 @@ func (c *Console) renderSuppressions(w http.ResponseWriter, r *http.Request, sta
 	q := r.URL.Query()
 	p.Search = text.Head(text.Storable(strings.TrimSpace(q.Get("q"))), maxEmail)
 	after := text.Head(text.Storable(q.Get("after")), 2*maxEmail)
-	list, next, err := c.service.Suppressions(r.Context(), p.Search, after, suppressionsOnPage)
+	list, next, err := c.service.Suppressions(r.Context(), p.Search, after, web.RowsOnPage)
 	if err != nil {
 		return err
 	}

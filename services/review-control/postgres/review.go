@@ -135,9 +135,6 @@ func collect[T any](ctx context.Context, q postgres.Querier, read pgx.RowToFunc[
 	return list, explain(err)
 }
 
-// likely makes a pattern of text that stands for itself.
-var likely = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
-
 // suppressedSince holds for a target that was put on the suppression list after its draft was queued.
 const suppressedSince = `EXISTS (SELECT FROM review_control.suppressions s WHERE s.email_key = lower(to_email COLLATE "C"))`
 
@@ -211,7 +208,7 @@ func conditions(f reviewcontrol.TargetFilter, before []any) (sql string, args []
 	}
 	if f.Search != "" {
 		add(` AND (to_email ILIKE $%[1]d OR to_name ILIKE $%[1]d OR '%%' || external_id::text || '%%' = $%[1]d)`,
-			"%"+likely.Replace(f.Search)+"%")
+			"%"+postgres.LikePattern(f.Search)+"%")
 	}
 	return sql, args
 }

@@ -26,6 +26,7 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/postgres"
+	"hub.internal/pkg/text"
 )
 
 //go:embed migrations/*.sql
@@ -175,11 +176,7 @@ func withoutNull(text string) string {
 // clean makes a caller's text fit for a text column: valid UTF-8, no NUL, bounded.
 func clean(s string) string {
 	const longest = 300
-	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
-	if len(s) > longest {
-		s = strings.ToValidUTF8(s[:longest], "")
-	}
-	return s
+	return text.HeadBytes(text.Storable(s), longest)
 }
 
 func clamp(n int64) int32 { return int32(min(max(n, 0), math.MaxInt32)) }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/caarlos0/env/v11"
+
+	"hub.internal/pkg/text"
 )
 
 // Secret is a setting that never shows in a log line or an error.
@@ -85,7 +87,7 @@ func oneLine(err error, settings reflect.Type) string {
 			texts[i] = fmt.Sprintf("%s: %v", settingOf(parse.Name, settings), parse.Err)
 		}
 	}
-	return strings.Join(strings.Fields(strings.Join(texts, "; ")), " ")
+	return text.OneLine(strings.Join(texts, "; "))
 }
 
 func settingOf(field string, settings reflect.Type) string {

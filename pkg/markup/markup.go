@@ -11,9 +11,10 @@ package markup
 import (
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"golang.org/x/net/html"
+
+	"hub.internal/pkg/text"
 )
 
 // Removed is one kind of thing that was taken out of a text.
@@ -204,13 +205,8 @@ func (l *ledger) add(what, example string, n int) {
 }
 
 // shorten is a text in one line of at most so many characters; what cannot be seen is spelled out.
-func shorten(text string, most int) string {
-	text = strings.TrimSpace(text[:min(len(text), 8*most)])
-	text = strings.Join(strings.Fields(spelled(strings.ToValidUTF8(text, ""))), " ")
-	if utf8.RuneCountInString(text) <= most {
-		return text
-	}
-	return strings.TrimSpace(string([]rune(text)[:most-1])) + "…"
+func shorten(s string, most int) string {
+	return text.Shorten(text.OneLine(spelled(strings.ToValidUTF8(text.HeadBytes(s, 8*most), ""))), most)
 }
 
 // Elements are the names of all elements that a policy can let stay, sorted.

@@ -17,6 +17,7 @@ import (
 	"hub.internal/pkg/hop"
 	"hub.internal/pkg/postgres"
 	"hub.internal/pkg/remote"
+	"hub.internal/pkg/text"
 )
 
 const (
@@ -61,7 +62,7 @@ func report(out io.Writer, what string, wrong error) error {
 		fmt.Fprintf(out, "ok     %s\n", what)
 		return nil
 	}
-	fmt.Fprintf(out, "wrong  %s: %s\n", what, OneLine(cause(wrong)))
+	fmt.Fprintf(out, "wrong  %s: %s\n", what, text.OneLine(cause(wrong)))
 	return errUnwell
 }
 

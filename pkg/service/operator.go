@@ -17,6 +17,7 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/postgres"
 	"hub.internal/pkg/schema"
+	"hub.internal/pkg/text"
 )
 
 // Exit codes of a program with commands for operators.
@@ -61,7 +62,7 @@ func Execute(c *cobra.Command) int {
 	} else {
 		message += "; `" + c.Name() + " --help` says more"
 	}
-	fmt.Fprintln(c.ErrOrStderr(), c.Name()+": "+OneLine(message))
+	fmt.Fprintln(c.ErrOrStderr(), c.Name()+": "+text.OneLine(message))
 	return code
 }
 
@@ -98,9 +99,6 @@ func explain(err error) string {
 	}
 	return f.Message
 }
-
-// OneLine is text without line breaks.
-func OneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // Operator is what a group of commands knows of who uses it.
 type Operator struct {

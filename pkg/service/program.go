@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hub.internal/pkg/config"
+	"hub.internal/pkg/text"
 	"hub.internal/pkg/tool"
 )
 
@@ -40,7 +41,7 @@ type Program[S common] struct {
 // names the thing to mend.
 func (p Program[S]) Main() int {
 	if err := p.Command(os.Environ()).ExecuteContext(context.Background()); err != nil {
-		fmt.Fprintln(os.Stderr, p.Name+": "+strings.Join(strings.Fields(err.Error()), " "))
+		fmt.Fprintln(os.Stderr, p.Name+": "+text.OneLine(err.Error()))
 		return 1
 	}
 	return 0

@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
+
+	"hub.internal/pkg/text"
 )
 
 // Flash is a message for the next page.
@@ -35,9 +37,7 @@ func Go(w http.ResponseWriter, r *http.Request, path string) error {
 // setFlash keeps the message in a cookie: the text is escaped like any other when it is shown,
 // and over TLS the cookie's prefix keeps other hosts from setting it.
 func setFlash(w http.ResponseWriter, r *http.Request, f Flash) {
-	if runes := []rune(f.Text); len(runes) > maxFlash {
-		f.Text = string(runes[:maxFlash]) + "…"
-	}
+	f.Text = text.Shorten(f.Text, maxFlash)
 	b, err := json.Marshal(f)
 	if err != nil {
 		return

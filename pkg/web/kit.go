@@ -9,6 +9,9 @@ import (
 // "". {{template "badge" .}}
 type Badge struct{ Kind, Text string }
 
+// RowsOnPage is how many rows a list of the console has on a page, where a row is a line or two.
+const RowsOnPage = 25
+
 // Pager leads through a list that is longer than a page: {{template "pager" .Data.Pager}}. A link
 // without an address is not there, and without either the pager is not.
 type Pager struct {

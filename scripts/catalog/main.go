@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"hub.internal/pkg/hubtest/inventory"
+	"hub.internal/pkg/text"
 	"hub.internal/pkg/tool"
 )
 
@@ -151,7 +152,7 @@ func withTable(page []byte, manifests []tool.Manifest) ([]byte, error) {
 }
 
 func firstSentence(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
+	s = text.OneLine(s)
 	for i := range len(s) {
 		// "WITH ... SELECT" is no end of a sentence.
 		if strings.HasPrefix(s[i:], ". ") && !strings.HasSuffix(s[:i], ".") {

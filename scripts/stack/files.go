@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"hub.internal/pkg/text"
 )
 
 // writeFile replaces a file in one step: a reader sees the old content or the new.
@@ -134,7 +136,7 @@ func lastLines(path string, n int) string {
 	for i, line := range lines {
 		// A line that is no JSON is a program's last word, and says what to mend: it is shown whole.
 		if strings.HasPrefix(line, "{") {
-			lines[i] = shorten(line, 240)
+			lines[i] = text.Shorten(line, 240)
 		}
 	}
 	return "\n    " + strings.Join(lines, "\n    ")

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"text/tabwriter"
 	"time"
+
+	"hub.internal/pkg/text"
 )
 
 // summary is what a person needs to know after `make up`.
@@ -101,16 +103,10 @@ func printStatus(out io.Writer, l layout) error {
 		if st.Ports[operations(name)] != 0 {
 			addr = st.addr(operations(name))
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", name, number, time.Since(p.Since).Round(time.Second), p.Restarts, addr, shorten(p.Error, 100))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", name, number, time.Since(p.Since).Round(time.Second), p.Restarts, addr,
+			text.Shorten(p.Error, 100))
 	}
 	return w.Flush()
-}
-
-func shorten(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n-1]) + "…"
-	}
-	return s
 }
 
 // logs hands over to tail.

@@ -44,10 +44,10 @@ func (s *Service) navigation(ctx context.Context, _ NavigationRequest) (Navigati
 	groups, err := s.c.Store.Menus(ctx)
 	out := NavigationResponse{Groups: []NavigationGroup{}}
 	for _, g := range groups {
-		tab := NavigationGroup{Slug: g.Slug, Name: g.Name, Icon: text(g.Icon)}
+		tab := NavigationGroup{Slug: g.Slug, Name: g.Name, Icon: orEmpty(g.Icon)}
 		for _, i := range g.Items {
 			if !i.Hidden {
-				tab.Items = append(tab.Items, NavigationItem{Name: i.Name, Icon: text(i.Icon), Href: i.Address(g.Slug)})
+				tab.Items = append(tab.Items, NavigationItem{Name: i.Name, Icon: orEmpty(i.Icon), Href: i.Address(g.Slug)})
 			}
 		}
 		if !g.Hidden && len(tab.Items) > 0 {
@@ -57,8 +57,8 @@ func (s *Service) navigation(ctx context.Context, _ NavigationRequest) (Navigati
 	return out, err
 }
 
-// text is what may be absent, or "".
-func text(s *string) string {
+// orEmpty is what may be absent, or "".
+func orEmpty(s *string) string {
 	if s == nil {
 		return ""
 	}

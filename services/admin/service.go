@@ -15,6 +15,7 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/markup"
 	"hub.internal/pkg/schema"
+	"hub.internal/pkg/text"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/write"
 )
@@ -166,7 +167,7 @@ func (s *Service) CreateMenuGroup(ctx context.Context, in createMenuGroupIn) (to
 	}
 	for _, built := range s.c.Fixed { // a tab that looks like Hub's own is for people to make
 		own := likeness(built.Name)
-		if likeness(g.Name) == own || likeness(text(g.Icon)) == own || likeness(text(g.Icon)+g.Name) == own {
+		if likeness(g.Name) == own || likeness(orEmpty(g.Icon)) == own || likeness(orEmpty(g.Icon)+g.Name) == own {
 			return tool.Result{}, fault.New(fault.Conflict, "The name %q is that of a built-in group. Choose another name.", built.Name).
 				With(map[string]string{"name": built.Name})
 		}
@@ -283,19 +284,13 @@ func origin(c caller.Caller) Origin {
 
 // MissingGroup is E_NOT_FOUND for the slug of a group.
 func MissingGroup(slug string) error {
-	return fault.New(fault.NotFound, "There is no menu group %q. list_menu_groups lists them; create_menu_group makes one.", shorten(slug))
+	return fault.New(fault.NotFound, "There is no menu group %q. list_menu_groups lists them; create_menu_group makes one.", shown(slug))
 }
 
 // MissingItem is E_NOT_FOUND for the slug of an item.
 func MissingItem(group, slug string) error {
-	return fault.New(fault.NotFound, "The menu group %q has no item %q. create_menu_item makes one.", shorten(group), shorten(slug))
+	return fault.New(fault.NotFound, "The menu group %q has no item %q. create_menu_item makes one.", shown(group), shown(slug))
 }
 
-// shorten makes a slug of somebody's fit for a message.
-func shorten(text string) string {
-	const longest = 60
-	if r := []rune(text); len(r) > longest {
-		text = string(r[:longest]) + "…"
-	}
-	return text
-}
+// shown is a name of somebody's in a message.
+func shown(s string) string { return text.Shown(s, 60) }

@@ -78,7 +78,7 @@ func emptyColumns(at string, s Section, warn func(path, format string, args ...a
 	}
 	named := make([]string, 0, len(members))
 	for name := range members {
-		named = append(named, shorten(name))
+		named = append(named, shown(name))
 	}
 	slices.Sort(named)
 	if len(named) > maxNamed {
@@ -86,7 +86,7 @@ func emptyColumns(at string, s Section, warn func(path, format string, args ...a
 	}
 	for n, c := range s.Columns {
 		if !filled[n] {
-			warn(fmt.Sprintf("%s/%d/key", at, n), "%q is empty in each of the %d rows; rows have %s", shorten(c.Key), len(s.Rows),
+			warn(fmt.Sprintf("%s/%d/key", at, n), "%q is empty in each of the %d rows; rows have %s", shown(c.Key), len(s.Rows),
 				strings.Join(named, ", "))
 		}
 	}

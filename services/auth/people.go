@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/alexedwards/argon2id"
 	"github.com/oklog/ulid/v2"
@@ -17,6 +16,7 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
+	"hub.internal/pkg/text"
 )
 
 // UserStore keeps users, sessions and throttles. Its errors are faults.
@@ -213,7 +213,7 @@ func (p *People) Users(ctx context.Context, f UserFilter) (page []User, next str
 func (p *People) User(ctx context.Context, id string) (User, error) {
 	u, found, err := p.c.Store.UserByID(ctx, id)
 	if err == nil && !found {
-		err = fault.New(fault.NotFound, "There is no user with the id %q.", bounded(id, maxAgent))
+		err = fault.New(fault.NotFound, "There is no user with the id %q.", text.Shown(id, maxAgent))
 	}
 	return u, err
 }
@@ -222,7 +222,7 @@ func (p *People) User(ctx context.Context, id string) (User, error) {
 func (p *People) UserByEmail(ctx context.Context, email string) (User, error) {
 	u, found, err := p.c.Store.UserByEmail(ctx, email)
 	if err == nil && !found {
-		err = fault.New(fault.NotFound, "There is no user with the address %q.", bounded(email, MaxEmail))
+		err = fault.New(fault.NotFound, "There is no user with the address %q.", text.Shown(email, MaxEmail))
 	}
 	return u, err
 }
@@ -363,22 +363,4 @@ func (p *People) entry(ctx context.Context, operation string, detail map[string]
 func newID(prefix string, now time.Time) (string, error) {
 	id, err := ulid.New(ulid.Timestamp(now), rand.Reader)
 	return prefix + id.String(), err
-}
-
-// bounded cuts a text to at most n bytes of valid UTF-8.
-func bounded(s string, n int) string {
-	if len(s) > n {
-		s = s[:n]
-	}
-	return strings.ToValidUTF8(s, "")
-}
-
-// printableLine drops what does not belong in a line of text.
-func printableLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return -1
-	}, strings.ToValidUTF8(s, ""))
 }

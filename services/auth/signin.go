@@ -3,13 +3,13 @@ package auth
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
+	"hub.internal/pkg/text"
 )
 
 const (
@@ -173,10 +173,10 @@ func (p *People) SignInVerified(ctx context.Context, email, name string, roles [
 	}
 	if roles != nil {
 		if !found {
-			if strings.TrimSpace(name) == "" {
+			if name = text.OneLine(text.Printable(name)); name == "" {
 				name = email
 			}
-			if u, err = p.Add(caller.With(ctx, actorOIDC(ctx)), NewUser{Email: email, Name: printableLine(name), Roles: roles}, ""); err != nil {
+			if u, err = p.Add(caller.With(ctx, actorOIDC(ctx)), NewUser{Email: email, Name: name, Roles: roles}, ""); err != nil {
 				return SignedIn{}, err
 			}
 			found = true
@@ -208,7 +208,7 @@ func (p *People) open(ctx context.Context, u User, b Browser, m Method) (SignedI
 		return SignedIn{}, err
 	}
 	in := SignedIn{Secret: newSessionSecret(), Known: newSessionSecret(), Session: Session{ID: id, UserID: u.ID, Method: m,
-		Address: bounded(b.Address, maxAgent), Agent: bounded(printableLine(b.Agent), maxAgent),
+		Address: text.HeadBytes(text.Storable(b.Address), maxAgent), Agent: text.HeadBytes(text.Printable(b.Agent), maxAgent),
 		CreatedAt: now, LastSeen: now, ExpiresAt: now.Add(sessionLife)}}
 	known := Known{Hash: in.Known.hash(), Replaces: SessionSecret{b.Known}.hash(), ExpiresAt: now.Add(KnownFor)}
 	e := p.loginEntry(ctx, u.Email, b, m, "", map[string]any{"user": u.ID, "session": id, "replaces": b.Session})

@@ -2,11 +2,10 @@ package authoring
 
 import (
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"hub.internal/pkg/markup"
 	"hub.internal/pkg/markup/prose"
+	"hub.internal/pkg/text"
 	"hub.internal/services/authoring/lookalike"
 )
 
@@ -43,41 +42,17 @@ type Preview struct {
 // preview is that of a mail.
 func (m Mail) preview() Preview {
 	subject, _ := markup.Text(m.Subject)
-	body, long := beginning(m.Body, maxLooked)
+	body := text.HeadBytes(m.Body, maxLooked)
 	if m.HTML {
 		body, _ = allowed.Clean(body)
 		body = prose.Of(body)
 	} else {
 		body, _ = markup.Text(body)
 	}
-	p := Preview{ToEmail: m.ToEmail, Subject: strings.Join(strings.Fields(subject), " "), HTML: m.HTML}
-	p.Text, p.Truncated = cut(body, maxPreview)
-	p.Truncated = p.Truncated || long
+	p := Preview{ToEmail: m.ToEmail, Subject: text.OneLine(subject), HTML: m.HTML}
+	p.Text = text.Head(body, maxPreview)
+	p.Truncated = len(p.Text) < len(body) || len(m.Body) > maxLooked
 	return p
-}
-
-// beginning is a text up to so many bytes, in whole characters, and tells whether it goes on.
-func beginning(text string, most int) (string, bool) {
-	if len(text) <= most {
-		return text, false
-	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return text[:most], true
-}
-
-// cut is a text up to so many characters, and tells whether it goes on.
-func cut(text string, most int) (string, bool) {
-	if len(text) <= most {
-		return text, false // no more characters than bytes
-	}
-	for i := range text {
-		if most--; most < 0 {
-			return text[:i], true
-		}
-	}
-	return text, false
 }
 
 // look is what can be told of a draft's texts before they are rendered for its reviewers.
@@ -154,9 +129,8 @@ func (l *look) take(subject, body string, isHTML bool) {
 }
 
 // compare adds what of a text looks like placeholders.
-func (l *look) compare(member, text string, keys []string) {
-	text, _ = beginning(text, maxLooked)
-	for _, f := range lookalike.Find(text, keys, mostLookalikes) {
+func (l *look) compare(member, written string, keys []string) {
+	for _, f := range lookalike.Find(text.HeadBytes(written, maxLooked), keys, mostLookalikes) {
 		if len(l.foreign) < mostForeign && !slices.Contains(l.foreign, member) {
 			l.foreign = append(l.foreign, member)
 		}

@@ -17,6 +17,7 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/markup"
 	"hub.internal/pkg/schema"
+	"hub.internal/pkg/text"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/write"
 )
@@ -346,9 +347,7 @@ const segmentKind = "segment"
 
 // missing is the refusal of an id that names nothing.
 func missing(kind, id string) error {
-	if r := []rune(strings.ToValidUTF8(id, "\ufffd")); len(r) > 40 {
-		id = string(r[:40]) + "…"
-	}
+	id = text.Shown(id, 40)
 	if kind == segmentKind {
 		return fault.New(fault.NotFound, "There is no segment %q: send a segment_id that create_segment or list_segments has answered.", id)
 	}

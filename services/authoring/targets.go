@@ -35,13 +35,13 @@ func draftTargets(ctx context.Context, raw json.RawMessage) DraftTargets {
 		case "externalId":
 			return whole(value, &t.ExternalID)
 		case "toEmail":
-			return text(value, &t.ToEmail)
+			return unquote(value, &t.ToEmail)
 		case "toName":
-			return text(value, &t.ToName)
+			return unquote(value, &t.ToName)
 		case "subject":
-			return text(value, &t.Subject)
+			return unquote(value, &t.Subject)
 		case "body":
-			return text(value, &t.Body)
+			return unquote(value, &t.Body)
 		case "context":
 			t.Context = value
 		}
@@ -202,7 +202,7 @@ func whole(value jsontext.Value, to *int64) error {
 	return nil
 }
 
-func text(value jsontext.Value, to *string) error {
+func unquote(value jsontext.Value, to *string) error {
 	b, err := jsontext.AppendUnquote(nil, value)
 	*to = string(b)
 	return err

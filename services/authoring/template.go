@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"hub.internal/pkg/schema"
+	"hub.internal/pkg/text"
 )
 
 // Template is a text with placeholders: {{toName}}, {{toEmail}} and {{context.KEY}}, written
@@ -78,10 +79,7 @@ func ParseTemplate(text string) (Template, error) {
 
 // shown is a placeholder in a message, cut when it is long.
 func shown(name string) string {
-	if r := []rune(name); len(r) > 60 {
-		name = string(r[:60]) + "…"
-	}
-	return "{{" + name + "}}"
+	return "{{" + text.Shown(name, 60) + "}}"
 }
 
 // values are what the placeholders of one target stand for.
@@ -116,7 +114,7 @@ func (v *values) of(placeholder string) (string, error) {
 		return string(raw), nil // as it is written: 1.50 stays 1.50
 	}
 	var s string
-	if err := text(raw, &s); err != nil {
+	if err := unquote(raw, &s); err != nil {
 		return "", fmt.Errorf("has a value for %s that cannot be read", shown(placeholder))
 	}
 	return s, nil

@@ -21,3 +21,6 @@ func (m *Memory) Buckets() int {
 
 // BucketName is how a bucket of a member of a group is named.
 func BucketName(group, member string) string { return bucketName(group, member) }
+
+// Printable is a caller's text as a message has it.
+func Printable(s string) string { return printable(s) }

@@ -15,6 +15,7 @@ import (
 	"hub.internal/pkg/hop"
 	"hub.internal/pkg/remote"
 	"hub.internal/pkg/telemetry"
+	"hub.internal/pkg/text"
 	"hub.internal/pkg/tool"
 )
 
@@ -272,18 +273,5 @@ func (g *Gateway) route(ctx context.Context, request any) (any, error) {
 	return &Answer{response}, nil
 }
 
-// printable keeps a caller's text short and free of control characters in a message.
-func printable(s string) string {
-	const longest = 64
-	out := make([]rune, 0, longest)
-	for _, r := range s {
-		if len(out) == longest {
-			break
-		}
-		if r < 0x20 || r == 0x7f {
-			r = '?'
-		}
-		out = append(out, r)
-	}
-	return string(out)
-}
+// printable is a caller's text in a message.
+func printable(s string) string { return text.Shown(s, 64) }

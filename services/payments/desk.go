@@ -11,6 +11,7 @@ import (
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/schema"
+	"hub.internal/pkg/text"
 )
 
 // Desk keeps what operators do.
@@ -345,8 +346,7 @@ func (a RefundAccount) check() error {
 
 // checkNote trims a note.
 func checkNote(note string, needed bool) (string, error) {
-	note = strings.TrimSpace(strings.ToValidUTF8(note, "\ufffd"))
-	note = strings.ReplaceAll(note, "\x00", "\ufffd")
+	note = strings.TrimSpace(text.Storable(note))
 	switch {
 	case note == "" && needed:
 		return "", schema.Invalid("/note", "required", "is needed: who looks at it later wants to know")

@@ -7,6 +7,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
+	"hub.internal/pkg/text"
 	"hub.internal/services/review-control/triage"
 )
 
@@ -115,7 +116,8 @@ const (
 // Drafts returns a page of drafts. authoring has the names and the drafts that were never queued, and answers pages and
 // counts together; it is told what is known here first, and who is asking.
 func (s *Service) Drafts(ctx context.Context, f DraftFilter) (DraftPage, error) {
-	q := DraftQuery{Status: f.Status, Search: Shorten(f.Search, maxSearch), After: f.After, Limit: pageSize(f.Limit), Others: f.Waiting}
+	q := DraftQuery{Status: f.Status, Search: text.Head(text.Storable(f.Search), maxSearch), After: f.After, Limit: pageSize(f.Limit),
+		Others: f.Waiting}
 	if f.Waiting {
 		q.Status = InReview
 	}

@@ -11,6 +11,7 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
+	"hub.internal/pkg/text"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/write"
 )
@@ -109,7 +110,7 @@ func (s *Service) QueueForReview(ctx context.Context, in queueForReviewIn) (tool
 // noDraft is E_NOT_FOUND for an agent.
 func noDraft(id schema.IDText) error {
 	return fault.New(fault.NotFound, "There is no draft %q: send a draft_id that save_message_draft or list_drafts has answered.",
-		Shorten(string(id), 40))
+		text.Shown(string(id), 40))
 }
 
 // intend judges the draft and keeps the intent to queue it.

@@ -11,6 +11,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/markup"
+	"hub.internal/pkg/text"
 	"hub.internal/services/review-control/body"
 )
 
@@ -89,19 +90,19 @@ var allowed = markup.Mail()
 func (s *Service) render(from Address, to Address, m Mail) Rendering {
 	r := Rendering{Content: Content{From: s.From(from), Sender: s.c.From, To: to}}
 	subject, removed := markup.Text(m.Subject)
-	r.Subject = oneLine(subject)
+	r.Subject = text.OneLine(subject)
 	for i := range removed {
 		removed[i].What += " in the subject"
 	}
 	for _, a := range []*Address{&r.From, &r.To} {
 		name, _ := markup.Text(a.Name)
-		a.Name = oneLine(name)
+		a.Name = text.OneLine(name)
 	}
 	if !m.HTML {
-		text, more := markup.Text(m.Body)
+		plain, more := markup.Text(m.Body)
 		r.Removed = markup.Merge(removed, more)
-		r.View = body.Read(text, false, documentPage)
-		r.Text = lines(text)
+		r.View = body.Read(plain, false, documentPage)
+		r.Text = lines(plain)
 		return r
 	}
 	fragment, more := allowed.Clean(m.Body)
@@ -110,8 +111,6 @@ func (s *Service) render(from Address, to Address, m Mail) Rendering {
 	r.HTML, r.Text = lines(Document(fragment)), lines(r.View.Text)
 	return r
 }
-
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // lines is a text with the ends of lines that it has in a mail, also of the last one.
 func lines(text string) string {

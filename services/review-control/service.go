@@ -13,7 +13,6 @@ import (
 	"log/slog"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -22,6 +21,7 @@ import (
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/text"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/write"
 )
@@ -277,27 +277,9 @@ func (s *Service) entry(ctx context.Context, name string, count int, detail map[
 	return audit.Entry{At: s.now(), Caller: caller.From(ctx), Tool: name, Outcome: audit.OK, Count: count, Detail: detail}
 }
 
-// Shorten makes text fit for people and the store: valid UTF-8 without control characters,
-// at most so many characters.
-func Shorten(text string, longest int) string {
-	if len(text) > longest*utf8.UTFMax {
-		text = text[:longest*utf8.UTFMax]
-	}
-	text = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(text, "\ufffd"))
-	if r := []rune(text); len(r) > longest {
-		text = string(r[:longest])
-	}
-	return text
-}
-
 // Missing is E_NOT_FOUND for an id that names nothing.
 func Missing(kind, id string) error {
-	return fault.New(fault.NotFound, "There is no %s %q.", kind, Shorten(id, 40))
+	return fault.New(fault.NotFound, "There is no %s %q.", kind, text.Shown(id, 40))
 }
 
 // metrics are what an operator watches: how reviews and mails go.

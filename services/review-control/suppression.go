@@ -11,6 +11,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
+	"hub.internal/pkg/text"
 	"hub.internal/services/review-control/csv"
 )
 
@@ -171,7 +172,7 @@ type BadLine struct {
 
 // badLine is a row of a file as an entry that is no address.
 func badLine(row csv.Row, reason string) BadLine {
-	return BadLine{Line: row.Line, Text: Shorten(row.Text, maxBadText), Reason: reason}
+	return BadLine{Line: row.Line, Text: text.Head(text.Printable(row.Text), maxBadText), Reason: reason}
 }
 
 // maxFileName bounds the name of an imported file, in characters.
@@ -204,7 +205,7 @@ func (s *Service) StartImport(ctx context.Context, by Reviewer, name, defaultRea
 	if lines == 0 {
 		return refuse("csv", "must have at least one address")
 	}
-	name = Shorten(name, maxFileName)
+	name = text.Shown(name, maxFileName)
 	in := Import{Name: name, Reason: defaultReason, By: by.Email, At: s.now(), Status: ImportWaiting, Lines: lines}
 	return s.c.Store.AddImport(ctx, in, data,
 		s.entry(ctx, "suppression.import", lines, map[string]any{"name": name, "reason": defaultReason, "bytes": len(data)}))
@@ -285,7 +286,7 @@ func (b *Batch) add(row csv.Row, c columns, in Import) {
 	case !schema.IsEmail(email):
 		b.Bad = append(b.Bad, badLine(row, "this is no e-mail address"))
 	default:
-		reason := Shorten(row.At(c.reason), MaxNote)
+		reason := text.Shown(row.At(c.reason), MaxNote)
 		if reason == "" {
 			reason = in.Reason
 		}

@@ -28,6 +28,7 @@ func TestBadLines(t *testing.T) {
 	for text, want := range map[string]string{
 		"no address":                   "no address",
 		"a\x00b\tc\x7f":                "a b c ",
+		"a\u009b1mb\u202ec\u2028d":     "a 1mbc d", // a terminal's sequence, a mark that turns the line round, an end of a line
 		"\xff\xfe":                     "\ufffd",
 		strings.Repeat("é", 200<<10):   strings.Repeat("é", maxBadText),
 		strings.Repeat("\xf0\x9f", 99): "\ufffd",

@@ -12,8 +12,6 @@ import (
 	"hub.internal/services/admin/console/changes"
 )
 
-const versionsOnPage = 25
-
 type versionsPage struct {
 	Path   string
 	Newest int
@@ -32,7 +30,7 @@ func (c *Console) versions(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	list, err := c.service.Versions(r.Context(), group, item, below, versionsOnPage+1)
+	list, err := c.service.Versions(r.Context(), group, item, below, web.RowsOnPage+1)
 	if err != nil {
 		return err
 	}
@@ -40,8 +38,8 @@ func (c *Console) versions(w http.ResponseWriter, r *http.Request) error {
 	if below > 0 {
 		p.Pager.Back = web.Link{Text: "Newest versions", Href: p.Path + "/versions"}
 	}
-	if len(list) > versionsOnPage {
-		list = list[:versionsOnPage]
+	if len(list) > web.RowsOnPage {
+		list = list[:web.RowsOnPage]
 		p.Pager.Next = web.Link{Text: "Older versions", Href: fmt.Sprintf("%s/versions?below=%d", p.Path, list[len(list)-1].Version)}
 	}
 	p.List = list

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/text"
 	"hub.internal/pkg/web"
 )
 
@@ -34,18 +34,15 @@ var moments = []string{"2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15
 
 func filterOf(v url.Values, now time.Time, owners audit.Owners) filter {
 	f := filter{Values: url.Values{}}
-	text := func(name string) string {
-		s := strings.TrimSpace(strings.ToValidUTF8(v.Get(name), "\ufffd"))
-		if utf8.RuneCountInString(s) > maxText {
-			s = string([]rune(s)[:maxText])
-		}
+	typed := func(name string) string {
+		s := text.Head(strings.TrimSpace(text.Storable(v.Get(name))), maxText)
 		if s != "" {
 			f.Values.Set(name, s)
 		}
 		return s
 	}
 	field := func(x web.Field, into *string) {
-		*into = text(x.Name)
+		*into = typed(x.Name)
 		x.Value, x.MaxLength, x.Autocomplete, x.Quiet = *into, maxText, "off", true
 		f.Fields = append(f.Fields, x)
 	}

@@ -9,11 +9,11 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
+	"hub.internal/pkg/text"
 )
 
 // Status says whether an app may call.
@@ -202,8 +202,7 @@ func (l Limits) Check(v *schema.Violations) {
 
 // line judges text that people read on a terminal later.
 func line(v *schema.Violations, name, value string, longest int) {
-	printable := utf8.ValidString(value) && strings.IndexFunc(value, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
-	if n := utf8.RuneCountInString(value); strings.TrimSpace(value) == "" || n > longest || !printable {
+	if n := utf8.RuneCountInString(value); strings.TrimSpace(value) == "" || n > longest || !text.IsPrintable(value) {
 		v.Add("/"+name, "line", "must be 1 to %d printable characters", longest)
 	}
 }

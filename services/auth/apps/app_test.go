@@ -189,3 +189,17 @@ func TestTokens(t *testing.T) {
 		}
 	}
 }
+
+// TestAMessageRepeatsWholeCharacters: addresses were cut in the middle of one.
+func TestAMessageRepeatsWholeCharacters(t *testing.T) {
+	address := "https://shop.example/" + strings.Repeat("a", 38) + "한글로 된 주소"
+	_, err := apps.NewApp("shop", settings(func(s *apps.Settings) { s.RedirectURLs = []string{address} }), "ada", at)
+	for _, v := range schema.ViolationsOf(err) {
+		if strings.Contains(v.Message, "\ufffd") || !strings.Contains(v.Message, "…") {
+			t.Error(v.Message)
+		}
+	}
+	if err == nil {
+		t.Error("the address is fine")
+	}
+}

@@ -9,6 +9,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
+	"hub.internal/pkg/text"
 )
 
 // Issued is a secret that is revealed this once.
@@ -140,7 +141,7 @@ func (s *Service) RevokeSecret(ctx context.Context, code, id string) (Secret, er
 				return Change{App: a, Ended: []Secret{secret}, Audit: s.entry(ctx, "app.revoke_secret", code, map[string]any{"secret": id})}, nil
 			}
 		}
-		return Change{}, fault.New(fault.NotFound, "The app %s has no secret %q.", code, shortened(id))
+		return Change{}, fault.New(fault.NotFound, "The app %s has no secret %q.", code, text.Shown(id, maxShown))
 	})
 	return revoked, err
 }

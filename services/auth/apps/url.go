@@ -7,7 +7,11 @@ import (
 	"strings"
 
 	"hub.internal/pkg/schema"
+	"hub.internal/pkg/text"
 )
+
+// maxShown is how much of an address a message repeats, in characters.
+const maxShown = 60
 
 // list judges each address of a list and returns them once each, in the order given.
 func list(v *schema.Violations, name string, addresses []string, judge func(string) string) []string {
@@ -15,7 +19,7 @@ func list(v *schema.Violations, name string, addresses []string, judge func(stri
 	for _, a := range addresses {
 		switch problem := judge(a); {
 		case problem != "":
-			v.Add("/"+name, "url", "has %q, which %s", shortened(a), problem)
+			v.Add("/"+name, "url", "has %q, which %s", text.Shown(a, maxShown), problem)
 		case !slices.Contains(once, a):
 			once = append(once, a)
 		}
@@ -26,24 +30,17 @@ func list(v *schema.Violations, name string, addresses []string, judge func(stri
 	return once
 }
 
-func shortened(s string) string {
-	if len(s) > 60 {
-		s = s[:60] + "…"
-	}
-	return strings.ToValidUTF8(s, "\ufffd")
-}
-
 // redirectURL tells what is wrong with where browsers may be sent back to; empty is nothing. What is compared byte by
 // byte has to have one form only: the one that browsers make of it.
-func redirectURL(text string) string {
-	u, problem := address(text)
+func redirectURL(written string) string {
+	u, problem := address(written)
 	switch {
 	case problem != "":
 		return problem
 	case u.Path == "":
 		return "has no path: end it with /"
-	case u.String() != text || strings.Contains(u.Path+"/", "/./") || strings.Contains(u.Path+"/", "/../"):
-		return "is not in its plain form: write " + shortened(u.JoinPath().String())
+	case u.String() != written || strings.Contains(u.Path+"/", "/./") || strings.Contains(u.Path+"/", "/../"):
+		return "is not in its plain form: write " + text.Shown(u.JoinPath().String(), maxShown)
 	}
 	return ""
 }

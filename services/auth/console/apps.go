@@ -29,7 +29,7 @@ func appBadge(s apps.Status) web.Badge {
 
 func (c *Console) apps(w http.ResponseWriter, r *http.Request) error {
 	at := placeOf(r, appsPath, everything, string(apps.Active), string(apps.Suspended), string(apps.Revoked))
-	f := apps.Filter{Search: at.search, Status: apps.Status(at.show), After: at.after, Limit: onPage}
+	f := apps.Filter{Search: at.search, Status: apps.Status(at.show), After: at.after, Limit: web.RowsOnPage}
 	if at.show == everything {
 		f.Status = ""
 	}

@@ -42,7 +42,7 @@ func (c *Console) row(k auth.Key) keyRow { return keyRow{k, k.Status(c.Now())} }
 
 func (c *Console) keys(w http.ResponseWriter, r *http.Request) error {
 	at := placeOf(r, keysPath, string(auth.Active), string(auth.Expired), string(auth.Revoked), everything)
-	f := auth.KeyFilter{Search: at.search, Status: auth.Status(at.show), After: at.after, Limit: onPage}
+	f := auth.KeyFilter{Search: at.search, Status: auth.Status(at.show), After: at.after, Limit: web.RowsOnPage}
 	if at.show == everything {
 		f.Status = ""
 	}

@@ -7,14 +7,13 @@ import (
 	"strings"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/text"
 	"hub.internal/pkg/web"
 	"hub.internal/services/auth"
 )
 
 const (
 	admin = auth.Admin
-	// onPage is how many rows of a list a page shows.
-	onPage = 25
 	// maxSearch bounds what is searched for, in bytes.
 	maxSearch = 200
 	// everything is the choice that leaves out nothing.
@@ -29,14 +28,14 @@ type place struct {
 // placeOf reads the address of a list's page; without one of the choices it shows the first.
 func placeOf(r *http.Request, path string, choices ...string) place {
 	q := r.URL.Query()
-	p := place{path: path, search: cut(strings.TrimSpace(q.Get("q"))), show: q.Get("show"), after: cut(q.Get("after"))}
+	p := place{path: path, search: typed(strings.TrimSpace(q.Get("q"))), show: q.Get("show"), after: typed(q.Get("after"))}
 	if !slices.Contains(choices, p.show) {
 		p.show = choices[0]
 	}
 	return p
 }
 
-func cut(s string) string { return strings.ToValidUTF8(s[:min(len(s), maxSearch)], "") }
+func typed(s string) string { return text.HeadBytes(text.Storable(s), maxSearch) }
 
 func (p place) String() string {
 	v := url.Values{}

@@ -66,7 +66,7 @@ func (c *Console) userRow(r *http.Request, u auth.User) userRow {
 
 func (c *Console) users(w http.ResponseWriter, r *http.Request) error {
 	at := placeOf(r, usersPath, everything, string(auth.UserActive), string(auth.UserPending), string(auth.UserDisabled), admin)
-	f := auth.UserFilter{Search: at.search, After: at.after, Limit: onPage}
+	f := auth.UserFilter{Search: at.search, After: at.after, Limit: web.RowsOnPage}
 	switch at.show {
 	case everything:
 	case admin:
@@ -102,7 +102,7 @@ func (c *Console) setRoles(w http.ResponseWriter, r *http.Request) error {
 	}
 	who, _ := web.UserOf(r.Context())
 	var changed []string
-	for _, id := range form["user"][:min(len(form["user"]), onPage)] {
+	for _, id := range form["user"][:min(len(form["user"]), web.RowsOnPage)] {
 		had := strings.FieldsFunc(form.Get("had."+id), func(r rune) bool { return r == ',' })
 		if had == nil {
 			had = []string{}

@@ -14,6 +14,7 @@ import (
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/text"
 )
 
 // Path is the page that a ticket leads to.
@@ -24,6 +25,8 @@ const (
 	// end, so that no clock that is behind takes it again.
 	reapEvery = time.Minute
 	usedFor   = time.Hour
+	// maxTold is how much is kept of what a browser says of itself, in bytes.
+	maxTold = 300
 	// pageSize is how many links a list has that does not say.
 	pageSize = 200
 )
@@ -229,7 +232,8 @@ func (s *Service) allow(ctx context.Context, st State, want Link, confirms bool,
 	case held != nil && held.Status == Active && !own:
 		return Change{}, refused(Taken)
 	}
-	c := Change{Consent: &Consent{Version: 1, Scopes: want.Scopes, At: s.now(), Address: bounded(who.Address), Agent: bounded(who.Agent)}}
+	c := Change{Consent: &Consent{Version: 1, Scopes: want.Scopes, At: s.now(),
+		Address: text.HeadBytes(text.Storable(who.Address), maxTold), Agent: text.HeadBytes(text.Printable(who.Agent), maxTold)}}
 	operation := "link.consent"
 	switch {
 	case own:
@@ -329,12 +333,6 @@ func (s *Service) entry(ctx context.Context, operation string, l Link, detail ma
 		detail["hub_user"], detail["status"], detail["scopes"] = l.HubUser, l.Status, l.Scopes
 	}
 	return audit.Entry{At: s.now(), Caller: caller.From(ctx), Tool: operation, Outcome: audit.OK, Count: 1, Detail: detail}
-}
-
-// bounded cuts what a browser says of itself.
-func bounded(text string) string {
-	const longest = 300
-	return strings.ReplaceAll(strings.ToValidUTF8(text[:min(len(text), longest)], ""), "\x00", "")
 }
 
 // List returns a page of active links, newest first, and the id after which the next page begins, empty after the last.

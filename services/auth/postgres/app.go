@@ -10,6 +10,7 @@ import (
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/postgres"
+	"hub.internal/pkg/text"
 	"hub.internal/services/auth/apps"
 )
 
@@ -123,7 +124,7 @@ func (s *Store) NewestSealed(ctx context.Context, kind apps.Kind, at time.Time, 
 
 // Keyring returns an app and its at most two secrets of the kind that are good at a moment.
 func (s *Store) Keyring(ctx context.Context, code string, kind apps.Kind, at time.Time) (apps.App, []apps.SealedSecret, error) {
-	rows, err := postgres.All(ctx, s.pool, pgx.RowToStructByNameLax[keyringRow], keyring(kind), text(code), at)
+	rows, err := postgres.All(ctx, s.pool, pgx.RowToStructByNameLax[keyringRow], keyring(kind), text.Storable(code), at)
 	if err != nil {
 		return apps.App{}, nil, explain(err)
 	}
@@ -146,10 +147,10 @@ func listApps(f apps.Filter) (string, []any) {
 	s.add(`SELECT `+appColumns+`, EXISTS (SELECT FROM auth.app_secrets s WHERE s.service_code = a.service_code AND s.revoked_at IS NULL
 		AND (s.expires_at IS NULL OR s.expires_at > ?)) AS has_secret FROM (SELECT * FROM auth.connected_apps a WHERE true`, f.At)
 	if f.After != "" {
-		s.and(`a.service_code > ?`, text(f.After))
+		s.and(`a.service_code > ?`, text.Storable(f.After))
 	}
 	if f.Search != "" {
-		part := "%" + likely.Replace(text(f.Search)) + "%"
+		part := "%" + postgres.LikePattern(text.Storable(f.Search)) + "%"
 		s.and(`(a.service_code ILIKE ? OR a.name ILIKE ?)`, part, part)
 	}
 	if f.Status != "" {

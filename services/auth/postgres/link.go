@@ -10,6 +10,7 @@ import (
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/postgres"
+	"hub.internal/pkg/text"
 	"hub.internal/services/auth/links"
 )
 
@@ -203,13 +204,13 @@ func listLinks(f links.Filter) (string, []any) {
 	s.add(`SELECT ` + linkColumns + `, a.name AS app_name, a.status AS app_status, u.email, c.consented_at AS consent_at
 		FROM (SELECT * FROM auth.identity_links l WHERE l.status = 'ACTIVE'`)
 	if f.HubUser != "" {
-		s.and(`l.hub_user_id = ?`, text(f.HubUser))
+		s.and(`l.hub_user_id = ?`, text.Storable(f.HubUser))
 	}
 	if f.Service != "" {
-		s.and(`l.service_code = ?`, text(f.Service))
+		s.and(`l.service_code = ?`, text.Storable(f.Service))
 	}
 	if f.After != "" {
-		s.and(`l.id < ?`, text(f.After))
+		s.and(`l.id < ?`, text.Storable(f.After))
 	}
 	s.add(` ORDER BY l.id DESC LIMIT ?) l JOIN auth.connected_apps a ON a.service_code = l.service_code
 		JOIN auth.users u ON u.id = l.hub_user_id

@@ -9,6 +9,7 @@ import (
 
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/postgres"
+	"hub.internal/pkg/text"
 	"hub.internal/services/auth"
 )
 
@@ -31,24 +32,16 @@ func (s *statement) add(sql string, args ...any) {
 	s.sql.WriteString(sql)
 }
 
-// likely makes a pattern of text that stands for itself.
-var likely = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
-
-// text is what the store takes of what somebody typed.
-func text(s string) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
-}
-
 // listKeys walks down the primary key: what a search or a state leaves out is passed over.
 func listKeys(f auth.KeyFilter) (string, []any) {
 	var s statement
 	s.add(`SELECT ` + columns + ` FROM auth.api_keys WHERE true`)
 	if f.After != "" {
-		s.and(`id < ?`, text(f.After))
+		s.and(`id < ?`, text.Storable(f.After))
 	}
 	if f.Search != "" {
-		part := "%" + likely.Replace(text(f.Search)) + "%"
-		s.and(`(name ILIKE ? OR service ILIKE ? OR id = ? OR head = ?)`, part, part, text(f.Search), text(f.Search))
+		part := "%" + postgres.LikePattern(text.Storable(f.Search)) + "%"
+		s.and(`(name ILIKE ? OR service ILIKE ? OR id = ? OR head = ?)`, part, part, text.Storable(f.Search), text.Storable(f.Search))
 	}
 	switch f.Status {
 	case auth.Active:
@@ -85,11 +78,11 @@ func listUsers(f auth.UserFilter) (string, []any) {
 	var s statement
 	s.add(`SELECT ` + userColumns + ` FROM auth.users u WHERE true`)
 	if f.After != "" {
-		s.and(`lower(u.email) > lower(? COLLATE "C")`, text(f.After))
+		s.and(`lower(u.email) > lower(? COLLATE "C")`, text.Storable(f.After))
 	}
 	if f.Search != "" {
-		part := "%" + likely.Replace(text(f.Search)) + "%"
-		s.and(`(u.email ILIKE ? OR u.name ILIKE ? OR u.id = ?)`, part, part, text(f.Search))
+		part := "%" + postgres.LikePattern(text.Storable(f.Search)) + "%"
+		s.and(`(u.email ILIKE ? OR u.name ILIKE ? OR u.id = ?)`, part, part, text.Storable(f.Search))
 	}
 	if f.Administrators {
 		s.and(`u.roles @> '{` + auth.Admin + `}'`)

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
@@ -19,6 +18,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/text"
 )
 
 const (
@@ -50,8 +50,7 @@ func (m members) text(name string, longest int) (s string, ok bool) {
 	if value.Kind() != '"' || json.Unmarshal(value, &s) != nil {
 		return "", false
 	}
-	unprintable := strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
-	return s, s != "" && utf8.RuneCountInString(s) <= longest && !unprintable
+	return s, s != "" && utf8.RuneCountInString(s) <= longest && text.IsPrintable(s)
 }
 
 // second is a member that has to be a whole number of seconds since 1970.

@@ -3,12 +3,12 @@ package postgres
 import (
 	"context"
 	"strconv"
-	"strings"
 
 	"github.com/jackc/pgx/v5"
 
 	"hub.internal/pkg/postgres"
 	"hub.internal/pkg/schema"
+	"hub.internal/pkg/text"
 	"hub.internal/services/authoring"
 )
 
@@ -21,17 +21,14 @@ func (s *statement) arg(v any) string {
 	return "$" + strconv.Itoa(len(s.args))
 }
 
-// likely makes a pattern of text that stands for itself.
-var likely = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
-
 // found is the condition of a search behind an AND.
 func (s *statement) found(search string) string {
 	if search == "" {
 		return ""
 	}
 	// A name has no NUL, and the store takes none.
-	search = strings.ReplaceAll(strings.ToValidUTF8(search, "\ufffd"), "\x00", "\ufffd")
-	pattern := s.arg("%" + likely.Replace(search) + "%")
+	search = text.Storable(search)
+	pattern := s.arg("%" + postgres.LikePattern(search) + "%")
 	return ` AND (d.name ILIKE ` + pattern + ` OR d.id::text = ` + s.arg(search) +
 		` OR d.segment_id IN (SELECT id FROM authoring.segments WHERE name ILIKE ` + pattern + `))`
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+
+	"hub.internal/pkg/jsontree"
 )
 
 // Schema is what the client has to know of a JSON Schema; keywords that it does not know are the gateway's to judge.
@@ -71,18 +73,10 @@ type Properties []Property
 // UnmarshalJSON keeps the order.
 func (p *Properties) UnmarshalJSON(b []byte) error {
 	*p = nil
-	d := json.NewDecoder(bytes.NewReader(b))
-	if start, err := d.Token(); err != nil || start != json.Delim('{') {
-		return err
-	}
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return err
-		}
-		of := Property{Schema: &Schema{}}
-		of.Name, _ = name.(string)
-		if err := d.Decode(of.Schema); err != nil {
+	members, _ := jsontree.Members(b) // anything but an object has no fields
+	for _, m := range members {
+		of := Property{Name: m.Name, Schema: &Schema{}}
+		if err := json.Unmarshal(m.Value, of.Schema); err != nil {
 			return err
 		}
 		*p = append(*p, of)

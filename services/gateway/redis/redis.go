@@ -10,15 +10,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/logging"
-	"github.com/redis/go-redis/v9/maintnotifications"
+	goredis "github.com/redis/go-redis/v9"
 
+	"hub.internal/pkg/redis"
 	"hub.internal/pkg/telemetry"
 	"hub.internal/services/gateway"
 )
@@ -30,8 +27,8 @@ const (
 	patience = time.Second
 	// Notices is the channel on which auth says that a key changed.
 	Notices = "hub:apikeys"
-	// reloadEvery is how long the client of a cluster trusts what it knows of the nodes, as long as none sends it on.
-	reloadEvery = 5 * time.Second
+	// poolSize is how many connections there may be to a server.
+	poolSize = 32
 	// askEvery is how often the server is asked whether notices arrive, and answerWithin is how long it may take to answer.
 	askEvery     = 300 * time.Millisecond
 	answerWithin = 2 * time.Second
@@ -44,10 +41,10 @@ var gcra string
 
 // Redis is a client with a short temper, of one server or of a cluster.
 type Redis struct {
-	client redis.UniversalClient
+	client redis.Client
 	// notices has more patience: nobody waits for it, and a subscription that breaks makes the gateway forget what it knows.
-	notices redis.UniversalClient
-	script  *redis.Script
+	notices redis.Client
+	script  *goredis.Script
 	budget  time.Duration
 	calls   *telemetry.Dependency
 	forget  func() // ends the pool's gauges
@@ -55,76 +52,26 @@ type Redis struct {
 
 var _ gateway.Shared = (*Redis)(nil)
 
-// Open prepares a client; it connects when it is first used. The URL is redis:// or rediss://; with cluster=true it
-// names a node of a cluster, and addr=host:port, any number of times, further ones.
+// Open prepares a client; it connects when it is first used. The URL is as redis.Open takes it, and so is the error.
 func Open(url string) (*Redis, error) { return open(url, budget) }
 
 func open(text string, budget time.Duration) (*Redis, error) {
-	logging.Disable()
-	client, err := clientOf(text, budget)
+	// Nothing is sent again: there is no time for it, and a call would be charged twice.
+	client, err := redis.Open(text, redis.Options{Timeout: budget, PoolSize: poolSize})
 	if err != nil {
-		return nil, errors.New("HUB_REDIS_URL is not a redis:// URL")
+		return nil, err
 	}
-	notices, err := clientOf(text, patience)
+	notices, err := redis.Open(text, redis.Options{Timeout: patience, PoolSize: poolSize})
 	if err != nil {
-		return nil, errors.New("HUB_REDIS_URL is not a redis:// URL")
+		return nil, err
 	}
-	r := &Redis{client: client, notices: notices, script: redis.NewScript(gcra), budget: budget, calls: telemetry.NewDependency("redis")}
+	r := &Redis{client: client, notices: notices, script: goredis.NewScript(gcra), budget: budget, calls: telemetry.NewDependency("redis")}
 	r.forget = telemetry.ObservePool("redis", func() telemetry.Pool {
 		s := client.PoolStats()
 		return telemetry.Pool{Max: poolSize, Used: int64(s.TotalConns) - int64(s.IdleConns), Idle: int64(s.IdleConns),
 			Waits: int64(s.WaitCount), Waited: time.Duration(s.WaitDurationNs)}
 	})
 	return r, nil
-}
-
-// poolSize is how many connections there may be to a server.
-const poolSize = 32
-
-func clientOf(text string, budget time.Duration) (redis.UniversalClient, error) {
-	text, isCluster, err := cluster(text)
-	if err != nil {
-		return nil, err
-	}
-	// A connection begins with nothing that a user with few rights may not do.
-	quiet := &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	if isCluster {
-		options, err := redis.ParseClusterURL(text)
-		if err != nil {
-			return nil, err
-		}
-		options.DialTimeout, options.ReadTimeout, options.WriteTimeout, options.PoolTimeout = budget, budget, budget, budget
-		options.ContextTimeoutEnabled, options.DisableIdentity, options.MaintNotificationsConfig = true, true, quiet
-		options.PoolSize = poolSize
-		options.DialerRetries, options.ClusterStateReloadInterval = 1, reloadEvery
-		return redis.NewClusterClient(options), nil
-	}
-	options, err := redis.ParseURL(text)
-	if err != nil {
-		return nil, err
-	}
-	options.DialTimeout, options.ReadTimeout, options.WriteTimeout, options.PoolTimeout = budget, budget, budget, budget
-	options.MaxRetries = -1
-	options.ContextTimeoutEnabled, options.DisableIdentity, options.MaintNotificationsConfig = true, true, quiet
-	options.PoolSize = poolSize
-	return redis.NewClient(options), nil
-}
-
-// cluster takes cluster=true out of a URL, which is Hub's and not the library's.
-func cluster(text string) (plain string, is bool, err error) {
-	u, err := url.Parse(text)
-	if err != nil {
-		return "", false, err
-	}
-	q := u.Query()
-	if is = q.Has("cluster"); is {
-		if is, err = strconv.ParseBool(q.Get("cluster")); err != nil {
-			return "", false, err
-		}
-		q.Del("cluster")
-		u.RawQuery = q.Encode()
-	}
-	return u.String(), is || q.Has("addr"), nil
 }
 
 // Close drops the connections.
@@ -140,7 +87,7 @@ var probe = []gateway.Bucket{{Name: "rl:{probe}", Rate: gateway.Rate{PerMinute: 
 // every part of it is there, too, for each holds some of the limits.
 func (r *Redis) Ping(ctx context.Context) error {
 	_, err := r.decide(ctx, probe)
-	c, isCluster := r.client.(*redis.ClusterClient)
+	c, isCluster := r.client.(*goredis.ClusterClient)
 	if !isCluster {
 		return err
 	}
@@ -148,7 +95,7 @@ func (r *Redis) Ping(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error {
+	return c.ForEachMaster(ctx, func(ctx context.Context, node *goredis.Client) error {
 		info, err := node.ClusterInfo(ctx).Result()
 		if err == nil && !strings.Contains(info, "cluster_state:ok") {
 			err = errors.New("the cluster is down")
@@ -164,7 +111,7 @@ func (r *Redis) Take(ctx context.Context, buckets []gateway.Bucket) (_ gateway.D
 	defer cancel()
 	values, err := r.decide(ctx, buckets)
 	// A server that refuses a call may do so for its buckets or for everybody's: a bucket of nobody's tells which.
-	var said redis.Error
+	var said goredis.Error
 	if errors.As(err, &said) && r.Ping(ctx) == nil {
 		return gateway.Decision{}, fmt.Errorf("%w: %w", gateway.ErrUndecided, err)
 	}
@@ -264,9 +211,9 @@ func (r *Redis) receive(ctx context.Context, to Listener) error {
 			return err
 		}
 		switch m := message.(type) {
-		case *redis.Message:
+		case *goredis.Message:
 			to.Forget(m.Payload)
-		case *redis.Pong:
+		case *goredis.Pong:
 			to.Heard(asked)
 			waits = false
 		}

@@ -1,11 +1,12 @@
 package reference
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+
+	"hub.internal/pkg/jsontree"
 )
 
 // field is a member of an input or of data, as a line of a table.
@@ -170,21 +171,10 @@ func members(raw json.RawMessage) ([]string, error) {
 	if err := json.Unmarshal(raw, &s); err != nil || len(s.Properties) == 0 {
 		return nil, err
 	}
-	d := json.NewDecoder(bytes.NewReader(s.Properties))
-	if _, err := d.Token(); err != nil {
-		return nil, err
+	properties, err := jsontree.Members(s.Properties)
+	names := make([]string, len(properties))
+	for i, p := range properties {
+		names[i] = p.Name
 	}
-	var names []string
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, name.(string))
-		var skipped json.RawMessage
-		if err := d.Decode(&skipped); err != nil {
-			return nil, err
-		}
-	}
-	return names, nil
+	return names, err
 }

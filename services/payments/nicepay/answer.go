@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strconv"
 	"time"
-	"unicode"
 
 	json "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"hub.internal/pkg/text"
 	"hub.internal/services/payments"
 )
 
@@ -202,17 +202,5 @@ func shown(raw []byte) []byte {
 	return out
 }
 
-// printable is a text of the vendor's as people may see it: one line, 100 characters at most.
-func printable(text string) string {
-	out := make([]rune, 0, len(text))
-	for _, r := range text {
-		if len(out) == 100 {
-			break
-		}
-		if !unicode.IsPrint(r) {
-			r = ' '
-		}
-		out = append(out, r)
-	}
-	return string(out)
-}
+// printable is a text of the vendor's as people may see it.
+func printable(s string) string { return text.Shown(s, 100) }

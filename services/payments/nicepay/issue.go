@@ -5,10 +5,10 @@ import (
 	"errors"
 	"net/url"
 	"strings"
-	"unicode/utf8"
 
 	json "github.com/go-json-experiment/json"
 
+	"hub.internal/pkg/text"
 	"hub.internal/services/payments"
 )
 
@@ -154,11 +154,6 @@ func requestOf(in payments.IssueRequest) checkoutRequest {
 }
 
 // trimmed is a text of at most so many bytes, whole characters of UTF-8, on one line.
-func trimmed(text string, limit int) string {
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
-	for len(text) > limit {
-		_, size := utf8.DecodeLastRuneInString(text)
-		text = text[:len(text)-size]
-	}
-	return strings.TrimSpace(text)
+func trimmed(s string, limit int) string {
+	return strings.TrimSpace(text.HeadBytes(text.OneLine(strings.ToValidUTF8(s, "")), limit))
 }

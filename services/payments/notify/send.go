@@ -24,6 +24,7 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"hub.internal/pkg/text"
 	"hub.internal/services/payments"
 )
 
@@ -223,15 +224,11 @@ func retryAfter(text string, now time.Time) time.Duration {
 
 // printable is the beginning of an answer as text that can be shown.
 func printable(answer []byte) string {
-	text := strings.Map(func(r rune) rune {
+	shown := strings.Map(func(r rune) rune {
 		if r == '\n' || unicode.IsPrint(r) && r != utf8.RuneError {
 			return r
 		}
 		return '.'
 	}, string(answer[:min(len(answer), 4*kept)]))
-	end := min(len(text), kept)
-	for end < len(text) && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end]
+	return text.HeadBytes(shown, kept)
 }

@@ -10,6 +10,7 @@ import (
 	mysqldriver "github.com/go-sql-driver/mysql"
 
 	"hub.internal/pkg/schema"
+	"hub.internal/pkg/text"
 	"hub.internal/services/query"
 	"hub.internal/services/query/sqlguard"
 )
@@ -133,11 +134,7 @@ func syntax(run, written, message string) string {
 	where := "at its end"
 	if m := nearWhere.FindStringSubmatch(message); m != nil {
 		if place := strings.TrimSpace(placeIn(run, written, m[1])); place != "" {
-			runes := []rune(place)
-			if len(runes) > quotedLength {
-				place = string(runes[:quotedLength]) + "…"
-			}
-			where = fmt.Sprintf("near %q", place)
+			where = fmt.Sprintf("near %q", text.Shorten(place, quotedLength))
 		}
 	}
 	hint := sqlguard.Advice(written)

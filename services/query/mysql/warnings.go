@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"hub.internal/pkg/text"
 	"hub.internal/pkg/tool"
 )
 
@@ -50,10 +51,10 @@ func (s *session) warnings(ctx context.Context) (list []tool.Warning, err error)
 		} else if err != nil {
 			return nil, err
 		}
-		if len(values) < 3 || text(values[0]) == "Note" {
+		if len(values) < 3 || textOf(values[0]) == "Note" {
 			continue // what an EXPLAIN or an index has to say, not what may be wrong
 		}
-		kind, w := inPlainWords(text(values[1]), text(values[2]))
+		kind, w := inPlainWords(textOf(values[1]), textOf(values[2]))
 		if more[kind]++; more[kind] > 1 {
 			continue
 		}
@@ -69,7 +70,7 @@ func (s *session) warnings(ctx context.Context) (list []tool.Warning, err error)
 	return list, rows.Close()
 }
 
-func text(v driver.Value) string {
+func textOf(v driver.Value) string {
 	if b, ok := v.([]byte); ok {
 		return string(b)
 	}
@@ -109,20 +110,13 @@ func inPlainWords(number, message string) (kind string, w tool.Warning) {
 		if m := p.says.FindStringSubmatch(message); m != nil {
 			words := p.words
 			if strings.Contains(words, "%s") {
-				words = fmt.Sprintf(words, cutTo(m[1], 60))
+				words = fmt.Sprintf(words, text.Shorten(m[1], 60))
 			}
 			return p.rule, tool.Warning{Rule: p.rule, Message: words}
 		}
 	}
 	return number, tool.Warning{Rule: "sql.server", Message: "the server warns (" + number + "): " +
-		cutTo(account.ReplaceAllString(message, "to Hub"), 200)}
-}
-
-func cutTo(text string, most int) string {
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return text
+		text.Shorten(account.ReplaceAllString(message, "to Hub"), 200)}
 }
 
 // namedTexts warns of texts in double quotes that are names of columns.

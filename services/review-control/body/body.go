@@ -10,6 +10,7 @@ import (
 
 	"hub.internal/pkg/markup"
 	"hub.internal/pkg/markup/prose"
+	"hub.internal/pkg/text"
 )
 
 // View is what a body is to a reader.
@@ -98,7 +99,7 @@ func Read(text string, isHTML bool, page Page) View {
 }
 
 // fold makes one space of each run of white space, and none at the ends.
-func fold(s string) string { return strings.Join(strings.Fields(s), " ") }
+func fold(s string) string { return text.OneLine(s) }
 
 // blank tells that there is nothing to see in a text.
 func blank(text string) bool { return strings.TrimSpace(text) == "" }

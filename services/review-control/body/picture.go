@@ -8,6 +8,7 @@ import (
 	"golang.org/x/net/html"
 
 	"hub.internal/pkg/markup/prose"
+	"hub.internal/pkg/text"
 )
 
 // Picture is a picture elsewhere, as its mail describes it: nobody has seen it.
@@ -45,10 +46,8 @@ const maxAlt = 120
 // says is the line that stands for the picture.
 func (p Picture) says() string {
 	parts := []string{"no text"}
-	if alt := []rune(p.Alt); len(alt) > maxAlt {
-		parts[0] = "“" + string(alt[:maxAlt]) + "…”"
-	} else if len(alt) > 0 {
-		parts[0] = "“" + p.Alt + "”"
+	if p.Alt != "" {
+		parts[0] = "“" + text.Shorten(p.Alt, maxAlt) + "”"
 	}
 	if size := p.Size(); size != "" {
 		parts = append(parts, size)

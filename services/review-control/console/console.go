@@ -13,6 +13,7 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
+	"hub.internal/pkg/text"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/web"
 	reviewcontrol "hub.internal/services/review-control"
@@ -117,10 +118,10 @@ func pathID(r *http.Request, kind string) (reviewcontrol.ID, error) {
 }
 
 // pathIndex is the index of a target in the address of a page, or in a field of a form.
-func pathIndex(id reviewcontrol.ID, text string) (int, error) {
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 || strconv.Itoa(n) != text {
-		return 0, fault.New(fault.NotFound, "Draft %s has no target %q.", id, reviewcontrol.Shorten(text, 20))
+func pathIndex(id reviewcontrol.ID, typed string) (int, error) {
+	n, err := strconv.Atoi(typed)
+	if err != nil || n < 0 || strconv.Itoa(n) != typed {
+		return 0, fault.New(fault.NotFound, "Draft %s has no target %q.", id, text.Shown(typed, 20))
 	}
 	return n, nil
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hub.internal/pkg/text"
 	reviewcontrol "hub.internal/services/review-control"
 	"hub.internal/services/review-control/triage"
 )
@@ -40,7 +41,7 @@ type targetQuery struct {
 func queryOf(v url.Values) targetQuery {
 	q := targetQuery{
 		Choice: reviewcontrol.Choice(v.Get("decision")), State: reviewcontrol.DeliveryState(v.Get("delivery")),
-		Search: reviewcontrol.Shorten(strings.TrimSpace(v.Get("q")), maxSearch), After: -1,
+		Search: text.Head(text.Storable(strings.TrimSpace(v.Get("q"))), maxSearch), After: -1,
 	}
 	if !slices.Contains([]reviewcontrol.Choice{reviewcontrol.Pending, reviewcontrol.Approve, reviewcontrol.Reject}, q.Choice) {
 		q.Choice = ""

@@ -8,14 +8,14 @@ import (
 	"strings"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/text"
 	"hub.internal/pkg/web"
 	reviewcontrol "hub.internal/services/review-control"
 )
 
 const (
-	suppressionsOnPage = 25
-	importsOnPage      = 5
-	maxEmail           = 254
+	importsOnPage = 5
+	maxEmail      = 254
 )
 
 type suppressionsPage struct {
@@ -51,9 +51,9 @@ func (c *Console) suppressions(w http.ResponseWriter, r *http.Request, _ reviewc
 
 func (c *Console) renderSuppressions(w http.ResponseWriter, r *http.Request, status int, p suppressionsPage) error {
 	q := r.URL.Query()
-	p.Search = reviewcontrol.Shorten(strings.TrimSpace(q.Get("q")), maxEmail)
-	after := reviewcontrol.Shorten(q.Get("after"), 2*maxEmail)
-	list, next, err := c.service.Suppressions(r.Context(), p.Search, after, suppressionsOnPage)
+	p.Search = text.Head(text.Storable(strings.TrimSpace(q.Get("q"))), maxEmail)
+	after := text.Head(text.Storable(q.Get("after")), 2*maxEmail)
+	list, next, err := c.service.Suppressions(r.Context(), p.Search, after, web.RowsOnPage)
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (c *Console) renderRemoval(w http.ResponseWriter, r *http.Request, status i
 
 // entry finds the entry of an address.
 func (c *Console) entry(r *http.Request, email string) (reviewcontrol.Suppression, error) {
-	missing := fault.New(fault.NotFound, "%s is not on the suppression list.", reviewcontrol.Shorten(email, maxEmail))
+	missing := fault.New(fault.NotFound, "%s is not on the suppression list.", text.Shown(email, maxEmail))
 	if email == "" || strings.HasPrefix(email, "@") {
 		return reviewcontrol.Suppression{}, missing
 	}

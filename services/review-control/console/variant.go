@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/text"
 	"hub.internal/pkg/web"
 	reviewcontrol "hub.internal/services/review-control"
 	"hub.internal/services/review-control/triage"
@@ -190,10 +191,10 @@ func signBadge(s triage.Sign) web.Badge {
 
 // variantNumber is the number of a variant in the address of a page.
 func variantNumber(r *http.Request, id reviewcontrol.ID) (int, error) {
-	text := r.PathValue("n")
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > reviewcontrol.MaxIndex || strconv.Itoa(n) != text {
-		return 0, fault.New(fault.NotFound, "Draft %s has no variant %q.", id, reviewcontrol.Shorten(text, 20))
+	typed := r.PathValue("n")
+	n, err := strconv.Atoi(typed)
+	if err != nil || n < 1 || n > reviewcontrol.MaxIndex || strconv.Itoa(n) != typed {
+		return 0, fault.New(fault.NotFound, "Draft %s has no variant %q.", id, text.Shown(typed, 20))
 	}
 	return n, nil
 }

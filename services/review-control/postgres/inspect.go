@@ -5,6 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"hub.internal/pkg/text"
 	reviewcontrol "hub.internal/services/review-control"
 	"hub.internal/services/review-control/triage"
 )
@@ -56,7 +57,7 @@ func (s *Store) KeepInspected(ctx context.Context, id reviewcontrol.ID, batch []
 		positions, subjects, hashes := make([]int32, len(batch)), make([]string, len(batch)), make([]string, len(batch))
 		flags, numbers := make([]int32, len(batch)), make([]int32, len(batch))
 		for i, x := range batch {
-			positions[i], subjects[i], hashes[i], flags[i] = int32(x.Index), stored(x.Subject), x.Hash, int32(x.Flags)
+			positions[i], subjects[i], hashes[i], flags[i] = int32(x.Index), text.Storable(x.Subject), x.Hash, int32(x.Flags)
 			if x.Template == nil {
 				continue
 			}
@@ -64,9 +65,9 @@ func (s *Store) KeepInspected(ctx context.Context, id reviewcontrol.ID, batch []
 			if !found {
 				placeholders := make([]string, len(x.Template.Placeholders))
 				for j, name := range x.Template.Placeholders {
-					placeholders[j] = stored(name)
+					placeholders[j] = text.Storable(name)
 				}
-				_, err := tx.Exec(ctx, addVariant, int64(id), x.Template.Digest[:], stored(x.Template.Subject), placeholders)
+				_, err := tx.Exec(ctx, addVariant, int64(id), x.Template.Digest[:], text.Storable(x.Template.Subject), placeholders)
 				if err != nil {
 					return err
 				}
@@ -90,7 +91,7 @@ func (s *Store) Variants(ctx context.Context, id reviewcontrol.ID) ([]reviewcont
 // Tally counts the targets that a filter finds.
 func (s *Store) Tally(ctx context.Context, id reviewcontrol.ID, f reviewcontrol.TargetFilter) (reviewcontrol.Tally, error) {
 	choice, flag := f.Choice, f.Flag
-	f.Choice, f.Flag, f.Search = "", 0, stored(f.Search)
+	f.Choice, f.Flag, f.Search = "", 0, text.Storable(f.Search)
 	where, args := conditions(f, []any{int64(id)})
 	type group struct {
 		choice     reviewcontrol.Choice

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"hub.internal/pkg/text"
 	reviewcontrol "hub.internal/services/review-control"
 	"hub.internal/services/review-control/triage"
 )
@@ -71,7 +72,7 @@ func drafts(ids []reviewcontrol.ID) []int64 {
 
 // See keeps that a reviewer has a draft open, unless that was kept since; it forgets who was seen before old.
 func (s *Store) See(ctx context.Context, id reviewcontrol.ID, by reviewcontrol.Reviewer, at, since, old time.Time) error {
-	tag, err := s.pool.Exec(ctx, seePresence, int64(id), by.Email, stored(by.Name), at, since)
+	tag, err := s.pool.Exec(ctx, seePresence, int64(id), by.Email, text.Storable(by.Name), at, since)
 	if err == nil && tag.RowsAffected() > 0 {
 		_, err = s.pool.Exec(ctx, forgetPresence, old)
 	}

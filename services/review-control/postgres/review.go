@@ -12,6 +12,7 @@ import (
 
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/postgres"
+	"hub.internal/pkg/text"
 	reviewcontrol "hub.internal/services/review-control"
 	"hub.internal/services/review-control/triage"
 )
@@ -134,9 +135,6 @@ func collect[T any](ctx context.Context, q postgres.Querier, read pgx.RowToFunc[
 	return list, explain(err)
 }
 
-// likely makes a pattern of text that stands for itself.
-var likely = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
-
 // suppressedSince holds for a target that was put on the suppression list after its draft was queued.
 const suppressedSince = `EXISTS (SELECT FROM review_control.suppressions s WHERE s.email_key = lower(to_email COLLATE "C"))`
 
@@ -175,7 +173,7 @@ func placeOf(id reviewcontrol.ID, f reviewcontrol.TargetFilter) (sql string, arg
 
 // Place is which of the targets that a filter finds its After is.
 func (s *Store) Place(ctx context.Context, id reviewcontrol.ID, f reviewcontrol.TargetFilter) (place int, err error) {
-	f.Search = stored(f.Search)
+	f.Search = text.Storable(f.Search)
 	sql, args := placeOf(id, f)
 	err = s.pool.QueryRow(ctx, sql, args...).Scan(&place)
 	return place, explain(err)
@@ -210,21 +208,16 @@ func conditions(f reviewcontrol.TargetFilter, before []any) (sql string, args []
 	}
 	if f.Search != "" {
 		add(` AND (to_email ILIKE $%[1]d OR to_name ILIKE $%[1]d OR '%%' || external_id::text || '%%' = $%[1]d)`,
-			"%"+likely.Replace(f.Search)+"%")
+			"%"+postgres.LikePattern(f.Search)+"%")
 	}
 	return sql, args
 }
 
 // Targets returns targets by index.
 func (s *Store) Targets(ctx context.Context, id reviewcontrol.ID, f reviewcontrol.TargetFilter) ([]reviewcontrol.Target, error) {
-	f.Search = stored(f.Search)
+	f.Search = text.Storable(f.Search)
 	sql, args := listTargets(id, f)
 	return targets(ctx, s.pool, sql, args...)
-}
-
-// stored is a text without what no text here has.
-func stored(text string) string {
-	return strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\x00", "\ufffd")
 }
 
 // Target returns a target of a review.

@@ -41,7 +41,7 @@ const (
 // Suppressions returns entries in their order.
 func (s *Store) Suppressions(ctx context.Context, prefix string, byDomain bool, after string,
 	limit int) ([]reviewcontrol.Suppression, error) {
-	pattern := likely.Replace(prefix) + "%"
+	pattern := postgres.LikePattern(prefix) + "%"
 	sql, args := listSuppressions, []any{pgx.QueryExecModeExec, pattern, after, limit}
 	if byDomain {
 		sql, args = listSuppressionsOfDomain, []any{pgx.QueryExecModeExec, pattern, reviewcontrol.EmailDomain(after), after, limit}

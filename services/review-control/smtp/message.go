@@ -8,11 +8,11 @@ import (
 	"net/url"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	gomail "github.com/wneessen/go-mail"
 
 	"hub.internal/pkg/schema"
+	"hub.internal/pkg/text"
 	reviewcontrol "hub.internal/services/review-control"
 )
 
@@ -119,20 +119,17 @@ const (
 	inWord = (longestWord - len("=?UTF-8?b??=")) / 4 * 3
 )
 
-// words is text as a header has it: as it is if it comes back the same from folding and
+// words is s as a header has it: as it is if it comes back the same from folding and
 // from any reader, else as encoded words (RFC 2047).
-func words(text string) string {
-	if isPlain(text) {
-		return text
+func words(s string) string {
+	if isPlain(s) {
+		return s
 	}
 	var encoded []string
-	for len(text) > 0 {
-		end := min(inWord, len(text))
-		for end < len(text) && !utf8.RuneStart(text[end]) {
-			end--
-		}
-		encoded = append(encoded, "=?UTF-8?b?"+base64.StdEncoding.EncodeToString([]byte(text[:end]))+"?=")
-		text = text[end:]
+	for s != "" {
+		word := text.HeadBytes(s, inWord)
+		encoded = append(encoded, "=?UTF-8?b?"+base64.StdEncoding.EncodeToString([]byte(word))+"?=")
+		s = s[len(word):]
 	}
 	return strings.Join(encoded, " ")
 }

@@ -16,11 +16,11 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"github.com/wneessen/go-mail/smtp"
 
 	"hub.internal/pkg/telemetry"
+	"hub.internal/pkg/text"
 	reviewcontrol "hub.internal/services/review-control"
 )
 
@@ -183,34 +183,25 @@ func verdict(code int, at step) reviewcontrol.Verdict {
 
 // failure is an error with a reason in one line for people.
 func (c *Client) failure(v reviewcontrol.Verdict, what string, cause error) *reviewcontrol.SendError {
-	text := strings.ToValidUTF8(cause.Error(), "\ufffd")
+	said := strings.ToValidUTF8(cause.Error(), "\ufffd")
 	var reply *textproto.Error
 	if errors.As(cause, &reply) { // without quotes and escapes
-		text = strings.ReplaceAll(text, strings.ToValidUTF8(reply.Error(), "\ufffd"),
+		said = strings.ReplaceAll(said, strings.ToValidUTF8(reply.Error(), "\ufffd"),
 			fmt.Sprintf("%d %s", reply.Code, strings.ToValidUTF8(reply.Msg, "\ufffd")))
 	}
 	var timeout net.Error
 	switch {
 	case errors.Is(cause, context.Canceled):
-		text = "sending was stopped"
+		said = "sending was stopped"
 	case errors.As(cause, &timeout) && timeout.Timeout():
-		text = "it did not answer in time"
+		said = "it did not answer in time"
 	}
-	if c.c.Password != "" && strings.Contains(text, c.c.Password) { // a server may repeat what it was sent
-		text = strings.ReplaceAll(text, c.c.Password, "…")
-		cause = errors.New(text) // for the log
+	if c.c.Password != "" && strings.Contains(said, c.c.Password) { // a server may repeat what it was sent
+		said = strings.ReplaceAll(said, c.c.Password, "…")
+		cause = errors.New(said) // for the log
 	}
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, text)
-	text = what + ": " + strings.Join(strings.Fields(text), " ")
-	if runes := []rune(text); len(runes) > maxReason {
-		text = string(runes[:maxReason]) + "…"
-	}
-	return &reviewcontrol.SendError{Verdict: v, Reason: text, Cause: cause}
+	reason := what + ": " + text.OneLine(text.Printable(said))
+	return &reviewcontrol.SendError{Verdict: v, Reason: text.Shorten(reason, maxReason), Cause: cause}
 }
 
 // step is how far a hand-over came.

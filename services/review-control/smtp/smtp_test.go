@@ -68,7 +68,7 @@ func expect(t *testing.T, err error, verdict reviewcontrol.Verdict, reason strin
 		t.Errorf("%v (%T) is no SendError", err, err)
 	case e.Verdict != verdict || !strings.Contains(e.Reason, reason):
 		t.Errorf("%s: %s; want %s: …%s…", e.Verdict, e.Reason, verdict, reason)
-	case strings.ContainsAny(e.Reason, "\r\n") || len([]rune(e.Reason)) > maxReason+1 || e.Cause == nil:
+	case strings.ContainsAny(e.Reason, "\r\n") || len([]rune(e.Reason)) > maxReason || e.Cause == nil:
 		t.Errorf("reason %q, cause %v", e.Reason, e.Cause)
 	}
 }

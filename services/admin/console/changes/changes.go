@@ -3,7 +3,6 @@
 package changes
 
 import (
-	"bytes"
 	"encoding/json"
 	"regexp"
 	"strings"
@@ -11,6 +10,8 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 	"golang.org/x/net/html"
 
+	"hub.internal/pkg/jsontree"
+	"hub.internal/pkg/text"
 	"hub.internal/services/admin"
 )
 
@@ -29,8 +30,8 @@ type Line struct {
 
 // Between lists what has to be done to a version to make it the other one; nothing when they read alike.
 func Between(before, after admin.Page) (lines []Line, more bool) {
-	old := text(before)
-	diff, err := udiff.ToUnifiedDiff("", "", old, udiff.Lines(old, text(after)), around)
+	old := linesOf(before)
+	diff, err := udiff.ToUnifiedDiff("", "", old, udiff.Lines(old, linesOf(after)), around)
 	if err != nil {
 		return []Line{{"gap", "The versions could not be compared."}}, false
 	}
@@ -43,24 +44,17 @@ func Between(before, after admin.Page) (lines []Line, more bool) {
 			if len(lines) >= most {
 				return lines, true
 			}
-			lines = append(lines, Line{kinds[l.Kind], shorten(strings.TrimSuffix(l.Content, "\n"))})
+			lines = append(lines, Line{kinds[l.Kind], text.Shorten(strings.TrimSuffix(l.Content, "\n"), longest)})
 		}
 	}
 	return lines, false
 }
 
-func shorten(text string) string {
-	if r := []rune(text); len(r) > longest {
-		return string(r[:longest-1]) + "…"
-	}
-	return text
-}
-
-// text is a version with a line for each thing that it says.
-func text(p admin.Page) string {
+// linesOf is a version with a line for each thing that it says.
+func linesOf(p admin.Page) string {
 	var b strings.Builder
 	put := func(parts ...string) {
-		b.WriteString(strings.Join(strings.Fields(strings.Join(parts, " ")), " ") + "\n")
+		b.WriteString(text.OneLine(strings.Join(parts, " ")) + "\n")
 	}
 	put("Title:", p.Title)
 	if p.Description != nil {
@@ -105,19 +99,13 @@ func text(p admin.Page) string {
 
 // row is a row with all its members, those that no column shows too: they are in the version.
 func row(raw json.RawMessage) string {
-	var parts []string
-	in := json.NewDecoder(bytes.NewReader(raw))
-	if _, err := in.Token(); err != nil {
+	members, err := jsontree.Members(raw)
+	if err != nil {
 		return string(raw)
 	}
-	for in.More() {
-		name, err := in.Token()
-		var v json.RawMessage
-		if err != nil || in.Decode(&v) != nil {
-			return string(raw)
-		}
-		key, _ := name.(string)
-		parts = append(parts, key+" "+value(v))
+	parts := make([]string, len(members))
+	for i, m := range members {
+		parts[i] = m.Name + " " + value(m.Value)
 	}
 	return strings.Join(parts, " | ")
 }

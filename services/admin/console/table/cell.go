@@ -11,9 +11,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
+	"hub.internal/pkg/jsontree"
 	"hub.internal/pkg/markup"
+	"hub.internal/pkg/text"
 	"hub.internal/pkg/web"
 )
 
@@ -97,13 +98,13 @@ func cellOf(raw json.RawMessage, plain bool) Cell {
 func numberCell(literal string, plain bool) Cell {
 	value, err := strconv.ParseFloat(literal, 64)
 	if err != nil && math.IsInf(value, 0) {
-		return Cell{Text: shorten(literal, maxText)}
+		return Cell{Text: text.Shorten(literal, maxText)}
 	}
-	text := Number(literal)
+	shown := Number(literal)
 	if plain {
-		text = shorten(literal, maxText)
+		shown = text.Shorten(literal, maxText)
 	}
-	return Cell{Text: text, number: true, value: value}
+	return Cell{Text: shown, number: true, value: value}
 }
 
 func textCell(s string, plain bool) Cell {
@@ -121,9 +122,9 @@ func textCell(s string, plain bool) Cell {
 	if at, err := time.Parse(time.RFC3339Nano, s); err == nil && !at.IsZero() {
 		return Cell{At: at}
 	}
-	c := Cell{Text: shorten(s, maxText)}
+	c := Cell{Text: text.Shorten(s, maxText)}
 	if c.Text != s {
-		c.Whole = shorten(s, maxWhole)
+		c.Whole = text.Shorten(s, maxWhole)
 	}
 	address := s
 	if mailbox.MatchString(s) {
@@ -154,24 +155,15 @@ func listCell(raw json.RawMessage) Cell {
 // recordCell lays out an object in the order of its members.
 func recordCell(raw json.RawMessage) Cell {
 	var c Cell
-	in := json.NewDecoder(bytes.NewReader(raw))
-	if _, err := in.Token(); err != nil {
-		return Cell{}
-	}
-	for in.More() {
-		name, err := in.Token()
-		var v json.RawMessage
-		if err != nil || in.Decode(&v) != nil {
-			return Cell{}
-		}
+	members, _ := jsontree.Members(raw) // what is no object has nothing to show
+	for _, m := range members {
 		if len(c.Parts) == maxParts {
 			c.More++
 			continue
 		}
-		key, _ := name.(string)
-		if text := partOf(v, identity.MatchString(key)); text != "" {
-			key, _ = markup.Text(key)
-			c.Parts = append(c.Parts, Part{Name: shorten(strings.ReplaceAll(key, "_", " "), 40), Text: text})
+		if part := partOf(m.Value, identity.MatchString(m.Name)); part != "" {
+			key, _ := markup.Text(m.Name)
+			c.Parts = append(c.Parts, Part{Name: text.Shorten(strings.ReplaceAll(key, "_", " "), 40), Text: part})
 		}
 	}
 	return c
@@ -184,13 +176,13 @@ func partOf(raw json.RawMessage, plain bool) string {
 		if json.Compact(&b, raw) != nil {
 			return ""
 		}
-		return shorten(b.String(), maxPart)
+		return text.Shorten(b.String(), maxPart)
 	}
 	c := cellOf(raw, plain)
 	if !c.At.IsZero() {
 		return c.At.UTC().Format("2006-01-02 15:04") + " UTC"
 	}
-	return shorten(c.Text, maxPart)
+	return text.Shorten(c.Text, maxPart)
 }
 
 // Number is a JSON number, or decimal text, as people read it: 12,345.5. Of fractions six digits stay.
@@ -198,7 +190,7 @@ func Number(literal string) string {
 	if strings.ContainsAny(literal, "eE") {
 		f, err := strconv.ParseFloat(literal, 64)
 		if size := math.Abs(f); err != nil || size >= 1e15 || size < 1e-6 && size > 0 {
-			return shorten(literal, 40)
+			return text.Shorten(literal, 40)
 		}
 		literal = strconv.FormatFloat(f, 'f', -1, 64)
 	}
@@ -210,19 +202,12 @@ func Number(literal string) string {
 		}
 	}
 	if len(whole) > 40 {
-		return shorten(literal, 40)
+		return text.Shorten(literal, 40)
 	}
 	if whole = web.Number(whole); fraction == "" {
 		return whole
 	}
 	return whole + "." + fraction
-}
-
-func shorten(text string, most int) string {
-	if utf8.RuneCountInString(text) <= most {
-		return text
-	}
-	return strings.TrimSpace(string([]rune(text)[:most-1])) + "…"
 }
 
 // numeric tells that all cells with something in them are numbers.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 
 	"hub.internal/pkg/service"
+	"hub.internal/pkg/text"
 	"hub.internal/services/auth/redis"
 )
 
@@ -56,6 +57,6 @@ func (n logged) Changed(ctx context.Context, id string) {
 func (n *notices) Changed(ctx context.Context, id string) {
 	if err := publish(ctx, n.publisher, id); err != nil {
 		fmt.Fprintf(n.warn, "warning: the gateways could not be told at once (%s); %s within 2 s anyway\n",
-			service.OneLine(err.Error()), n.effect)
+			text.OneLine(err.Error()), n.effect)
 	}
 }

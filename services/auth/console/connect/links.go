@@ -10,9 +10,6 @@ import (
 	"hub.internal/services/auth/links"
 )
 
-// onPage is how many links a page shows.
-const onPage = 25
-
 type linksPage struct {
 	Links []linkRow
 	Pager web.Pager
@@ -40,7 +37,7 @@ func (p *Pages) list(w http.ResponseWriter, r *http.Request) error {
 		return fault.New(fault.AuthMissing, "Sign in to see this page.")
 	}
 	after := r.URL.Query().Get("after")
-	page, next, err := p.Links.List(r.Context(), links.Filter{HubUser: who.User, After: after, Limit: onPage})
+	page, next, err := p.Links.List(r.Context(), links.Filter{HubUser: who.User, After: after, Limit: web.RowsOnPage})
 	if err != nil {
 		return err
 	}

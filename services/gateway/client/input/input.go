@@ -7,11 +7,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"hub.internal/pkg/schema"
+	"hub.internal/pkg/text"
 	"hub.internal/services/gateway/client"
 )
 
@@ -41,14 +41,14 @@ func Make(t *client.Tool, args []string, files Files) (json.RawMessage, error) {
 		switch {
 		case isWhole(arg):
 			if whole != nil {
-				return nil, misuse("%q is a second input: there is one object, and fields name=value that are set in it", clip(arg))
+				return nil, misuse("%q is a second input: there is one object, and fields name=value that are set in it", shown(arg))
 			}
 			var err error
 			if whole, err = object(arg, files); err != nil {
 				return nil, err
 			}
 		case !found || name == "":
-			return nil, misuse("%q is neither name=value nor an object of JSON", clip(arg))
+			return nil, misuse("%q is neither name=value nor an object of JSON", shown(arg))
 		default:
 			if err := set(t, fields, name, value, files); err != nil {
 				return nil, err
@@ -187,7 +187,7 @@ func unknown(t *client.Tool, name string) error {
 	if nearest := schema.Nearest(name, names); nearest != "" {
 		meant = fmt.Sprintf("did you mean %s? ", nearest)
 	}
-	return misuse("%s has no field %q: %sits fields are %s", t.Name, clip(name), meant, strings.Join(names, ", "))
+	return misuse("%s has no field %q: %sits fields are %s", t.Name, shown(name), meant, strings.Join(names, ", "))
 }
 
 // read makes the value of a field of its text, or of the file that the text names.
@@ -233,12 +233,12 @@ func convert(of *client.Schema, name, text string) (json.RawMessage, error) {
 		return json.Marshal(text)
 	case is("integer"), is("number"):
 		if !number.MatchString(text) {
-			return nil, misuse("%s has to be a number (%s), not %q", name, strings.Join(of.Type, " or "), clip(text))
+			return nil, misuse("%s has to be a number (%s), not %q", name, strings.Join(of.Type, " or "), shown(text))
 		}
 		return json.RawMessage(text), nil
 	case is("boolean"):
 		if text != "true" && text != "false" {
-			return nil, misuse("%s has to be true or false, not %q", name, clip(text))
+			return nil, misuse("%s has to be true or false, not %q", name, shown(text))
 		}
 		return json.RawMessage(text), nil
 	case is("array"):
@@ -278,11 +278,5 @@ func list(of *client.Schema, name, text string) (json.RawMessage, error) {
 	return json.Marshal(values)
 }
 
-// clip keeps a text short enough for a message.
-func clip(text string) string {
-	const most = 60
-	if utf8.RuneCountInString(text) <= most {
-		return text
-	}
-	return string(slices.Concat([]rune(text)[:most], []rune("…")))
-}
+// shown is a text in a message, where 60 characters of it do.
+func shown(s string) string { return text.Shown(s, 60) }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/text"
 	"hub.internal/services/gateway/client"
 	"hub.internal/services/gateway/client/input"
 	"hub.internal/services/gateway/client/output"
@@ -90,11 +91,11 @@ func (h *hub) report(err error) int {
 	if err == nil || code == exitInterrupted {
 		return code
 	}
-	text := strings.Join(strings.Fields(err.Error()), " ")
+	said := text.OneLine(err.Error())
 	if !h.started {
-		text += "; hub --help says more"
+		said += "; hub --help says more"
 	}
-	h.note("hub: %s", text)
+	h.note("hub: %s", said)
 	var plain *explained
 	var of *asked
 	if errors.As(err, &plain) || !errors.As(err, &of) {

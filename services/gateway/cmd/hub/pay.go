@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/text"
 	"hub.internal/services/gateway/client"
 	"hub.internal/services/gateway/client/output"
 )
@@ -333,12 +334,12 @@ func explain(err error) error {
 	if reason := f.Reason(); reason != "" && reason != name {
 		name += " " + reason
 	}
-	text := fmt.Sprintf("%s: %s (%s)", name, f.Message, f.RequestID)
+	said := fmt.Sprintf("%s: %s (%s)", name, f.Message, f.RequestID)
 	switch {
 	case details.LinkURL != "":
-		text = fmt.Sprintf("%s: the user has to link an account first; open %s", f.Code, details.LinkURL)
+		said = fmt.Sprintf("%s: the user has to link an account first; open %s", f.Code, details.LinkURL)
 	case f.Code == fault.AuthInvalid:
-		text += "; HUB_SERVICE_CODE and HUB_SERVICE_SECRET have to be those of one app, and HUB_JWT_AUDIENCE the gateway's"
+		said += "; HUB_SERVICE_CODE and HUB_SERVICE_SECRET have to be those of one app, and HUB_JWT_AUDIENCE the gateway's"
 	}
-	return &explained{strings.Join(strings.Fields(text), " "), err}
+	return &explained{text.OneLine(said), err}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"hub.internal/pkg/text"
 	"hub.internal/pkg/web"
 	"hub.internal/services/payments"
 )
@@ -50,18 +51,15 @@ var periods = []struct {
 
 func filterOf(v url.Values, now time.Time) filter {
 	f := filter{Values: url.Values{}}
-	text := func(name string) string {
-		s := strings.TrimSpace(strings.ReplaceAll(strings.ToValidUTF8(v.Get(name), "\ufffd"), "\x00", "\ufffd"))
-		if utf8.RuneCountInString(s) > maxText {
-			s = string([]rune(s)[:maxText])
-		}
+	typed := func(name string) string {
+		s := text.Head(strings.TrimSpace(text.Storable(v.Get(name))), maxText)
 		if s != "" {
 			f.Values.Set(name, s)
 		}
 		return s
 	}
 	field := func(x web.Field) string {
-		x.Value, x.MaxLength, x.Autocomplete, x.Quiet = text(x.Name), maxText, "off", true
+		x.Value, x.MaxLength, x.Autocomplete, x.Quiet = typed(x.Name), maxText, "off", true
 		f.Fields = append(f.Fields, x)
 		return x.Value
 	}
@@ -88,7 +86,7 @@ func filterOf(v url.Values, now time.Time) filter {
 		}
 		return time.Time{}
 	}
-	f.Show = text("show")
+	f.Show = typed("show")
 	if !slices.Contains([]string{showAttention, showStuck, showUndelivered}, f.Show) {
 		f.Show = showAll
 		f.Values.Del("show")

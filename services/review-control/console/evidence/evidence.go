@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -129,15 +128,4 @@ func (e *reader) members(kind string, depth int) (Value, error) {
 		err = io.ErrUnexpectedEOF
 	}
 	return v, err
-}
-
-// Prefix is the start of a text in at most so many bytes, of whole characters.
-func Prefix(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return strings.ToValidUTF8(text[:most], "\ufffd")
 }

@@ -43,9 +43,6 @@ func TestEvidence(t *testing.T) {
 	if !(Value{Text: strings.Repeat("é", foldedText+1)}).Long() || (Value{Text: strings.Repeat("é", foldedText)}).Long() {
 		t.Error("what is long")
 	}
-	if got := Prefix("aé", 2); got != "a" {
-		t.Errorf("prefix %q", got)
-	}
 }
 
 func FuzzEvidence(f *testing.F) {

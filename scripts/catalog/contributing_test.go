@@ -21,7 +21,7 @@ func TestATwentySecondTool(t *testing.T) {
 	t.Setenv("CGO_ENABLED", "0")
 	root := hubtest.Root(t)
 	t.Chdir(root)
-	_, recipe, found := strings.Cut(text(t, "CONTRIBUTING.md"), "\n## A tool\n")
+	_, recipe, found := strings.Cut(content(t, "CONTRIBUTING.md"), "\n## A tool\n")
 	recipe, _, _ = strings.Cut(recipe, "\n## ")
 	code := regexp.MustCompile("(?s)```go\n(func (\\w+)Tool\\(.*?)```").FindStringSubmatch(recipe)
 	example := regexp.MustCompile("`examples/(\\w+)\\.json`:\\s+`(\\[.*?\\])`").FindStringSubmatch(recipe)
@@ -29,7 +29,7 @@ func TestATwentySecondTool(t *testing.T) {
 		t.Fatalf("the recipe has no code or no example:\n%s", recipe)
 	}
 	const list = "saveMessageDraftTool(s)}"
-	declared := text(t, "services/authoring/tools.go")
+	declared := content(t, "services/authoring/tools.go")
 	if !strings.Contains(declared, list) {
 		t.Fatalf("the list of tools does not end with %s", list)
 	}
@@ -54,7 +54,7 @@ func TestATwentySecondTool(t *testing.T) {
 		t.Fatal(err)
 	}
 	var catalog tool.Catalog
-	if err := json.Unmarshal([]byte(text(t, catalogFile)), &catalog); err != nil {
+	if err := json.Unmarshal([]byte(content(t, catalogFile)), &catalog); err != nil {
 		t.Fatal(err)
 	}
 	before := count(catalog.Manifests)
@@ -66,7 +66,7 @@ func TestATwentySecondTool(t *testing.T) {
 	if got := count(catalog.Manifests); got != before+1 {
 		t.Errorf("%d tools, and %d with another one", before, got)
 	}
-	table, err := withTable([]byte(text(t, tableFile)), catalog.Manifests)
+	table, err := withTable([]byte(content(t, tableFile)), catalog.Manifests)
 	if err != nil || !bytes.Contains(table, []byte("\n| `"+name+"` | query | `query` | no | authoring |")) {
 		t.Errorf("%v: the table lacks %s:\n%s", err, name, table)
 	}
@@ -79,8 +79,8 @@ func count(manifests []tool.Manifest) (n int) {
 	return n
 }
 
-// text is a file of the repository, whose root is the working folder.
-func text(t *testing.T, file string) string {
+// content is that of a file of the repository, whose root is the working folder.
+func content(t *testing.T, file string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.FromSlash(file))
 	if err != nil {

@@ -46,7 +46,8 @@ type scale struct{ column, aggregate float64 }
 // checkWeight refuses a statement whose values may grow beyond what a server should hold, and reports whether it is heavy.
 func (t tokens) checkWeight(from int) (isHeavy bool, err error) {
 	for _, s := range [...]scale{{usualColumn, aggregated}, {longColumn, longColumn}, {smallColumn, smallColumn}} {
-		w := &weigher{tokens: t, scale: s, largest: -1, gathers: -1, pattern: -1, made: map[int]yield{}, documents: map[string]bool{}}
+		w := &weigher{tokens: t, scale: s, largest: -1, gathers: -1, pattern: -1, made: map[int]yield{}, documents: map[string]bool{},
+			products: products{at: -1, many: map[string]bool{}, single: map[string]bool{}}}
 		w.query(from, len(t), yield{value: s.column, row: 100 * s.column})
 		switch {
 		case s.column == usualColumn && w.sum > greatSum:
@@ -59,6 +60,9 @@ func (t tokens) checkWeight(from int) (isHeavy bool, err error) {
 			return false, refuse("sql.size", "%s holds all rows in memory, %d KiB of each at most: gather columns, CAST, CONCAT or JSON_OBJECT of "+
 				"them, no text of REPEAT() or the like, no document of a joined table or of a subquery without WHERE",
 				gatherer(t[w.gathers].key), gathered>>10)
+		case s.column == smallColumn && w.at >= 0:
+			return false, refuse("sql.size", "%s() would gather each row of one table with each of another one: say in ON which rows belong "+
+				"together, or gather within a derived table", t[w.at].name)
 		case s.column == smallColumn && w.pattern >= 0:
 			return false, refuse("sql.size", "the pattern of %s is computed and may be longer than %d KiB: write it as a literal, or as "+
 				"CONCAT() of literals and a column", t[w.pattern].key, mostPattern>>10)
@@ -99,6 +103,7 @@ type yield struct {
 	value, row float64
 	documents  bool // among its columns may be what an aggregate of JSON has made of many rows
 	joined     bool // several tables, which give such a column to many rows
+	product    bool // its rows are those of tables that are joined without a condition
 }
 
 // weigher estimates the sizes of one statement's values.
@@ -112,7 +117,8 @@ type weigher struct {
 	pattern   int     // where a pattern of REGEXP may be too long, -1 for nowhere
 	made      map[int]yield
 	documents map[string]bool // the queries of WITH lists that may yield documents
-	again     bool            // a step of a recursion is estimated: once more is enough, however deep others lie in it
+	products
+	again bool // a step of a recursion is estimated: once more is enough, however deep others lie in it
 }
 
 // query estimates the query in [from, to), where a name stands for a value of in.
@@ -127,6 +133,8 @@ func (w *weigher) query(from, to int, in yield) yield {
 				if w.tokens[i].defines != "" {
 					defined := w.definition(i, in, w.key(from+1) == "RECURSIVE")
 					w.documents[w.tokens[i].defines] = defined.documents
+					w.many[w.tokens[i].defines] = defined.product
+					w.single[w.tokens[i].defines] = w.isSingle(i)
 					in = in.or(defined.values()) // those behind it may refer to it
 				}
 				i = w.tokens[i].mate
@@ -213,7 +221,8 @@ func (w *weigher) isWide(i int) (casts bool) {
 }
 
 func (y yield) or(other yield) yield {
-	return yield{max(y.value, other.value), max(y.row, other.row), y.documents || other.documents, y.joined || other.joined}
+	return yield{max(y.value, other.value), max(y.row, other.row), y.documents || other.documents, y.joined || other.joined,
+		y.product || other.product}
 }
 
 // values are the sizes alone.
@@ -223,7 +232,9 @@ func (y yield) values() yield { return yield{value: y.value, row: y.row} }
 func (w *weigher) subquery(i int, in yield) yield {
 	out, known := w.made[i]
 	if !known {
-		out = w.query(i+1, w.tokens[i].mate, in).values()
+		made := w.query(i+1, w.tokens[i].mate, in)
+		out = made.values()
+		out.product = made.product
 		for j := i; j < w.tokens[i].mate && !out.documents; j++ {
 			out.documents = w.isAggregateOfJSON(j) || w.isTable(j) && w.documents[w.tokens[j].name]
 		}
@@ -257,9 +268,10 @@ func (w *weigher) branch(from, to int, in, before yield) yield {
 	}
 	cuts = append(cuts, to)
 	// What is in FROM is known to all of the others.
+	var of yield
 	for c := 1; c < len(cuts)-1; c++ {
 		if w.key(cuts[c]) == "FROM" {
-			of := w.tables(cuts[c]+1, cuts[c+1], in.values())
+			of = w.tables(cuts[c]+1, cuts[c+1], in.values())
 			in = of.values()
 			if of.documents && of.joined && w.column == smallColumn {
 				in.value = max(in.value, document)
@@ -271,6 +283,7 @@ func (w *weigher) branch(from, to int, in, before yield) yield {
 	for c := 1; c < len(cuts)-1; c++ {
 		w.expression(cuts[c]+1, cuts[c+1], in, in)
 	}
+	out.product = w.multiply(from, cuts, of)
 	return out
 }
 
@@ -289,6 +302,7 @@ func (w *weigher) tables(from, to int, in yield) yield {
 		if w.isTable(i) {
 			out.row += in.row
 			out.documents = out.documents || w.documents[w.tokens[i].name]
+			out.product = out.product || w.many[w.tokens[i].name]
 		}
 		if w.key(i) != "(" {
 			continue
@@ -303,7 +317,8 @@ func (w *weigher) tables(from, to int, in yield) yield {
 		}
 		if w.isQuery(i) && (w.key(i+1) != "(" || w.queryInside(i)) {
 			derived := w.subquery(i, seen)
-			out = yield{max(out.value, derived.value), out.row + derived.row, out.documents || derived.documents, out.joined}
+			out = yield{max(out.value, derived.value), out.row + derived.row, out.documents || derived.documents, out.joined,
+				out.product || derived.product}
 		} else {
 			out = w.tables(i+1, w.tokens[i].mate, out)
 		}

@@ -1,0 +1,151 @@
+package sqlguard
+
+// products finds where an aggregate of JSON gathers a cartesian product: of two tables of a thousand rows a million, which MySQL holds
+// in memory at 0.4 GB a second, and keeps. A join counts as one where its ON names a column, or WHERE compares two columns.
+type products struct {
+	at     int             // the first such aggregate, -1 for none
+	many   map[string]bool // the queries of WITH lists whose rows are those of a product
+	single map[string]bool // those that have one row, or as many as are written down
+}
+
+// endsProduct are the clauses behind which the rows of a product are no longer as many.
+var endsProduct = wordSet(`GROUP LIMIT FETCH`)
+
+// multiply looks at the query without UNION in [from, to), whose clauses begin at cuts. It reports whether its rows are those of a
+// product.
+func (w *weigher) multiply(from int, cuts []int, of yield) bool {
+	to, product, ends := cuts[len(cuts)-1], of.product, false
+	filtered := false
+	for c := 1; c < len(cuts)-1; c++ {
+		ends = ends || endsProduct[w.key(cuts[c])]
+		filtered = filtered || w.key(cuts[c]) == "WHERE" && w.compares(cuts[c], cuts[c+1])
+	}
+	for c := 1; c < len(cuts)-1; c++ {
+		if w.key(cuts[c]) == "FROM" && !filtered {
+			product = product || w.crosses(cuts[c]+1, cuts[c+1])
+		}
+	}
+	if product && w.at < 0 {
+		w.at = w.own(from, to, w.isAggregateOfJSON)
+	}
+	return product && !ends && w.own(from, cuts[1], w.aggregates) < 0
+}
+
+// own is the first token of a query, and of no other one within, that is as is says; -1 for none.
+func (w *weigher) own(from, to int, is func(int) bool) int {
+	for i := from; i < to; i++ {
+		if w.key(i) == "(" && w.isSelect(i+1) {
+			i = w.tokens[i].mate
+		} else if is(i) {
+			return i
+		}
+	}
+	return -1
+}
+
+// oneRow are the aggregates that people write.
+var oneRow = wordSet(`COUNT SUM AVG MIN MAX GROUP_CONCAT JSON_ARRAYAGG JSON_OBJECTAGG STD STDDEV VARIANCE ANY_VALUE`)
+
+// aggregates reports whether a call of an aggregate begins at i that is no window function.
+func (w *weigher) aggregates(i int) bool {
+	return oneRow[w.key(i)] && w.key(i+1) == "(" && w.key(w.tokens[i+1].mate+1) != "OVER"
+}
+
+// compares reports whether two columns are compared, or one with what a subquery yields.
+func (w *weigher) compares(from, to int) bool {
+	for i := from; i < to; i++ {
+		switch w.key(i) {
+		case "=":
+			if w.isColumn(i-1) && w.isColumn(i+1) {
+				return true
+			}
+		case "IN", "EXISTS":
+			return true
+		}
+	}
+	return false
+}
+
+// isColumn reports whether a name stands at i, and no call.
+func (w *weigher) isColumn(i int) bool {
+	return i < len(w.tokens) && w.tokens[i].name != "" && !plainWords[w.key(i)] && w.key(i+1) != "("
+}
+
+// crosses reports whether a table in the list in [from, to) is joined without a condition.
+func (w *weigher) crosses(from, to int) bool {
+	joins, conditions := 0, 0
+	condition, names := false, false // behind ON; and it has named a column
+	for i := from; i < to; i++ {
+		switch k := w.key(i); {
+		case k == "," || (k == "JOIN" || k == "STRAIGHT_JOIN") && w.key(i-1) != "FOR":
+			joins++
+			condition, names = false, false
+			if w.key(i-1) == "NATURAL" || w.key(i-2) == "NATURAL" || w.key(i-3) == "NATURAL" {
+				conditions++
+			}
+		case k == "ON":
+			condition = true
+		case condition && !names && (w.isColumn(i) || k == "(" && w.own(i+1, w.tokens[i].mate, w.isColumn) >= 0):
+			names = true
+			conditions++
+		case k == "USING":
+			conditions++
+		case k == "(" && w.isQuery(i) && (w.key(i+1) != "(" || w.queryInside(i)) && !condition:
+			if w.key(i-1) == "LATERAL" || w.isSingle(i) {
+				conditions++
+			}
+		case w.isTable(i) && w.single[w.tokens[i].name]:
+			conditions++
+		}
+		if w.key(i) == "(" && !(w.holdsTables(i) && !condition) {
+			i = w.tokens[i].mate
+		}
+	}
+	return conditions < joins
+}
+
+// holdsTables reports whether the parenthesis at i, where tables are listed, holds a list of them.
+func (w *weigher) holdsTables(i int) bool {
+	switch w.key(i - 1) {
+	case "FROM", "JOIN", "STRAIGHT_JOIN", ",", "(":
+		return w.key(i-2) != "FOR" && (!w.isQuery(i) || w.key(i+1) == "(" && !w.queryInside(i))
+	}
+	return false
+}
+
+// setWords stand before a query of a UNION.
+var setWords = wordSet(`UNION EXCEPT INTERSECT ALL DISTINCT`)
+
+// isSingle reports whether the query in the parenthesis at i has one row, or as many as are written down: it has no FROM, an
+// aggregate without GROUP BY, or LIMIT 1.
+func (w *weigher) isSingle(i int) bool {
+	end := w.tokens[i].mate
+	for w.key(i+1) == "(" && w.tokens[i+1].mate == end-1 {
+		i, end = i+1, end-1
+	}
+	from, group, aggregate := false, false, false
+	for j := i + 1; j < end; j++ {
+		switch w.key(j) {
+		case "(":
+			if w.isSelect(j+1) && (j == i+1 || setWords[w.key(j-1)]) {
+				from = true // one of a UNION: nobody knows here
+			}
+			j = w.tokens[j].mate
+		case "FROM":
+			from = true
+		case "GROUP":
+			group = true
+		case "LIMIT":
+			if j+2 == end && w.tokens[j+1].text == "1" {
+				return true
+			}
+		case "UNION", "EXCEPT", "INTERSECT":
+			if from {
+				return false
+			}
+		default:
+			aggregate = aggregate || w.aggregates(j)
+		}
+	}
+	return !from || aggregate && !group
+}

@@ -1,7 +1,7 @@
 package sqlguard
 
 // products finds where an aggregate of JSON gathers a cartesian product: of two tables of a thousand rows a million, which MySQL holds
-// in memory at 0.4 GB a second, and keeps. A join counts as one where its ON names a column, or WHERE compares two columns.
+// in memory at 0.4 GB a second, and keeps. A join counts as one where its ON names a column, or WHERE relates two tables.
 type products struct {
 	at     int             // the first such aggregate, -1 for none
 	many   map[string]bool // the queries of WITH lists whose rows are those of a product
@@ -18,7 +18,7 @@ func (w *weigher) multiply(from int, cuts []int, of yield) bool {
 	filtered := false
 	for c := 1; c < len(cuts)-1; c++ {
 		ends = ends || endsProduct[w.key(cuts[c])]
-		filtered = filtered || w.key(cuts[c]) == "WHERE" && w.compares(cuts[c], cuts[c+1])
+		filtered = filtered || w.key(cuts[c]) == "WHERE" && w.relates(cuts[c], cuts[c+1])
 	}
 	for c := 1; c < len(cuts)-1; c++ {
 		if w.key(cuts[c]) == "FROM" && !filtered {
@@ -51,16 +51,25 @@ func (w *weigher) aggregates(i int) bool {
 	return oneRow[w.key(i)] && w.key(i+1) == "(" && w.key(w.tokens[i+1].mate+1) != "OVER"
 }
 
-// compares reports whether two columns are compared, or one with what a subquery yields.
-func (w *weigher) compares(from, to int) bool {
+// relates reports whether a condition between two tokens names columns of two tables, compares two columns, or asks a subquery.
+func (w *weigher) relates(from, to int) bool {
+	table := ""
 	for i := from; i < to; i++ {
 		switch w.key(i) {
+		case "AND", "OR", "XOR":
+			table = ""
+		case "SELECT":
+			return true
 		case "=":
 			if w.isColumn(i-1) && w.isColumn(i+1) {
 				return true
 			}
-		case "IN", "EXISTS":
-			return true
+		}
+		if name := w.tokens[i].name; name != "" && w.key(i+1) == "." {
+			if table != "" && table != name {
+				return true
+			}
+			table = name
 		}
 	}
 	return false
@@ -80,15 +89,12 @@ func (w *weigher) crosses(from, to int) bool {
 		case k == "," || (k == "JOIN" || k == "STRAIGHT_JOIN") && w.key(i-1) != "FOR":
 			joins++
 			condition, names = false, false
-			if w.key(i-1) == "NATURAL" || w.key(i-2) == "NATURAL" || w.key(i-3) == "NATURAL" {
-				conditions++
-			}
 		case k == "ON":
 			condition = true
 		case condition && !names && (w.isColumn(i) || k == "(" && w.own(i+1, w.tokens[i].mate, w.isColumn) >= 0):
 			names = true
 			conditions++
-		case k == "USING":
+		case k == "USING" || k == "NATURAL":
 			conditions++
 		case k == "(" && w.isQuery(i) && (w.key(i+1) != "(" || w.queryInside(i)) && !condition:
 			if w.key(i-1) == "LATERAL" || w.isSingle(i) {

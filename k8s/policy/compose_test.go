@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"hub.internal/pkg/discover"
-	"hub.internal/pkg/hubtest/inventory"
+	"hub.internal/pkg/inventory"
 	"hub.internal/pkg/service"
 )
 

@@ -9,7 +9,7 @@ import (
 	"k8s.io/pod-security-admission/api"
 	podsecurity "k8s.io/pod-security-admission/policy"
 
-	"hub.internal/pkg/hubtest/inventory"
+	"hub.internal/pkg/inventory"
 )
 
 // user is the one that Hub's images name.

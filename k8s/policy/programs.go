@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"hub.internal/pkg/discover"
-	"hub.internal/pkg/hubtest/inventory"
+	"hub.internal/pkg/inventory"
 )
 
 // Ports by name. SRV records are made of the first: pkg/discover asks for _http._tcp.

@@ -16,7 +16,7 @@ import (
 	"strings"
 
 	"hub.internal/pkg/caller"
-	"hub.internal/pkg/hubtest/inventory"
+	"hub.internal/pkg/inventory"
 	"hub.internal/pkg/postgres"
 	"hub.internal/pkg/seal"
 )

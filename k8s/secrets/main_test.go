@@ -9,7 +9,7 @@ import (
 	"hub.internal/k8s/policy"
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/hubtest/inventory"
+	"hub.internal/pkg/inventory"
 	"hub.internal/pkg/seal"
 )
 

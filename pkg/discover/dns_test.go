@@ -12,7 +12,7 @@ import (
 
 	"hub.internal/pkg/discover"
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 )
 
 // zone answers SRV questions for one name over UDP, as a cluster's DNS does for a headless service.
@@ -111,10 +111,10 @@ func TestDNSFollowsTheRecords(t *testing.T) {
 // TestDNSServer follows a real server: its records, more of them than fit a datagram, none, and its absence.
 func TestDNSServer(t *testing.T) {
 	t.Parallel()
-	of := func(n int) (records []servers.SRV, addrs []string) {
+	of := func(n int) (records []localserver.SRV, addrs []string) {
 		for i := range n {
 			target := fmt.Sprintf("query-%d.query.hub.test", i)
-			records = append(records, servers.SRV{Name: "_http._tcp.query.hub.test", Target: target, Port: 7000})
+			records = append(records, localserver.SRV{Name: "_http._tcp.query.hub.test", Target: target, Port: 7000})
 			addrs = append(addrs, target+".:7000")
 		}
 		return records, addrs

@@ -7,7 +7,7 @@ import (
 
 // Patience only ends a hang: what is waited for takes milliseconds, but minutes may pass on a
 // machine that is busy with other things.
-const Patience = time.Minute
+const Patience = 2 * time.Minute
 
 // Eventually polls until ready answers true, and fails the test after a minute. It is for
 // what another process or goroutine does; a clock that a test can move needs no polling.

@@ -79,18 +79,22 @@ func TestImportRules(t *testing.T) {
 			Reason: "jobs know the store, which has put them there, and the Service",
 		},
 		{
-			Packages: []string{"pkg/...", "services/..."}, Except: []string{"pkg/hubtest/...", "services/e2e/..."}, Never: []string{"pkg/hubtest/..."},
-			Reason: "test support has no place in a program",
+			Packages: []string{"pkg/...", "services/..."}, Except: []string{"pkg/hubtest/...", "services/e2e/..."}, Never: []string{"pkg/hubtest/...", "pkg/localserver", "pkg/inventory"},
+			Reason: "test support, servers of this machine and the list of services have no place in a program of a release",
+		},
+		{
+			Packages: []string{"pkg/localserver", "pkg/inventory"}, Never: []string{"hub/..."}, Allow: []string{"pkg/postgres"},
+			Reason: "make up, bench, release and tests share them, so they know none of those",
 		},
 	}
 	for _, d := range []struct {
 		driver, reason string
 		homes          []string
 	}{
-		{"github.com/jackc/pgx/...", "SQL for PostgreSQL lives in a postgres package, beside its migrations", []string{"pkg/postgres", "pkg/audit", "pkg/write", "pkg/jobs", "services/*/postgres", "pkg/hubtest/...", "scripts/..."}},
+		{"github.com/jackc/pgx/...", "SQL for PostgreSQL lives in a postgres package, beside its migrations", []string{"pkg/postgres", "pkg/audit", "pkg/write", "pkg/jobs", "services/*/postgres", "pkg/hubtest/...", "pkg/localserver", "scripts/..."}},
 		{"github.com/riverqueue/...", "jobs are added and run through pkg/jobs", []string{"pkg/jobs"}},
 		{"github.com/pressly/goose/...", "migrations run through pkg/postgres", []string{"pkg/postgres"}},
-		{"github.com/go-sql-driver/...", "only the query service talks to the source database", []string{"services/query/mysql", "pkg/hubtest/...", "scripts/..."}},
+		{"github.com/go-sql-driver/...", "only the query service talks to the source database", []string{"services/query/mysql", "pkg/hubtest/...", "pkg/localserver", "scripts/..."}},
 		{"github.com/redis/...", "Redis is behind the gateway's and auth's redis package", []string{"pkg/redis", "services/gateway/redis", "services/auth/redis", "scripts/..."}},
 		{"github.com/hashicorp/consul/...", "Consul is behind pkg/discover", []string{"pkg/discover", "scripts/consul"}},
 		{"github.com/alexedwards/argon2id", "passwords are auth's alone", []string{"services/auth"}},

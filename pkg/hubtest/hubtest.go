@@ -23,7 +23,7 @@ import (
 	"testing"
 	"time"
 
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 )
 
 // Main runs the tests, then what the package wants done at the end, and then ends the servers
@@ -41,14 +41,14 @@ func Main(m *testing.M, last ...func() error) {
 
 // The servers that the tests of one binary share.
 var (
-	mariaDB = shared[*servers.MariaDB]{name: "mariadb", start: servers.StartMariaDB}
+	mariaDB = shared[*localserver.MariaDB]{name: "mariadb", start: localserver.StartMariaDB}
 	// Beside the system: `make servers` fetches them.
-	mySQLBeside   = shared[*servers.SourceServer]{name: "mysql", start: servers.StartMySQL}
-	mariaDBBeside = shared[*servers.MariaDB]{name: "mariadb", start: servers.StartMariaDBBeside}
+	mySQLBeside   = shared[*localserver.SourceServer]{name: "mysql", start: localserver.StartMySQL}
+	mariaDBBeside = shared[*localserver.MariaDB]{name: "mariadb", start: localserver.StartMariaDBBeside}
 
-	postgres = shared[*servers.Postgres]{name: "postgres", start: servers.StartPostgres}
-	redis    = shared[*servers.Redis]{name: "redis", start: servers.StartRedis}
-	consul   = shared[*servers.Consul]{name: "consul", start: servers.StartConsul}
+	postgres = shared[*localserver.Postgres]{name: "postgres", start: localserver.StartPostgres}
+	redis    = shared[*localserver.Redis]{name: "redis", start: localserver.StartRedis}
+	consul   = shared[*localserver.Consul]{name: "consul", start: localserver.StartConsul}
 )
 
 // server is what the kinds of server have in common.
@@ -60,7 +60,7 @@ type server interface {
 // shared is a server that starts at its first use.
 type shared[S server] struct {
 	name  string
-	start func(context.Context, servers.Options) (S, error)
+	start func(context.Context, localserver.Options) (S, error)
 
 	once   sync.Once
 	server S
@@ -74,7 +74,7 @@ func (s *shared[S]) get(t testing.TB) S {
 		var dir string
 		if dir, s.err = workspace.dir(s.name); s.err == nil {
 			// Not the test's context: the server outlives the test that came first.
-			s.server, s.err = s.start(context.Background(), servers.Options{Dir: dir, Fast: true})
+			s.server, s.err = s.start(context.Background(), localserver.Options{Dir: dir, Fast: true})
 		}
 	})
 	if s.err != nil {
@@ -92,14 +92,14 @@ func (s *shared[S]) end() error {
 }
 
 // own starts a server for one test alone.
-func own[S server](t testing.TB, name string, start func(context.Context, servers.Options) (S, error)) S {
+func own[S server](t testing.TB, name string, start func(context.Context, localserver.Options) (S, error)) S {
 	t.Helper()
 	needServers(t)
 	dir, err := workspace.dir(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := start(t.Context(), servers.Options{Dir: dir, Fast: true})
+	s, err := start(t.Context(), localserver.Options{Dir: dir, Fast: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func own[S server](t testing.TB, name string, start func(context.Context, server
 // needServers fails a test that lacks a server, or what is named beside them.
 func needServers(t testing.TB, also ...string) {
 	t.Helper()
-	if missing := servers.Missing(also...); len(missing) > 0 {
+	if missing := localserver.Missing(also...); len(missing) > 0 {
 		flag := ""
 		if len(also) > 0 {
 			flag = " --browser"
@@ -125,43 +125,43 @@ func needServers(t testing.TB, also ...string) {
 }
 
 // MariaDB is the shared MariaDB server.
-func MariaDB(t testing.TB) *servers.MariaDB { t.Helper(); return mariaDB.get(t) }
+func MariaDB(t testing.TB) *localserver.MariaDB { t.Helper(); return mariaDB.get(t) }
 
 // Postgres is the shared PostgreSQL server.
-func Postgres(t testing.TB) *servers.Postgres { t.Helper(); return postgres.get(t) }
+func Postgres(t testing.TB) *localserver.Postgres { t.Helper(); return postgres.get(t) }
 
 // Chromium is the program of the browser. The test fails where there is none.
 func Chromium(t testing.TB) string {
 	t.Helper()
-	path, err := servers.ChromiumPath()
+	path, err := localserver.ChromiumPath()
 	if err != nil {
 		t.Fatalf("%v; `go run ./scripts/stack install --browser` in the repository's root installs the package %s, "+
 			"or HUB_CHROMIUM names a Chrome",
-			err, servers.Chromium)
+			err, localserver.Chromium)
 	}
 	return path
 }
 
 // Redis is the shared Redis server; see RedisURL for a database of one's own.
-func Redis(t testing.TB) *servers.Redis { t.Helper(); return redis.get(t) }
+func Redis(t testing.TB) *localserver.Redis { t.Helper(); return redis.get(t) }
 
 // Consul is the shared Consul agent. The test is skipped where there is no binary.
-func Consul(t testing.TB) *servers.Consul { t.Helper(); needConsul(t); return consul.get(t) }
+func Consul(t testing.TB) *localserver.Consul { t.Helper(); needConsul(t); return consul.get(t) }
 
 // NewMariaDB starts a MariaDB server that the test may stop, kill and pause.
-func NewMariaDB(t testing.TB) *servers.MariaDB {
+func NewMariaDB(t testing.TB) *localserver.MariaDB {
 	t.Helper()
-	return own(t, "mariadb", servers.StartMariaDB)
+	return own(t, "mariadb", localserver.StartMariaDB)
 }
 
 // CopiedMariaDB starts two MariaDB servers, each of which copies the other, that the test may stop, kill and
 // pause.
-func CopiedMariaDB(t testing.TB) (a, b *servers.MariaDB) {
+func CopiedMariaDB(t testing.TB) (a, b *localserver.MariaDB) {
 	t.Helper()
-	numbered := func(id int) *servers.MariaDB {
-		return own(t, "mariadb", func(ctx context.Context, o servers.Options) (*servers.MariaDB, error) {
+	numbered := func(id int) *localserver.MariaDB {
+		return own(t, "mariadb", func(ctx context.Context, o localserver.Options) (*localserver.MariaDB, error) {
 			o.ServerID = id
-			return servers.StartMariaDB(ctx, o)
+			return localserver.StartMariaDB(ctx, o)
 		})
 	}
 	a, b = numbered(1), numbered(2)
@@ -174,55 +174,55 @@ func CopiedMariaDB(t testing.TB) (a, b *servers.MariaDB) {
 }
 
 // NewPostgres starts a PostgreSQL server that the test may stop, kill and pause.
-func NewPostgres(t testing.TB) *servers.Postgres {
+func NewPostgres(t testing.TB) *localserver.Postgres {
 	t.Helper()
-	return own(t, "postgres", servers.StartPostgres)
+	return own(t, "postgres", localserver.StartPostgres)
 }
 
 // NewRedis starts a Redis server that the test may stop, kill and pause.
-func NewRedis(t testing.TB) *servers.Redis {
+func NewRedis(t testing.TB) *localserver.Redis {
 	t.Helper()
-	return own(t, "redis", servers.StartRedis)
+	return own(t, "redis", localserver.StartRedis)
 }
 
 // RedisCluster starts a cluster of three Redis servers, and a replica of the first that takes its place when it goes;
 // the test may stop, kill and pause them. The URL names one node, which finds the others.
-func RedisCluster(t testing.TB) (masters []*servers.Redis, replica *servers.Redis, url string) {
+func RedisCluster(t testing.TB) (masters []*localserver.Redis, replica *localserver.Redis, url string) {
 	t.Helper()
-	node := func() *servers.Redis {
-		return own(t, "redis", func(ctx context.Context, o servers.Options) (_ *servers.Redis, err error) {
-			if o.ClusterPort, err = servers.FreePort(); err != nil {
+	node := func() *localserver.Redis {
+		return own(t, "redis", func(ctx context.Context, o localserver.Options) (_ *localserver.Redis, err error) {
+			if o.ClusterPort, err = localserver.FreePort(); err != nil {
 				return nil, err
 			}
-			return servers.StartRedis(ctx, o)
+			return localserver.StartRedis(ctx, o)
 		})
 	}
-	masters, replica = []*servers.Redis{node(), node(), node()}, node()
-	if err := servers.JoinRedis(t.Context(), masters, replica); err != nil {
+	masters, replica = []*localserver.Redis{node(), node(), node()}, node()
+	if err := localserver.JoinRedis(t.Context(), masters, replica); err != nil {
 		t.Fatal(err)
 	}
 	return masters, replica, "redis://" + masters[1].Addr() + "?cluster=true&addr=" + masters[2].Addr()
 }
 
 // NewDNS starts a DNS server with these records, which answers for hub.test.
-func NewDNS(t testing.TB, records ...servers.SRV) *servers.DNS {
+func NewDNS(t testing.TB, records ...localserver.SRV) *localserver.DNS {
 	t.Helper()
-	needServers(t, servers.DNSServer)
-	return own(t, "dns", func(ctx context.Context, o servers.Options) (*servers.DNS, error) {
-		return servers.StartDNS(ctx, o, records...)
+	needServers(t, localserver.DNSServer)
+	return own(t, "dns", func(ctx context.Context, o localserver.Options) (*localserver.DNS, error) {
+		return localserver.StartDNS(ctx, o, records...)
 	})
 }
 
 // NewConsul starts a Consul agent that the test may stop, kill and pause.
-func NewConsul(t testing.TB) *servers.Consul {
+func NewConsul(t testing.TB) *localserver.Consul {
 	t.Helper()
 	needConsul(t)
-	return own(t, "consul", servers.StartConsul)
+	return own(t, "consul", localserver.StartConsul)
 }
 
 func needConsul(t testing.TB) {
 	t.Helper()
-	if _, err := servers.ConsulPath(); err != nil {
+	if _, err := localserver.ConsulPath(); err != nil {
 		t.Skip(err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 )
 
 // asProgram is the variable that makes a test binary the program that it tests.
@@ -29,7 +29,7 @@ func ProgramMain(m *testing.M, main func(), last ...func() error) {
 // Program is the tested program in a process of its own. It ends with the test, and with the
 // test binary, also when that is killed.
 type Program struct {
-	*servers.Process
+	*localserver.Process
 	// Out and Log are what it printed so far on standard output and standard error.
 	Out, Log *Buffer
 }
@@ -47,8 +47,8 @@ func Launch(t testing.TB, environ []string, args ...string) *Program {
 	// Without GOCOVERDIR, a binary that measures coverage complains on standard error.
 	basics := []string{asProgram + "=1", "PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + dir, "GOCOVERDIR=" + dir}
 	p := &Program{Out: &Buffer{}, Log: &Buffer{}}
-	program := servers.Program{Path: self, Args: args, Env: append(basics, environ...), Output: p.Out, Errors: p.Log}
-	p.Process, err = servers.StartProgram(program)
+	program := localserver.Program{Path: self, Args: args, Env: append(basics, environ...), Output: p.Out, Errors: p.Log}
+	p.Process, err = localserver.StartProgram(program)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 )
 
 // redisDatabases hands out the logical databases of the shared Redis, from 1 on: 0 is for
@@ -24,8 +24,8 @@ func RedisURL(t testing.TB) string {
 	t.Helper()
 	r := Redis(t)
 	db := int(redisDatabases.Add(1))
-	if db >= servers.RedisDatabases {
-		t.Fatalf("more than %d tests asked for a Redis database", servers.RedisDatabases-1)
+	if db >= localserver.RedisDatabases {
+		t.Fatalf("more than %d tests asked for a Redis database", localserver.RedisDatabases-1)
 	}
 	t.Cleanup(func() {
 		ctx, cancel := cleanupContext()
@@ -44,21 +44,21 @@ func redisUsers(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return servers.RedisUsers(file, func(user string) string { return user })
+	return localserver.RedisUsers(file, func(user string) string { return user })
 }
 
 // RedisWithUsers starts a Redis with the users of deploy/redis, who have their names as passwords, that the test may stop, kill
 // and pause.
-func RedisWithUsers(t testing.TB) *servers.Redis {
+func RedisWithUsers(t testing.TB) *localserver.Redis {
 	t.Helper()
-	return own(t, "redis", func(ctx context.Context, o servers.Options) (*servers.Redis, error) {
+	return own(t, "redis", func(ctx context.Context, o localserver.Options) (*localserver.Redis, error) {
 		o.Users, o.Password = redisUsers(t), "operators"
-		return servers.StartRedis(ctx, o)
+		return localserver.StartRedis(ctx, o)
 	})
 }
 
 // GiveRedisUsers adds the same users to nodes of a cluster that everybody may use.
-func GiveRedisUsers(t testing.TB, nodes ...*servers.Redis) {
+func GiveRedisUsers(t testing.TB, nodes ...*localserver.Redis) {
 	t.Helper()
 	for line := range strings.Lines(redisUsers(t)) {
 		if user, _ := strings.CutPrefix(strings.TrimSpace(line), "user "); !strings.HasPrefix(user, "default ") {
@@ -78,7 +78,7 @@ func RedisRefuses(t testing.TB, userURL string, commands ...string) {
 		"SCAN 0", "SCRIPT FLUSH", "SCRIPT KILL", "ACL LIST", "ACL SETUSER me on", "CLIENT LIST", "CLIENT KILL TYPE normal", "SAVE",
 		"SHUTDOWN NOSAVE", "REPLICAOF NO ONE", "MODULE LIST", "INFO", "DBSIZE", "SWAPDB 0 1", "MIGRATE 127.0.0.1 1 x 0 1",
 		"RESTORE rl:x 0 x", "CLUSTER FAILOVER", "CLUSTER RESET", "LATENCY RESET", "SLOWLOG GET") {
-		answer, err := servers.AskRedis(t.Context(), userURL, command)
+		answer, err := localserver.AskRedis(t.Context(), userURL, command)
 		refused := func(how string) bool { return err != nil && strings.Contains(err.Error(), how) }
 		if !slices.ContainsFunc([]string{"NOPERM", "NOAUTH", "can't run this command", "can't access", "command not allowed"}, refused) {
 			t.Errorf("%s: %q, %v", command, answer, err)

@@ -3,22 +3,22 @@ package hubtest
 import (
 	"testing"
 
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 )
 
 // SMTP is a mail server of the test's own.
 type SMTP struct {
-	*servers.SMTP
+	*localserver.SMTP
 	t testing.TB
 }
 
 // NewSMTP starts a server that keeps mails in a directory of the test, and ends with it.
-func NewSMTP(t testing.TB, o servers.SMTPOptions) *SMTP {
+func NewSMTP(t testing.TB, o localserver.SMTPOptions) *SMTP {
 	t.Helper()
 	if o.Dir == "" {
 		o.Dir = t.TempDir()
 	}
-	s, err := servers.StartSMTP(o)
+	s, err := localserver.StartSMTP(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,15 +27,15 @@ func NewSMTP(t testing.TB, o servers.SMTPOptions) *SMTP {
 }
 
 // Mails are those taken so far, oldest first.
-func (s *SMTP) Mails() []servers.Mail {
+func (s *SMTP) Mails() []localserver.Mail {
 	s.t.Helper()
-	names, err := servers.MailFiles(s.Dir())
+	names, err := localserver.MailFiles(s.Dir())
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	mails := make([]servers.Mail, len(names))
+	mails := make([]localserver.Mail, len(names))
 	for i, name := range names {
-		if mails[i], err = servers.OpenMail(s.Dir(), name); err != nil {
+		if mails[i], err = localserver.OpenMail(s.Dir(), name); err != nil {
 			s.t.Errorf("%s: %v", name, err)
 		}
 	}

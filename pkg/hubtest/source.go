@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 )
 
 // databases numbers the databases of this test binary.
@@ -26,15 +26,15 @@ func SourceDB(t testing.TB) (adminDSN, readonlyDSN string) {
 // SourceServers runs a test on each kind of server that a source database is known to lie on: the system's MariaDB, and what
 // lies beside it of a newer MariaDB and of MySQL. The subtests have the names and versions; one whose server is not on this
 // machine is skipped, with the line that says what is missing.
-func SourceServers(t *testing.T, test func(t *testing.T, s *servers.SourceServer)) {
+func SourceServers(t *testing.T, test func(t *testing.T, s *localserver.SourceServer)) {
 	t.Helper()
 	for _, kind := range []struct {
-		beside *servers.Beside
-		get    func(testing.TB) *servers.SourceServer
+		beside *localserver.Beside
+		get    func(testing.TB) *localserver.SourceServer
 	}{
-		{nil, func(t testing.TB) *servers.SourceServer { return &MariaDB(t).SourceServer }},
-		{&servers.MySQLBeside, mySQLBeside.get},
-		{&servers.MariaDBBeside, func(t testing.TB) *servers.SourceServer { return &mariaDBBeside.get(t).SourceServer }},
+		{nil, func(t testing.TB) *localserver.SourceServer { return &MariaDB(t).SourceServer }},
+		{&localserver.MySQLBeside, mySQLBeside.get},
+		{&localserver.MariaDBBeside, func(t testing.TB) *localserver.SourceServer { return &mariaDBBeside.get(t).SourceServer }},
 	} {
 		if kind.beside != nil {
 			if _, err := kind.beside.Root(); err != nil {
@@ -57,14 +57,14 @@ func SourceServers(t *testing.T, test func(t *testing.T, s *servers.SourceServer
 }
 
 // SourceDBOn is SourceDB on a server of the test's choice.
-func SourceDBOn(t testing.TB, m *servers.SourceServer) (adminDSN, readonlyDSN string) {
+func SourceDBOn(t testing.TB, m *localserver.SourceServer) (adminDSN, readonlyDSN string) {
 	t.Helper()
 	schema, err := os.ReadFile(filepath.Join(Root(t), "deploy", "source", "schema.sql"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := databases.Add(1)
-	s := servers.Source{
+	s := localserver.Source{
 		Database: fmt.Sprintf("source_%d", n), Schema: string(schema),
 		Owner: fmt.Sprintf("owner_%d", n), OwnerPassword: "owner-password",
 		Reader: fmt.Sprintf("hub_ro_%d", n), ReaderPassword: "reader-password",

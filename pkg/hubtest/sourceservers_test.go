@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 )
 
 // TestSourceServers: each server has the marketplace's schema, an account that reads it, and an administrator whom the
 // network does not know.
 func TestSourceServers(t *testing.T) {
-	hubtest.SourceServers(t, func(t *testing.T, s *servers.SourceServer) {
+	hubtest.SourceServers(t, func(t *testing.T, s *localserver.SourceServer) {
 		_, readonly := hubtest.SourceDBOn(t, s)
 		var tables int
 		if err := open(t, readonly).QueryRow("SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE()").Scan(&tables); err != nil || tables < 5 {

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 )
 
 // workspace is the test binary's directory for servers' data.
@@ -48,7 +48,7 @@ func spaceParent() string {
 	if os.Getenv("TMPDIR") != "" {
 		return os.TempDir()
 	}
-	return cmp.Or(servers.Memory(), os.TempDir())
+	return cmp.Or(localserver.Memory(), os.TempDir())
 }
 
 func (w *tempSpace) make() error {

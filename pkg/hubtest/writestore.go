@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 	pgstore "hub.internal/pkg/postgres"
 )
 
@@ -20,9 +20,9 @@ type WriteStoreDB struct {
 	// SuperuserURL is for what no role of Hub's may do.
 	SuperuserURL string
 
-	server   *servers.Postgres
+	server   *localserver.Postgres
 	database string
-	pooler   *servers.Bouncer // nil without one
+	pooler   *localserver.Bouncer // nil without one
 }
 
 // services are the log-in roles' owners.
@@ -44,13 +44,13 @@ func (w WriteStoreDB) roleURL(role string) string {
 // the superuser go through. The test fails where there is none.
 func (w WriteStoreDB) Pooled(t testing.TB) WriteStoreDB {
 	t.Helper()
-	needServers(t, servers.PgBouncer)
+	needServers(t, localserver.PgBouncer)
 	passwords := map[string]string{}
 	for _, role := range append([]string{pgstore.AuditReader}, serviceRoles()...) {
 		passwords[role] = testPassword(role)
 	}
-	w.pooler = own(t, "pgbouncer", func(ctx context.Context, o servers.Options) (*servers.Bouncer, error) {
-		return servers.StartBouncer(ctx, servers.BouncerOptions{Options: o, Postgres: w.server, Passwords: passwords, Database: w.database})
+	w.pooler = own(t, "pgbouncer", func(ctx context.Context, o localserver.Options) (*localserver.Bouncer, error) {
+		return localserver.StartBouncer(ctx, localserver.BouncerOptions{Options: o, Postgres: w.server, Passwords: passwords, Database: w.database})
 	})
 	return w
 }
@@ -66,7 +66,7 @@ func serviceRoles() (roles []string) {
 func (w WriteStoreDB) AuditURL() string { return w.roleURL(pgstore.AuditReader) }
 
 // patientURL is a connection URL for a busy machine, where a log-in may take its time.
-func patientURL(server *servers.Postgres, role, database string) string {
+func patientURL(server *localserver.Postgres, role, database string) string {
 	return server.URL(role, testPassword(role), database) + "&connect_timeout=60"
 }
 
@@ -78,15 +78,15 @@ func testPassword(role string) string { return role + "-test" }
 // once fail in PostgreSQL ("tuple concurrently updated").
 var bootstrap struct {
 	sync.Mutex
-	roles    map[*servers.Postgres]bool // servers that have the roles already
-	migrated map[string]WriteStoreDB    // databases of the shared server that a migration has run in, by its service
+	roles    map[*localserver.Postgres]bool // servers that have the roles already
+	migrated map[string]WriteStoreDB        // databases of the shared server that a migration has run in, by its service
 }
 
 // WriteStore makes a fresh database on the shared PostgreSQL server.
 func WriteStore(t testing.TB) WriteStoreDB { t.Helper(); return WriteStoreOn(t, Postgres(t)) }
 
 // WriteStoreOn makes a fresh database on a server of the test's own.
-func WriteStoreOn(t testing.TB, server *servers.Postgres) WriteStoreDB {
+func WriteStoreOn(t testing.TB, server *localserver.Postgres) WriteStoreDB {
 	t.Helper()
 	bootstrap.Lock()
 	defer bootstrap.Unlock()
@@ -133,7 +133,7 @@ func MigratedStore(t testing.TB, service string, migrate func(ctx context.Contex
 }
 
 // newStore makes a database, with bootstrap locked.
-func newStore(t testing.TB, server *servers.Postgres) WriteStoreDB {
+func newStore(t testing.TB, server *localserver.Postgres) WriteStoreDB {
 	t.Helper()
 	logins := map[string]pgstore.Login{}
 	if !bootstrap.roles[server] { // hashing ten passwords takes longer than the database
@@ -146,14 +146,14 @@ func newStore(t testing.TB, server *servers.Postgres) WriteStoreDB {
 		t.Fatal(err)
 	}
 	if bootstrap.roles == nil {
-		bootstrap.roles = map[*servers.Postgres]bool{}
+		bootstrap.roles = map[*localserver.Postgres]bool{}
 	}
 	bootstrap.roles[server] = true
 	return db
 }
 
 // named is the database of this name.
-func named(server *servers.Postgres, database string) WriteStoreDB {
+func named(server *localserver.Postgres, database string) WriteStoreDB {
 	return WriteStoreDB{
 		OwnerURL:     patientURL(server, pgstore.Owner, database),
 		SuperuserURL: server.SuperuserURL(database),
@@ -162,7 +162,7 @@ func named(server *servers.Postgres, database string) WriteStoreDB {
 }
 
 // drop removes the database, unless the test has stopped its server.
-func drop(t testing.TB, server *servers.Postgres, database string) {
+func drop(t testing.TB, server *localserver.Postgres, database string) {
 	select {
 	case <-server.Done():
 		return

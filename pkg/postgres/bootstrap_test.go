@@ -13,13 +13,13 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/hubtest/inventory"
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/inventory"
+	"hub.internal/pkg/localserver"
 	"hub.internal/pkg/postgres"
 )
 
 // made is what a bootstrap has made of a server, but for the passwords.
-func made(t *testing.T, server *servers.Postgres) (lines []string) {
+func made(t *testing.T, server *localserver.Postgres) (lines []string) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), server.SuperuserURL("hub"))
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 	"hub.internal/pkg/remote"
 	"hub.internal/pkg/tool"
 )
@@ -102,7 +102,7 @@ func refuse(f *fault.Error) http.HandlerFunc {
 // free is an address where nobody listens, as long as the test does not.
 func free(t testing.TB) string {
 	t.Helper()
-	port, err := servers.FreePort()
+	port, err := localserver.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}

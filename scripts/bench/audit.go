@@ -17,7 +17,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"hub.internal/pkg/audit"
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 	"hub.internal/pkg/postgres"
 )
 
@@ -64,7 +64,7 @@ func runAudit(ctx context.Context, o options, out, progress io.Writer) error {
 // benchAudit loads a log of its own, on a server of its own, and measures the reader that the console has.
 func benchAudit(ctx context.Context, o options, out io.Writer, say func(string, ...any)) (err error) {
 	dir := filepath.Join(o.dir, "audit")
-	if err := servers.RemoveDir(dir); err != nil {
+	if err := localserver.RemoveDir(dir); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(o.dir, 0o755); err != nil {
@@ -75,7 +75,7 @@ func benchAudit(ctx context.Context, o options, out io.Writer, say func(string, 
 		return err
 	}
 	defer log.Close()
-	server, err := servers.StartPostgres(ctx, servers.Options{Dir: dir, Output: log})
+	server, err := localserver.StartPostgres(ctx, localserver.Options{Dir: dir, Output: log})
 	if err != nil {
 		return err
 	}

@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 )
 
 // TestSmoke runs the whole benchmark with the smallest load, so that it does not rot. It
 // holds no figure to anything.
 func TestSmoke(t *testing.T) {
-	if missing := servers.Missing(); len(missing) > 0 {
+	if missing := localserver.Missing(); len(missing) > 0 {
 		t.Skip("missing servers: ", missing, "; `make servers` installs them")
 	}
 	// Not t.TempDir: servers that run as other users must be able to reach it.
@@ -23,7 +23,7 @@ func TestSmoke(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := servers.RemoveDir(dir + "/scale-0.02/mariadb"); err != nil {
+		if err := localserver.RemoveDir(dir + "/scale-0.02/mariadb"); err != nil {
 			t.Error(err)
 		}
 		if err := os.RemoveAll(dir); err != nil {
@@ -110,7 +110,7 @@ func TestDifference(t *testing.T) {
 
 // TestAuditSmoke makes the whole report of the audit log with a few rows.
 func TestAuditSmoke(t *testing.T) {
-	if missing := servers.Missing(); len(missing) > 0 {
+	if missing := localserver.Missing(); len(missing) > 0 {
 		t.Skip("missing servers: ", missing, "; `make servers` installs them")
 	}
 	dir, err := os.MkdirTemp("", "hub-bench-")
@@ -118,7 +118,7 @@ func TestAuditSmoke(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := errors.Join(servers.RemoveDir(dir+"/audit"), os.RemoveAll(dir)); err != nil {
+		if err := errors.Join(localserver.RemoveDir(dir+"/audit"), os.RemoveAll(dir)); err != nil {
 			t.Error(err)
 		}
 	})

@@ -16,7 +16,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/jackc/pgx/v5"
 
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 	"hub.internal/pkg/web"
 )
 
@@ -75,7 +75,7 @@ func (b *bench) measureConsole(ctx context.Context) error {
 		p.measurement = middle(rounds)
 		b.say("%-9s %-30s p50 %7.2f ms  p99 %7.2f ms  errors %d", consoleName, p.title, ms(p.p50), ms(p.p99), p.errors)
 	}
-	program, err := servers.ChromiumPath()
+	program, err := localserver.ChromiumPath()
 	if err != nil {
 		b.say("no browser here: %v", err)
 		b.noBrowser = true

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 )
 
 const (
@@ -36,13 +36,13 @@ func startDBHub(ctx context.Context, s *stack, _ []*workload, say func(string, .
 	if err != nil {
 		return target{}, err
 	}
-	port, err := servers.FreePort()
+	port, err := localserver.FreePort()
 	if err != nil {
 		return target{}, err
 	}
 	addr := fmt.Sprintf("127.0.0.1:%d", port)
 	dsn := fmt.Sprintf("mysql://%s:%s@%s/%s", s.source.Reader, s.source.ReaderPassword, s.mariadb.Addr(), s.source.Database)
-	p, err := s.spawn("dbhub", servers.Program{Path: node, Dir: s.dir,
+	p, err := s.spawn("dbhub", localserver.Program{Path: node, Dir: s.dir,
 		Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "DSN=" + dsn},
 		Args: []string{filepath.Join(dir, "node_modules", dbhubPackage, "dist", "index.js"), "--transport", "http", "--host", "127.0.0.1",
 			"--port", strconv.Itoa(port)}})

@@ -6,14 +6,14 @@ import (
 	"net/http"
 	"time"
 
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 )
 
 // readyLimit bounds a program's start.
 const readyLimit = 30 * time.Second
 
 // awaitOK waits until url answers 200; the program's end ends the wait.
-func awaitOK(ctx context.Context, p *servers.Process, url string) error {
+func awaitOK(ctx context.Context, p *localserver.Process, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
 	// No kept connection: one that was opened to an earlier process would be in the way.

@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"hub.internal/pkg/caller"
-	"hub.internal/pkg/hubtest/inventory"
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/inventory"
+	"hub.internal/pkg/localserver"
 	"hub.internal/pkg/postgres"
 )
 
@@ -34,15 +34,15 @@ var experiments = []string{"GOGC", "GOMEMLIMIT", "GOMAXPROCS", "HUB_SOURCE_POOL"
 type stack struct {
 	options
 	lock     *os.File
-	mariadb  *servers.MariaDB
-	postgres *servers.Postgres
-	redis    *servers.Redis
-	source   servers.Source
+	mariadb  *localserver.MariaDB
+	postgres *localserver.Postgres
+	redis    *localserver.Redis
+	source   localserver.Source
 	secrets  map[string]string
 	keys     map[string]caller.SigningKey
 	programs inventory.Inventory
 	addr     map[string]string // host:port of each service
-	services map[string]*servers.Process
+	services map[string]*localserver.Process
 	closers  []func()
 
 	// pids are the processes to measure: services, servers and peers.
@@ -57,11 +57,11 @@ type stack struct {
 
 // startStack builds the programs and starts everything; stop ends it.
 func startStack(ctx context.Context, o options, say func(string, ...any)) (s *stack, err error) {
-	if missing := servers.Missing(); len(missing) > 0 {
+	if missing := localserver.Missing(); len(missing) > 0 {
 		return nil, fmt.Errorf("these servers are not installed: %s; `make servers` installs them", strings.Join(missing, ", "))
 	}
 	s = &stack{options: o, secrets: map[string]string{}, keys: map[string]caller.SigningKey{}, addr: map[string]string{},
-		services: map[string]*servers.Process{}, pids: map[string]int{}, startTimes: map[string]time.Duration{}, rssAtStart: map[string]int64{}}
+		services: map[string]*localserver.Process{}, pids: map[string]int{}, startTimes: map[string]time.Duration{}, rssAtStart: map[string]int64{}}
 	services, err := inventory.Load(o.root)
 	if err != nil {
 		return nil, err
@@ -184,21 +184,21 @@ func (s *stack) startServers(ctx context.Context) error {
 	for _, dir := range forget {
 		// A run that was killed a moment ago may have left a server in it.
 		if real, err := filepath.EvalSymlinks(dir); err == nil {
-			if err := servers.Reclaim(ctx, real); err != nil {
+			if err := localserver.Reclaim(ctx, real); err != nil {
 				return err
 			}
 		}
-		if err := servers.RemoveDir(dir); err != nil {
+		if err := localserver.RemoveDir(dir); err != nil {
 			return err
 		}
 	}
-	if s.mariadb, err = servers.StartMariaDB(ctx, servers.Options{Dir: filepath.Join(s.sample(), "mariadb")}); err != nil {
+	if s.mariadb, err = localserver.StartMariaDB(ctx, localserver.Options{Dir: filepath.Join(s.sample(), "mariadb")}); err != nil {
 		return err
 	}
-	if s.postgres, err = servers.StartPostgres(ctx, servers.Options{Dir: s.path("postgres")}); err != nil {
+	if s.postgres, err = localserver.StartPostgres(ctx, localserver.Options{Dir: s.path("postgres")}); err != nil {
 		return err
 	}
-	if s.redis, err = servers.StartRedis(ctx, servers.Options{Dir: s.path("redis"), Password: s.secret("redis")}); err != nil {
+	if s.redis, err = localserver.StartRedis(ctx, localserver.Options{Dir: s.path("redis"), Password: s.secret("redis")}); err != nil {
 		return err
 	}
 	s.pids["mariadb"], s.pids["postgres"], s.pids["redis"] = s.mariadb.PID(), s.postgres.PID(), s.redis.PID()
@@ -206,8 +206,8 @@ func (s *stack) startServers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.source = servers.Source{Database: "marketplace", Schema: string(schema), Owner: servers.SourceOwner, OwnerPassword: s.secret("owner"),
-		Reader: servers.SourceReadOnly, ReaderPassword: s.secret("reader")}
+	s.source = localserver.Source{Database: "marketplace", Schema: string(schema), Owner: localserver.SourceOwner, OwnerPassword: s.secret("owner"),
+		Reader: localserver.SourceReadOnly, ReaderPassword: s.secret("reader")}
 	if err := s.mariadb.CreateSource(ctx, s.source); err != nil {
 		return err
 	}
@@ -309,7 +309,7 @@ func (s *stack) environ(name string) []string {
 
 func (s *stack) startServices(ctx context.Context) error {
 	for _, name := range s.programs.Names() {
-		port, err := servers.FreePort()
+		port, err := localserver.FreePort()
 		if err != nil {
 			return err
 		}
@@ -378,7 +378,7 @@ func (s *stack) startService(ctx context.Context, name string) error {
 	var took []time.Duration
 	for i := range starts {
 		began := time.Now()
-		p, err := s.spawn(name, servers.Program{Path: s.path("bin", name), Args: []string{"serve"}, Env: s.environ(name), Dir: s.root})
+		p, err := s.spawn(name, localserver.Program{Path: s.path("bin", name), Args: []string{"serve"}, Env: s.environ(name), Dir: s.root})
 		if err != nil {
 			return err
 		}
@@ -400,14 +400,14 @@ func (s *stack) startService(ctx context.Context, name string) error {
 }
 
 // spawn starts a program that writes its log below the benchmark's directory.
-func (s *stack) spawn(name string, p servers.Program) (*servers.Process, error) {
+func (s *stack) spawn(name string, p localserver.Program) (*localserver.Process, error) {
 	log, err := os.OpenFile(s.path("log", name+".log"), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close() // the child has its own copy
 	p.Output = log
-	return servers.StartProgram(p)
+	return localserver.StartProgram(p)
 }
 
 // stop ends everything; the sample data stay.

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 )
 
 const (
@@ -37,7 +37,7 @@ func startToolbox(ctx context.Context, s *stack, works []*workload, say func(str
 	if err := os.Chmod(program, 0o755); err != nil {
 		return target{}, fmt.Errorf("the package has no program for %s/%s", runtime.GOOS, runtime.GOARCH)
 	}
-	port, err := servers.FreePort()
+	port, err := localserver.FreePort()
 	if err != nil {
 		return target{}, err
 	}
@@ -46,7 +46,7 @@ func startToolbox(ctx context.Context, s *stack, works []*workload, say func(str
 	if err := t.writeConfig(config, works); err != nil {
 		return target{}, err
 	}
-	p, err := s.spawn("toolbox", servers.Program{Path: program, Dir: s.dir, Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir},
+	p, err := s.spawn("toolbox", localserver.Program{Path: program, Dir: s.dir, Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir},
 		Args: []string{"--config", config, "--port", strconv.Itoa(port), "--enable-api", "--disable-version-check", "--disable-reload"}})
 	if err != nil {
 		return target{}, err

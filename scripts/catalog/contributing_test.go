@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/hubtest/inventory"
+	"hub.internal/pkg/inventory"
 	"hub.internal/pkg/tool"
 )
 

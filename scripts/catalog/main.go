@@ -17,7 +17,7 @@ import (
 	"sort"
 	"strings"
 
-	"hub.internal/pkg/hubtest/inventory"
+	"hub.internal/pkg/inventory"
 	"hub.internal/pkg/text"
 	"hub.internal/pkg/tool"
 )

@@ -17,7 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 )
 
 func main() {
@@ -62,7 +62,7 @@ func run(ctx context.Context, out io.Writer, smtpAddr, webAddr, dir string) erro
 	if err != nil {
 		return err
 	}
-	mails, err := servers.StartSMTP(servers.SMTPOptions{Addr: smtpAddr, Dir: dir})
+	mails, err := localserver.StartSMTP(localserver.SMTPOptions{Addr: smtpAddr, Dir: dir})
 	if err != nil {
 		return err
 	}

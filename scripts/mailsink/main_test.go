@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 )
 
 const hostile = "Return-Path: <hub@hub.example>\r\nDelivered-To: kim@partner.example\r\nFrom: =?utf-8?q?H=C3=BCb?= <hub@hub.example>\r\nTo: kim@partner.example\r\n" +
@@ -79,7 +79,7 @@ func TestPages(t *testing.T) {
 			}
 		}
 	}
-	if m, err := servers.OpenMail(dir, names[0]); err != nil || m.HTML != "<p>Hello</p><script>alert(2)</script>" || m.Text != "Grüße <b>" {
+	if m, err := localserver.OpenMail(dir, names[0]); err != nil || m.HTML != "<p>Hello</p><script>alert(2)</script>" || m.Text != "Grüße <b>" {
 		t.Errorf("%+v, %v", m, err)
 	}
 }

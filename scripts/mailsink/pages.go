@@ -14,7 +14,7 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 	"hub.internal/pkg/web"
 )
 
@@ -60,12 +60,12 @@ func newPages(dir string, logger *slog.Logger) (http.Handler, error) {
 
 // line is a mail in the list.
 type line struct {
-	servers.Mail
+	localserver.Mail
 	At time.Time
 }
 
 func (p pages) list(w http.ResponseWriter, r *http.Request) error {
-	names, err := servers.MailFiles(p.dir)
+	names, err := localserver.MailFiles(p.dir)
 	if err != nil {
 		return err
 	}
@@ -103,11 +103,11 @@ func at(name string) time.Time {
 }
 
 // open reads a mail, or what can be read of it.
-func (p pages) open(name string) (servers.Mail, error) {
-	if filepath.Base(name) != name || !strings.HasSuffix(name, servers.MailSuffix) {
-		return servers.Mail{}, fault.New(fault.NotFound, "There is no mail %q.", name)
+func (p pages) open(name string) (localserver.Mail, error) {
+	if filepath.Base(name) != name || !strings.HasSuffix(name, localserver.MailSuffix) {
+		return localserver.Mail{}, fault.New(fault.NotFound, "There is no mail %q.", name)
 	}
-	m, err := servers.OpenMail(p.dir, name)
+	m, err := localserver.OpenMail(p.dir, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, fault.New(fault.NotFound, "There is no mail %q.", name)
 	}

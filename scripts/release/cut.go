@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/mod/semver"
 
-	"hub.internal/pkg/hubtest/inventory"
+	"hub.internal/pkg/inventory"
 )
 
 // trunk is the branch that releases are made of.

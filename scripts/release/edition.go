@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"hub.internal/pkg/hubtest/inventory"
+	"hub.internal/pkg/inventory"
 )
 
 // edition is what is built: one service, of the sources below root, at a version.

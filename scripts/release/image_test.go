@@ -17,7 +17,7 @@ import (
 
 	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 )
 
 // buildah is the program with a storage of the test's own.
@@ -160,21 +160,21 @@ func runConfined(t *testing.T, rootfs string) {
 		}
 	}
 	store := hubtest.WriteStore(t)
-	port, err := servers.FreePort()
+	port, err := localserver.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
-	ops, err := servers.FreePort()
+	ops, err := localserver.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
 	log := &hubtest.Buffer{}
-	start := func(args ...string) *servers.Process {
+	start := func(args ...string) *localserver.Process {
 		t.Helper()
 		env := append([]string{"PATH=" + os.Getenv("PATH"), "ROOT=" + rootfs, "HUB_CATALOG=/etc/hub/catalog.json", fmt.Sprintf("HUB_ADDR=127.0.0.1:%d", port), fmt.Sprintf("HUB_OPS_ADDR=127.0.0.1:%d", ops),
 			"HUB_MIGRATE_URL=" + store.OwnerURL, "HUB_WRITE_STORE_URL=" + store.URL("authoring"), "HUB_DISCOVERY=static", "HUB_STATIC=query=127.0.0.1:1"},
 			callertest.Environ("authoring", "authoring", "query", "gateway")...)
-		p, err := servers.StartProgram(servers.Program{Path: "/usr/bin/unshare", Args: append([]string{"--mount", "sh", "-c", confined, "sh"}, args...), Env: env, Output: log})
+		p, err := localserver.StartProgram(localserver.Program{Path: "/usr/bin/unshare", Args: append([]string{"--mount", "sh", "-c", confined, "sh"}, args...), Env: env, Output: log})
 		if err != nil {
 			t.Fatal(err)
 		}

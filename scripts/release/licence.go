@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/licensecheck"
 
-	"hub.internal/pkg/hubtest/inventory"
+	"hub.internal/pkg/inventory"
 )
 
 // permitted are the licences that a service may use code under, by their SPDX names. MPL-2.0 asks for the sources of its own files

@@ -21,7 +21,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hub.internal/pkg/hubtest/inventory"
+	"hub.internal/pkg/inventory"
 )
 
 func main() {

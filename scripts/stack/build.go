@@ -7,7 +7,7 @@ import (
 	"os"
 	"os/exec"
 
-	"hub.internal/pkg/hubtest/inventory"
+	"hub.internal/pkg/inventory"
 )
 
 // build builds the programs into bin/. Without cgo, as for the container image, so that a

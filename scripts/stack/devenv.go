@@ -3,7 +3,7 @@ package main
 import (
 	"strings"
 
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 )
 
 // outputs are the variables of dev.env. They are never taken from the caller: a shell that
@@ -32,7 +32,7 @@ func devEnv(e environment) map[string]string {
 		"HUB_URL":             e.gatewayURL(),
 		"HUB_SOURCE_DSN":      e.sourceDSN(),
 		"HUB_WRITE_STORE_URL": e.storeURL("hub"),
-		"HUB_REDIS_URL":       e.redisURL(servers.RedisOperator, e.state.secret("redis")),
+		"HUB_REDIS_URL":       e.redisURL(localserver.RedisOperator, e.state.secret("redis")),
 		"HUB_MAIL_DIR":        e.layout.mail(),
 		"HUB_PIDS":            e.layout.pids(),
 	}

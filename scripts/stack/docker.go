@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"hub.internal/pkg/hubtest/inventory"
+	"hub.internal/pkg/inventory"
 )
 
 // composeUp hands over to Docker Compose.

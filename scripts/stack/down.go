@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 )
 
 func down(ctx context.Context, l layout, p progress) error {
@@ -37,7 +37,7 @@ func reset(ctx context.Context, l layout, p progress) error {
 			if err != nil {
 				return err
 			}
-			if err := errors.Join(servers.Reclaim(ctx, real), servers.RemoveDir(dir)); err != nil {
+			if err := errors.Join(localserver.Reclaim(ctx, real), localserver.RemoveDir(dir)); err != nil {
 				return err
 			}
 		}

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"hub.internal/pkg/hubtest/inventory"
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/inventory"
+	"hub.internal/pkg/localserver"
 	"hub.internal/pkg/postgres"
 )
 
@@ -162,7 +162,7 @@ func (e environment) sourceDSN() string {
 	if e.options.sourceDSN != "" {
 		return e.options.sourceDSN
 	}
-	return e.sampleDSN(servers.SourceReadOnly)
+	return e.sampleDSN(localserver.SourceReadOnly)
 }
 
 func (e environment) sampleDSN(user string) string {

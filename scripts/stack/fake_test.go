@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"hub.internal/pkg/hubtest/inventory"
+	"hub.internal/pkg/inventory"
 )
 
 // TestMain lets the test binary play the other parts: bin/stack's hidden sub-command and

@@ -6,13 +6,13 @@ import (
 	"os"
 	"strings"
 
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 )
 
 // installServers installs the servers that are missing, and what is named beside them; apt's
 // words go to a log.
 func installServers(ctx context.Context, l layout, p progress, also ...string) error {
-	missing := servers.Missing(also...)
+	missing := localserver.Missing(also...)
 	if len(missing) == 0 {
 		return nil
 	}
@@ -25,7 +25,7 @@ func installServers(ctx context.Context, l layout, p progress, also ...string) e
 	}
 	defer log.Close()
 	return p.step("installing "+strings.Join(missing, ", "), func() error {
-		if err := servers.Install(ctx, log, also...); err != nil {
+		if err := localserver.Install(ctx, log, also...); err != nil {
 			return fmt.Errorf("%w; see %s", err, l.log("install"))
 		}
 		return nil
@@ -35,7 +35,7 @@ func installServers(ctx context.Context, l layout, p progress, also ...string) e
 // fetchBeside fetches the newer servers that tests of the source run on. A machine that cannot have them, because its
 // system is another one or its mirror has none, gets a line: the tests on them are skipped.
 func fetchBeside(ctx context.Context, l layout, p progress) error {
-	for _, b := range servers.EveryBeside() {
+	for _, b := range localserver.EveryBeside() {
 		if _, err := b.Root(); err == nil {
 			continue
 		}

@@ -9,7 +9,7 @@ import (
 	"os/exec"
 	"strings"
 
-	"hub.internal/pkg/hubtest/inventory"
+	"hub.internal/pkg/inventory"
 )
 
 // devKeys are the API keys of the local stack.

@@ -17,7 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 )
 
 func main() {
@@ -140,10 +140,10 @@ func installCommand() *cobra.Command {
 			}
 			var also []string
 			if browser {
-				also = append(also, servers.Chromium, servers.PgBouncer, servers.DNSServer)
+				also = append(also, localserver.Chromium, localserver.PgBouncer, localserver.DNSServer)
 			}
 			if images {
-				also = append(also, servers.Buildah)
+				also = append(also, localserver.Buildah)
 			}
 			p := newProgress(c.OutOrStdout())
 			if err := installServers(c.Context(), l, p, also...); err != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"hub.internal/pkg/hubtest/inventory"
+	"hub.internal/pkg/inventory"
 )
 
 func observed(t *testing.T, observers map[string]string) environment {

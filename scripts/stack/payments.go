@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"hub.internal/pkg/hubtest/inventory"
+	"hub.internal/pkg/inventory"
 )
 
 const (

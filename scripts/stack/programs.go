@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 )
 
 // serviceStarter starts one of Hub's services; its log is a file that it writes itself.
@@ -16,7 +16,7 @@ func serviceStarter(l layout, spec serviceSpec) starter {
 			return nil, "", err
 		}
 		defer log.Close() // the child has its own copy
-		p, err := servers.StartProgram(servers.Program{Path: spec.Path, Args: spec.Args, Env: spec.Env, Dir: l.root, Output: log})
+		p, err := localserver.StartProgram(localserver.Program{Path: spec.Path, Args: spec.Args, Env: spec.Env, Dir: l.root, Output: log})
 		if err != nil {
 			return nil, "", err
 		}
@@ -28,7 +28,7 @@ func serviceStarter(l layout, spec serviceSpec) starter {
 // a crashed one.
 func serverStarter(l layout, spec serverSpec) starter {
 	return func(ctx context.Context) (running, string, error) {
-		return startServer(ctx, spec, servers.Options{
+		return startServer(ctx, spec, localserver.Options{
 			Dir: l.data(spec.Name), Port: spec.Port, Password: spec.Password, Users: spec.Users,
 			// Not a file: a server's last words are wanted in its error as well.
 			Output: logWriter(l.log(spec.Name)),
@@ -36,29 +36,29 @@ func serverStarter(l layout, spec serverSpec) starter {
 	}
 }
 
-func startServer(ctx context.Context, spec serverSpec, o servers.Options) (running, string, error) {
+func startServer(ctx context.Context, spec serverSpec, o localserver.Options) (running, string, error) {
 	switch spec.Name {
 	case "mariadb":
-		s, err := servers.StartMariaDB(ctx, o)
+		s, err := localserver.StartMariaDB(ctx, o)
 		if err != nil {
 			return nil, "", err
 		}
 		admin, err := s.AdminDSN()
 		return s, admin, err
 	case "postgres":
-		s, err := servers.StartPostgres(ctx, o)
+		s, err := localserver.StartPostgres(ctx, o)
 		if err != nil {
 			return nil, "", err
 		}
 		return s, s.SuperuserURL("postgres"), nil
 	case "redis":
-		s, err := servers.StartRedis(ctx, o)
+		s, err := localserver.StartRedis(ctx, o)
 		if err != nil {
 			return nil, "", err
 		}
 		return s, "", nil
 	case "consul":
-		s, err := servers.StartConsul(ctx, o)
+		s, err := localserver.StartConsul(ctx, o)
 		if err != nil {
 			return nil, "", err
 		}

@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"hub.internal/pkg/hubtest/inventory"
+	"hub.internal/pkg/inventory"
 )
 
 // service is one of Hub's, as deploy/services.json has it.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"hub.internal/pkg/caller"
-	"hub.internal/pkg/hubtest/inventory"
+	"hub.internal/pkg/inventory"
 )
 
 // three are enough to see how services are told of one another.

@@ -11,11 +11,11 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 )
 
 // ownerOfSample loads the sample data.
-const ownerOfSample = servers.SourceOwner
+const ownerOfSample = localserver.SourceOwner
 
 // checkSource tries the user's own source database before anything is started.
 func checkSource(ctx context.Context, dsn string) error {
@@ -50,10 +50,10 @@ func createSample(ctx context.Context, e environment, adminDSN string) error {
 	if err != nil {
 		return err
 	}
-	return servers.Source{
+	return localserver.Source{
 		Database: sourceDatabase, Schema: string(schema),
 		Owner: ownerOfSample, OwnerPassword: e.state.secret(ownerOfSample),
-		Reader: servers.SourceReadOnly, ReaderPassword: e.state.secret(servers.SourceReadOnly),
+		Reader: localserver.SourceReadOnly, ReaderPassword: e.state.secret(localserver.SourceReadOnly),
 	}.Create(ctx, adminDSN)
 }
 

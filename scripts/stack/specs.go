@@ -3,8 +3,8 @@ package main
 import (
 	"os"
 
-	"hub.internal/pkg/hubtest/inventory"
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/inventory"
+	"hub.internal/pkg/localserver"
 )
 
 // portNames is everything that listens, in the order of deploy/services.json.
@@ -46,7 +46,7 @@ func serverSpecs(e environment) (specs []serverSpec, err error) {
 	for _, name := range serverNames(e.options) {
 		spec := serverSpec{Name: name, Port: e.state.Ports[name]}
 		if name == "redis" {
-			spec.Password, spec.Users = e.state.secret("redis"), servers.RedisUsers(users, e.redisPassword)
+			spec.Password, spec.Users = e.state.secret("redis"), localserver.RedisUsers(users, e.redisPassword)
 		}
 		specs = append(specs, spec)
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"hub.internal/pkg/caller"
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 )
 
 // state is what has to stay the same from one start to the next.
@@ -115,7 +115,7 @@ func (s *state) addPorts(names []string) error {
 			without = append(without, name)
 		}
 	}
-	if err := fresh.choosePorts(without, func(p int) bool { return !ours[p] && servers.PortFree(p) }); err != nil {
+	if err := fresh.choosePorts(without, func(p int) bool { return !ours[p] && localserver.PortFree(p) }); err != nil {
 		return err
 	}
 	for name, p := range fresh.Ports {

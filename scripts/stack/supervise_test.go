@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 )
 
 // inProcess runs a supervisor in this process; the returned function gives it a plan and
@@ -151,11 +151,11 @@ func TestOnlyWhatChangedIsRestarted(t *testing.T) {
 }
 
 func TestAKilledServerIsBackOnItsPort(t *testing.T) {
-	if missing := servers.Missing(); len(missing) > 0 {
+	if missing := localserver.Missing(); len(missing) > 0 {
 		t.Skip("missing servers: ", missing)
 	}
 	c := newCheckout(t)
-	port, err := servers.FreePort()
+	port, err := localserver.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,11 +169,11 @@ func TestAKilledServerIsBackOnItsPort(t *testing.T) {
 		t.Fatal(err)
 	}
 	hubtest.Eventually(t, "redis is back", func() bool { pid := c.pidFile()["redis"]; return pid != 0 && pid != old })
-	if servers.PortFree(port) {
+	if localserver.PortFree(port) {
 		t.Error("redis came back on another port")
 	}
 	stop()
-	if !servers.PortFree(port) {
+	if !localserver.PortFree(port) {
 		t.Error("redis still listens after the stop")
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"hub.internal/pkg/hubtest/inventory"
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/inventory"
+	"hub.internal/pkg/localserver"
 )
 
 type upOptions struct {
@@ -26,7 +26,7 @@ func up(ctx context.Context, l layout, o upOptions, p progress) error {
 		return fmt.Errorf("DISCOVERY=%s: want static or consul", o.discovery)
 	}
 	if o.discovery == "consul" {
-		if _, err := servers.ConsulPath(); err != nil {
+		if _, err := localserver.ConsulPath(); err != nil {
 			return fmt.Errorf("DISCOVERY=consul: %w", err)
 		}
 	}
@@ -158,11 +158,11 @@ func settle(ctx context.Context, c control, e environment, p progress) error {
 		if err != nil {
 			return err
 		}
-		if err := servers.Reclaim(ctx, real); err != nil {
+		if err := localserver.Reclaim(ctx, real); err != nil {
 			return err
 		}
 	}
-	if err := e.state.choosePorts(names, servers.PortFree); err != nil {
+	if err := e.state.choosePorts(names, localserver.PortFree); err != nil {
 		return err
 	}
 	return e.state.save()

@@ -10,13 +10,13 @@ import (
 	"testing"
 
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 )
 
 // TestUpTwice brings up real servers and fake services, and looks at what a second, a third
 // and a later start do again.
 func TestUpTwice(t *testing.T) {
-	if missing := servers.Missing(); len(missing) > 0 {
+	if missing := localserver.Missing(); len(missing) > 0 {
 		t.Skip("missing servers: ", missing)
 	}
 	c := newCheckout(t)

@@ -19,7 +19,7 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 	"hub.internal/services/auth"
 	"hub.internal/services/auth/oidc"
 )
@@ -80,7 +80,7 @@ func installProvider(t *testing.T) string {
 func startProvider(t *testing.T) string {
 	t.Helper()
 	dir := installProvider(t)
-	port, err := servers.FreePort()
+	port, err := localserver.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 )
 
 // TestAccessibility judges every page of the console, in the states that it can be in.
@@ -18,21 +18,21 @@ func TestAccessibility(t *testing.T) {
 	outcome := func(address string) error {
 		switch {
 		case strings.HasPrefix(address, "refused"):
-			return servers.Reply(550, "no such mailbox")
+			return localserver.Reply(550, "no such mailbox")
 		case strings.HasPrefix(address, "later"):
-			return servers.Reply(451, "greylisted, try again later")
+			return localserver.Reply(451, "greylisted, try again later")
 		}
 		return nil
 	}
 	var broken string
 	s := start(t, options{released: true,
 		env: []string{"HUB_DRAFT_RECIPIENTS=not_b2c", "HUB_SEND_RETRY=10m", "HUB_SEND_WORKERS=1"},
-		smtp: servers.SMTPHooks{
+		smtp: localserver.SMTPHooks{
 			Rcpt: func(address string) error { broken = address; return outcome(address) },
 			// One mail at a time: the address is this mail's.
 			Kept: func() error {
 				if strings.HasPrefix(broken, "broken") {
-					return servers.ErrCut
+					return localserver.ErrCut
 				}
 				return nil
 			},

@@ -20,7 +20,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 	"hub.internal/pkg/postgres"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
@@ -65,7 +65,7 @@ func serviceJWT(secret, kid string, claims map[string]any) string {
 // next call, at both gateways; and what a provider sends arrives as it was sent.
 func TestAppsAtTwoGateways(t *testing.T) {
 	s := start(t, options{gateways: 2, without: []string{"payments"}})
-	port, err := servers.FreePort()
+	port, err := localserver.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}

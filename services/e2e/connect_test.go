@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 	"hub.internal/pkg/seal"
 	"hub.internal/services/auth/links"
 )
@@ -199,7 +199,7 @@ func TestConnecting(t *testing.T) {
 // ordersOfApps starts the orders of the tests, for which apps can call.
 func (s *suite) ordersOfApps(t *testing.T) {
 	t.Helper()
-	port, err := servers.FreePort()
+	port, err := localserver.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}

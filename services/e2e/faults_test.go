@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 )
 
 // TestNothingIsLostAndNothingIsSentTwice kills what sends mails while it does, up to 20 times
@@ -29,7 +29,7 @@ func TestNothingIsLostAndNothingIsSentTwice(t *testing.T) {
 	server := hubtest.NewPostgres(t)
 	// Taking a mail takes a while, on both sides of the moment from which on it has arrived.
 	slow := func() error { time.Sleep(50 * time.Millisecond); return nil }
-	s := start(t, options{postgres: server, smtp: servers.SMTPHooks{Read: slow, Kept: slow}, env: []string{
+	s := start(t, options{postgres: server, smtp: localserver.SMTPHooks{Read: slow, Kept: slow}, env: []string{
 		"HUB_DRAFT_RECIPIENTS=not_b2c", "HUB_SEND_PER_MINUTE=600", fmt.Sprint("HUB_SEND_WORKERS=", workers), "HUB_SEND_TIMEOUT=1s", "HUB_SEND_RETRY=200ms"}})
 	ada := s.person("Ada Lovelace", "reviewer")
 	id := s.queued(t, s.draft(t, draftOptions{targets: approved + rejected, madeUp: true}))

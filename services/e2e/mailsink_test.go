@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 )
 
 // TestMailSink looks at the pages of the local stack's sink, which show what Hub has sent.
@@ -16,13 +16,13 @@ func TestMailSink(t *testing.T) {
 	t.Parallel()
 	var addrs [2]string
 	for i := range addrs {
-		port, err := servers.FreePort()
+		port, err := localserver.FreePort()
 		if err != nil {
 			t.Fatal(err)
 		}
 		addrs[i] = fmt.Sprintf("127.0.0.1:%d", port)
 	}
-	sink, err := servers.StartProgram(servers.Program{Path: filepath.Join(checked.build(t), "mailsink"), Args: []string{"--smtp", addrs[0], "--web", addrs[1], "--dir", t.TempDir()}, Dir: t.TempDir()})
+	sink, err := localserver.StartProgram(localserver.Program{Path: filepath.Join(checked.build(t), "mailsink"), Args: []string{"--smtp", addrs[0], "--web", addrs[1], "--dir", t.TempDir()}, Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/hubtest/inventory"
+	"hub.internal/pkg/inventory"
 )
 
 // program is one that was built, and the setting that its image brings along.

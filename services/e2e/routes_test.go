@@ -17,17 +17,17 @@ import (
 
 	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 )
 
 // ordersAt starts the service that owns routes, as a process of its own that announces itself.
-func (s *suite) ordersAt(environ []string) *servers.Process {
+func (s *suite) ordersAt(environ []string) *localserver.Process {
 	s.t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	p, err := servers.StartProgram(servers.Program{Path: self, Args: []string{"serve"}, Env: environ, Output: s.logs})
+	p, err := localserver.StartProgram(localserver.Program{Path: self, Args: []string{"serve"}, Env: environ, Output: s.logs})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 )
 
 const (
@@ -76,7 +76,7 @@ func (x *shop) open(s *suite) []string {
 	s.t.Helper()
 	var addrs [2]string
 	for i := range addrs {
-		port, err := servers.FreePort()
+		port, err := localserver.FreePort()
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -85,7 +85,7 @@ func (x *shop) open(s *suite) []string {
 	x.sim, x.echo = "http://"+addrs[0], "http://"+addrs[1]
 	s.t.Cleanup(func() { os.Remove(x.secretFile()) })
 	outside := func(name string, env []string, args ...string) {
-		p, err := servers.StartProgram(servers.Program{Path: filepath.Join(s.bin, name), Args: args, Env: append(env, atOnce), Dir: s.t.TempDir(), Output: s.logs})
+		p, err := localserver.StartProgram(localserver.Program{Path: filepath.Join(s.bin, name), Args: args, Env: append(env, atOnce), Dir: s.t.TempDir(), Output: s.logs})
 		if err != nil {
 			s.t.Fatal(err)
 		}

@@ -23,8 +23,8 @@ import (
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/hubtest/inventory"
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/inventory"
+	"hub.internal/pkg/localserver"
 	"hub.internal/pkg/tool"
 )
 
@@ -87,13 +87,13 @@ type suite struct {
 	// commands are where the programs are that do a thing and end: those of a release, which start in a third of the time.
 	commands string
 	env      map[string][]string
-	process  map[string]*servers.Process
+	process  map[string]*localserver.Process
 	addr     map[string]string
 	ops      map[string]string // where metrics and profiles answer
 	logs     *logs
 	url      string
 	key      string
-	redis    *servers.Redis
+	redis    *localserver.Redis
 	smtp     *hubtest.SMTP
 	store    hubtest.WriteStoreDB
 	calls    atomic.Int64
@@ -116,13 +116,13 @@ type options struct {
 	// shop starts a simulated payment provider and the receiver of an app (newShop).
 	shop *shop
 	// postgres is a server of the test's own.
-	postgres *servers.Postgres
+	postgres *localserver.Postgres
 	// runs are programs in place of those that were built, by the service; they migrate too.
 	runs map[string]program
 	// pooled has the services reach the store through a pooler in transaction mode.
 	pooled bool
 	// smtp changes what the mail server does.
-	smtp servers.SMTPHooks
+	smtp localserver.SMTPHooks
 }
 
 // house are Hub's services.
@@ -163,7 +163,7 @@ func start(t testing.TB, o options) *suite {
 	if o.released {
 		built = &asReleased
 	}
-	s := &suite{t: t, bin: built.build(t), commands: asReleased.build(t), process: map[string]*servers.Process{}, addr: map[string]string{}, ops: map[string]string{}, env: map[string][]string{}, runs: map[string]program{}, logs: &logs{}, redis: hubtest.NewRedis(t), smtp: hubtest.NewSMTP(t, servers.SMTPOptions{Hooks: o.smtp})}
+	s := &suite{t: t, bin: built.build(t), commands: asReleased.build(t), process: map[string]*localserver.Process{}, addr: map[string]string{}, ops: map[string]string{}, env: map[string][]string{}, runs: map[string]program{}, logs: &logs{}, redis: hubtest.NewRedis(t), smtp: hubtest.NewSMTP(t, localserver.SMTPOptions{Hooks: o.smtp})}
 	ready := o.postgres == nil && o.runs == nil && o.without == nil
 	switch {
 	case ready:
@@ -196,7 +196,7 @@ func start(t testing.TB, o options) *suite {
 	}
 	for _, name := range append(slices.Clone(inner), gateways...) {
 		for _, addrs := range []map[string]string{s.addr, s.ops} {
-			port, err := servers.FreePort()
+			port, err := localserver.FreePort()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -335,7 +335,7 @@ func (s *suite) path(built, name string) string {
 func (s *suite) start(name string) {
 	s.t.Helper()
 	env := slices.Concat(s.env[name], s.runs[name].environ)
-	p, err := servers.StartProgram(servers.Program{Path: s.path(s.bin, name), Args: []string{"serve"}, Env: env, Dir: s.t.TempDir(), Output: s.logs})
+	p, err := localserver.StartProgram(localserver.Program{Path: s.path(s.bin, name), Args: []string{"serve"}, Env: env, Dir: s.t.TempDir(), Output: s.logs})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -12,11 +12,11 @@ import (
 	"testing"
 
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 )
 
 // mailsTo are those that one address got.
-func (s *suite) mailsTo(email string) (list []servers.Mail) {
+func (s *suite) mailsTo(email string) (list []localserver.Mail) {
 	for _, m := range s.smtp.Mails() {
 		if strings.EqualFold(m.DeliveredTo, email) {
 			list = append(list, m)
@@ -26,7 +26,7 @@ func (s *suite) mailsTo(email string) (list []servers.Mail) {
 }
 
 // unsubscribeLink is the one-click address of a mail.
-func unsubscribeLink(m servers.Mail) string {
+func unsubscribeLink(m localserver.Mail) string {
 	return strings.Trim(m.Header.Get("List-Unsubscribe"), "<>")
 }
 

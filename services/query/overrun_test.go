@@ -11,12 +11,10 @@ import (
 	"hub.internal/services/query"
 )
 
-// unstoppable runs for some seconds, in one call of a function that looks for no KILL.
-const unstoppable = "SELECT LOCATE(CONCAT(REPEAT('a',100000),'b'),REPEAT('a',200000))"
-
 // TestKeyOfAStatementThatOutlivesItsKill: it gets no other until the server is rid of that
 // one, whose slot is taken as long; other keys share the rest.
 func TestKeyOfAStatementThatOutlivesItsKill(t *testing.T) {
+	unstoppable := hubtest.Unstoppable(t, 4*time.Second)
 	f := newSQLFixture(t, sqlOptions{timeout: 300 * time.Millisecond, limits: query.SQLLimits{Concurrent: 2, PerKey: 2, Wait: 3 * time.Second}, audit: quiet{}})
 	ask := func(key, text string) (time.Duration, error) {
 		start := time.Now()

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 	reviewcontrol "hub.internal/services/review-control"
 	"hub.internal/services/review-control/body"
 	"hub.internal/services/review-control/smtp"
@@ -89,7 +89,7 @@ func bodies(t testing.TB) (names []string, list map[string]string) {
 func TestWhatIsShownIsWhatLeaves(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	server := hubtest.NewSMTP(t, servers.SMTPOptions{})
+	server := hubtest.NewSMTP(t, localserver.SMTPOptions{})
 	client, err := smtp.New(smtp.Config{Addr: server.Addr(), TLS: smtp.None, Hello: "hub.example"})
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +135,7 @@ func TestWhatIsShownIsWhatLeaves(t *testing.T) {
 	if _, err := o.service.Finish(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	got := map[string]servers.Mail{}
+	got := map[string]localserver.Mail{}
 	for i := range names {
 		if again, err := sending.Deliver(context.Background(), id, i); again != 0 || err != nil {
 			t.Fatalf("%s, %v, %+v", again, err, o.target(id, i).Delivery)

@@ -23,7 +23,7 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 	"hub.internal/pkg/seal"
 	"hub.internal/services/auth/apps"
 	"hub.internal/services/auth/postgres"
@@ -567,7 +567,7 @@ func TestAStoreThatIsAwayAdmitsNobody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	port, err := servers.FreePort()
+	port, err := localserver.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}

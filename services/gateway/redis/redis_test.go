@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 	"hub.internal/services/gateway"
 	"hub.internal/services/gateway/redis"
 )
@@ -239,7 +239,7 @@ func TestCluster(t *testing.T) {
 	masters, replica, url := hubtest.RedisCluster(t)
 	hubtest.GiveRedisUsers(t, append(masters, replica)...)
 	url = strings.Replace(url, "redis://", "redis://hub_gateway:hub_gateway@", 1)
-	notices(t, append([]*servers.Redis{replica}, masters...), url)
+	notices(t, append([]*localserver.Redis{replica}, masters...), url)
 	shared := open(t, url, redis.OpenPatient)
 	user, service := gateway.Rate{PerMinute: 1, Burst: 2}, gateway.Rate{PerMinute: 600, Burst: 600}
 	of := func(who string) []gateway.Bucket { // of services whose keys are all over the cluster
@@ -309,7 +309,7 @@ func TestTheGatewaysUser(t *testing.T) {
 	if err := r.Ping(t.Context()); err != nil {
 		t.Error(err)
 	}
-	notices(t, []*servers.Redis{server}, url)
+	notices(t, []*localserver.Redis{server}, url)
 	hubtest.RedisRefuses(t, url, "GET other", "SET other 1", "EVAL \"return redis.call('GET','other')\" 1 rl:x",
 		"EVAL \"return redis.call('DEL',KEYS[1])\" 1 rl:x", "EVAL \"return redis.call('FLUSHALL')\" 0", "DEL rl:x", "LPUSH rl:x 1", "PUBLISH hub:apikeys x",
 		"SUBSCRIBE other", "PSUBSCRIBE *", "MONITOR", "FUNCTION LIST")
@@ -318,7 +318,7 @@ func TestTheGatewaysUser(t *testing.T) {
 
 func TestNotices(t *testing.T) {
 	server := hubtest.NewRedis(t)
-	notices(t, []*servers.Redis{server}, server.URL(0))
+	notices(t, []*localserver.Redis{server}, server.URL(0))
 }
 
 // ear is a Listener.
@@ -342,7 +342,7 @@ func (e *ear) age() time.Duration {
 
 // notices are heard, and a subscription that breaks is made again. In a cluster they are sent to another node than
 // they are heard from.
-func notices(t *testing.T, nodes []*servers.Redis, url string) {
+func notices(t *testing.T, nodes []*localserver.Redis, url string) {
 	t.Helper()
 	r := open(t, url, redis.Open)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -7,7 +7,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 	"hub.internal/services/query"
 )
 
@@ -17,7 +17,7 @@ const crossed = "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM 
 
 // TestGatheringIsShort: an aggregate of JSON over a cross join is stopped early and told what to do instead, and what other statements may take stays what it was.
 func TestGatheringIsShort(t *testing.T) {
-	hubtest.SourceServers(t, func(t *testing.T, server *servers.SourceServer) {
+	hubtest.SourceServers(t, func(t *testing.T, server *localserver.SourceServer) {
 		_, dsn := hubtest.SourceDBOn(t, server)
 		source, err := Open(dsn, Options{})
 		if err != nil {

@@ -17,9 +17,6 @@ import (
 	"hub.internal/services/query"
 )
 
-// unstoppable runs for some five seconds, in one call of a function that looks for no KILL.
-const unstoppable = "SELECT LOCATE(CONCAT(REPEAT('a',100000),'b'),REPEAT('a',200000))"
-
 // fate is a Turn that tells when it was told.
 type fate struct{ overdue, ended chan struct{} }
 
@@ -71,6 +68,7 @@ func TestTurnEndsWithTheStatement(t *testing.T) {
 }
 
 func TestStatementThatOutlivesItsKill(t *testing.T) {
+	unstoppable := hubtest.Unstoppable(t, 4*time.Second)
 	log := &hubtest.Buffer{}
 	f := newFixture(t, ReaderOptions{Timeout: 300 * time.Millisecond, Logger: slog.New(slog.NewJSONHandler(log, nil))})
 	f.value(t, "SELECT 1")
@@ -125,6 +123,7 @@ func TestStatementThatOutlivesItsKill(t *testing.T) {
 // TestTurnIsHeldWhileNobodyCanTell: while the server cannot be asked, the statement is taken
 // to run.
 func TestTurnIsHeldWhileNobodyCanTell(t *testing.T) {
+	unstoppable := hubtest.Unstoppable(t, 2*time.Second)
 	f := newFixture(t, ReaderOptions{Timeout: 300 * time.Millisecond})
 	f.value(t, "SELECT 1")
 	admin, err := hubtest.MariaDB(t).Admin()
@@ -247,6 +246,7 @@ func TestIDOfAnEarlierServer(t *testing.T) {
 
 // TestCloseDoesNotWaitForever, not even for a statement that cannot be stopped.
 func TestCloseDoesNotWaitForever(t *testing.T) {
+	unstoppable := hubtest.Unstoppable(t, 6*time.Second)
 	log := &hubtest.Buffer{}
 	f := newFixture(t, ReaderOptions{Timeout: 300 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(log, nil))})
 	turn := newFate()

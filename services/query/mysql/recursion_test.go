@@ -6,14 +6,14 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 	"hub.internal/services/query"
 )
 
 // TestRecursionIsWhole: a recursion that is accepted answers all of its steps, and one that never ends is an error that says
 // how to end it: MySQL's own, or the time limit.
 func TestRecursionIsWhole(t *testing.T) {
-	hubtest.SourceServers(t, func(t *testing.T, server *servers.SourceServer) {
+	hubtest.SourceServers(t, func(t *testing.T, server *localserver.SourceServer) {
 		_, dsn := hubtest.SourceDBOn(t, server)
 		source, err := Open(dsn, Options{})
 		if err != nil {

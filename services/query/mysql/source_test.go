@@ -14,7 +14,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 )
 
 func openSource(t testing.TB, dsn string, o Options) *Source {
@@ -154,7 +154,7 @@ func TestTimeLimits(t *testing.T) {
 // TestServerComesAndGoes starts without a server, stops it, and brings it back.
 func TestServerComesAndGoes(t *testing.T) {
 	m := hubtest.NewMariaDB(t)
-	nobody, err := servers.FreePort()
+	nobody, err := localserver.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}

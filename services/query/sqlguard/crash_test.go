@@ -17,7 +17,7 @@ import (
 	driver "github.com/go-sql-driver/mysql"
 
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 	"hub.internal/services/query/mysql"
 	"hub.internal/services/query/sqlguard"
 )
@@ -71,7 +71,7 @@ func TestCrash(t *testing.T) {
 // crashRun is one run of the fuzzer.
 type crashRun struct {
 	t      *testing.T
-	server *servers.MariaDB
+	server *localserver.MariaDB
 	source *mysql.Source
 	admin  *sql.DB
 	gen    *crashGen
@@ -105,7 +105,7 @@ func newCrashRun(t *testing.T) *crashRun {
 	}
 	schema.WriteString(memorySchema)
 	r := &crashRun{t: t, server: hubtest.NewMariaDB(t), start: time.Now()}
-	src := servers.Source{Database: database, Schema: schema.String(), Owner: "writer", OwnerPassword: "writer", Reader: servers.SourceReadOnly, ReaderPassword: "reader"}
+	src := localserver.Source{Database: database, Schema: schema.String(), Owner: "writer", OwnerPassword: "writer", Reader: localserver.SourceReadOnly, ReaderPassword: "reader"}
 	if err := r.server.CreateSource(t.Context(), src); err != nil {
 		t.Fatal(err)
 	}

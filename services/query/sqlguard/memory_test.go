@@ -16,7 +16,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/query"
 	"hub.internal/services/query/mysql"
@@ -44,9 +44,9 @@ func TestMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs servers")
 	}
-	hubtest.SourceServers(t, func(t *testing.T, server *servers.SourceServer) {
+	hubtest.SourceServers(t, func(t *testing.T, server *localserver.SourceServer) {
 		name := fmt.Sprint("memory_", memoryDatabases.Add(1))
-		src := servers.Source{Database: name, Schema: memorySchema, Owner: name + "_owner", OwnerPassword: "o", Reader: name + "_ro", ReaderPassword: "r"}
+		src := localserver.Source{Database: name, Schema: memorySchema, Owner: name + "_owner", OwnerPassword: "o", Reader: name + "_ro", ReaderPassword: "r"}
 		if err := server.CreateSource(t.Context(), src); err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +121,7 @@ func TestMemory(t *testing.T) {
 }
 
 // dropAnyway drops the database of a server on which statements may run that no KILL ends: then the server is started anew.
-func dropAnyway(t *testing.T, server *servers.SourceServer, src servers.Source) {
+func dropAnyway(t *testing.T, server *localserver.SourceServer, src localserver.Source) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	patience, enough := context.WithTimeout(ctx, 10*time.Second)

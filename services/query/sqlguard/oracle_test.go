@@ -19,7 +19,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 	"hub.internal/services/query/sqlguard"
 )
 
@@ -41,7 +41,7 @@ var expected = map[string]uint16{
 // oracle is a MariaDB with the corpus's schema and three users: root, writer
 // (everything on the schema, and FILE) and hub_ro (SELECT).
 type oracle struct {
-	server *servers.MariaDB
+	server *localserver.MariaDB
 	admin  string
 	writer string
 	reader string
@@ -58,9 +58,9 @@ func newOracle(t *testing.T) *oracle {
 		t.Fatal(err)
 	}
 	m := hubtest.MariaDB(t)
-	src := servers.Source{
+	src := localserver.Source{
 		Database: database, Schema: string(schema),
-		Owner: "writer", OwnerPassword: "writer", Reader: servers.SourceReadOnly, ReaderPassword: "reader",
+		Owner: "writer", OwnerPassword: "writer", Reader: localserver.SourceReadOnly, ReaderPassword: "reader",
 	}
 	if err := m.CreateSource(t.Context(), src); err != nil {
 		t.Fatal(err)

@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 	reviewcontrol "hub.internal/services/review-control"
 )
 
 // read is a mail as its recipient gets it.
-func read(t *testing.T, m reviewcontrol.Message) (servers.Mail, string) {
+func read(t *testing.T, m reviewcontrol.Message) (localserver.Mail, string) {
 	t.Helper()
-	s := hubtest.NewSMTP(t, servers.SMTPOptions{})
+	s := hubtest.NewSMTP(t, localserver.SMTPOptions{})
 	if _, err := send(t.Context(), client(t, Config{Addr: s.Addr()}), m); err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestSubjectsAndNames(t *testing.T) {
 
 // What could end a header, an address or a command is refused before anybody is asked.
 func TestNoHeaderIsInjected(t *testing.T) {
-	s := hubtest.NewSMTP(t, servers.SMTPOptions{})
+	s := hubtest.NewSMTP(t, localserver.SMTPOptions{})
 	c := client(t, Config{Addr: s.Addr()})
 	for name, field := range map[string]func(*reviewcontrol.Message) *string{
 		"id":           func(m *reviewcontrol.Message) *string { return &m.ID },
@@ -205,7 +205,7 @@ func TestBodiesStayBodies(t *testing.T) {
 }
 
 func TestALargeMail(t *testing.T) {
-	s := hubtest.NewSMTP(t, servers.SMTPOptions{})
+	s := hubtest.NewSMTP(t, localserver.SMTPOptions{})
 	m := message()
 	m.HTML = strings.Repeat("<p>브랜드 담당자님 안녕하세요</p>\n", 100_000)
 	began := time.Now()

@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 	reviewcontrol "hub.internal/services/review-control"
 )
 
@@ -74,47 +74,47 @@ func expect(t *testing.T, err error, verdict reviewcontrol.Verdict, reason strin
 }
 
 func answer(code int, text string) func() error {
-	return func() error { return servers.Reply(code, text) }
+	return func() error { return localserver.Reply(code, text) }
 }
 
 func answerTo(code int, text string) func(string) error {
-	return func(string) error { return servers.Reply(code, text) }
+	return func(string) error { return localserver.Reply(code, text) }
 }
 
-func cut() error { return servers.ErrCut }
+func cut() error { return localserver.ErrCut }
 
-func cutTo(string) error { return servers.ErrCut }
+func cutTo(string) error { return localserver.ErrCut }
 
 func TestVerdicts(t *testing.T) {
 	for name, c := range map[string]struct {
-		hooks   servers.SMTPHooks
+		hooks   localserver.SMTPHooks
 		verdict reviewcontrol.Verdict
 		reason  string
 		begun   bool
 		kept    int
 	}{
-		"taken":                    {servers.SMTPHooks{}, "", "", true, 1},
-		"greeting 554":             {servers.SMTPHooks{Connect: answer(554, "go away")}, reviewcontrol.Later, "could not be used", false, 0},
-		"greeting 421":             {servers.SMTPHooks{Connect: answer(421, "busy")}, reviewcontrol.Later, "could not be used", false, 0},
-		"cut in the greeting":      {servers.SMTPHooks{Connect: cut}, reviewcontrol.Later, "could not be used", false, 0},
-		"MAIL 451":                 {servers.SMTPHooks{Mail: answerTo(451, "later")}, reviewcontrol.Later, "did not take the sender: 451 4.0.0 later", true, 0},
-		"MAIL 421":                 {servers.SMTPHooks{Mail: answerTo(421, "closing")}, reviewcontrol.Later, "421 4.0.0 closing", true, 0},
-		"MAIL 550":                 {servers.SMTPHooks{Mail: answerTo(550, "no")}, reviewcontrol.Never, "did not take the sender: 550 5.0.0 no", true, 0},
-		"MAIL 530":                 {servers.SMTPHooks{Mail: answerTo(530, "log in first")}, reviewcontrol.Later, "530 5.0.0 log in first", true, 0},
-		"cut in MAIL":              {servers.SMTPHooks{Mail: cutTo}, reviewcontrol.Later, "broke before the mail was handed over", true, 0},
-		"RCPT 450":                 {servers.SMTPHooks{Rcpt: answerTo(450, "mailbox busy")}, reviewcontrol.Later, "did not take the recipient: 450 4.0.0 mailbox busy", true, 0},
-		"RCPT 550":                 {servers.SMTPHooks{Rcpt: answerTo(550, "nobody\nhere")}, reviewcontrol.Never, "did not take the recipient: 550 nobody", true, 0},
-		"RCPT 550, long":           {servers.SMTPHooks{Rcpt: answerTo(550, strings.Repeat("very ", 70)+"long")}, reviewcontrol.Never, "very very", true, 0},
-		"cut in RCPT":              {servers.SMTPHooks{Rcpt: cutTo}, reviewcontrol.Later, "broke before the mail was handed over", true, 0},
-		"after the mail 451":       {servers.SMTPHooks{Read: answer(451, "disk full")}, reviewcontrol.Later, "did not take the mail: 451 4.0.0 disk full", true, 0},
-		"after the mail 554":       {servers.SMTPHooks{Read: answer(554, "spam")}, reviewcontrol.Never, "did not take the mail: 554 5.0.0 spam", true, 0},
-		"cut, not kept":            {servers.SMTPHooks{Read: cut}, reviewcontrol.Perhaps, "may have arrived", true, 0},
-		"cut, kept":                {servers.SMTPHooks{Kept: cut}, reviewcontrol.Perhaps, "may have arrived", true, 1},
-		"kept, and then an excuse": {servers.SMTPHooks{Kept: answer(452, "sorry")}, reviewcontrol.Later, "452 4.0.0 sorry", true, 1},
+		"taken":                    {localserver.SMTPHooks{}, "", "", true, 1},
+		"greeting 554":             {localserver.SMTPHooks{Connect: answer(554, "go away")}, reviewcontrol.Later, "could not be used", false, 0},
+		"greeting 421":             {localserver.SMTPHooks{Connect: answer(421, "busy")}, reviewcontrol.Later, "could not be used", false, 0},
+		"cut in the greeting":      {localserver.SMTPHooks{Connect: cut}, reviewcontrol.Later, "could not be used", false, 0},
+		"MAIL 451":                 {localserver.SMTPHooks{Mail: answerTo(451, "later")}, reviewcontrol.Later, "did not take the sender: 451 4.0.0 later", true, 0},
+		"MAIL 421":                 {localserver.SMTPHooks{Mail: answerTo(421, "closing")}, reviewcontrol.Later, "421 4.0.0 closing", true, 0},
+		"MAIL 550":                 {localserver.SMTPHooks{Mail: answerTo(550, "no")}, reviewcontrol.Never, "did not take the sender: 550 5.0.0 no", true, 0},
+		"MAIL 530":                 {localserver.SMTPHooks{Mail: answerTo(530, "log in first")}, reviewcontrol.Later, "530 5.0.0 log in first", true, 0},
+		"cut in MAIL":              {localserver.SMTPHooks{Mail: cutTo}, reviewcontrol.Later, "broke before the mail was handed over", true, 0},
+		"RCPT 450":                 {localserver.SMTPHooks{Rcpt: answerTo(450, "mailbox busy")}, reviewcontrol.Later, "did not take the recipient: 450 4.0.0 mailbox busy", true, 0},
+		"RCPT 550":                 {localserver.SMTPHooks{Rcpt: answerTo(550, "nobody\nhere")}, reviewcontrol.Never, "did not take the recipient: 550 nobody", true, 0},
+		"RCPT 550, long":           {localserver.SMTPHooks{Rcpt: answerTo(550, strings.Repeat("very ", 70)+"long")}, reviewcontrol.Never, "very very", true, 0},
+		"cut in RCPT":              {localserver.SMTPHooks{Rcpt: cutTo}, reviewcontrol.Later, "broke before the mail was handed over", true, 0},
+		"after the mail 451":       {localserver.SMTPHooks{Read: answer(451, "disk full")}, reviewcontrol.Later, "did not take the mail: 451 4.0.0 disk full", true, 0},
+		"after the mail 554":       {localserver.SMTPHooks{Read: answer(554, "spam")}, reviewcontrol.Never, "did not take the mail: 554 5.0.0 spam", true, 0},
+		"cut, not kept":            {localserver.SMTPHooks{Read: cut}, reviewcontrol.Perhaps, "may have arrived", true, 0},
+		"cut, kept":                {localserver.SMTPHooks{Kept: cut}, reviewcontrol.Perhaps, "may have arrived", true, 1},
+		"kept, and then an excuse": {localserver.SMTPHooks{Kept: answer(452, "sorry")}, reviewcontrol.Later, "452 4.0.0 sorry", true, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := hubtest.NewSMTP(t, servers.SMTPOptions{Hooks: c.hooks})
+			s := hubtest.NewSMTP(t, localserver.SMTPOptions{Hooks: c.hooks})
 			begun, err := send(t.Context(), client(t, Config{Addr: s.Addr()}), message())
 			expect(t, err, c.verdict, c.reason)
 			if kept := len(s.Mails()); begun != c.begun || kept != c.kept {
@@ -271,7 +271,7 @@ func TestAnEarlyAnswerCounts(t *testing.T) {
 }
 
 func TestWithoutAServer(t *testing.T) {
-	port, err := servers.FreePort()
+	port, err := localserver.FreePort()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +300,7 @@ func TestAMailLargerThanTheServerTakes(t *testing.T) {
 
 func TestBeginDecides(t *testing.T) {
 	var connections atomic.Int32
-	s := hubtest.NewSMTP(t, servers.SMTPOptions{Hooks: servers.SMTPHooks{Connect: func() error { connections.Add(1); return nil }}})
+	s := hubtest.NewSMTP(t, localserver.SMTPOptions{Hooks: localserver.SMTPHooks{Connect: func() error { connections.Add(1); return nil }}})
 	c := client(t, Config{Addr: s.Addr()})
 	stop := errors.New("not this one")
 	if err := c.Send(t.Context(), message(), func(context.Context) error { return stop }); err != stop { //nolint:errorlint // as it is, not wrapped
@@ -315,7 +315,7 @@ func TestBeginDecides(t *testing.T) {
 }
 
 func TestContext(t *testing.T) {
-	s := hubtest.NewSMTP(t, servers.SMTPOptions{})
+	s := hubtest.NewSMTP(t, localserver.SMTPOptions{})
 	c := client(t, Config{Addr: s.Addr()})
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -343,7 +343,7 @@ func TestContext(t *testing.T) {
 	})
 	t.Run("deadline", func(t *testing.T) {
 		release := make(chan struct{})
-		slow := hubtest.NewSMTP(t, servers.SMTPOptions{Hooks: servers.SMTPHooks{Read: func() error { <-release; return nil }}})
+		slow := hubtest.NewSMTP(t, localserver.SMTPOptions{Hooks: localserver.SMTPHooks{Read: func() error { <-release; return nil }}})
 		defer close(release)
 		c := client(t, Config{Addr: slow.Addr(), Timeout: time.Minute})
 		ctx, cancel := context.WithTimeout(t.Context(), stillness)
@@ -359,11 +359,11 @@ func TestContext(t *testing.T) {
 
 func TestConnectionsAreUsedAgain(t *testing.T) {
 	var connections atomic.Int32
-	s := hubtest.NewSMTP(t, servers.SMTPOptions{Hooks: servers.SMTPHooks{
+	s := hubtest.NewSMTP(t, localserver.SMTPOptions{Hooks: localserver.SMTPHooks{
 		Connect: func() error { connections.Add(1); return nil },
 		Rcpt: func(to string) error {
 			if strings.HasPrefix(to, "no") {
-				return servers.Reply(550, "no")
+				return localserver.Reply(550, "no")
 			}
 			return nil
 		},
@@ -411,7 +411,7 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 
 func TestManyAtOnce(t *testing.T) {
 	var connections atomic.Int32
-	s := hubtest.NewSMTP(t, servers.SMTPOptions{Hooks: servers.SMTPHooks{Connect: func() error { connections.Add(1); return nil }}})
+	s := hubtest.NewSMTP(t, localserver.SMTPOptions{Hooks: localserver.SMTPHooks{Connect: func() error { connections.Add(1); return nil }}})
 	c := client(t, Config{Addr: s.Addr()})
 	var all sync.WaitGroup
 	for range 20 {
@@ -474,9 +474,9 @@ func encrypted(t *testing.T, config *tls.Config, behind string) string {
 func TestEncryptionAndLogIn(t *testing.T) {
 	config, pool := certificate(t)
 	const password = "secret of the mail server"
-	plain := hubtest.NewSMTP(t, servers.SMTPOptions{})
-	open := hubtest.NewSMTP(t, servers.SMTPOptions{TLS: config})
-	closed := hubtest.NewSMTP(t, servers.SMTPOptions{TLS: config, User: "hub", Password: password})
+	plain := hubtest.NewSMTP(t, localserver.SMTPOptions{})
+	open := hubtest.NewSMTP(t, localserver.SMTPOptions{TLS: config})
+	closed := hubtest.NewSMTP(t, localserver.SMTPOptions{TLS: config, User: "hub", Password: password})
 	for name, c := range map[string]struct {
 		config  Config
 		verdict reviewcontrol.Verdict
@@ -548,7 +548,7 @@ func TestNewNamesTheSetting(t *testing.T) {
 // TestCheck: a check logs in as for a mail, and leaves.
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	s := hubtest.NewSMTP(t, servers.SMTPOptions{})
+	s := hubtest.NewSMTP(t, localserver.SMTPOptions{})
 	c := client(t, Config{Addr: s.Addr()})
 	if err := c.Check(t.Context()); err != nil {
 		t.Error(err)

@@ -166,7 +166,7 @@ func TestStopWithAStatementThatCannotBeStopped(t *testing.T) {
 	if !alarm("0") {
 		t.Errorf("no series before the first: %s", metrics())
 	}
-	const unstoppable = `{"sql": "SELECT LOCATE(CONCAT(REPEAT('a',140000),'b'),REPEAT('a',280000))"}`
+	unstoppable := fmt.Sprintf(`{"sql": %q}`, hubtest.Unstoppable(t, 15*time.Second))
 	if r, body := call(t, p, agent, "execute_read_sql", unstoppable); r.StatusCode != http.StatusGatewayTimeout {
 		t.Fatalf("%s %s", r.Status, body)
 	}

@@ -16,7 +16,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/query"
 	"hub.internal/services/query/mysql"
@@ -61,8 +61,8 @@ func TestOpenRefusesInOneLine(t *testing.T) {
 // house is two servers that copy one another, and what reads from both.
 type house struct {
 	*testing.T
-	a, b   *servers.MariaDB
-	reader servers.Source
+	a, b   *localserver.MariaDB
+	reader localserver.Source
 	log    *hubtest.Buffer
 	set    *replicas.Set
 	calls  atomic.Int64 // of load
@@ -76,7 +76,7 @@ func (h *house) open(t *testing.T, o replicas.Options) *replicas.Set {
 	o.Source.PoolSize = 8
 	o.Reader.Timeout = 20 * time.Second
 	var dsns []string
-	for _, m := range []*servers.MariaDB{h.a, h.b} {
+	for _, m := range []*localserver.MariaDB{h.a, h.b} {
 		dsns = append(dsns, m.DSN(h.reader.Reader, h.reader.ReaderPassword, h.reader.Database))
 	}
 	set, err := replicas.Open(dsns, o)
@@ -99,7 +99,7 @@ func (h *house) open(t *testing.T, o replicas.Options) *replicas.Set {
 }
 
 // exec runs statements as a server's administrator, in the source's database.
-func (h *house) exec(m *servers.MariaDB, statements ...string) {
+func (h *house) exec(m *localserver.MariaDB, statements ...string) {
 	h.Helper()
 	db, err := m.Admin()
 	if err != nil {
@@ -115,7 +115,7 @@ func (h *house) exec(m *servers.MariaDB, statements ...string) {
 }
 
 // number is the one number that a statement answers to a server's administrator.
-func (h *house) number(m *servers.MariaDB, statement string) (n int) {
+func (h *house) number(m *localserver.MariaDB, statement string) (n int) {
 	h.Helper()
 	db, err := m.Admin()
 	if err != nil {
@@ -254,7 +254,7 @@ func TestReplicas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.reader = servers.Source{Database: "marketplace", Schema: string(schema), Owner: "owner", OwnerPassword: "o", Reader: "hub_ro", ReaderPassword: "r"}
+	h.reader = localserver.Source{Database: "marketplace", Schema: string(schema), Owner: "owner", OwnerPassword: "o", Reader: "hub_ro", ReaderPassword: "r"}
 	if err := h.a.CreateSource(t.Context(), h.reader); err != nil {
 		t.Fatal(err)
 	}
@@ -330,7 +330,7 @@ func TestReplicas(t *testing.T) {
 		const text = "SELECT SLEEP(19), 'to be killed'"
 		running := func() int {
 			n := 0
-			for _, m := range []*servers.MariaDB{h.a, h.b} {
+			for _, m := range []*localserver.MariaDB{h.a, h.b} {
 				n += h.number(m, "SELECT COUNT(*) FROM information_schema.processlist WHERE info = "+fmt.Sprintf("%q", text))
 			}
 			return n

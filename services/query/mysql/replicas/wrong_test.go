@@ -13,7 +13,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/hubtest/servers"
+	"hub.internal/pkg/localserver"
 	"hub.internal/services/query"
 	"hub.internal/services/query/mysql"
 	"hub.internal/services/query/mysql/replicas"
@@ -29,7 +29,7 @@ func TestWrongStatements(t *testing.T) {
 	}
 	before := otel.GetMeterProvider()
 	defer otel.SetMeterProvider(before)
-	hubtest.SourceServers(t, func(t *testing.T, server *servers.SourceServer) {
+	hubtest.SourceServers(t, func(t *testing.T, server *localserver.SourceServer) {
 		metrics := sdkmetric.NewManualReader()
 		otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(metrics)))
 		adminDSN, dsn := hubtest.SourceDBOn(t, server)
@@ -92,7 +92,7 @@ func TestWrongStatements(t *testing.T) {
 }
 
 // brokenViews makes views that cannot be read any more, each for a reason of its own.
-func brokenViews(t *testing.T, server *servers.SourceServer, adminDSN string) {
+func brokenViews(t *testing.T, server *localserver.SourceServer, adminDSN string) {
 	t.Helper()
 	_, schema, _ := strings.Cut(adminDSN, ")/")
 	schema, _, _ = strings.Cut(schema, "?")

@@ -1,0 +1,75 @@
+package localserver
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+// SourceServer is a running server that a source database can lie on: MariaDB or MySQL.
+type SourceServer struct {
+	*Server
+	admin string // the administrator, known by the unix socket
+}
+
+// AdminDSN is the administrator's data source name, over the unix socket.
+func (s *SourceServer) AdminDSN() (string, error) {
+	c := mysql.NewConfig()
+	c.User, c.Net, c.Addr = s.admin, "unix", s.socket()
+	return c.FormatDSN(), nil
+}
+
+// Admin opens the administrator's connection pool; the caller closes it.
+func (s *SourceServer) Admin() (*sql.DB, error) {
+	dsn, err := s.AdminDSN()
+	if err != nil {
+		return nil, err
+	}
+	return open(dsn)
+}
+
+// Version is what the server says of itself, such as 10.11.19-MariaDB or 9.7.4.
+func (s *SourceServer) Version(ctx context.Context) (version string, err error) {
+	db, err := s.Admin()
+	if err != nil {
+		return "", err
+	}
+	defer db.Close()
+	return version, db.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version)
+}
+
+// CreateSource is Source.Create on this server.
+func (s *SourceServer) CreateSource(ctx context.Context, source Source) error {
+	dsn, err := s.AdminDSN()
+	if err != nil {
+		return err
+	}
+	return source.Create(ctx, dsn)
+}
+
+// DropSource is Source.Drop on this server.
+func (s *SourceServer) DropSource(ctx context.Context, source Source) error {
+	dsn, err := s.AdminDSN()
+	if err != nil {
+		return err
+	}
+	return source.Drop(ctx, dsn)
+}
+
+// DSN is a data source name for go-sql-driver, over TCP.
+func (s *SourceServer) DSN(user, password, db string) string {
+	c := mysql.NewConfig()
+	c.User, c.Passwd, c.Net, c.Addr, c.DBName = user, password, "tcp", s.Addr(), db
+	return c.FormatDSN()
+}
+
+// ready is nil when the server answers its administrator.
+func (s *SourceServer) ready(ctx context.Context) error {
+	db, err := s.Admin()
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return db.PingContext(ctx)
+}

@@ -57,8 +57,8 @@ func (t tokens) checkWeight(from int) (isHeavy bool, err error) {
 				"them, no text of REPEAT() or the like, no document of a joined table or of a subquery without WHERE",
 				gatherer(t[w.gathers].key), gathered>>10)
 		case s.column == smallColumn && w.at >= 0:
-			return false, refuse("sql.size", "%s() would gather each row of one table with each of another one: say in ON which rows belong "+
-				"together, or gather within a derived table", t[w.at].name)
+			return false, refuse("sql.size", "%s would gather each row of one table with each of another one: say in ON which rows belong "+
+				"together, or gather within a derived table", gatherer(t[w.at].key))
 		case s.column == smallColumn && w.pattern >= 0:
 			return false, refuse("sql.size", "the pattern of %s is computed and may be longer than %d KiB: write it as a literal, or as "+
 				"CONCAT() of literals and a column", t[w.pattern].key, mostPattern>>10)

@@ -50,7 +50,9 @@ func (w WriteStoreDB) Pooled(t testing.TB) WriteStoreDB {
 		passwords[role] = testPassword(role)
 	}
 	w.pooler = own(t, "pgbouncer", func(ctx context.Context, o localserver.Options) (*localserver.Bouncer, error) {
-		return localserver.StartBouncer(ctx, localserver.BouncerOptions{Options: o, Postgres: w.server, Passwords: passwords, Database: w.database})
+		return localserver.StartBouncer(ctx, localserver.BouncerOptions{
+			Options: o, Postgres: w.server, Passwords: passwords, Database: w.database,
+		})
 	})
 	return w
 }

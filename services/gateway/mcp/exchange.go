@@ -19,15 +19,15 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hop"
 	"hub.internal/pkg/remote"
-	"hub.internal/services/gateway"
+	"hub.internal/services/gateway/edge"
 )
 
 // exchange is one request, and what stands behind the words that the protocol is given for its parts.
 type exchange struct {
 	buffers   *buffers
-	first     *gateway.Call
+	first     *edge.Call
 	in        *http.Request
-	principal gateway.Principal
+	principal edge.Principal
 	refusal   error
 	batch     bool
 	messages  []*message
@@ -38,7 +38,7 @@ type exchange struct {
 
 	mu sync.Mutex
 	// calls are those that were made; data is what they are answered, by message.
-	calls []*gateway.Call
+	calls []*edge.Call
 	data  map[int]*payload
 	// status and out are the protocol's answer.
 	status int
@@ -50,7 +50,7 @@ type exchangeKey struct{}
 
 func exchangeOf(ctx context.Context) *exchange { return ctx.Value(exchangeKey{}).(*exchange) }
 
-func newExchange(r *http.Request, c *gateway.Call, b *buffers) *exchange {
+func newExchange(r *http.Request, c *edge.Call, b *buffers) *exchange {
 	return &exchange{buffers: b, first: c, in: r, word: rand.Text(), data: map[int]*payload{}, header: http.Header{}}
 }
 
@@ -81,7 +81,7 @@ func (x *exchange) request(ctx context.Context, r *http.Request) *http.Request {
 }
 
 // call makes the Call of a message.
-func (x *exchange) call(g *gateway.Gateway) *gateway.Call {
+func (x *exchange) call(g *edge.Gateway) *edge.Call {
 	c := x.first
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -11,12 +11,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"hub.internal/pkg/caller"
-	"hub.internal/services/gateway"
+	"hub.internal/services/gateway/catalog"
+	"hub.internal/services/gateway/edge"
 )
 
 // listings are the tools of one version of the catalog, by the scopes held (string, a byte for each tool).
 type listings struct {
-	version **gateway.Entry
+	version **catalog.Entry
 	byScope sync.Map
 }
 
@@ -33,7 +34,7 @@ func (s *Server) listTools(ctx context.Context, x *exchange) (mcp.Result, error)
 
 // listing ends the way of tools/list.
 func (s *Server) listing(_ context.Context, request any) (any, error) {
-	return s.toolsOf(request.(*gateway.Call).Caller)
+	return s.toolsOf(request.(*edge.Call).Caller)
 }
 
 // toolsOf are the tools that a caller may use, made once for all who hold the same scopes.
@@ -72,7 +73,7 @@ func (s *Server) toolsOf(who caller.Caller) ([]*mcp.Tool, error) {
 
 // describe is a tool as a client is told of it. What it writes is kept beside what was there, under a key that makes
 // a repetition harmless; and all of it is Hub's own.
-func describe(e *gateway.Entry) (*mcp.Tool, error) {
+func describe(e *catalog.Entry) (*mcp.Tool, error) {
 	title := titleOf(e.Spec.Name)
 	output, err := json.Marshal(map[string]any{"type": "object", "anyOf": []any{e.Spec.Output, failureSchema()}})
 	if err != nil {

@@ -327,8 +327,8 @@ func codes() []code {
 	return all
 }
 
-// plain is v without < > & escaped: people read it.
-func plain(v any) (json.RawMessage, error) {
+// PlainJSON is v without < > & escaped: messages and names have them, and people read them.
+func PlainJSON(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -338,12 +338,12 @@ func plain(v any) (json.RawMessage, error) {
 
 // line is v on one line.
 func line(v any) string {
-	b, _ := plain(v) // what is said of the API by itself can be encoded
+	b, _ := PlainJSON(v) // what is said of the API by itself can be encoded
 	return string(b)
 }
 
 func indented(v any) string {
-	b, err := plain(v)
+	b, err := PlainJSON(v)
 	var out bytes.Buffer
 	if err != nil || json.Indent(&out, b, "", "  ") != nil {
 		return ""

@@ -60,7 +60,6 @@ type Server struct {
 	publicURL         string
 	origins           []string
 	tools             atomic.Pointer[listings]
-	buffers           buffers
 }
 
 // New returns the transport of a gateway whose catalog takes API keys. It refuses an origin that is none.
@@ -129,7 +128,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		s.gateway.Refuse(ctx, c, w, hop.TooLarge(limit), 0)
 		return
 	}
-	x := newExchange(r, c, &s.buffers)
+	x := newExchange(r, c)
 	x.principal, x.refusal = s.gateway.Authenticate(ctx, s.authenticator, c)
 	ctx = context.WithValue(ctx, exchangeKey{}, x)
 	if x.refusal != nil {

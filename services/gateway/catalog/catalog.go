@@ -52,9 +52,9 @@ type version struct {
 	routes  map[string][]*Entry
 	console []*ConsoleRoute
 	description
-	// listings are catalogs as they have been answered, by the scopes held (string, a byte for each
-	// tool): there are as many as combinations of scopes in use.
-	listings sync.Map
+	// rendered is what was made of the tools for callers, by its name and the scopes held (ForScopes): there are as many as
+	// combinations of scopes in use.
+	rendered sync.Map
 }
 
 // New returns a catalog without tools.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
+	"strconv"
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/service"
@@ -52,24 +53,33 @@ type listing struct {
 	Tools   []listed          `json:"tools"`
 }
 
-// Listing is the data of GET /api/tools as a caller sees it, rendered once for all who hold the same scopes.
+// Listing is the data of GET /api/tools as a caller sees it.
 func (c *Catalog) Listing(who caller.Caller) (*Document, error) {
-	m := c.current.Load()
-	tools, allowed := make([]listed, len(m.ordered)), make([]byte, len(m.ordered))
-	for i, e := range m.ordered {
-		if tools[i] = e.listed(who); tools[i].Allowed {
-			allowed[i] = 1
+	return ForScopes(c, "listing", who, func(entries []*Entry) (*Document, error) {
+		tools := make([]listed, len(entries))
+		for i, e := range entries {
+			tools[i] = e.listed(who)
 		}
+		return newDocument("catalog", len(tools), listing{service.Version, "/openapi.json", reference.Path, note, callHeaders(), tools})
+	})
+}
+
+// ForScopes renders something of the tools, once in a version of the catalog for all who hold the same scopes. what names it.
+func ForScopes[V any](c *Catalog, what string, who caller.Caller, render func(entries []*Entry) (V, error)) (V, error) {
+	m := c.current.Load()
+	key := []byte(what + " ")
+	for _, e := range m.ordered {
+		key = strconv.AppendBool(key, who.Holds(e.Spec.Scope))
 	}
-	if known, ok := m.listings.Load(string(allowed)); ok {
-		return known.(*Document), nil
+	if known, ok := m.rendered.Load(string(key)); ok {
+		return known.(V), nil
 	}
-	d, err := newDocument("catalog", len(tools), listing{service.Version, "/openapi.json", reference.Path, note, callHeaders(), tools})
+	made, err := render(m.ordered)
 	if err != nil {
-		return nil, err
+		return made, err
 	}
-	known, _ := m.listings.LoadOrStore(string(allowed), d)
-	return known.(*Document), nil
+	known, _ := m.rendered.LoadOrStore(string(key), made)
+	return known.(V), nil
 }
 
 // listed is a tool as the catalog shows it to one credential.

@@ -16,7 +16,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/go-kit/kit/endpoint"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -59,7 +58,6 @@ type Server struct {
 	implementation    *mcp.Implementation
 	publicURL         string
 	origins           []string
-	tools             atomic.Pointer[listings]
 }
 
 // New returns the transport of a gateway whose catalog takes API keys. It refuses an origin that is none.

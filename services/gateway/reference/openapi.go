@@ -2,9 +2,9 @@ package reference
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
-	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 )
 
@@ -23,7 +23,7 @@ const guide = `Hub lets AI agents do B2B marketing through named tools. A tool i
 
 // OpenAPI is the API as an OpenAPI 3.1 document.
 func (a API) OpenAPI() ([]byte, error) {
-	paths, err := a.paths()
+	operations, err := a.operations()
 	if err != nil {
 		return nil, err
 	}
@@ -34,8 +34,8 @@ func (a API) OpenAPI() ([]byte, error) {
 			"description": guide, "license": object{"name": "Apache-2.0", "identifier": "Apache-2.0"}},
 		"servers":      []object{{"url": "/", "description": "The gateway that serves this document"}},
 		"externalDocs": object{"url": Path, "description": "The same, to read"},
-		"tags":         a.tags(),
-		"paths":        paths,
+		"tags":         tags(operations),
+		"paths":        paths(operations),
 		"security":     keySecurity(),
 		"components": object{"securitySchemes": securitySchemes(), "parameters": parameters(), "headers": headers(), "schemas": schemas(),
 			"examples": failureExamples(), "responses": object{"Failure": failureResponse()}},
@@ -44,55 +44,44 @@ func (a API) OpenAPI() ([]byte, error) {
 
 func keySecurity() []object { return []object{{"bearer": []string{}}, {"key": []string{}}} }
 
-func (a API) paths() (object, error) {
-	paths := object{"/api/tools": object{"get": a.listOperation()}, ToolRoot + "{name}/detail": object{"get": a.detailOperation()}}
-	for _, s := range a.Tools {
-		paths[ToolRoot+s.Name] = object{"post": toolOperation(s)}
-	}
-	for _, r := range a.sorted() {
-		op, err := routeOperation(r)
-		if err != nil {
-			return nil, err
-		}
-		methods, _ := paths[r.Path].(object)
+func paths(operations []operation) object {
+	paths := object{"/api/tools": object{"get": listOperation()}, ToolRoot + "{name}/detail": object{"get": detailOperation()}}
+	for _, o := range operations {
+		methods, _ := paths[o.Path].(object)
 		if methods == nil {
 			methods = object{}
-			paths[r.Path] = methods
+			paths[o.Path] = methods
 		}
-		methods[strings.ToLower(r.Method)] = op
+		methods[strings.ToLower(o.Method)] = o.openAPI()
 	}
-	return paths, nil
+	return paths
 }
 
 // tags are the catalog, the categories and the first words of routes, in the order in which they come.
-func (a API) tags() []object {
-	said := map[string]string{"catalog": "What tools there are, and all about one.",
-		tool.Explore: "Learn the source database, and read it.",
-		tool.Query:   "Find brands, campaigns, people, and what was stored.", tool.Author: "Prepare a mailing.",
-		tool.Control: "Hand it over to people.", tool.Admin: "Menus and pages of the console; Connected Apps and credentials."}
-	tags, known := []object{}, map[string]bool{}
-	add := func(name string) {
-		if known[name] {
-			return
+func tags(operations []operation) []object {
+	tags, known := []object{{"name": "catalog", "description": "What tools there are, and all about one."}}, map[string]bool{}
+	for _, o := range operations {
+		if known[o.group] {
+			continue
 		}
-		known[name] = true
-		tag := object{"name": name}
-		if text := said[name]; text != "" {
+		known[o.group] = true
+		tag := object{"name": o.group}
+		if text := groupText(o.group); text != "" {
 			tag["description"] = text
 		}
 		tags = append(tags, tag)
 	}
-	add("catalog")
-	for _, s := range a.Tools {
-		add(s.Category)
-	}
-	for _, r := range a.sorted() {
-		add(r.Elements()[0])
-	}
 	return tags
 }
 
-func (a API) listOperation() object {
+// groupText is what a category of tools is for; empty for any other group.
+func groupText(group string) string {
+	return map[string]string{tool.Explore: "Learn the source database, and read it.",
+		tool.Query: "Find brands, campaigns, people, and what was stored.", tool.Author: "Prepare a mailing.",
+		tool.Control: "Hand it over to people.", tool.Admin: "Menus and pages of the console; Connected Apps and credentials."}[group]
+}
+
+func listOperation() object {
 	op := object{"operationId": "list_tools", "summary": "List the tools", "tags": []string{"catalog"},
 		"description": "All tools with their input schemas, and how each is called. allowed says whether this key holds the scope.",
 		"parameters":  []object{ref("parameters", "RequestID"), ref("parameters", "ExternalUserID"), ref("parameters", "IfNoneMatch")}}
@@ -101,7 +90,7 @@ func (a API) listOperation() object {
 	return notModified(op)
 }
 
-func (a API) detailOperation() object {
+func detailOperation() object {
 	op := object{"operationId": "show_tool", "summary": "Everything about one tool", "tags": []string{"catalog"},
 		"description": "A tool of the catalog with output_schema, errors, limits and executed examples.",
 		"parameters": []object{{"name": "name", "in": "path", "required": true, "schema": object{"type": "string"},
@@ -117,57 +106,39 @@ func notModified(op object) object {
 	return op
 }
 
-func toolOperation(s tool.Spec) object {
-	parameters := []object{ref("parameters", "RequestID"), ref("parameters", "ExternalUserID")}
-	headers := []string{}
-	if s.Write {
-		parameters, headers = append([]object{ref("parameters", "IdempotencyKey")}, parameters...), append(headers, "Idempotent-Replayed")
-	}
-	examples := object{}
-	for _, e := range s.Examples {
-		examples[slug(e.Title)] = object{"summary": e.Title, "value": e.Request}
-	}
-	return object{"operationId": s.Name, "summary": summary(s.Description), "description": s.Description, "tags": []string{s.Category},
-		"parameters": parameters, "x-scope": s.Scope,
-		"requestBody": object{"required": true, "content": object{"application/json": media(s.Input, examples)}},
-		"responses": responses(Errors(s), "200", success(outcome{tool: s.Name, data: s.Output, headers: headers,
-			examples: s.Examples}))}
-}
-
-// routeOperation is a route: what its input holds is told where a request has it.
-func routeOperation(r tool.RouteSpec) (object, error) {
-	q, err := requestOf(r)
-	if err != nil {
-		return nil, err
-	}
-	op := object{"operationId": r.Name, "summary": summary(r.Description), "description": r.Description,
-		"tags": []string{r.Elements()[0]}}
-	if r.Scope != "" {
-		op["x-scope"] = r.Scope
+// openAPI is the operation in the document: what its input holds is told where a request has it.
+func (o operation) openAPI() object {
+	op := object{"operationId": o.Name, "summary": summary(o.Description), "description": o.Description, "tags": []string{o.group}}
+	if o.Scope != "" {
+		op["x-scope"] = o.Scope
 	}
 	parameters := []object{}
-	for _, name := range q.path {
-		parameters = append(parameters, q.parameter(r, name, "path"))
+	for _, name := range o.path {
+		parameters = append(parameters, o.parameter(name, "path"))
 	}
-	for _, name := range q.query {
-		parameters = append(parameters, q.parameter(r, name, "query"))
+	for _, name := range o.query {
+		parameters = append(parameters, o.parameter(name, "query"))
 	}
 	switch {
-	case r.Form == tool.RawForm && !r.Reads():
+	case o.Form == tool.RawForm && !o.Reads():
 		anything := object{"schema": object{"type": "string", "format": "binary"}}
 		op["requestBody"] = object{"required": false, "content": object{"*/*": anything}}
-	case q.body != nil:
-		op["requestBody"] = object{"required": len(q.body.Required) > 0,
-			"content": object{"application/json": media(q.body, bodyExamples(r, q))}}
+	case o.body != nil:
+		examples := object{}
+		for _, e := range o.Examples {
+			examples[slug(e.Title)] = object{"summary": e.Title, "value": o.rest(valuesOf(e))}
+		}
+		op["requestBody"] = object{"required": o.isTool || len(o.body.Required) > 0,
+			"content": object{"application/json": media(o.body, examples)}}
 	}
-	switch r.Idempotency {
+	switch o.Idempotency {
 	case tool.KeyRequired:
 		parameters = append(parameters, ref("parameters", "IdempotencyKey"))
 	case tool.KeyOptional:
 		parameters = append(parameters, ref("parameters", "OptionalIdempotencyKey"))
 	}
 	parameters = append(parameters, ref("parameters", "RequestID"))
-	switch r.Credential {
+	switch o.Credential {
 	case tool.KeyCredential:
 		parameters = append(parameters, ref("parameters", "ExternalUserID"))
 	case tool.NoCredential:
@@ -176,39 +147,22 @@ func routeOperation(r tool.RouteSpec) (object, error) {
 		op["security"] = []object{{"serviceJWT": []string{}}}
 	}
 	op["parameters"] = parameters
-	op["responses"] = routeResponses(r)
-	return op, nil
+	op["responses"] = o.responses()
+	return op
 }
 
-func bodyExamples(r tool.RouteSpec, q request) object {
-	examples := object{}
-	for _, e := range r.Examples {
-		examples[slug(e.Title)] = object{"summary": e.Title, "value": q.rest(valuesOf(e))}
-	}
-	return examples
-}
-
-func (q request) parameter(r tool.RouteSpec, name, in string) object {
-	s := q.input.Properties[name]
-	p := object{"name": name, "in": in, "required": in == "path" || required(q.input, name), "schema": s}
+func (o operation) parameter(name, in string) object {
+	s := o.input.Properties[name]
+	p := object{"name": name, "in": in, "required": in == "path" || slices.Contains(o.input.Required, name), "schema": s}
 	if s != nil && s.Description != "" {
 		p["description"] = s.Description
 	}
-	if len(r.Examples) > 0 {
-		if v, given := valuesOf(r.Examples[0])[name]; given {
+	if len(o.Examples) > 0 {
+		if v, given := valuesOf(o.Examples[0])[name]; given {
 			p["example"] = v
 		}
 	}
 	return p
-}
-
-func required(s *schema.Schema, name string) bool {
-	for _, n := range s.Required {
-		if n == name {
-			return true
-		}
-	}
-	return false
 }
 
 func media(schema any, examples object) object {

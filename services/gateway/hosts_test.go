@@ -36,7 +36,7 @@ func TestHubAnswersToItsOwnNamesAlone(t *testing.T) {
 		}
 		mux := http.NewServeMux()
 		e.gateway.Routes(mux)
-		server := httptest.NewServer(e.gateway.Only(hosts, mux))
+		server := httptest.NewServer(e.gateway.RestrictHosts(hosts, mux))
 		t.Cleanup(server.Close)
 		for _, host := range c.takes {
 			if status, body := answerAt(t, server, host); status != http.StatusUnauthorized {

@@ -28,17 +28,17 @@ import (
 type Catalog struct {
 	logger *slog.Logger
 	mu     sync.Mutex
-	// owners are the services with the manifests that hold, heard what each has said last.
+	// owners are the services with the manifests that hold, latest what each has said last.
 	owners map[string]*owner
-	heard  map[string]heard
+	latest map[string]announcement
 	// compiled counts manifests that were compiled.
 	compiled int
 	current  atomic.Pointer[version]
 	refusals refusals
 }
 
-// heard is a service's word as it came, and what it was compiled to, or why not.
-type heard struct {
+// announcement is a service's word as it came, and what it was compiled to, or why not.
+type announcement struct {
 	sum   [sha256.Size]byte
 	owner *owner
 	err   error
@@ -59,7 +59,7 @@ type version struct {
 
 // New returns a catalog without tools.
 func New(logger *slog.Logger) *Catalog {
-	c := &Catalog{logger: logger, owners: map[string]*owner{}, heard: map[string]heard{}}
+	c := &Catalog{logger: logger, owners: map[string]*owner{}, latest: map[string]announcement{}}
 	c.current.Store((&version{}).describe())
 	return c
 }
@@ -90,24 +90,24 @@ func (c *Catalog) Update(m tool.Manifest) error {
 	if err != nil {
 		return fmt.Errorf("manifest of %s: %w", m.Service, err)
 	}
-	return c.take(m.Service, b)
+	return c.apply(m.Service, b)
 }
 
-// take is Update for a manifest in its wire form. The same bytes again are not decoded again; that
+// apply is Update for a manifest in its wire form. The same bytes again are not decoded again; that
 // they were refused is judged again, because what stood in their way may have gone.
-func (c *Catalog) take(name string, b []byte) error {
+func (c *Catalog) apply(name string, b []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	sum := sha256.Sum256(b)
 	if known := c.owners[name]; known != nil && known.sum == sum {
 		return nil // as nearly always: what is rendered and compiled stays
 	}
-	last := c.heard[name]
+	last := c.latest[name]
 	if last.sum != sum {
-		last = heard{sum: sum}
+		last = announcement{sum: sum}
 		last.owner, last.err = compile(name, b)
 		c.compiled++
-		c.heard[name] = last
+		c.latest[name] = last
 	}
 	if last.err != nil {
 		return fmt.Errorf("manifest of %s: %w", name, last.err)

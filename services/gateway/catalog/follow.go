@@ -39,7 +39,7 @@ type Clients struct {
 func NewClients(dial func(service string) *remote.Client, services ...string) *Clients {
 	c := &Clients{dial: dial, byName: map[string]*remote.Client{}}
 	for _, name := range services {
-		c.Meet(name)
+		c.Ensure(name)
 	}
 	return c
 }
@@ -51,8 +51,8 @@ func (c *Clients) Client(service string) *remote.Client {
 	return c.byName[service]
 }
 
-// Meet returns the client of a service, and makes it when there is none. That may wait for discovery.
-func (c *Clients) Meet(service string) *remote.Client {
+// Ensure returns the client of a service, and makes it when there is none. That may wait for discovery.
+func (c *Clients) Ensure(service string) *remote.Client {
 	if known := c.Client(service); known != nil {
 		return known
 	}
@@ -83,7 +83,7 @@ func (c *Catalog) Follow(ctx context.Context, clients *Clients,
 	var all sync.WaitGroup
 	defer all.Wait()
 	followed := map[string]bool{}
-	meet := func(names []string) {
+	follow := func(names []string) {
 		for _, name := range names {
 			switch {
 			case followed[name]:
@@ -93,11 +93,11 @@ func (c *Catalog) Follow(ctx context.Context, clients *Clients,
 				continue
 			}
 			followed[name] = true
-			all.Go(func() { c.follow(ctx, clients.Meet(name), name) })
+			all.Go(func() { c.follow(ctx, clients.Ensure(name), name) })
 		}
 	}
-	meet(c.Owners())
-	return discovered(ctx, meet)
+	follow(c.Owners())
+	return discovered(ctx, follow)
 }
 
 func (c *Catalog) follow(ctx context.Context, client *remote.Client, service string) {
@@ -107,7 +107,7 @@ func (c *Catalog) follow(ctx context.Context, client *remote.Client, service str
 	for {
 		if err := c.fetch(ctx, client, service); err != nil && err.Error() != last && ctx.Err() == nil {
 			last = err.Error()
-			c.refusals.note(service, err)
+			c.refusals.record(service, err)
 			if remote.Unanswered(err) {
 				c.logger.Warn("manifest not read", "owner", service, "error", err)
 			} else {
@@ -115,7 +115,7 @@ func (c *Catalog) follow(ctx context.Context, client *remote.Client, service str
 			}
 		} else if err == nil {
 			last = ""
-			c.refusals.note(service, nil)
+			c.refusals.record(service, nil)
 		}
 		select {
 		case <-ctx.Done():
@@ -140,7 +140,7 @@ func (c *Catalog) fetch(ctx context.Context, client *remote.Client, service stri
 	case len(b) > maxManifest:
 		return fmt.Errorf("manifest of %s: larger than %d bytes", service, maxManifest)
 	}
-	return c.take(service, b)
+	return c.apply(service, b)
 }
 
 // refusals are the services whose last manifest was refused.
@@ -149,8 +149,8 @@ type refusals struct {
 	names []string
 }
 
-// note remembers the end of an attempt; that a service does not answer refuses nothing.
-func (r *refusals) note(service string, err error) {
+// record remembers the end of an attempt; that a service does not answer refuses nothing.
+func (r *refusals) record(service string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known := slices.Contains(r.names, service)

@@ -111,7 +111,7 @@ func (k *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ours := k.Edge.Catalog.ConsoleRoute("/login") != nil
 	_, signedIn := r.Cookie(web.CookieName(web.SessionCookie, k.PlainCookies))
 	// ServeMux cleans what is written plainly; "%2e%2e" is left to us, and means nothing here.
-	if tidy(r.URL.Path) {
+	if isClean(r.URL.Path) {
 		v.route = k.Edge.Catalog.ConsoleRoute(r.URL.Path)
 	}
 	switch {
@@ -120,14 +120,14 @@ func (k *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		k.Pages.Assets().ServeHTTP(w, r)
 		return
 	case v.route == nil && v.html() && ours:
-		k.begin(v)
-		k.nowhere(v)
+		k.setHeaders(v)
+		k.notFound(v)
 		return
 	case v.route == nil:
 		k.Edge.NotFound(w, r)
 		return
 	}
-	k.begin(v)
+	k.setHeaders(v)
 	name := "console /"
 	if v.route != nil {
 		name = "console " + v.route.Prefix
@@ -144,8 +144,8 @@ func (k *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// nowhere answers a person that nobody has the path, with the tabs of whoever is signed in.
-func (k *Console) nowhere(v *visit) {
+// notFound answers a person that nobody has the path, with the tabs of whoever is signed in.
+func (k *Console) notFound(v *visit) {
 	ctx, cancel := context.WithTimeout(v.r.Context(), menusPatience)
 	defer cancel()
 	v.secret = web.ReadCookie(v.r, web.SessionCookie)
@@ -153,8 +153,8 @@ func (k *Console) nowhere(v *visit) {
 	k.fail(v, fault.New(fault.NotFound, "There is nothing at %s.", catalog.Shown(v.r.URL.Path)))
 }
 
-// tidy tells whether a path has no empty, "." or ".." element.
-func tidy(p string) bool { return p == "/" || path.Clean(p) == strings.TrimSuffix(p, "/") }
+// isClean tells whether a path has no empty, "." or ".." element.
+func isClean(p string) bool { return p == "/" || path.Clean(p) == strings.TrimSuffix(p, "/") }
 
 // recoverVisit is hop.Recover, but for the panic by which an answer is cut off.
 func (k *Console) recoverVisit(next endpoint.Endpoint) endpoint.Endpoint {
@@ -182,9 +182,9 @@ func (k *Console) encrypted(r *http.Request) bool {
 	return r.TLS != nil || k.Edge.TrustedHops > 0 && r.Header.Get("X-Forwarded-Proto") == "https"
 }
 
-// begin sets what every answer of the console has; its owner may set the policy and the
+// setHeaders sets what every answer of the console has; its owner may set the policy and the
 // caching otherwise.
-func (k *Console) begin(v *visit) {
+func (k *Console) setHeaders(v *visit) {
 	h := v.w.Header()
 	web.Secure(h)
 	h.Set("X-Request-Id", v.RequestID)
@@ -222,7 +222,7 @@ func (k *Console) visit(ctx context.Context, v *visit) error {
 		return fault.New(fault.Scope, "This page is for users with the role %s. Ask an administrator if you need it.", v.route.Role).
 			With(map[string]string{"role": v.route.Role})
 	}
-	return k.pass(ctx, v)
+	return k.proxy(ctx, v)
 }
 
 // session returns the session of the cookie. Its caller's Session is empty with any error.
@@ -298,10 +298,10 @@ func (k *Console) fail(v *visit, err error) {
 	switch {
 	case signIn && v.r.Header.Get("HX-Request") != "":
 		// htmx would put the log-in page into a part of this one.
-		v.w.Header().Set("HX-Redirect", login(pageOf(v.r)))
+		v.w.Header().Set("HX-Redirect", loginURL(pageOf(v.r)))
 		v.WriteFailure(v.w, f, status)
 	case signIn && reads && v.html():
-		http.Redirect(v.w, v.r, login(v.r.URL.RequestURI()), http.StatusSeeOther)
+		http.Redirect(v.w, v.r, loginURL(v.r.URL.RequestURI()), http.StatusSeeOther)
 	case v.html():
 		who := v.Caller
 		who.RequestID = v.RequestID
@@ -315,8 +315,8 @@ func (k *Console) fail(v *visit, err error) {
 	}
 }
 
-// login is where a person signs in to go on to a page of ours; auth judges whether it is one.
-func login(next string) string {
+// loginURL is where a person signs in to go on to a page of ours; auth judges whether it is one.
+func loginURL(next string) string {
 	if next == "/" {
 		return "/login"
 	}
@@ -335,7 +335,7 @@ func pageOf(r *http.Request) string {
 // Docs answers the API reference as a page. It is the same for everybody, so it has no tabs of whoever is signed in.
 func (k *Console) Docs(w http.ResponseWriter, r *http.Request) {
 	v := k.visitOf(w, r)
-	k.begin(v)
+	k.setHeaders(v)
 	page, err := k.Edge.Open(r.Context(), v.Call, func() (*web.Static, error) { return k.Edge.Catalog.Docs(k.Pages) })
 	if err != nil {
 		k.fail(v, err)

@@ -73,8 +73,8 @@ func (m *Menus) read(ctx context.Context, patience time.Duration) error {
 	return err
 }
 
-// renew asks at once, for somebody who waits 250 ms for it at most; Follow catches up on what fails.
-func (m *Menus) renew(ctx context.Context) {
+// refresh asks at once, for somebody who waits 250 ms for it at most; Follow catches up on what fails.
+func (m *Menus) refresh(ctx context.Context) {
 	if m != nil {
 		_ = m.read(ctx, menusPatience)
 	}
@@ -119,7 +119,7 @@ func AskAdminForMenus(admin *remote.Client) func(context.Context) ([]web.Tab, er
 		for _, g := range a.Groups[:min(len(a.Groups), maxMenus)] {
 			t := web.Tab{Slug: "menu-" + g.Slug, Name: g.Name, Icon: g.Icon, Menu: true}
 			for _, i := range g.Items[:min(len(g.Items), maxMenuItems)] {
-				if link(i.Href) {
+				if isLink(i.Href) {
 					t.Items = append(t.Items, web.Item{Name: i.Name, Icon: i.Icon, Href: i.Href})
 				}
 			}
@@ -131,7 +131,7 @@ func AskAdminForMenus(admin *remote.Client) func(context.Context) ([]web.Tab, er
 	}
 }
 
-// link tells whether an address is a page of the console, or one of https elsewhere.
-func link(href string) bool {
+// isLink tells whether an address is a page of the console, or one of https elsewhere.
+func isLink(href string) bool {
 	return web.LocalPath(href, "") != "" || len(href) > len("https://") && href[:len("https://")] == "https://"
 }

@@ -10,8 +10,8 @@ import (
 	"hub.internal/services/gateway/reference"
 )
 
-// last is the position behind all that a manifest names.
-const last = 1 << 20
+// lastPosition is the position behind all that a manifest names.
+const lastPosition = 1 << 20
 
 // navigation lists the tabs that a user with these roles may see. System and Admin come
 // first.
@@ -27,7 +27,7 @@ func navigation(routes []*catalog.ConsoleRoute, roles []string) []web.Tab {
 		}
 	}
 	if admin := tabs["Admin"]; admin != nil { // for those who issue keys and register apps
-		tabs["Admin"] = append(admin, placed{web.Item{Name: "API reference", Href: reference.Path}, last})
+		tabs["Admin"] = append(admin, placed{web.Item{Name: "API reference", Href: reference.Path}, lastPosition})
 	}
 	rank := func(name string) int {
 		if i := slices.Index([]string{"System", "Admin"}, name); i >= 0 {

@@ -14,8 +14,8 @@ import (
 	"hub.internal/services/gateway/edge"
 )
 
-// pass hands the request to its owner and streams the answer back.
-func (k *Console) pass(ctx context.Context, v *visit) error {
+// proxy hands the request to its owner and streams the answer back.
+func (k *Console) proxy(ctx context.Context, v *visit) error {
 	client := k.Edge.Services.Client(v.route.Service)
 	if client == nil {
 		return edge.UnknownService(v.route.Service)
@@ -70,7 +70,7 @@ func (k *Console) pass(ctx context.Context, v *visit) error {
 				k.Sessions.Forget(v.secret)
 			}
 		}
-		// What the owner says of these replaces what begin has said.
+		// What the owner says of these replaces what setHeaders has said.
 		for _, name := range []string{"Content-Security-Policy", "X-Content-Type-Options", "Referrer-Policy",
 			"Cross-Origin-Opener-Policy", "Cache-Control", "Vary"} {
 			if len(resp.Header.Values(name)) > 0 {
@@ -78,7 +78,7 @@ func (k *Console) pass(ctx context.Context, v *visit) error {
 			}
 		}
 		if resp.Header.Get(web.NavigationHeader) != "" {
-			k.Menus.renew(ctx) // whoever has changed a menu sees it on the next page
+			k.Menus.refresh(ctx) // whoever has changed a menu sees it on the next page
 		}
 		for _, name := range []string{"X-Request-Id", "Strict-Transport-Security", web.NavigationHeader} {
 			resp.Header.Del(name)

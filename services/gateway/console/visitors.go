@@ -23,11 +23,11 @@ const maxVisitorForm = 64 << 10
 
 // What people come for who are not signed in. Each has places of its own: those who come for one take none of another's.
 const (
-	forPages       = "pages"       // what is only looked at
-	forForms       = "forms"       // passwords, which wait to be hashed
-	forProvider    = "provider"    // log-ins that ask the provider
-	forConsent     = "consent"     // accounts to be linked
-	forUnsubscribe = "unsubscribe" // the page, and one click in a mail program
+	purposePages       = "pages"       // what is only looked at
+	purposeForms       = "forms"       // passwords, which wait to be hashed
+	purposeProvider    = "provider"    // log-ins that ask the provider
+	purposeConsent     = "consent"     // accounts to be linked
+	purposeUnsubscribe = "unsubscribe" // the page, and one click in a mail program
 )
 
 // visitorPlaces is how many requests may be under way at once for each purpose: two thirds of them anybody's, and a third
@@ -35,7 +35,7 @@ const (
 // of anybody's, and one browser half of what is kept. Those that auth answers are together no more than a client of a
 // service lets one caller have; there are more for forms than wait there for a password to be hashed.
 func visitorPlaces() map[string]int64 {
-	return map[string]int64{forPages: 30, forForms: 66, forProvider: 15, forConsent: 15, forUnsubscribe: 48}
+	return map[string]int64{purposePages: 30, purposeForms: 66, purposeProvider: 15, purposeConsent: 15, purposeUnsubscribe: 48}
 }
 
 const (
@@ -53,19 +53,19 @@ var (
 	knownRate = edge.Rate{PerMinute: 60, Burst: 10}
 )
 
-// purpose is what a visitor comes for.
-func purpose(r *http.Request) string {
+// purposeOf is what a visitor comes for.
+func purposeOf(r *http.Request) string {
 	switch {
 	case web.Below(r.URL.Path, "/unsubscribe"):
-		return forUnsubscribe
+		return purposeUnsubscribe
 	case web.Below(r.URL.Path, "/connect"):
-		return forConsent
+		return purposeConsent
 	case web.Below(r.URL.Path, "/login/oidc"):
-		return forProvider
+		return purposeProvider
 	case r.Method == http.MethodGet || r.Method == http.MethodHead:
-		return forPages
+		return purposePages
 	}
-	return forForms
+	return purposeForms
 }
 
 // Visitors are the places of people who are not signed in.
@@ -99,24 +99,24 @@ func (k *Console) admit(v *visit) (leave func(), err error) {
 		}
 		r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(form)), int64(len(form)), nil
 	}
-	what, networks := purpose(v.r), caller.Networks(v.Address)
+	what, networks := purposeOf(v.r), caller.Networks(v.Address)
 	err = k.limitForms(v.r.Context(), what, v.Address)
 	if err == nil {
-		if leave := k.Visitors.place(v.r.Context(), k.Visitors.anybody[what], networks[len(networks)-1]); leave != nil {
+		if leave := k.Visitors.takePlace(v.r.Context(), k.Visitors.anybody[what], networks[len(networks)-1]); leave != nil {
 			return leave, nil
 		}
 		err = fault.New(fault.RateLimit, "Too many people are at this page at this moment. Try again in a few seconds.").After(2 * time.Second)
 	}
-	if browser := web.ReadCookie(v.r, web.BrowserCookie); k.knows(v, browser) {
-		if leave := k.Visitors.place(v.r.Context(), k.Visitors.known[what], browser); leave != nil {
+	if browser := web.ReadCookie(v.r, web.BrowserCookie); k.knownBrowser(v, browser) {
+		if leave := k.Visitors.takePlace(v.r.Context(), k.Visitors.known[what], browser); leave != nil {
 			return leave, nil
 		}
 	}
 	return nil, err
 }
 
-// place waits for a place, and returns nil when there is none.
-func (v *Visitors) place(ctx context.Context, places *quota.Quota, who string) (leave func()) {
+// takePlace waits for a place, and returns nil when there is none.
+func (v *Visitors) takePlace(ctx context.Context, places *quota.Quota, who string) (leave func()) {
 	loan := places.Open(who)
 	if loan.TryTake(1) {
 		return loan.Close
@@ -134,7 +134,7 @@ func (v *Visitors) place(ctx context.Context, places *quota.Quota, who string) (
 
 // limitForms counts a form against the networks that it comes from.
 func (k *Console) limitForms(ctx context.Context, what, address string) error {
-	if what != forForms && what != forProvider {
+	if what != purposeForms && what != purposeProvider {
 		return nil
 	}
 	d := k.Edge.Limiter.Take(ctx, edge.NetworkBuckets("forms", "", address, formRate))
@@ -146,9 +146,9 @@ func (k *Console) limitForms(ctx context.Context, what, address string) error {
 		After(time.Duration(wait) * time.Second)
 }
 
-// knows tells whether somebody has signed in with a browser: auth has given it what it shows. It is asked only when there
+// knownBrowser tells whether somebody has signed in with a browser: auth has given it what it shows. It is asked only when there
 // is no other place.
-func (k *Console) knows(v *visit, browser string) bool {
+func (k *Console) knownBrowser(v *visit, browser string) bool {
 	if !isSecret(browser) {
 		return false
 	}

@@ -155,7 +155,7 @@ func (a AppTokens) Authenticate(ctx context.Context, c *Call) (Principal, error)
 	if err != nil {
 		return Principal{}, err
 	}
-	if err := t.says(token); err != nil {
+	if err := t.matches(token); err != nil {
 		return Principal{}, err
 	}
 	who := caller.Caller{Kind: caller.App, Service: t.ServiceCode, ExternalUserID: t.Subject, CredentialID: "app:" + t.ServiceCode,
@@ -168,9 +168,9 @@ func (a AppTokens) Authenticate(ctx context.Context, c *Call) (Principal, error)
 	return p, nil
 }
 
-// says holds what auth answered to what the token says: auth has checked its signature, and answers for no other app,
+// matches holds what auth answered to what the token says: auth has checked its signature, and answers for no other app,
 // user or token than it names.
-func (t tokenAnswer) says(token string) error {
+func (t tokenAnswer) matches(token string) error {
 	c, err := claimsOf(token)
 	if err != nil {
 		return fmt.Errorf("auth takes a token that cannot be read: %w", err)
@@ -252,15 +252,15 @@ var reasons = map[string]string{
 
 func (a AppTokens) linkRequired(in admitted) error {
 	why, known := reasons[in.Reason]
-	if !known || in.ExpiresAt == nil || !a.connects(in.LinkURL) {
+	if !known || in.ExpiresAt == nil || !a.isLinkPage(in.LinkURL) {
 		return fmt.Errorf("auth says neither who has linked an account nor where (reason %q)", catalog.Shown(in.Reason))
 	}
 	return fault.New(fault.AccountLinkMissing, "%s Send them to link_url, and call again then.", why).
 		With(linkRequired{fault.AccountLinkMissing, in.LinkURL, in.ExpiresAt.UTC().Format("2006-01-02T15:04:05.000Z"), in.Reason})
 }
 
-// connects tells whether an address is Hub's page to link accounts at.
-func (a AppTokens) connects(address string) bool {
+// isLinkPage tells whether an address is Hub's page to link accounts at.
+func (a AppTokens) isLinkPage(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || !PlainAddress(address) || u.User != nil || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http" {
 		return false

@@ -41,7 +41,7 @@ func NewHosts(publicURL string, further []string) (*Hosts, error) {
 		h.names[net.JoinHostPort(strings.ToLower(u.Hostname()), standard)] = true
 	}
 	for _, host := range further {
-		name, port, both := split(host)
+		name, port, both := splitHost(host)
 		switch {
 		case name == "" || strings.ContainsAny(host, "/@* "):
 			return nil, fmt.Errorf("HUB_HOSTS: %q is no host or host:port", host)
@@ -53,8 +53,8 @@ func NewHosts(publicURL string, further []string) (*Hosts, error) {
 	return h, nil
 }
 
-// split returns the name of a host in small letters, and its port where it has one.
-func split(host string) (name, port string, both bool) {
+// splitHost returns the name of a host in small letters, and its port where it has one.
+func splitHost(host string) (name, port string, both bool) {
 	name, port, err := net.SplitHostPort(host)
 	if err != nil {
 		name = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
@@ -62,19 +62,19 @@ func split(host string) (name, port string, both bool) {
 	return strings.ToLower(strings.TrimSuffix(name, ".")), port, err == nil
 }
 
-// takes tells whether the request is for one of them, or for the very address that it has reached the gateway at.
-func (h *Hosts) takes(r *http.Request) bool {
-	name, port, _ := split(r.Host)
+// accept tells whether the request is for one of them, or for the very address that it has reached the gateway at.
+func (h *Hosts) accept(r *http.Request) bool {
+	name, port, _ := splitHost(r.Host)
 	if h.names[net.JoinHostPort(name, port)] || h.names[name] || h.local && ofThisMachine(name) {
 		return true
 	}
-	return Addressed(r)
+	return IsOwnAddress(r)
 }
 
-// Addressed tells that the request is for the very address that it has reached the gateway at, or for this machine: no name of
+// IsOwnAddress tells that the request is for the very address that it has reached the gateway at, or for this machine: no name of
 // somebody else's.
-func Addressed(r *http.Request) bool {
-	name, _, _ := split(r.Host)
+func IsOwnAddress(r *http.Request) bool {
+	name, _, _ := splitHost(r.Host)
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if !ok {
 		return false
@@ -93,14 +93,14 @@ func ofThisMachine(name string) bool {
 	return name == "localhost" || err == nil && addr.IsLoopback()
 }
 
-// Only serves what is meant for one of the hosts; nil serves all. What asks whether the process lives does so by address, and does
+// RestrictHosts serves what is meant for one of the hosts; nil serves all. What asks whether the process lives does so by address, and does
 // not come here.
-func (g *Gateway) Only(hosts *Hosts, next http.Handler) http.Handler {
+func (g *Gateway) RestrictHosts(hosts *Hosts, next http.Handler) http.Handler {
 	if hosts == nil {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !hosts.takes(r) {
+		if !hosts.accept(r) {
 			f := fault.New(fault.Validation, "Hub is not called %s: use %s. HUB_HOSTS of the gateway names what else it is called.",
 				catalog.Shown(r.Host), hosts.public)
 			g.NewCall(r).WriteFailure(w, f, http.StatusMisdirectedRequest)

@@ -29,10 +29,10 @@ func NewKeyCache(ask func(ctx context.Context, key string) (APIKey, error), now 
 	return &KeyCache{answers: cache.New(ask, now), now: now}
 }
 
-// StandIn lets a good answer that is no older than most stand in for one that auth cannot give, because its store or auth
-// itself does not answer: while notices arrive (Heard), until a notice or a refusal, and never beyond the key's own end. It
+// ServeStale lets a good answer that is no older than most stand in for one that auth cannot give, because its store or auth
+// itself does not answer: while notices arrive (CaughtUp), until a notice or a refusal, and never beyond the key's own end. It
 // is called before the first Verify.
-func (k *KeyCache) StandIn(most time.Duration) {
+func (k *KeyCache) ServeStale(most time.Duration) {
 	k.answers.StaleIfError = func(now time.Time) time.Duration {
 		if at := k.heard.Load(); at == nil || now.Sub(*at) > noticesLast {
 			return 0
@@ -41,11 +41,11 @@ func (k *KeyCache) StandIn(most time.Duration) {
 	}
 }
 
-// Heard tells that each notice from before this moment has arrived.
-func (k *KeyCache) Heard(at time.Time) { k.heard.Store(&at) }
+// CaughtUp tells that each notice from before this moment has arrived.
+func (k *KeyCache) CaughtUp(at time.Time) { k.heard.Store(&at) }
 
-// StandsIn tells whether older answers stand in for those of auth at this moment.
-func (k *KeyCache) StandsIn() bool { return k.answers.ServesStale() }
+// ServesStale tells whether older answers stand in for those of auth at this moment.
+func (k *KeyCache) ServesStale() bool { return k.answers.ServesStale() }
 
 // Verify implements KeyVerifier.
 func (k *KeyCache) Verify(ctx context.Context, key string) (APIKey, error) {

@@ -209,10 +209,10 @@ type Shared interface {
 // back: no call fails, and none is free, because Redis is down. A call whose buckets alone
 // are at fault is judged in memory, and no other.
 type Fallback struct {
-	shared Shared
-	memory *Memory
-	down   atomic.Bool
-	report func(down bool, err error)
+	shared      Shared
+	memory      *Memory
+	unreachable atomic.Bool
+	report      func(down bool, err error)
 }
 
 const (
@@ -229,60 +229,60 @@ func NewFallback(shared Shared, memory *Memory, report func(down bool, err error
 
 // Take implements Limiter.
 func (f *Fallback) Take(ctx context.Context, buckets []Bucket) Decision {
-	if !f.down.Load() {
+	if !f.unreachable.Load() {
 		d, err := f.shared.Take(ctx, buckets)
 		if err == nil {
 			return d
 		}
-		if ctx.Err() == nil && !errors.Is(err, ErrUndecided) && f.down.CompareAndSwap(false, true) {
+		if ctx.Err() == nil && !errors.Is(err, ErrUndecided) && f.unreachable.CompareAndSwap(false, true) {
 			f.report(true, err)
 		}
 	}
 	return f.memory.Take(ctx, buckets)
 }
 
-// Down tells whether the limits hold in memory right now.
-func (f *Fallback) Down() bool { return f.down.Load() }
+// Unreachable tells whether Shared does not answer right now, and the limits hold in memory.
+func (f *Fallback) Unreachable() bool { return f.unreachable.Load() }
 
 // Run brings the shared limiter back when it answers again, until ctx ends. One that failed soon after it had come back, as
 // on a machine that is too busy for it, rests twice as long the next time: nobody wants to hear of it five times a second.
 func (f *Fallback) Run(ctx context.Context) error {
 	tick := time.NewTicker(probeShared)
 	defer tick.Stop()
-	var rest rest
+	var pause backoff
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case now := <-tick.C:
-			if rest.over(now, f.down.Load()) && f.shared.Ping(ctx) == nil {
-				f.down.Store(false)
+			if pause.elapsed(now, f.unreachable.Load()) && f.shared.Ping(ctx) == nil {
+				f.unreachable.Store(false)
 				f.report(false, nil)
-				rest.back, rest.until = now, time.Time{}
+				pause.back, pause.until = now, time.Time{}
 			}
 		}
 	}
 }
 
-// rest is how long a limiter is left alone that is down.
-type rest struct {
+// backoff is how long a limiter is left alone that is unreachable.
+type backoff struct {
 	length time.Duration
-	until  time.Time // zero while the limiter is up
+	until  time.Time // zero while the limiter answers
 	back   time.Time // when it last came back
 }
 
-// over tells whether a limiter is down and has rested. It is asked all the time.
-func (r *rest) over(now time.Time, down bool) bool {
-	if !down {
-		r.until = time.Time{}
+// elapsed tells whether a limiter is down and has rested. It is asked all the time.
+func (b *backoff) elapsed(now time.Time, unreachable bool) bool {
+	if !unreachable {
+		b.until = time.Time{}
 		return false
 	}
-	if r.until.IsZero() {
-		r.length = min(2*r.length, longestRest)
-		if r.back.IsZero() || now.Sub(r.back) > longestRest {
-			r.length = probeShared
+	if b.until.IsZero() {
+		b.length = min(2*b.length, longestRest)
+		if b.back.IsZero() || now.Sub(b.back) > longestRest {
+			b.length = probeShared
 		}
-		r.until = now.Add(r.length - probeShared)
+		b.until = now.Add(b.length - probeShared)
 	}
-	return !now.Before(r.until)
+	return !now.Before(b.until)
 }

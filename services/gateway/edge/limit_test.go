@@ -236,7 +236,7 @@ func TestFallbackLimitsInMemoryUntilTheSharedOneIsBack(t *testing.T) {
 			refused++
 		}
 	}
-	if refused != 3 || !f.Down() || !<-reports {
+	if refused != 3 || !f.Unreachable() || !<-reports {
 		t.Fatalf("%d refused while the shared limiter is down", refused)
 	}
 	shared.err = nil
@@ -246,7 +246,7 @@ func TestFallbackLimitsInMemoryUntilTheSharedOneIsBack(t *testing.T) {
 	if <-reports {
 		t.Error("reported down twice")
 	}
-	if f.Down() || f.Take(t.Context(), buckets).Refused != "" {
+	if f.Unreachable() || f.Take(t.Context(), buckets).Refused != "" {
 		t.Error("the shared limiter is not used again")
 	}
 	cancel()
@@ -304,7 +304,7 @@ func TestOneBrokenBucketIsNobodyElses(t *testing.T) {
 	if f.Take(t.Context(), buckets).Refused != "" || f.Take(t.Context(), buckets).Refused != "user" {
 		t.Error("the limit does not hold in memory")
 	}
-	if f.Down() {
+	if f.Unreachable() {
 		t.Error("the shared limiter is down")
 	}
 }

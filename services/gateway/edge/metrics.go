@@ -26,10 +26,10 @@ func Observe(limiter *Fallback, manifests *catalog.Catalog, keys *KeyCache) erro
 			return 0
 		}
 	}
-	if err := gauge("hub.ratelimit.local", "1 while Redis is away and each replica limits by itself.", flag(limiter.Down)); err != nil {
+	if err := gauge("hub.ratelimit.local", "1 while Redis is away and each replica limits by itself.", flag(limiter.Unreachable)); err != nil {
 		return err
 	}
-	err := gauge("hub.auth.stale", "1 while auth cannot be asked and keys are good by what it said before.", flag(keys.StandsIn))
+	err := gauge("hub.auth.stale", "1 while auth cannot be asked and keys are good by what it said before.", flag(keys.ServesStale))
 	if err != nil {
 		return err
 	}

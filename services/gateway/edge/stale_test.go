@@ -40,14 +40,14 @@ func outage(t *testing.T, test func(t *testing.T, auth *moody, c *edge.KeyCache,
 		auth, notices := &moody{}, &atomic.Bool{}
 		auth.ends = time.Now().Add(50 * time.Second)
 		c := edge.NewKeyCache(auth.ask, time.Now)
-		c.StandIn(time.Minute)
+		c.ServeStale(time.Minute)
 		notices.Store(true)
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		go func() {
 			for ctx.Err() == nil {
 				if notices.Load() {
-					c.Heard(time.Now())
+					c.CaughtUp(time.Now())
 				}
 				time.Sleep(300 * time.Millisecond)
 			}
@@ -86,7 +86,7 @@ func TestAKeyStaysGoodWhileAuthCannotTell(t *testing.T) {
 		if n := auth.asked.Load() - asked; n < 30 || n > 45 {
 			t.Errorf("auth was asked %d times in 45 s, once a second will do", n)
 		}
-		if !c.StandsIn() {
+		if !c.ServesStale() {
 			t.Error("nobody is told")
 		}
 		time.Sleep(4900 * time.Millisecond)
@@ -113,7 +113,7 @@ func TestAnAuthThatHangsHoldsNoCallUp(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		verify(t, c, "", "afterwards")
 		time.Sleep(time.Millisecond) // asked in the background
-		if synctest.Wait(); c.StandsIn() {
+		if synctest.Wait(); c.ServesStale() {
 			t.Error("it is over, and nobody is told")
 		}
 	})
@@ -146,7 +146,7 @@ func TestAnOldAnswerIsOfNoUse(t *testing.T) {
 		"without notices":    {func(_ *moody, _ *edge.KeyCache, n *atomic.Bool) { n.Store(false) }, 2 * time.Second, fault.DB},
 		"with a later one":   {func(_ *moody, _ *edge.KeyCache, n *atomic.Bool) { n.Store(false) }, 1999 * time.Millisecond, ""},
 		"when it is too old": {func(m *moody, _ *edge.KeyCache, _ *atomic.Bool) { m.ends = time.Time{} }, 60 * time.Second, fault.DB},
-		"where it is off":    {func(_ *moody, c *edge.KeyCache, _ *atomic.Bool) { c.StandIn(0) }, 2 * time.Second, fault.DB},
+		"where it is off":    {func(_ *moody, c *edge.KeyCache, _ *atomic.Bool) { c.ServeStale(0) }, 2 * time.Second, fault.DB},
 	} {
 		t.Run(name, func(t *testing.T) {
 			outage(t, func(t *testing.T, auth *moody, cache *edge.KeyCache, notices *atomic.Bool) {

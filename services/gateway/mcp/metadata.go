@@ -47,7 +47,7 @@ func (s *Server) base(r *http.Request) string {
 	switch {
 	case s.publicURL != "":
 		return s.publicURL
-	case !edge.Addressed(r):
+	case !edge.IsOwnAddress(r):
 		return ""
 	case r.TLS != nil:
 		return "https://" + r.Host

@@ -161,8 +161,8 @@ type Listener interface {
 	Forget(id string)
 	// ForgetAll is for a subscription that is made, or made again: notices may have been missed.
 	ForgetAll()
-	// Heard tells that what was said before this moment has arrived.
-	Heard(at time.Time)
+	// CaughtUp tells that what was said before this moment has arrived.
+	CaughtUp(at time.Time)
 }
 
 // Subscribe tells what it hears until ctx ends. A subscription that breaks is made again.
@@ -214,7 +214,7 @@ func (r *Redis) receive(ctx context.Context, to Listener) error {
 		case *goredis.Message:
 			to.Forget(m.Payload)
 		case *goredis.Pong:
-			to.Heard(asked)
+			to.CaughtUp(asked)
 			waits = false
 		}
 	}

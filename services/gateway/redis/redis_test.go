@@ -328,9 +328,9 @@ type ear struct {
 	heard   atomic.Pointer[time.Time]
 }
 
-func (e *ear) Forget(id string)   { e.changed <- id }
-func (e *ear) ForgetAll()         { e.lost <- struct{}{} }
-func (e *ear) Heard(at time.Time) { e.heard.Store(&at) }
+func (e *ear) Forget(id string)      { e.changed <- id }
+func (e *ear) ForgetAll()            { e.lost <- struct{}{} }
+func (e *ear) CaughtUp(at time.Time) { e.heard.Store(&at) }
 
 // age is how long ago the last moment was that is known to be whole.
 func (e *ear) age() time.Duration {

@@ -32,7 +32,7 @@ func build(h *service.Host, s settings) error {
 		h.Logger().Warn("shared rate limits", "down", down, "error", err)
 	})
 	keys := edge.NewKeyCache(edge.AskAuth(clients.Client("auth")), time.Now)
-	keys.StandIn(s.StaleAuth)
+	keys.ServeStale(s.StaleAuth)
 	if err := edge.Observe(limiter, manifests, keys); err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func serve(h *service.Host, s settings, e *edge.Gateway, menus *console.Menus) e
 	h.Public(s.TrustedHops > 0, func(mux *http.ServeMux) {
 		routes := http.NewServeMux()
 		public.Routes(routes)
-		mux.Handle("/", e.Only(hosts, routes))
+		mux.Handle("/", e.RestrictHosts(hosts, routes))
 	})
 	return nil
 }

@@ -63,14 +63,9 @@ type (
 	// tokenAnswer is a token that holds, and its app.
 	tokenAnswer struct {
 		tokenClaims
-		Scopes []string `json:"scopes"`
-		Limits struct {
-			UserPerMinute    int `json:"user_per_minute"`
-			UserBurst        int `json:"user_burst"`
-			ServicePerMinute int `json:"service_per_minute"`
-			ServiceBurst     int `json:"service_burst"`
-		} `json:"limits"`
-		Status string `json:"status"`
+		Scopes []string         `json:"scopes"`
+		Limits credentialLimits `json:"limits"`
+		Status string           `json:"status"`
 	}
 	tokenClaims struct {
 		ServiceCode string `json:"service_code"`
@@ -160,8 +155,8 @@ func (a AppTokens) Authenticate(ctx context.Context, c *Call) (Principal, error)
 	}
 	who := caller.Caller{Kind: caller.App, Service: t.ServiceCode, ExternalUserID: t.Subject, CredentialID: "app:" + t.ServiceCode,
 		RequestID: c.RequestID}
-	p := Principal{token: &t, Caller: who, User: Rate{t.Limits.UserPerMinute, t.Limits.UserBurst},
-		ServiceWide: Rate{t.Limits.ServicePerMinute, t.Limits.ServiceBurst}}
+	p := Principal{token: &t, Caller: who}
+	p.User, p.ServiceWide = t.Limits.rates()
 	if t.Status != "ACTIVE" {
 		return p, fault.New(fault.AuthRevoked, "The app %s is not active.", t.ServiceCode)
 	}

@@ -82,17 +82,24 @@ type keyQuestion struct {
 }
 
 type keyAnswer struct {
-	ID      string   `json:"id"`
-	Service string   `json:"service"`
-	Scopes  []string `json:"scopes"`
-	Limits  struct {
-		UserPerMinute    int `json:"user_per_minute"`
-		UserBurst        int `json:"user_burst"`
-		ServicePerMinute int `json:"service_per_minute"`
-		ServiceBurst     int `json:"service_burst"`
-	} `json:"limits"`
-	Status    string     `json:"status"`
-	ExpiresAt *time.Time `json:"expires_at"`
+	ID        string           `json:"id"`
+	Service   string           `json:"service"`
+	Scopes    []string         `json:"scopes"`
+	Limits    credentialLimits `json:"limits"`
+	Status    string           `json:"status"`
+	ExpiresAt *time.Time       `json:"expires_at"`
+}
+
+// credentialLimits are those that auth has of a key or an app.
+type credentialLimits struct {
+	UserPerMinute    int `json:"user_per_minute"`
+	UserBurst        int `json:"user_burst"`
+	ServicePerMinute int `json:"service_per_minute"`
+	ServiceBurst     int `json:"service_burst"`
+}
+
+func (l credentialLimits) rates() (user, serviceWide Rate) {
+	return Rate{l.UserPerMinute, l.UserBurst}, Rate{l.ServicePerMinute, l.ServiceBurst}
 }
 
 var verifyKey = remote.Operation[keyQuestion, keyAnswer]{Path: "/internal/apikeys/verify", Repeatable: true}
@@ -110,9 +117,8 @@ func AskAuth(auth *remote.Client) func(context.Context, string) (APIKey, error) 
 		if a.Status != "active" {
 			return APIKey{}, revokedKey("has expired")
 		}
-		k := APIKey{ID: a.ID, Service: a.Service, Scopes: a.Scopes,
-			User:        Rate{PerMinute: a.Limits.UserPerMinute, Burst: a.Limits.UserBurst},
-			ServiceWide: Rate{PerMinute: a.Limits.ServicePerMinute, Burst: a.Limits.ServiceBurst}}
+		k := APIKey{ID: a.ID, Service: a.Service, Scopes: a.Scopes}
+		k.User, k.ServiceWide = a.Limits.rates()
 		if a.ExpiresAt != nil {
 			k.ExpiresAt = *a.ExpiresAt
 		}

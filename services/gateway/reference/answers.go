@@ -93,11 +93,6 @@ func failed(errors []tool.ErrorDoc) object {
 		"content": object{"application/json": media(object{"allOf": []object{ref("schemas", "Failure"), code}}, examples)}}
 }
 
-func failureResponse() object {
-	return object{"description": "Any other failure: a wrong method is 405, with Allow.", "headers": headerRefs("X-Request-Id"),
-		"content": object{"application/json": object{"schema": ref("schemas", "Failure")}}}
-}
-
 // locations say what a Location means beside a status.
 var locations = map[int]string{http.StatusCreated: "Where it is.", http.StatusAccepted: "Where its state can be asked for.",
 	http.StatusSeeOther: "Where to go on."}

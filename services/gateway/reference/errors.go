@@ -144,3 +144,11 @@ func failures() map[fault.Code]failure {
 	}
 	return all
 }
+
+func invalidUser() tool.ErrorDoc {
+	return tool.ErrorDoc{Code: fault.Validation, Reason: "The header X-External-User-Id has other than 1 to 200 printable characters."}
+}
+
+func noTool() tool.ErrorDoc {
+	return tool.ErrorDoc{Code: fault.NotFound, Reason: "There is no tool of that name; the message names the nearest."}
+}

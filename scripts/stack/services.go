@@ -28,10 +28,10 @@ func layerOf(s service) int {
 	return layerServices
 }
 
-// programs are the packages to build into bin/: each command of each service, this program
+// programs are the packages to build into bin/: each command of each service, the client, this program
 // and the generator of sample data.
 func programs(l layout, services inventory.Inventory) ([]string, error) {
-	packages := []string{"./scripts/stack", "./scripts/gen", "./scripts/" + mailSink, "./scripts/" + echo}
+	packages := []string{inventory.ClientProgram, "./scripts/stack", "./scripts/gen", "./scripts/" + mailSink, "./scripts/" + echo}
 	for _, s := range services {
 		dirs, err := filepath.Glob(l.path("services", s.Name, "cmd", "*", "main.go"))
 		if err != nil {

@@ -65,7 +65,7 @@ func (p *programs) build(t testing.TB) string {
 		for _, s := range house {
 			cmd.Args = append(cmd.Args, s.Module()+"/cmd/...")
 		}
-		cmd.Args = append(cmd.Args, "./scripts/gen", "./scripts/mailsink", "./scripts/echo")
+		cmd.Args = append(cmd.Args, inventory.ClientProgram, "./scripts/gen", "./scripts/mailsink", "./scripts/echo")
 		cmd.Dir, cmd.Env = hubtest.Root(t), append(cmd.Environ(), "GOWORK=") // programs of many modules at once are the workspace's
 		if out, err := cmd.CombinedOutput(); err != nil {
 			p.err = fmt.Errorf("%w: %s", err, out)

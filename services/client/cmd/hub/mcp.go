@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hub.internal/services/gateway/client"
-	"hub.internal/services/gateway/mcp/stdio"
+	"hub.internal/services/client"
+	"hub.internal/services/client/stdio"
 )
 
 // mcp serves the tools to a client that starts this program.

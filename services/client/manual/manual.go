@@ -10,9 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"hub.internal/services/gateway/client"
-	"hub.internal/services/gateway/client/input"
-	"hub.internal/services/gateway/client/output"
+	"hub.internal/services/client"
+	"hub.internal/services/client/output"
 )
 
 const (
@@ -260,13 +259,13 @@ func (p *page) examples(d *client.Detail) {
 
 // Command is the command line that calls a tool with an input.
 func Command(t *client.Tool, request json.RawMessage) string {
-	words := []string{"hub", "call", input.Quote(t.Name)}
-	args := input.Arguments(t.Input, request)
+	words := []string{"hub", "call", quote(t.Name)}
+	args := arguments(t.Input, request)
 	if args == nil && string(bytes.TrimSpace(request)) != "{}" {
-		return fmt.Sprintf("hub call %s -", input.Quote(t.Name))
+		return fmt.Sprintf("hub call %s -", quote(t.Name))
 	}
 	for _, arg := range args {
-		words = append(words, input.Quote(arg))
+		words = append(words, quote(arg))
 	}
 	return strings.Join(words, " ")
 }

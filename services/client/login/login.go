@@ -12,7 +12,7 @@ import (
 	"runtime"
 	"strings"
 
-	"hub.internal/services/gateway/client"
+	"hub.internal/services/client"
 )
 
 // maxFile bounds a file with keys, in bytes.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hub.internal/services/gateway/client"
-	"hub.internal/services/gateway/client/output"
+	"hub.internal/services/client"
+	"hub.internal/services/client/output"
 )
 
 const (

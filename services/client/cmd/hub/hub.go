@@ -12,13 +12,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hub.internal/services/gateway/client"
-	"hub.internal/services/gateway/client/login"
-	"hub.internal/services/gateway/client/output"
+	"hub.internal/services/client"
+	"hub.internal/services/client/login"
+	"hub.internal/services/client/output"
 )
 
-// release is the version of Hub that this is a client of.
-const release = "0.2.0"
+// release is the version of the client. The linker sets it when a release is built (-X main.release=v1.2.3).
+var release = "dev"
 
 // defaultTimeout is more than the gateway gives any tool unless its operator does: 35 s.
 const defaultTimeout = 60 * time.Second

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"hub.internal/services/gateway/client"
+	"hub.internal/services/client"
 )
 
 func serve(t *testing.T, handler http.HandlerFunc) *client.Client {

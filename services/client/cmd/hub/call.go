@@ -16,9 +16,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"hub.internal/pkg/schema"
-	"hub.internal/services/gateway/client"
-	"hub.internal/services/gateway/client/input"
-	"hub.internal/services/gateway/client/output"
+	"hub.internal/services/client"
+	"hub.internal/services/client/input"
+	"hub.internal/services/client/output"
 )
 
 const callLong = `Call a tool. Fields are written by the tool's schema, which hub show TOOL prints:

@@ -137,18 +137,18 @@ func TestAReaderThatGoes(t *testing.T) {
 	}
 }
 
-// TestTheGuideIsTrue: the block of CLIENTS.md runs, line by line, in bash.
+// TestTheGuideIsTrue: the block of README.md runs, line by line, in bash.
 func TestTheGuideIsTrue(t *testing.T) {
 	t.Parallel()
 	bash, err := exec.LookPath("bash")
 	if err != nil {
 		t.Skip("the guide's block is for bash, which is not here")
 	}
-	guide, err := os.ReadFile("../../CLIENTS.md")
+	guide, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	block := regexp.MustCompile("(?s)\n## The client\n.*?```sh\n(.*?)```").FindSubmatch(guide)
+	block := regexp.MustCompile("(?s)\n## How to use it\n.*?```sh\n(.*?)```").FindSubmatch(guide)
 	if block == nil {
 		t.Fatal("no section on the client")
 	}

@@ -13,9 +13,9 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/text"
-	"hub.internal/services/gateway/client"
-	"hub.internal/services/gateway/client/input"
-	"hub.internal/services/gateway/client/output"
+	"hub.internal/services/client"
+	"hub.internal/services/client/input"
+	"hub.internal/services/client/output"
 )
 
 // The exit codes: classes of errors, by what a script can do about them.

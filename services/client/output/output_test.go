@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"hub.internal/services/gateway/client/output"
+	"hub.internal/services/client/output"
 )
 
 func TestClean(t *testing.T) {

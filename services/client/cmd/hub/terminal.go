@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/term"
 
-	"hub.internal/services/gateway/client/output"
+	"hub.internal/services/client/output"
 )
 
 // terminal is what the program was started on.

@@ -1,4 +1,4 @@
-package input
+package manual
 
 import (
 	"bytes"
@@ -8,12 +8,12 @@ import (
 	"strings"
 
 	"hub.internal/pkg/schema"
-	"hub.internal/services/gateway/client"
+	"hub.internal/services/client"
 )
 
-// Arguments writes an input as the arguments that Make reads it from, fields in the order of the schema. It returns nil for
-// what is no object.
-func Arguments(s *client.Schema, request json.RawMessage) []string {
+// arguments writes an input as the arguments that input.Make reads it from, with fields in the order of the schema. It
+// returns nil for what is not an object.
+func arguments(s *client.Schema, request json.RawMessage) []string {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(request, &fields) != nil {
 		return nil
@@ -32,7 +32,7 @@ func Arguments(s *client.Schema, request json.RawMessage) []string {
 	return args
 }
 
-// written is a value as convert reads it.
+// written is a value as input.Make reads it.
 func written(of *client.Schema, raw json.RawMessage) string {
 	var text string
 	if of.Type.Is("string") && json.Unmarshal(raw, &text) == nil {
@@ -59,8 +59,8 @@ func compact(raw json.RawMessage) string {
 
 var plain = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
-// Quote writes an argument for a POSIX shell.
-func Quote(arg string) string {
+// quote writes an argument for a POSIX shell.
+func quote(arg string) string {
 	if plain.MatchString(arg) {
 		return arg
 	}

@@ -12,7 +12,7 @@ import (
 
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/text"
-	"hub.internal/services/gateway/client"
+	"hub.internal/services/client"
 )
 
 // Files reads what arguments name.

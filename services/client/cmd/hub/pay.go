@@ -19,8 +19,8 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/text"
-	"hub.internal/services/gateway/client"
-	"hub.internal/services/gateway/client/output"
+	"hub.internal/services/client"
+	"hub.internal/services/client/output"
 )
 
 const payLong = `hub pay makes orders and pays them back as a Connected App, for one of its users.

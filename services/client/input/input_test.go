@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"hub.internal/pkg/tool"
-	"hub.internal/services/gateway/client"
-	"hub.internal/services/gateway/client/input"
-	"hub.internal/services/gateway/client/manual"
+	"hub.internal/services/client"
+	"hub.internal/services/client/input"
+	"hub.internal/services/client/manual"
 )
 
 const schema = `{"type":"object","additionalProperties":false,"required":["s"],"properties":{
@@ -127,7 +127,7 @@ func TestMisuse(t *testing.T) {
 // TestExamplesAreCommands: each example of the catalog is written as a command that a shell reads back as that example.
 func TestExamplesAreCommands(t *testing.T) {
 	t.Parallel()
-	b, err := os.ReadFile("../../../../deploy/catalog.json")
+	b, err := os.ReadFile("../../../deploy/catalog.json")
 	if err != nil {
 		t.Fatal(err)
 	}

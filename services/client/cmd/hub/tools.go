@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hub.internal/services/gateway/client"
-	"hub.internal/services/gateway/client/manual"
-	"hub.internal/services/gateway/client/output"
+	"hub.internal/services/client"
+	"hub.internal/services/client/manual"
+	"hub.internal/services/client/output"
 )
 
 // The formats of answers.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"hub.internal/services/gateway/client/output"
+	"hub.internal/services/client/output"
 )
 
 // shell runs command lines as a program would be, without being one.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hub.internal/services/gateway/client"
-	"hub.internal/services/gateway/client/login"
-	"hub.internal/services/gateway/client/output"
+	"hub.internal/services/client"
+	"hub.internal/services/client/login"
+	"hub.internal/services/client/output"
 )
 
 const loginLong = `Keep the address of a gateway and an API key for it in a file that you alone can

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/text"
 	"hub.internal/services/client"
@@ -23,16 +24,11 @@ type Files struct {
 	Read func(name string) ([]byte, error)
 }
 
-// Misuse is an argument that cannot be meant: its text says what to write instead.
-type Misuse struct{ text string }
-
-// Error implements error.
-func (m *Misuse) Error() string { return m.text }
-
-func misuse(format string, args ...any) error { return &Misuse{fmt.Sprintf(format, args...)} }
+// misuse is an argument that cannot be meant: its message says what to write instead.
+func misuse(format string, args ...any) error { return fault.New(fault.Validation, format, args...) }
 
 // Make returns the input of a call of t: of "name=value" arguments, or of a whole object, which is JSON, "@file" or "-" for
-// standard input, with fields that are set in it. Its errors are *Misuse, or those of files.
+// standard input, with fields that are set in it. What cannot be meant is E_VALIDATION.
 func Make(t *client.Tool, args []string, files Files) (json.RawMessage, error) {
 	var whole json.RawMessage
 	fields := map[string]json.RawMessage{}
@@ -83,7 +79,7 @@ func object(arg string, files Files) (b json.RawMessage, err error) {
 		b = []byte(arg)
 	}
 	if err != nil {
-		return nil, err
+		return nil, fault.New(fault.Validation, "%v", err).Because(err)
 	}
 	return Object(b, from)
 }
@@ -205,7 +201,7 @@ func read(of *client.Schema, name, text string, files Files) (json.RawMessage, e
 	}
 	b, err := load()
 	if err != nil {
-		return nil, fmt.Errorf("%s (a text that begins with @ is written %s=@@…): %w", name, name, err)
+		return nil, fault.New(fault.Validation, "%s (a text that begins with @ is written %s=@@…): %v", name, name, err).Because(err)
 	}
 	b = bytes.TrimPrefix(b, []byte("\ufeff"))
 	if of.Type.Is("array") || of.Type.Is("object") {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"hub.internal/pkg/fault"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/client"
 	"hub.internal/services/client/input"
@@ -111,15 +112,14 @@ func TestMisuse(t *testing.T) {
 		"s=x os=@text":    "text is no JSON",
 		"{\"s\":1} what=": "has no field",
 	} {
-		var misuse *input.Misuse
-		if got, err := input.Make(of, strings.Fields(args), files); !errors.As(err, &misuse) || !strings.Contains(err.Error(), want) {
+		if got, err := input.Make(of, strings.Fields(args), files); !fault.Is(err, fault.Validation) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %s %v, want %s", args, got, err, want)
 		}
 	}
 	if _, err := input.Make(of, []string{"s=@nowhere"}, files); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "s=@@") {
 		t.Error(err)
 	}
-	if _, err := input.Make(toolOf(t, `{"additionalProperties":false}`), []string{"a=1"}, files); err == nil || err.Error() != "t has no fields" {
+	if _, err := input.Make(toolOf(t, `{"additionalProperties":false}`), []string{"a=1"}, files); err == nil || err.Error() != "E_VALIDATION: t has no fields" {
 		t.Error(err)
 	}
 }

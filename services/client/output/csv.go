@@ -32,15 +32,13 @@ func (a *Answer) CSV(w io.Writer, c Choice, exact bool) (formulas int, err error
 	}
 	for _, row := range l.rows {
 		for i, v := range row {
-			switch v.kind {
+			switch v.kind() {
 			case 'n':
 				line[i] = ""
 			case '"':
-				line[i] = cell(v.text)
-			case '[', '{':
-				line[i] = v.json()
+				line[i] = cell(v.text())
 			default:
-				line[i] = v.text
+				line[i] = v.json()
 			}
 		}
 		if err := out.Write(line); err != nil {

@@ -2,10 +2,15 @@ package output
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/jsontree"
 )
 
 // Choice is what of an answer is written.
@@ -18,7 +23,7 @@ type Choice struct {
 
 // Answer is the data of a call. One that begins with a list is that list, with remarks; any other is a record, in which lists may be.
 type Answer struct {
-	members []member
+	members []jsontree.Member
 	lists   []list
 	isList  bool
 	// Warnings are what the answer says about itself: "message (rule)".
@@ -30,67 +35,60 @@ const few = 3
 
 // Read reads the data of an answer.
 func Read(data []byte) (*Answer, error) {
-	v, err := parse(data)
-	if err != nil {
-		return nil, err
+	if !json.Valid(data) {
+		return nil, errors.New("the answer is no JSON")
 	}
 	a := &Answer{}
-	if v.kind != '{' {
-		v = value{kind: '{', members: []member{{"data", v}}}
+	members := value(data).members()
+	if value(data).kind() != '{' {
+		members = []jsontree.Member{{Name: "data", Value: data}}
 	}
-	columns, named := v.member("columns")
-	rows, lined := v.member("rows")
-	statement := named && lined && columns.kind == '[' && rows.kind == '['
+	columns, rows := value(data).member("columns"), value(data).member("rows")
+	statement := columns.kind() == '[' && rows.kind() == '['
 	if statement {
 		a.lists, a.isList = append(a.lists, statementRows(columns, rows)), true
 	}
-	for i, m := range v.members {
+	for i, m := range members {
 		switch {
-		case m.name == "warnings":
-			a.warn(m.value)
-		case statement && (m.name == "columns" || m.name == "rows"):
-		case m.value.isTable():
-			a.lists = append(a.lists, listOf(m.name, m.value.items))
-			a.isList = a.isList || i == 0
-		case m.value.kind == '[' && len(m.value.items) == 0:
-			a.lists = append(a.lists, list{name: m.name})
+		case m.Name == "warnings":
+			for _, w := range value(m.Value).items() {
+				a.Warnings = append(a.Warnings, Clean(w.member("message").text()+" ("+w.member("rule").text()+")"))
+			}
+			continue
+		case statement && (m.Name == "columns" || m.Name == "rows"):
+			continue
+		case isList(m):
+			var rows [][]jsontree.Member
+			for _, item := range value(m.Value).items() {
+				rows = append(rows, item.members())
+			}
+			a.lists = append(a.lists, listOf(m.Name, rows))
 			a.isList = a.isList || i == 0
 		}
-		if m.name != "warnings" && !(statement && (m.name == "columns" || m.name == "rows")) {
-			a.members = append(a.members, m)
-		}
+		a.members = append(a.members, m)
 	}
 	return a, nil
 }
 
-// statementRows are those of a statement: its rows are lists, and its columns are named once.
+// statementRows are the rows of a statement's answer: each is a list, and its columns are named once.
 func statementRows(columns, rows value) list {
 	l := list{name: "rows"}
-	for _, c := range columns.items {
-		name, _ := c.member("name")
-		l.columns = append(l.columns, name.text)
+	for _, c := range columns.items() {
+		l.columns = append(l.columns, c.member("name").text())
 	}
-	for _, r := range rows.items {
-		row := blank(len(l.columns))
-		copy(row, r.items)
+	for _, r := range rows.items() {
+		row := slices.Repeat([]value{null}, len(l.columns))
+		copy(row, r.items())
 		l.rows = append(l.rows, row)
 	}
 	return l
 }
 
-func (a *Answer) warn(v value) {
-	for _, w := range v.items {
-		message, _ := w.member("message")
-		rule, _ := w.member("rule")
-		a.Warnings = append(a.Warnings, Clean(fmt.Sprintf("%s (%s)", message.text, rule.text)))
-	}
-}
-
 // Partial says why the lists are not all there is, or "".
 func (a *Answer) Partial() string {
 	for _, m := range a.members {
-		if (m.name == "has_more" || m.name == "truncated") && m.value.kind == 't' {
-			return m.name + " is true: there is more than this"
+		if (m.Name == "has_more" || m.Name == "truncated") && string(m.Value) == "true" {
+			return m.Name + " is true: there is more than this"
 		}
 	}
 	return ""
@@ -105,33 +103,32 @@ func (a *Answer) one(c Choice) (list, error) {
 	if c.List != "" {
 		at := slices.IndexFunc(a.lists, func(l list) bool { return l.name == c.List })
 		if at < 0 {
-			return list{}, &Misuse{fmt.Sprintf("--list: there is no list %q%s", Clean(c.List), a.names("; there is "))}
+			names := ""
+			for i, l := range a.lists {
+				names += []string{"; there is ", ", "}[min(i, 1)] + Clean(l.name)
+			}
+			return list{}, fault.New(fault.Validation, "--list: there is no list %q%s", Clean(c.List), names)
 		}
 		l = a.lists[at]
 	}
 	return l.choose(c.Columns)
 }
 
-func (a *Answer) names(before string) string {
-	if len(a.lists) == 0 {
-		return ""
-	}
-	var names []string
-	for _, l := range a.lists {
-		names = append(names, Clean(l.name))
-	}
-	return before + strings.Join(names, ", ")
-}
-
 // record is the answer as one row, with its lists or without them.
 func (a *Answer) record(lists bool) list {
-	all := value{kind: '{'}
+	var row []jsontree.Member
 	for _, m := range a.members {
-		if lists || !m.value.isTable() && (m.value.kind != '[' || len(m.value.items) > 0) {
-			all.members = append(all.members, m)
+		if lists || !isList(m) {
+			row = append(row, m)
 		}
 	}
-	return listOf("data", []value{all})
+	return listOf("data", [][]jsontree.Member{row})
+}
+
+// isList tells whether a member has rows of its own: a list of objects, or an empty one.
+func isList(m jsontree.Member) bool {
+	v := value(m.Value)
+	return v.isTable() || v.kind() == '[' && len(v.items()) == 0
 }
 
 // Table writes the answer for a person. It returns the columns that found no room. To what is no terminal it writes one

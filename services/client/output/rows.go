@@ -1,9 +1,11 @@
 package output
 
 import (
-	"fmt"
 	"slices"
 	"strings"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/jsontree"
 )
 
 // list is a part of an answer that has rows.
@@ -16,31 +18,20 @@ type list struct {
 // within is how deep objects within objects have columns of their own; what is deeper is a cell of JSON.
 const within = 6
 
-// null is a cell without a value.
-var null = value{kind: 'n', text: "null"}
-
-// listOf makes rows of a list of objects: what is in an object within has a column of its own, named with a dot.
-func listOf(name string, items []value) list {
+// listOf makes a list of objects: what is in an object within has a column of its own, named with a dot.
+func listOf(name string, objects [][]jsontree.Member) list {
 	tree := &node{}
-	for _, item := range items {
-		tree.see(item, within)
+	for _, members := range objects {
+		tree.see(members, within)
 	}
 	l := list{name: name}
 	tree.number("", &l.columns)
-	for _, item := range items {
-		row := blank(len(l.columns))
-		tree.fill(item, row)
+	for _, members := range objects {
+		row := slices.Repeat([]value{null}, len(l.columns))
+		tree.fill(members, row)
 		l.rows = append(l.rows, row)
 	}
 	return l
-}
-
-func blank(n int) []value {
-	row := make([]value, n)
-	for i := range row {
-		row[i] = null
-	}
-	return row
 }
 
 // node is what a list's objects have in one place.
@@ -53,21 +44,22 @@ type node struct {
 	column   int
 }
 
-func (n *node) see(v value, depth int) {
-	if v.kind != '{' || depth == 0 {
-		n.plain = n.plain || v.kind != 'n'
-		return
-	}
-	for _, m := range v.members {
-		c := n.at[m.name]
+// see adds the places of an object's members to those of the objects before; depth is how many levels of columns are left.
+func (n *node) see(members []jsontree.Member, depth int) {
+	for _, m := range members {
+		c := n.at[m.Name]
 		if c == nil {
-			c = &node{name: m.name}
+			c = &node{name: m.Name}
 			if n.at == nil {
 				n.at = map[string]*node{}
 			}
-			n.at[m.name], n.children = c, append(n.children, c)
+			n.at[m.Name], n.children = c, append(n.children, c)
 		}
-		c.see(m.value, depth-1)
+		if v := value(m.Value); v.kind() == '{' && depth > 1 {
+			c.see(v.members(), depth-1)
+		} else {
+			c.plain = c.plain || v.kind() != 'n'
+		}
 	}
 }
 
@@ -84,19 +76,20 @@ func (n *node) number(above string, columns *[]string) {
 	}
 }
 
-func (n *node) fill(v value, row []value) {
-	for _, m := range v.members {
-		switch c := n.at[m.name]; {
+// fill puts the values of an object into the columns of a row.
+func (n *node) fill(members []jsontree.Member, row []value) {
+	for _, m := range members {
+		switch c, v := n.at[m.Name], value(m.Value); {
 		case c == nil:
-		case m.value.kind == '{' && len(c.children) > 0:
-			c.fill(m.value, row)
+		case v.kind() == '{' && len(c.children) > 0:
+			c.fill(v.members(), row)
 		case c.column >= 0:
-			row[c.column] = m.value
+			row[c.column] = v
 		}
 	}
 }
 
-// choose keeps the columns that are named, in their order.
+// choose keeps the columns that are named, in their order. A name that is no column is E_VALIDATION.
 func (l list) choose(names []string) (list, error) {
 	if len(names) == 0 {
 		return l, nil
@@ -104,7 +97,7 @@ func (l list) choose(names []string) (list, error) {
 	at := make([]int, len(names))
 	for i, name := range names {
 		if at[i] = slices.Index(l.columns, name); at[i] < 0 && len(l.rows) > 0 && !l.within(name) {
-			return l, &Misuse{fmt.Sprintf("--columns: there is no %q; there are %s", Clean(name), Clean(strings.Join(l.columns, ", ")))}
+			return l, fault.New(fault.Validation, "--columns: there is no %q; there are %s", Clean(name), Clean(strings.Join(l.columns, ", ")))
 		}
 	}
 	chosen := list{name: l.name, columns: names}
@@ -130,8 +123,8 @@ func (l list) table() Table {
 	for i, name := range l.columns {
 		numbers, some := true, false
 		for _, row := range l.rows {
-			some = some || row[i].kind == 0
-			numbers = numbers && (row[i].kind == 0 || row[i].kind == 'n')
+			some = some || row[i].kind() == '0'
+			numbers = numbers && (row[i].kind() == '0' || row[i].kind() == 'n')
 		}
 		t.Columns = append(t.Columns, Column{Name: name, Right: numbers && some})
 	}
@@ -144,9 +137,3 @@ func (l list) table() Table {
 	}
 	return t
 }
-
-// Misuse is a choice that the answer does not offer.
-type Misuse struct{ text string }
-
-// Error implements error.
-func (m *Misuse) Error() string { return m.text }

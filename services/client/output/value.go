@@ -1,162 +1,97 @@
 package output
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"hub.internal/pkg/jsontree"
 )
 
-// value is JSON with the members of objects in their order.
-type value struct {
-	kind    byte // of the first character: { [ " and n t f or 0 for a number
-	members []member
-	items   []value
-	text    string
+// value is valid JSON as it was written. A map would forget the order of members, and a float64 the digits of numbers.
+type value jsontext.Value
+
+// null is a cell without a value.
+var null = value("null")
+
+// kind is the first character of the JSON: { [ " n t f, and 0 for each number.
+func (v value) kind() jsontext.Kind { return jsontext.Value(v).Kind() }
+
+// members are those of an object in their order, and none of anything else.
+func (v value) members() []jsontree.Member {
+	members, _ := jsontree.Members(v) // anything but an object has none
+	return members
 }
 
-type member struct {
-	name  string
-	value value
-}
-
-// parse reads JSON. Its depth is bounded by json.Valid's own bound.
-func parse(raw []byte) (value, error) {
-	if !json.Valid(raw) {
-		return value{}, errors.New("the answer is no JSON")
-	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	return next(d)
-}
-
-func next(d *json.Decoder) (v value, err error) {
-	token, err := d.Token()
-	if err != nil {
-		return v, err
-	}
-	switch t := token.(type) {
-	case json.Delim:
-		v.kind = byte(t)
-		for d.More() {
-			var m member
-			if t == '{' {
-				name, err := d.Token()
-				if err != nil {
-					return v, err
-				}
-				m.name, _ = name.(string)
-			}
-			if m.value, err = next(d); err != nil {
-				return v, err
-			}
-			if t == '{' {
-				v.members = append(v.members, m)
-			} else {
-				v.items = append(v.items, m.value)
-			}
-		}
-		_, err = d.Token() // the end
-	case string:
-		v.kind, v.text = '"', t
-	case json.Number:
-		v.text = t.String()
-	case bool:
-		v.kind, v.text = 'f', "false"
-		if t {
-			v.kind, v.text = 't', "true"
-		}
-	default:
-		v.kind, v.text = 'n', "null"
-	}
-	return v, err
-}
-
-func (v value) member(name string) (value, bool) {
-	for _, m := range v.members {
-		if m.name == name {
-			return m.value, true
+// member returns the first member of an object with the name. Without one its kind is 0.
+func (v value) member(name string) value {
+	for _, m := range v.members() {
+		if m.Name == name {
+			return value(m.Value)
 		}
 	}
-	return value{}, false
+	return nil
 }
 
-// isTable tells a list of objects.
+// items are those of a list, and none of anything else.
+func (v value) items() []value {
+	var items []value
+	if v.kind() == '[' {
+		var raw []json.RawMessage
+		_ = json.Unmarshal(v, &raw) // it was valid before
+		for _, item := range raw {
+			items = append(items, value(item))
+		}
+	}
+	return items
+}
+
+// isTable tells whether the value is a list of objects.
 func (v value) isTable() bool {
-	for _, item := range v.items {
-		if item.kind != '{' {
+	items := v.items()
+	for _, item := range items {
+		if item.kind() != '{' {
 			return false
 		}
 	}
-	return v.kind == '[' && len(v.items) > 0
+	return len(items) > 0
 }
 
-// String is the value as a person reads it: a text as it is, anything else as JSON.
+// text is a text without its quotes, and the JSON of anything else.
+func (v value) text() string {
+	var text string
+	if v.kind() == '"' && json.Unmarshal(v, &text) == nil {
+		return text
+	}
+	return string(v)
+}
+
+// String is the value as a person reads it: a text as it is, a list of simple values with commas, anything else as JSON.
 func (v value) String() string {
-	switch v.kind {
-	case '[':
-		if texts, simple := v.texts(); simple {
-			return strings.Join(texts, ", ")
+	items := v.items()
+	texts := make([]string, len(items))
+	for i, item := range items {
+		texts[i] = item.text()
+		if item.kind() == '{' || item.kind() == '[' || strings.Contains(texts[i], ",") {
+			return v.json()
 		}
-		return v.json()
-	case '{':
+	}
+	if len(items) > 0 {
+		return strings.Join(texts, ", ")
+	}
+	if v.kind() == '{' || v.kind() == '[' {
 		return v.json()
 	}
-	return v.text
+	return v.text()
 }
 
-// texts are the items of a list that has no list or object in it, nor a text with a comma.
-func (v value) texts() ([]string, bool) {
-	texts := make([]string, len(v.items))
-	for i, item := range v.items {
-		if item.kind == '{' || item.kind == '[' || strings.Contains(item.text, ",") {
-			return nil, false
-		}
-		texts[i] = item.text
-	}
-	return texts, len(texts) > 0
-}
-
-// json is the value in one line of JSON.
+// json is the value in one line of JSON, with spaces behind commas and colons.
 func (v value) json() string {
-	var b strings.Builder
-	v.write(&b)
-	return b.String()
-}
-
-func (v value) write(b *strings.Builder) {
-	switch v.kind {
-	case '{':
-		b.WriteByte('{')
-		for i, m := range v.members {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			quote(b, m.name)
-			b.WriteString(": ")
-			m.value.write(b)
-		}
-		b.WriteByte('}')
-	case '[':
-		b.WriteByte('[')
-		for i, item := range v.items {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			item.write(b)
-		}
-		b.WriteByte(']')
-	case '"':
-		quote(b, v.text)
-	default:
-		b.WriteString(v.text)
+	line, err := jsontext.AppendFormat(nil, v, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true),
+		jsontext.SpaceAfterComma(true), jsontext.SpaceAfterColon(true), jsontext.Multiline(false))
+	if err != nil {
+		return string(v)
 	}
-}
-
-func quote(b *strings.Builder, text string) {
-	var line strings.Builder
-	e := json.NewEncoder(&line)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(text) // a string is always JSON
-	b.WriteString(strings.TrimSuffix(line.String(), "\n"))
+	return string(line)
 }

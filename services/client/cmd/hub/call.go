@@ -15,6 +15,7 @@ import (
 	"github.com/oklog/ulid/v2"
 	"github.com/spf13/cobra"
 
+	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
 	"hub.internal/services/client"
 	"hub.internal/services/client/input"
@@ -155,8 +156,7 @@ func (o *call) prepare(ctx context.Context, args []string) (*client.Tool, json.R
 				return t, body, nil
 			}
 		}
-		var wrong *input.Misuse
-		if all.Asked || t != nil && !errors.As(err, &wrong) {
+		if all.Asked || t != nil && !fault.Is(err, fault.Validation) {
 			return nil, nil, err
 		}
 	}
@@ -168,7 +168,7 @@ func (o *call) unknown(all *client.Catalog) error {
 	if nearest := schema.Nearest(o.name, all.Names()); nearest != "" {
 		meant = fmt.Sprintf("did you mean %s? ", nearest)
 	}
-	return &client.Failure{Status: http.StatusNotFound, Message: fmt.Sprintf("there is no tool %q: %shub tools lists them", o.name, meant)}
+	return fault.New(fault.NotFound, "there is no tool %q: %shub tools lists them", o.name, meant)
 }
 
 func (o *call) input(ctx context.Context, t *client.Tool, args []string) (json.RawMessage, error) {
@@ -207,7 +207,7 @@ func (o *call) readInput() ([]byte, error) { return bounded(o.in) }
 func readFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, &usage{err}
+		return nil, err
 	}
 	defer f.Close()
 	return bounded(f)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,8 +15,6 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/text"
 	"hub.internal/services/client"
-	"hub.internal/services/client/input"
-	"hub.internal/services/client/output"
 )
 
 // The exit codes: classes of errors, by what a script can do about them.
@@ -50,36 +49,24 @@ func ofStatus(status int) int {
 	return exitOther
 }
 
-// ofFailure is the exit code of what a gateway answered: by its code, or by the status when a newer gateway has codes that
-// this program does not know.
-func ofFailure(f *client.Failure) int {
-	status, known := fault.Codes()[f.Code]
-	if !known {
-		status = f.Status
-	}
-	return ofStatus(status)
-}
-
-// ofError is the exit code of any error.
+// ofError is the exit code of any error. A refusal has that of its code, or of its HTTP status when a newer gateway has codes
+// that this program does not know.
 func (h *hub) ofError(err error) int {
 	var failure *client.Failure
 	var unreachable *client.Unreachable
-	var wrong *usage
-	var fields *input.Misuse
-	var choice *output.Misuse
-	var without *denied
+	var refused *fault.Error
 	switch {
 	case err == nil:
 		return 0
-	case isInterrupt(err):
+	case errors.Is(err, context.Canceled):
 		return exitInterrupted
 	case errors.As(err, &failure):
-		return ofFailure(failure)
+		return ofStatus((&fault.Error{Code: failure.Code}).Answered(failure.Status).Status())
 	case errors.As(err, &unreachable):
 		return exitUnavailable
-	case errors.As(err, &without):
-		return exitDenied
-	case errors.As(err, &wrong), errors.As(err, &fields), errors.As(err, &choice), !h.started:
+	case errors.As(err, &refused):
+		return ofStatus(refused.Status())
+	case !h.started:
 		return exitUsage
 	}
 	return exitOther
@@ -91,14 +78,17 @@ func (h *hub) report(err error) int {
 	if err == nil || code == exitInterrupted {
 		return code
 	}
-	said := text.OneLine(err.Error())
-	if !h.started {
+	said := err.Error()
+	var refused *fault.Error
+	if errors.As(err, &refused) {
+		said = refused.Message // its code and its cause say nothing more
+	}
+	if said = text.OneLine(said); !h.started {
 		said += "; hub --help says more"
 	}
 	h.note("hub: %s", said)
-	var plain *explained
 	var of *asked
-	if errors.As(err, &plain) || !errors.As(err, &of) {
+	if !errors.As(err, &of) {
 		return code
 	}
 	var failure *client.Failure

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hub.internal/pkg/fault"
 	"hub.internal/services/client"
 	"hub.internal/services/client/login"
 	"hub.internal/services/client/output"
@@ -89,7 +89,7 @@ func (h *hub) sources() login.Sources {
 func (h *hub) gateway() (*client.Client, error) {
 	address, err := h.sources().Address()
 	if err != nil {
-		return nil, &usage{err}
+		return nil, misused("%v", err)
 	}
 	return &client.Client{URL: address.Value, From: address.From, Agent: "hub/" + release, HTTP: client.NewHTTP()}, nil
 }
@@ -102,7 +102,7 @@ func (h *hub) connect() (*client.Client, string, error) {
 	}
 	key, err := h.sources().Key(c.URL)
 	if err != nil {
-		return nil, "", &denied{err}
+		return nil, "", fault.New(fault.AuthMissing, "%v", err)
 	}
 	c.Key = key.Value
 	return c, key.From, nil
@@ -136,17 +136,8 @@ func (h *hub) note(format string, args ...any) {
 	}
 }
 
-// usage is an error of whoever has typed the command.
-type usage struct{ error }
-
-func (u *usage) Unwrap() error { return u.error }
-
-func misused(format string, args ...any) error { return &usage{fmt.Errorf(format, args...)} }
-
-// denied is an error for want of a key.
-type denied struct{ error }
-
-func (d *denied) Unwrap() error { return d.error }
+// misused is an error in the command line: E_VALIDATION.
+func misused(format string, args ...any) error { return fault.New(fault.Validation, format, args...) }
 
 // asked is the error of an exchange, with what a hint has to know of it.
 type asked struct {
@@ -159,5 +150,3 @@ type asked struct {
 }
 
 func (a *asked) Unwrap() error { return a.error }
-
-func isInterrupt(err error) bool { return errors.Is(err, context.Canceled) }

@@ -85,7 +85,7 @@ func (h *hub) askAddress(ctx context.Context, fromStdin bool) (string, error) {
 	}
 	address, err := client.Address(text, "the address", h.sources().Plain)
 	if err != nil {
-		return "", &usage{err}
+		return "", misused("%v", err)
 	}
 	return address, nil
 }
@@ -100,7 +100,7 @@ func (h *hub) askKey(ctx context.Context, fromStdin bool) (key string, err error
 		return "", err
 	}
 	if key, err = login.Check(key); err != nil {
-		return "", &usage{err}
+		return "", misused("%v", err)
 	}
 	return key, nil
 }
@@ -123,7 +123,7 @@ func (h *hub) logoutCommand() *cobra.Command {
 			if address != "" {
 				var err error
 				if address, err = client.Address(address, "--url", true); err != nil {
-					return &usage{err}
+					return misused("%v", err)
 				}
 			}
 			gone, err := h.sources().Forget(address)

@@ -9,16 +9,15 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/oklog/ulid/v2"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/text"
 	"hub.internal/services/client"
 	"hub.internal/services/client/output"
 )
@@ -47,148 +46,175 @@ func pay(h *hub) *cobra.Command {
 		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.PersistentFlags().StringVar(&p.user, "user", "", "the app's own name for its user (default: HUB_LINKED_USER)")
 	cmd.PersistentFlags().StringVar(&p.member, "print", "", "print this of the answer's data and nothing else, such as order.code")
-	cmd.AddCommand(p.create(), p.show(), p.list(), p.refund(), p.cancel(), p.events(), p.printToken())
+	for _, r := range routes() {
+		cmd.AddCommand(p.command(r))
+	}
+	cmd.AddCommand(p.printToken())
 	return cmd
 }
 
-// object is a request's body: flags that were not given are not in it.
-type object map[string]any
+// route is a command that calls one route below /v1/pay/orders.
+type route struct {
+	use, short, example string
+	// method is GET, whose parameters are a query, or POST, whose parameters are a body of JSON.
+	method string
+	// path follows the order's code; it is only read where ofOrder is true.
+	path    string
+	ofOrder bool
+	params  []param
+}
 
-func (o object) text(name, value string) {
-	if value != "" {
-		o[name] = value
+// param is a flag and the parameter that it sets, with a dot for a member of an object: vbank.holder. A flag that was not given
+// sets nothing.
+type param struct {
+	flag, name string
+	kind       kind
+	help       string
+}
+
+// kind is the type of a flag's value.
+type kind int
+
+const (
+	kindText kind = iota
+	kindNumber
+	kindBoolean
+	kindPairs // name=value, which may be repeated
+)
+
+// routes are the commands of hub pay. The gateway judges what is given: the client has no rules for payments.
+func routes() []route {
+	return []route{
+		{use: "create --amount WON | --supply-amount WON [--vat WON]", short: "Make an order", method: http.MethodPost,
+			example: "  hub pay create --supply-amount 10000 --vat 1000 --method vbank --notify-url $HUB_ECHO_URL/hook",
+			params: []param{
+				{"amount", "amount", kindNumber, "the total in won; alone it holds a tax of 1/11"},
+				{"supply-amount", "supplyAmount", kindNumber, "the price without tax"},
+				{"vat", "vat", kindNumber, "the tax"},
+				{"method", "payMethod", kindText, "card or vbank (default: card)"},
+				{"name", "orderName", kindText, "what is sold, as the payer reads it"},
+				{"notify-url", "payment_notify_url", kindText, "where notifications go"},
+				{"return-url", "returnUrl", kindText, "where the browser goes on: one of the app's redirect URLs"},
+				{"client-order-id", "clientOrderId", kindText, "the app's own id of the order: the same again answers the same order"},
+				{"valid-hours", "vbank.validHours", kindNumber, "how long the virtual account waits for its deposit, in hours"},
+				{"holder", "vbank.holder", kindText, "the name of the virtual account"},
+				{"metadata", "metadata", kindPairs, "name=value, echoed in answers and notifications; may be repeated"},
+			}},
+		{use: "show CODE", short: "Show an order with its refunds", method: http.MethodGet, ofOrder: true},
+		{use: "list", short: "List the orders of the user, newest first", method: http.MethodGet, params: []param{
+			{"status", "status", kindText, "orders in this state alone"},
+			{"method", "payMethod", kindText, "card or vbank alone"},
+			{"after", "createdAfter", kindText, "made after this time, RFC 3339"},
+			{"before", "createdBefore", kindText, "made before this time, RFC 3339"},
+			{"cursor", "cursor", kindText, "next_cursor of the page before"},
+			{"attention", "attention", kindBoolean, "those alone that an operator has to look at"},
+			{"limit", "limit", kindNumber, "how many, 100 at most (default: 20)"},
+		}},
+		{use: "refund CODE", short: "Pay an order back, all of it or a part", method: http.MethodPost, path: "/refund", ofOrder: true,
+			example: "  hub pay refund po_… --amount 4000 --bank 004 --account 1234567890 --holder Kim",
+			params: []param{
+				{"amount", "amount", kindNumber, "in won (default: all that can be refunded)"},
+				{"expected", "expectedRefundable", kindNumber, "what you take the refundable amount for: another one is a conflict"},
+				{"reason", "reason", kindText, "why, for the provider"},
+				{"bank", "refundAccount.bankCode", kindText, "the bank of the account that the money goes to, three digits; for virtual accounts"},
+				{"account", "refundAccount.accountNumber", kindText, "its number, digits"},
+				{"holder", "refundAccount.holder", kindText, "whose it is"},
+			}},
+		{use: "cancel CODE", short: "Give an order up that is not paid", method: http.MethodPost, path: "/cancel", ofOrder: true},
+		{use: "events CODE", short: "Show what has happened to an order, and each attempt to notify the app",
+			method: http.MethodGet, path: "/events", ofOrder: true},
 	}
 }
 
-// won puts an amount into the object when its flag was given, whatever it is: the gateway judges it.
-func (o object) won(cmd *cobra.Command, flag, name string, value int64) {
-	if cmd.Flags().Changed(flag) {
-		o[name] = value
-	}
-}
+// orderCode is the form of an order's code.
+var orderCode = regexp.MustCompile(`^po_[0-9A-HJKMNP-TV-Z]{26}$`)
 
-func (o object) part(name string, part object) {
-	if len(part) > 0 {
-		o[name] = part
+func (p *payer) command(r route) *cobra.Command {
+	cmd := &cobra.Command{Use: r.use, Short: r.short, Example: r.example, Args: cobra.NoArgs}
+	if r.ofOrder {
+		cmd.Args = cobra.ExactArgs(1)
 	}
-}
-
-func (p *payer) create() *cobra.Command {
-	var amount, supply, vat, hours int64
-	var method, name, notify, back, own, holder string
-	var metadata map[string]string
-	cmd := &cobra.Command{Use: "create --amount WON | --supply-amount WON [--vat WON]", Short: "Make an order", Args: cobra.NoArgs,
-		Example: "  hub pay create --supply-amount 10000 --vat 1000 --method vbank --notify-url $HUB_ECHO_URL/hook"}
-	f := cmd.Flags()
-	f.Int64Var(&amount, "amount", 0, "the total in won; alone it holds a tax of 1/11")
-	f.Int64Var(&supply, "supply-amount", 0, "the price without tax")
-	f.Int64Var(&vat, "vat", 0, "the tax")
-	f.StringVar(&method, "method", "", "card or vbank (default: card)")
-	f.StringVar(&name, "name", "", "what is sold, as the payer reads it")
-	f.StringVar(&notify, "notify-url", "", "where notifications go")
-	f.StringVar(&back, "return-url", "", "where the browser goes on: one of the app's redirect URLs")
-	f.StringVar(&own, "client-order-id", "", "the app's own id of the order: the same again answers the same order")
-	f.Int64Var(&hours, "valid-hours", 0, "how long the virtual account waits for its deposit, in hours")
-	f.StringVar(&holder, "holder", "", "the name of the virtual account")
-	f.StringToStringVar(&metadata, "metadata", nil, "name=value, echoed in answers and notifications; may be repeated")
-	p.keyFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		body, vbank := object{}, object{}
-		body.won(cmd, "amount", "amount", amount)
-		body.won(cmd, "supply-amount", "supplyAmount", supply)
-		body.won(cmd, "vat", "vat", vat)
-		vbank.won(cmd, "valid-hours", "validHours", hours)
-		vbank.text("holder", holder)
-		for member, value := range map[string]string{"payMethod": method, "orderName": name, "payment_notify_url": notify,
-			"returnUrl": back, "clientOrderId": own} {
-			body.text(member, value)
+	flags := cmd.Flags()
+	for _, of := range r.params {
+		switch of.kind {
+		case kindText:
+			flags.String(of.flag, "", of.help)
+		case kindNumber:
+			flags.Int64(of.flag, 0, of.help)
+		case kindBoolean:
+			flags.Bool(of.flag, false, of.help)
+		case kindPairs:
+			flags.StringToString(of.flag, nil, of.help)
 		}
-		body.part("vbank", vbank)
-		if len(metadata) > 0 {
-			body["metadata"] = metadata
-		}
-		return p.change(cmd.Context(), "/v1/pay/orders", body)
 	}
-	return cmd
-}
-
-func (p *payer) refund() *cobra.Command {
-	var amount, expected int64
-	var reason, bank, account, holder string
-	cmd := &cobra.Command{Use: "refund CODE", Short: "Pay an order back, all of it or a part", Args: cobra.ExactArgs(1),
-		Example: "  hub pay refund po_… --amount 4000 --bank 004 --account 1234567890 --holder Kim"}
-	f := cmd.Flags()
-	f.Int64Var(&amount, "amount", 0, "in won (default: all that can be refunded)")
-	f.Int64Var(&expected, "expected", 0, "what you take the refundable amount for: another one is a conflict")
-	f.StringVar(&reason, "reason", "", "why, for the provider")
-	f.StringVar(&bank, "bank", "", "the bank of the account that the money goes to, three digits; for virtual accounts")
-	f.StringVar(&account, "account", "", "its number, digits")
-	f.StringVar(&holder, "holder", "", "whose it is")
-	p.keyFlag(cmd)
+	if r.method == http.MethodPost {
+		flags.StringVar(&p.key, "idempotency-key", "", "the same key again answers what it answered (default: a new one)")
+	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		body, to := object{}, object{}
-		body.won(cmd, "amount", "amount", amount)
-		body.won(cmd, "expected", "expectedRefundable", expected)
-		body.text("reason", reason)
-		to.text("bankCode", bank)
-		to.text("accountNumber", account)
-		to.text("holder", holder)
-		body.part("refundAccount", to)
-		return p.onOrder(args[0], func(path string) error { return p.change(cmd.Context(), path+"/refund", body) })
-	}
-	return cmd
-}
-
-func (p *payer) cancel() *cobra.Command {
-	cmd := &cobra.Command{Use: "cancel CODE", Short: "Give an order up that is not paid", Args: cobra.ExactArgs(1)}
-	p.keyFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.onOrder(args[0], func(path string) error { return p.change(cmd.Context(), path+"/cancel", object{}) })
-	}
-	return cmd
-}
-
-func (p *payer) show() *cobra.Command {
-	return &cobra.Command{Use: "show CODE", Short: "Show an order with its refunds", Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.onOrder(args[0], func(path string) error { return p.read(cmd.Context(), path) })
-		}}
-}
-
-func (p *payer) events() *cobra.Command {
-	return &cobra.Command{Use: "events CODE", Args: cobra.ExactArgs(1),
-		Short: "Show what has happened to an order, and each attempt to notify the app",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.onOrder(args[0], func(path string) error { return p.read(cmd.Context(), path+"/events") })
-		}}
-}
-
-func (p *payer) list() *cobra.Command {
-	var limit int
-	var attention bool
-	text := map[string]*string{}
-	cmd := &cobra.Command{Use: "list", Short: "List the orders of the user, newest first", Args: cobra.NoArgs}
-	f := cmd.Flags()
-	for _, of := range []struct{ flag, name, what string }{{"status", "status", "orders in this state alone"},
-		{"method", "payMethod", "card or vbank alone"}, {"after", "createdAfter", "made after this time, RFC 3339"},
-		{"before", "createdBefore", "made before this time, RFC 3339"}, {"cursor", "cursor", "next_cursor of the page before"}} {
-		text[of.name] = f.String(of.flag, "", of.what)
-	}
-	f.BoolVar(&attention, "attention", false, "those alone that an operator has to look at")
-	f.IntVar(&limit, "limit", 20, "how many, 100 at most")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		query := url.Values{"limit": {strconv.Itoa(limit)}}
-		for name, value := range text {
-			if *value != "" {
-				query.Set(name, *value)
+		path := "/v1/pay/orders"
+		if r.ofOrder {
+			if !orderCode.MatchString(args[0]) {
+				return misused("%q is not the code of an order, po_ and 26 characters: hub pay list shows them", args[0])
 			}
+			path += "/" + args[0] + r.path
 		}
-		if attention {
-			query.Set("attention", "true")
+		if r.method == http.MethodGet {
+			return p.do(cmd.Context(), r.method, path+r.query(flags), nil)
 		}
-		return p.read(cmd.Context(), "/v1/pay/orders?"+query.Encode())
+		body, err := json.Marshal(r.body(flags))
+		if err != nil {
+			return err
+		}
+		if p.key == "" {
+			p.key = ulid.Make().String()
+		}
+		return p.do(cmd.Context(), r.method, path, body)
 	}
 	return cmd
+}
+
+// query is that of a GET with the flags that were given, or "".
+func (r route) query(flags *pflag.FlagSet) string {
+	query := url.Values{}
+	for _, of := range r.params {
+		if flag := flags.Lookup(of.flag); flag.Changed && flag.Value.String() != "" {
+			query.Set(of.name, flag.Value.String())
+		}
+	}
+	if len(query) == 0 {
+		return ""
+	}
+	return "?" + query.Encode()
+}
+
+// body is that of a POST with the flags that were given; an empty text is as if it were not given.
+func (r route) body(flags *pflag.FlagSet) map[string]any {
+	body := map[string]any{}
+	for _, of := range r.params {
+		var value any
+		switch of.kind {
+		case kindNumber:
+			value, _ = flags.GetInt64(of.flag) // the flag was declared with this type, here and below
+		case kindPairs:
+			value, _ = flags.GetStringToString(of.flag)
+		default:
+			value, _ = flags.GetString(of.flag)
+		}
+		if !flags.Changed(of.flag) || value == "" {
+			continue
+		}
+		object, member := body, of.name
+		if outer, inner, nested := strings.Cut(of.name, "."); nested {
+			object, _ = body[outer].(map[string]any)
+			if object == nil {
+				object = map[string]any{}
+				body[outer] = object
+			}
+			member = inner
+		}
+		object[member] = value
+	}
+	return body
 }
 
 // maxLifetime is that of a ServiceJWT.
@@ -213,35 +239,8 @@ func (p *payer) printToken() *cobra.Command {
 	return cmd
 }
 
-func (p *payer) keyFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&p.key, "idempotency-key", "", "the same key again answers what it answered (default: a new one)")
-}
-
-var orderCode = regexp.MustCompile(`^po_[0-9A-HJKMNP-TV-Z]{26}$`)
-
-func (p *payer) onOrder(code string, do func(path string) error) error {
-	if !orderCode.MatchString(code) {
-		return misused("%q is not the code of an order, po_ and 26 characters: hub pay list shows them", code)
-	}
-	return do("/v1/pay/orders/" + code)
-}
-
-func (p *payer) read(ctx context.Context, path string) error {
-	return p.do(ctx, http.MethodGet, path, nil, "")
-}
-
-func (p *payer) change(ctx context.Context, path string, body object) error {
-	b, err := json.Marshal(body)
-	if err != nil {
-		return err
-	}
-	if p.key == "" {
-		p.key = ulid.Make().String()
-	}
-	return p.do(ctx, http.MethodPost, path, b, p.key)
-}
-
-func (p *payer) do(ctx context.Context, method, path string, body []byte, key string) error {
+// do calls a route and prints its answer, or the member of --print.
+func (p *payer) do(ctx context.Context, method, path string, body []byte) error {
 	token, err := p.token(maxLifetime)
 	if err != nil {
 		return err
@@ -252,7 +251,7 @@ func (p *payer) do(ctx context.Context, method, path string, body []byte, key st
 	}
 	var a *client.Answer
 	err = p.waiting(ctx, path, func(ctx context.Context) error {
-		a, err = c.Do(ctx, client.Request{Method: method, Path: path, Body: body, Credential: token, IdempotencyKey: key})
+		a, err = c.Do(ctx, client.Request{Method: method, Path: path, Body: body, Credential: token, IdempotencyKey: p.key})
 		return err
 	})
 	if err != nil {
@@ -309,18 +308,7 @@ func (p *payer) token(lifetime time.Duration) (string, error) {
 		IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(lifetime)), ID: rand.Text()}).SignedString([]byte(secret))
 }
 
-// explained is a refusal whose text says in one line what to do about it.
-type explained struct {
-	text  string
-	cause error
-}
-
-// Error implements error.
-func (e *explained) Error() string { return e.text }
-
-// Unwrap returns the refusal.
-func (e *explained) Unwrap() error { return e.cause }
-
+// explain returns the gateway's refusal with a message that says in one line what to do, and any other error as it is.
 func explain(err error) error {
 	var f *client.Failure
 	if !errors.As(err, &f) || f.Code == "" {
@@ -341,5 +329,5 @@ func explain(err error) error {
 	case f.Code == fault.AuthInvalid:
 		said += "; HUB_SERVICE_CODE and HUB_SERVICE_SECRET have to be those of one app, and HUB_JWT_AUDIENCE the gateway's"
 	}
-	return &explained{text.OneLine(said), err}
+	return &client.Failure{Status: f.Status, Message: said}
 }

@@ -1,18 +1,20 @@
 package authoring
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
+	"hub.internal/services/authoring/template"
 )
 
 // Status is where a draft is on its way to its recipients.
@@ -110,21 +112,46 @@ func (t Transition) allowed(now Status) error {
 	return refused
 }
 
-// Apply returns the draft after the transition.
-func (d Draft) Apply(t Transition) (Draft, error) {
+// StatusChange is what a transition has done to a draft; it is kept under the name of its operation.
+type StatusChange struct {
+	DraftID  ID
+	From, To Status
+	QueuedAt *time.Time
+	At       time.Time
+	// Replayed tells that the same operation has done it before, so that nothing is left to be stored.
+	Replayed bool
+}
+
+// Change says what the transition does to the draft at a time: the store writes exactly that. before is what was kept under the
+// same operation, nil when there is none. It is answered again for the same wish, and E_IDEMPOTENCY for another one. A status that
+// the draft cannot take, and counts older than the draft's, are E_CONFLICT; what an agent may not bring about is E_SCOPE.
+func (d Draft) Change(t Transition, before *StatusChange, at time.Time) (StatusChange, error) {
+	if before != nil {
+		if before.DraftID != d.ID || before.To != t.To || !slices.Contains(t.From, before.From) {
+			return StatusChange{}, OperationReused(t.Operation)
+		}
+		again := *before
+		again.Replayed = true
+		return again, nil
+	}
 	if err := t.allowed(d.Status); err != nil {
-		return Draft{}, err
+		return StatusChange{}, err
 	}
 	if t.Version > 0 && t.Version < d.Progress.Version {
-		return Draft{}, fault.New(fault.Conflict, "The draft has counts of version %d, so what is asked at version %d is out of date.",
+		return StatusChange{}, fault.New(fault.Conflict, "The draft has counts of version %d, so what is asked at version %d is out of date.",
 			d.Progress.Version, t.Version).
 			With(map[string]Status{"from": d.Status, "to": t.To})
 	}
+	queuedAt := d.QueuedAt
 	if d.Status == Drafted && t.To == InReview {
-		d.QueuedAt = t.QueuedAt
+		queuedAt = t.QueuedAt
 	}
-	d.Status = t.To
-	return d, nil
+	return StatusChange{DraftID: d.ID, From: d.Status, To: t.To, QueuedAt: queuedAt, At: at}, nil
+}
+
+// OperationReused is E_IDEMPOTENCY for an operation that was used for another transition.
+func OperationReused(operation string) error {
+	return fault.New(fault.Idempotency, "The operation_id %q was used before for another transition.", operation)
 }
 
 const (
@@ -180,31 +207,13 @@ type Mail struct {
 	HTML bool
 }
 
-// ContentHash is what approvals of earlier releases of review-control are bound to: SHA-256 over
-// everything of the mail that depends on its target, each part behind its length, so that no two
-// mails share one. It goes when none of them runs any more.
-func (m Mail) ContentHash() [sha256.Size]byte {
-	form := "text"
-	if m.HTML {
-		form = "html"
-	}
-	h := sha256.New()
-	for _, p := range []string{"hub mail 1", m.Subject, form, m.Body, m.ToName, m.ToEmail} {
-		var length [8]byte
-		binary.BigEndian.PutUint64(length[:], uint64(len(p)))
-		h.Write(length[:])
-		h.Write([]byte(p))
-	}
-	return [sha256.Size]byte(h.Sum(nil))
-}
-
 // Templates are a draft's subject and body, read once for all of its targets.
-type Templates struct{ subject, body Template }
+type Templates struct{ subject, body template.Template }
 
 // Templates reads the draft's templates.
 func (d Draft) Templates() (Templates, error) {
-	subject, subjectErr := ParseTemplate(d.SubjectTemplate)
-	body, bodyErr := ParseTemplate(d.BodyTemplate)
+	subject, subjectErr := template.Parse(d.SubjectTemplate)
+	body, bodyErr := template.Parse(d.BodyTemplate)
 	subject.HTML = false // a subject is never HTML
 	return Templates{subject, body}, errors.Join(subjectErr, bodyErr)
 }
@@ -212,17 +221,28 @@ func (d Draft) Templates() (Templates, error) {
 // of returns the templates of one target: its own where it has them.
 func (t Templates) of(target DraftTarget) (own Templates, subjectErr, bodyErr error) {
 	if target.Subject != "" {
-		t.subject, subjectErr = ParseTemplate(target.Subject)
+		t.subject, subjectErr = template.Parse(target.Subject)
 		t.subject.HTML = false
 	}
 	if target.Body != "" {
-		t.body, bodyErr = ParseTemplate(target.Body)
+		t.body, bodyErr = template.Parse(target.Body)
 	}
 	return t, subjectErr, bodyErr
 }
 
-func (t DraftTarget) values() *values {
-	return &values{toName: t.ToName, toEmail: t.ToEmail, context: t.Context}
+// values are what the placeholders of the target's texts stand for. The context is read at the first need, and once.
+func (t DraftTarget) values() template.Values {
+	context := sync.OnceValues(func() (map[string]jsontext.Value, error) {
+		all := map[string]jsontext.Value{}
+		if t.Context == nil {
+			return all, nil
+		}
+		return all, members(decoder(t.Context), &all, func(all *map[string]jsontext.Value, name string, value jsontext.Value) error {
+			(*all)[name] = value
+			return nil
+		})
+	})
+	return template.Values{ToName: t.ToName, ToEmail: t.ToEmail, Context: context}
 }
 
 // Render makes the mail of a target. It fails for nothing that checked has let through.
@@ -232,8 +252,8 @@ func Render(t Templates, target DraftTarget) (Mail, error) {
 		return Mail{}, err
 	}
 	v := target.values()
-	subject, subjectErr := own.subject.render(v)
-	body, bodyErr := own.body.render(v)
+	subject, subjectErr := own.subject.Render(v)
+	body, bodyErr := own.body.Render(v)
 	return Mail{ToEmail: target.ToEmail, ToName: target.ToName, Subject: subject, Body: body, HTML: own.body.HTML},
 		errors.Join(subjectErr, bodyErr)
 }
@@ -265,8 +285,8 @@ func (d Draft) checked(targets DraftTargets) (Draft, error) {
 	return d, v.Err()
 }
 
-func parseTemplate(v *schema.Violations, path, text string) Template {
-	t, err := ParseTemplate(text)
+func parseTemplate(v *schema.Violations, path, text string) template.Template {
+	t, err := template.Parse(text)
 	if err != nil {
 		v.Add(path, "placeholder", "%s", err)
 	}
@@ -300,7 +320,7 @@ func checkTarget(v *schema.Violations, i int, t Templates, target DraftTarget) {
 		}
 	}
 	subject, blank := 0, true
-	own.subject.pieces(values, func(piece string, isValue bool) {
+	own.subject.Pieces(values, func(piece string, isValue bool) {
 		if j := strings.IndexFunc(piece, schema.Unprintable); j >= 0 && isValue {
 			v.Add(at(i), "controlCharacters", "puts a value with %s into the subject, which must be one line without control characters",
 				schema.CodePoint(piece[j:]))
@@ -308,14 +328,14 @@ func checkTarget(v *schema.Violations, i int, t Templates, target DraftTarget) {
 		subject += utf8.RuneCountInString(piece)
 		blank = blank && !strings.ContainsFunc(piece, schema.Visible)
 	}, report)
-	if subjectErr == nil && blank && len(missing) == 0 && len(own.subject.parts) > 0 {
+	if subjectErr == nil && blank && len(missing) == 0 && !own.subject.IsEmpty() {
 		v.Add(at(i), "minLength", "gets a subject without a visible character")
 	}
 	if subject > maxSubject {
 		v.Add(at(i), "maxLength", "gets a subject of %d characters; at most %d are allowed", subject, maxSubject)
 	}
 	body := 0
-	own.body.pieces(values, func(piece string, isValue bool) {
+	own.body.Pieces(values, func(piece string, isValue bool) {
 		if isValue {
 			if j := strings.IndexFunc(piece, schema.Control); j >= 0 {
 				v.Add(at(i), "controlCharacters", "puts a value with %s into the body", schema.CodePoint(piece[j:]))

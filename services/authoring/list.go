@@ -30,7 +30,7 @@ func (l SegmentList) Count() int { return len(l.Segments) }
 
 // ListSegments lists the newest segments.
 func (s *Service) ListSegments(ctx context.Context, in listSegmentsIn) (SegmentList, error) {
-	segments, err := s.c.Store.Segments(ctx, Kind(in.Kind), 0, int(in.Limit))
+	segments, err := s.c.Store.Segments(ctx, Kind(in.Kind), int(in.Limit))
 	list := SegmentList{Segments: make([]SegmentInfo, len(segments))}
 	for i, x := range segments {
 		list.Segments[i] = SegmentInfo{ID: x.ID.String(), SegmentID: x.ID.String(), Name: x.Name, Kind: x.Kind, Description: x.Description,

@@ -2,7 +2,6 @@ package authoring
 
 import (
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -118,6 +117,14 @@ func pageSize(limit, most int) (int, error) {
 	return limit, nil
 }
 
+// lastIndex is the index behind which a page begins: -1 for the first page.
+func lastIndex(after *int) int {
+	if after == nil {
+		return -1
+	}
+	return *after
+}
+
 // DraftTargetsRequest asks for a page of a draft's targets, rendered.
 type DraftTargetsRequest struct {
 	DraftRequest
@@ -154,9 +161,6 @@ type TargetView struct {
 	// Snapshot is the segment's evidence of the same partner: a snapshot as it was sent, a list
 	// of several (at most ten) when the segment has brands or campaigns, null without any.
 	Snapshot json.RawMessage `json:"snapshot"`
-	// ContentHash is for releases of review-control before the one that renders mails itself, in
-	// hexadecimal: nothing newer reads it.
-	ContentHash string `json:"content_hash"`
 }
 
 func (s *Service) pageTargets(ctx context.Context, in DraftTargetsRequest) (DraftTargetsResponse, error) {
@@ -174,10 +178,6 @@ func (s *Service) pageTargets(ctx context.Context, in DraftTargetsRequest) (Draf
 	if len(in.IDs) > 0 {
 		limit = maxPage
 	}
-	after := -1
-	if in.After != nil {
-		after = *in.After
-	}
 	draft, err := s.c.Store.Draft(ctx, id)
 	if err != nil {
 		return DraftTargetsResponse{}, err
@@ -188,7 +188,7 @@ func (s *Service) pageTargets(ctx context.Context, in DraftTargetsRequest) (Draf
 	}
 	out := DraftTargetsResponse{Targets: []TargetView{}}
 	size := 0
-	err = s.c.Store.DraftTargets(ctx, id, after, in.IDs, func(t StoredTarget) (bool, error) {
+	err = s.c.Store.DraftTargets(ctx, id, lastIndex(in.After), in.IDs, func(t StoredTarget) (bool, error) {
 		if len(out.Targets) == limit || size > maxPageBytes {
 			out.NextAfter = &out.Targets[len(out.Targets)-1].Index
 			return false, nil
@@ -197,10 +197,10 @@ func (s *Service) pageTargets(ctx context.Context, in DraftTargetsRequest) (Draf
 		if err != nil {
 			return false, fmt.Errorf("draft %s, target %d: %w", id, t.Index, err)
 		}
-		hash, snapshot := mail.ContentHash(), evidence(t.Snapshots)
+		snapshot := evidence(t.Snapshots)
 		view := TargetView{Index: t.Index, ExternalID: t.ExternalID, ToEmail: mail.ToEmail, ToName: mail.ToName,
 			Subject: mail.Subject, Body: mail.Body, HTML: mail.HTML,
-			Context: t.Context, Snapshot: snapshot, ContentHash: hex.EncodeToString(hash[:])}
+			Context: t.Context, Snapshot: snapshot}
 		if t.Subject != "" {
 			view.SubjectTemplate = &t.Subject
 		}
@@ -258,14 +258,10 @@ func (s *Service) pageRecipients(ctx context.Context, in RecipientsRequest) (Rec
 	if err != nil {
 		return RecipientsResponse{}, err
 	}
-	after := -1
-	if in.After != nil {
-		after = *in.After
-	}
 	if _, err := s.c.Store.Draft(ctx, id); err != nil {
 		return RecipientsResponse{}, err
 	}
-	targets, err := s.c.Store.DraftRecipients(ctx, id, after, limit+1)
+	targets, err := s.c.Store.DraftRecipients(ctx, id, lastIndex(in.After), limit+1)
 	if err != nil {
 		return RecipientsResponse{}, err
 	}
@@ -354,8 +350,8 @@ func (s *Service) progress(ctx context.Context, in ProgressRequest) (ProgressRes
 	if err != nil {
 		return ProgressResponse{}, err
 	}
-	wanted := Progress{Version: in.Version, Decisions: in.Decisions, Delivery: in.Delivery, Rejections: in.Rejections}
-	p, err := s.c.Store.SetProgress(ctx, id, wanted, func(d Draft) error { return wanted.check(d.TargetCount) })
+	p, err := s.c.Store.SetProgress(ctx, id,
+		Progress{Version: in.Version, Decisions: in.Decisions, Delivery: in.Delivery, Rejections: in.Rejections})
 	return ProgressResponse{DraftID: id.String(), Version: p.Version, Decisions: p.Decisions, Delivery: p.Delivery,
 		Rejections: p.Rejections.known()}, err
 }

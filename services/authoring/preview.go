@@ -1,6 +1,7 @@
 package authoring
 
 import (
+	"maps"
 	"slices"
 
 	"hub.internal/pkg/markup"
@@ -86,9 +87,11 @@ func (d Draft) looked(targets DraftTargets) look {
 		own, subjectErr, bodyErr := templates.of(t)
 		v := t.values()
 		if i == 0 {
-			keys = v.keys(mostKeys)
-			subject, _ := templates.subject.render(v) // without a value where the target has none:
-			body, _ := templates.body.render(v)       // it may have texts of its own
+			context, _ := v.Context() // what was read before it broke will do
+			keys = slices.Sorted(maps.Keys(context))
+			keys = keys[:min(len(keys), mostKeys)]
+			subject, _ := templates.subject.Render(v) // without a value where the target has none:
+			body, _ := templates.body.Render(v)       // it may have texts of its own
 			l.take(subject, body, templates.body.HTML)
 			l.compare("/subjectTemplate", d.SubjectTemplate, keys)
 			l.compare("/bodyTemplate", d.BodyTemplate, keys)
@@ -98,11 +101,11 @@ func (d Draft) looked(targets DraftTargets) look {
 		}
 		var subject, body string
 		if t.Subject != "" && subjectErr == nil {
-			subject, _ = own.subject.render(v)
+			subject, _ = own.subject.Render(v)
 			l.compare(at(i, "subject"), t.Subject, keys)
 		}
 		if t.Body != "" && bodyErr == nil {
-			body, _ = own.body.render(v)
+			body, _ = own.body.Render(v)
 			l.compare(at(i, "body"), t.Body, keys)
 		}
 		if subject != "" || body != "" {

@@ -65,6 +65,18 @@ type Delivery struct {
 	Unknown    int64 `json:"unknown" jsonschema:"Mails that may have arrived: the hand-over broke in the middle, and they are never sent again"`
 }
 
+// Count says which progress the draft has after it was told p: p itself, or what it has when that is as new. The store writes exactly
+// what has changed. Counters that do not fit the draft are E_VALIDATION.
+func (d Draft) Count(p Progress) (now Progress, changed bool, err error) {
+	if err := p.check(d.TargetCount); err != nil {
+		return Progress{}, false, err
+	}
+	if d.Progress.Version >= p.Version {
+		return d.Progress, false, nil
+	}
+	return p, true, nil
+}
+
 // check holds the counters to a draft with so many targets.
 func (p Progress) check(targets int) error {
 	counts := []int64{p.Decisions.Pending, p.Decisions.Approved, p.Decisions.Rejected, p.Delivery.Sent, p.Delivery.Failed,

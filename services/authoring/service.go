@@ -2,7 +2,7 @@
 // drafts (a mail to each of a list). It owns a draft's status. It refuses to send, to
 // decide, and to keep a draft for anybody but verified contacts of partners.
 //
-// The domain is in segment.go, draft.go and template.go; this file is what the tools and
+// The domain is in segment.go, draft.go, progress.go and the leaf template; this file is what the tools and
 // the neighbours can ask for.
 package authoring
 
@@ -33,8 +33,8 @@ type Store interface {
 	AddDraft(ctx context.Context, key write.Key, d Draft, targets DraftTargets, record Record) (tool.Result, error)
 
 	Segment(ctx context.Context, id ID) (Segment, error)
-	// Segments returns the newest segments below an id; 0 for the first page, kind "" is any.
-	Segments(ctx context.Context, kind Kind, below ID, limit int) ([]Segment, error)
+	// Segments returns the newest segments of a kind; "" is any.
+	Segments(ctx context.Context, kind Kind, limit int) ([]Segment, error)
 	Draft(ctx context.Context, id ID) (Draft, error)
 	// Drafts returns a page of drafts, without their templates.
 	Drafts(ctx context.Context, f DraftFilter) ([]Draft, error)
@@ -48,11 +48,10 @@ type Store interface {
 	// Strangers returns those of the partners that a segment has nothing of, in their order.
 	Strangers(ctx context.Context, segment Segment, partners []int64) ([]Stranger, error)
 
-	// Transition changes a draft's status, once for the operation; it returns the
-	// outcome of the first time and whether that was earlier.
-	Transition(ctx context.Context, id ID, t Transition, by Origin, at time.Time) (Transitioned, error)
-	// SetProgress keeps the counters unless newer ones are there, and returns what is.
-	SetProgress(ctx context.Context, id ID, p Progress, check func(Draft) error) (Progress, error)
+	// Transition stores what Draft.Change says of the locked draft, unless that is a replay, and returns it.
+	Transition(ctx context.Context, id ID, t Transition, by Origin, at time.Time) (StatusChange, error)
+	// SetProgress stores what Draft.Count says of the locked draft, and returns the draft's progress.
+	SetProgress(ctx context.Context, id ID, p Progress) (Progress, error)
 }
 
 // Record makes the stored answer and the audit row of what got the id.
@@ -65,14 +64,6 @@ type StoredTarget struct {
 	DraftTarget
 	Index     int
 	Snapshots []string
-}
-
-// Transitioned is the outcome of a transition.
-type Transitioned struct {
-	From, To Status
-	QueuedAt *time.Time
-	At       time.Time
-	Replayed bool
 }
 
 // Source knows what the source database has, and who may be written to. Its errors are faults.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"iter"
 	"strconv"
 	"strings"
@@ -109,30 +110,18 @@ func members[T any](dec *jsontext.Decoder, element *T, set func(*T, string, json
 	return err
 }
 
-// partnerOf reads the member partner_id of a snapshot, which may be anything; source ids
-// beyond 2^53 are texts.
-func partnerOf(snapshot []byte) *int64 {
-	dec := decoder(snapshot)
-	if _, err := dec.ReadToken(); err != nil {
-		return nil
-	}
-	for dec.PeekKind() == '"' {
-		name, err := dec.ReadValue()
-		found := string(name) == `"partner_id"`
-		value, valueErr := dec.ReadValue()
-		if err != nil || valueErr != nil {
+// partnerOf reads the first member partner_id of a snapshot, which may be anything; nil for what is no id.
+func partnerOf(snapshot []byte) (partner *int64) {
+	_ = members(decoder(snapshot), &partner, func(partner **int64, name string, value jsontext.Value) error {
+		if name != "partner_id" {
 			return nil
 		}
-		if !found {
-			continue
+		if id, ok := sourceID(value); ok {
+			*partner = &id
 		}
-		id, ok := sourceID(value)
-		if !ok {
-			return nil
-		}
-		return &id
-	}
-	return nil
+		return io.EOF // what follows is not read
+	})
+	return partner
 }
 
 // sourceID reads an id of the source, which is a text beyond 2^53.

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"hub.internal/pkg/tool"
+	"hub.internal/services/authoring/template"
 )
 
 const (
@@ -64,17 +64,12 @@ func (u UnknownIDs) message(kind Kind, targets int) string {
 
 // numbers lists ids, the first ten of so many.
 func numbers(ids []int64, count int) string {
-	var b strings.Builder
-	for i, id := range ids[:min(len(ids), mostNamed)] {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(strconv.FormatInt(id, 10))
+	named := ids[:min(len(ids), mostNamed)]
+	list := strings.ReplaceAll(strings.Trim(fmt.Sprint(named), "[]"), " ", ", ")
+	if more := count - len(named); more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
 	}
-	if more := count - min(len(ids), mostNamed); more > 0 {
-		fmt.Fprintf(&b, " and %d more", more)
-	}
-	return b.String()
+	return list
 }
 
 // targetsSeen is what was noticed of a segment's targets while they were read.
@@ -260,7 +255,7 @@ func (l look) warning() *tool.Warning {
 		if f.Write != "" {
 			writes = append(writes, f.Write+" for "+f.Text)
 		}
-		if strings.HasPrefix(f.Write, "{{"+contextPrefix) {
+		if strings.HasPrefix(f.Write, "{{"+template.ContextPrefix) {
 			hint = ", with the value in each target's context"
 		}
 	}

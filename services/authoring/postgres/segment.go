@@ -105,15 +105,13 @@ func (s *Store) Segment(ctx context.Context, id authoring.ID) (authoring.Segment
 }
 
 const (
-	listSegments = `SELECT ` + segmentColumns + ` FROM authoring.segments
-		WHERE ($1::bigint IS NULL OR id < $1) ORDER BY id DESC LIMIT $2`
-	listSegmentsOfKind = `SELECT ` + segmentColumns + ` FROM authoring.segments
-		WHERE kind = $3 AND ($1::bigint IS NULL OR id < $1) ORDER BY id DESC LIMIT $2`
+	listSegments       = `SELECT ` + segmentColumns + ` FROM authoring.segments ORDER BY id DESC LIMIT $1`
+	listSegmentsOfKind = `SELECT ` + segmentColumns + ` FROM authoring.segments WHERE kind = $2 ORDER BY id DESC LIMIT $1`
 )
 
-// Segments returns the newest segments below an id.
-func (s *Store) Segments(ctx context.Context, kind authoring.Kind, below authoring.ID, limit int) ([]authoring.Segment, error) {
-	statement, args := listSegments, []any{nullable(below), limit}
+// Segments returns the newest segments of a kind; "" is any.
+func (s *Store) Segments(ctx context.Context, kind authoring.Kind, limit int) ([]authoring.Segment, error) {
+	statement, args := listSegments, []any{limit}
 	if kind != "" {
 		statement, args = listSegmentsOfKind, append(args, string(kind))
 	}

@@ -61,13 +61,5 @@ func (s *Store) once(ctx context.Context, key write.Key, record authoring.Record
 	})
 }
 
-// nullable is NULL for no id.
-func nullable(id authoring.ID) *int64 {
-	if id == 0 {
-		return nil
-	}
-	return new(int64(id))
-}
-
 // explain makes a fault of what the driver says.
 func explain(err error) error { return postgres.Explain(err, service) }

@@ -222,7 +222,7 @@ func TestPlans(t *testing.T) {
 		}
 		review := []authoring.Status{authoring.InReview}
 		for name, c := range map[string]plan{
-			"segments": {postgres.ListSegments, []any{15000, 20}}, "segments of a kind": {postgres.ListSegmentsOfKind, []any{15000, 20, "campaign"}},
+			"segments": {postgres.ListSegments, []any{20}}, "segments of a kind": {postgres.ListSegmentsOfKind, []any{20, "campaign"}},
 			"strangers": {postgres.StrangersToPartners, []any{777, recipients}}, "strangers to campaigns": {postgres.StrangersToOthers, []any{800, recipients}},
 			"a draft": {postgres.OneDraft, []any{777}}, "targets": {postgres.SelectTargets + ` ORDER BY t.position LIMIT $3`, []any{777, -1, 64}},
 			"targets of a segment of campaigns": {postgres.SelectTargets + ` ORDER BY t.position LIMIT $3`, []any{800, -1, 64}},
@@ -292,7 +292,7 @@ func TestStoreStops(t *testing.T) {
 	if _, _, err := s.Answered(t.Context(), key("k")); !fault.Is(err, fault.DB) {
 		t.Errorf("answered: %v", err)
 	}
-	if _, err := s.Segments(t.Context(), "", 0, 20); !fault.Is(err, fault.DB) {
+	if _, err := s.Segments(t.Context(), "", 20); !fault.Is(err, fault.DB) {
 		t.Errorf("list: %v", err)
 	}
 	if _, err := s.Transition(t.Context(), 1, authoring.Transition{}, authoring.Origin{}, time.Now()); !fault.Is(err, fault.DB) {

@@ -1,13 +1,13 @@
-package authoring
+package template
 
 import (
 	"encoding/json"
-	"fmt"
 	"html"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
 	nethtml "golang.org/x/net/html"
 	"pgregory.net/rapid"
 )
@@ -34,12 +34,12 @@ func TestTemplateIsWhatItSays(t *testing.T) {
 			text.WriteString(members[k])
 			escaped.WriteString(html.EscapeString(members[k]))
 		}
-		parsed, err := ParseTemplate(template.String())
+		parsed, err := Parse(template.String())
 		if err != nil {
 			t.Fatalf("%q: %v", template.String(), err)
 		}
 		want := text.String()
-		got, err := parsed.render(&values{context: context})
+		got, err := parsed.Render(Values{Context: contextOf(context)})
 		if parsed.HTML { // in a tag more is escaped
 			want, got = html.UnescapeString(escaped.String()), html.UnescapeString(got)
 		}
@@ -47,6 +47,11 @@ func TestTemplateIsWhatItSays(t *testing.T) {
 			t.Fatalf("%q is %q, %v; want %q", template.String(), got, err, want)
 		}
 	})
+}
+
+// contextOf returns the members of a context.
+func contextOf(raw []byte) func() (map[string]jsontext.Value, error) {
+	return func() (members map[string]jsontext.Value, err error) { return members, json.Unmarshal(raw, &members) }
 }
 
 func keysOf(m map[string]string) (keys []string) {
@@ -62,7 +67,7 @@ func TestWhatIsHTML(t *testing.T) {
 		"<p>a</p>": true, "a<br>b": true, "<BR/>": true, "<a href=\"x\">": true, "<!DOCTYPE html>": true, "<!-- x -->": true, "<h1>": true, "</div>": true, "<img src=x onerror=y>": true,
 		"": false, "a < b > c": false, "<kim@partner.example>": false, "<https://hub.example>": false, "x<y": false, "<p": false, "<script>": false, "{{context.html}}": false, "<x-y>": false, "<pa>": false,
 	} {
-		if got, err := ParseTemplate(text); err != nil || got.HTML != want {
+		if got, err := Parse(text); err != nil || got.HTML != want {
 			t.Errorf("%q: %t, %v", text, got.HTML, err)
 		}
 	}
@@ -80,7 +85,7 @@ func TestAValueBringsNoMarkup(t *testing.T) {
 	}
 	hostile := []string{"x onclick=alert(1)", "<b onclick=x>", `" onclick="x`, "' onclick='x", "><b>x", "-->", "/onclick=x", "b onclick=x", "x\tonclick=x", "x\nonclick=x", "x\ronclick=x", "x\fonclick=x", "`onclick=x", "=onclick=x", "javascript:alert(1)", "b", "/b", "!--", "&lt;b&gt;", "&#60;b", "\x00<b>"}
 	names := func(template, value string) (list []string) {
-		parsed, err := ParseTemplate(template)
+		parsed, err := Parse(template)
 		if err != nil || !parsed.HTML {
 			return nil
 		}
@@ -88,7 +93,7 @@ func TestAValueBringsNoMarkup(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := parsed.render(&values{context: raw})
+		text, err := parsed.Render(Values{Context: contextOf(raw)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,59 +123,26 @@ func TestAValueBringsNoMarkup(t *testing.T) {
 	}
 }
 
-// TestContentHashSeesEverything moves each byte between and within the parts of a mail.
-func TestContentHashSeesEverything(t *testing.T) {
-	t.Parallel()
-	seen := map[[32]byte]Mail{}
-	for _, m := range []Mail{
-		{}, {Subject: "a"}, {Body: "a"}, {ToName: "a"}, {ToEmail: "a"}, {HTML: true}, {Subject: "ab"}, {Subject: "a", Body: "b"}, {Subject: "b", Body: "a"}, {Subject: "a\x00b"},
-		{Subject: "a", HTML: true}, {Body: "ab"}, {Body: "a", ToName: "b"}, {ToName: "ab"}, {ToName: "a", ToEmail: "b"}, {ToEmail: "A"}, {Body: "text"}, {Body: "html"},
-	} {
-		if twin, there := seen[m.ContentHash()]; there {
-			t.Errorf("%+v and %+v have one hash", m, twin)
-		}
-		seen[m.ContentHash()] = m
-	}
-	const pinned = "fc1dabe0c53e0e2b50d0350d7a6ade254ce19d03f82b59e3861620e8109bfa77"
-	a := Mail{ToEmail: "a@b.example", ToName: "A", Subject: "S", Body: "B"}
-	if got := fmt.Sprintf("%x", a.ContentHash()); got != pinned {
-		t.Errorf("the hash that approvals are bound to has changed: %s", got)
-	}
-}
-
 // FuzzTemplate looks for a text that is accepted and then cannot be rendered, or crashes.
 func FuzzTemplate(f *testing.F) {
 	for _, s := range []string{"", "{{toName}}", "{{context.a}}", "{{", "}}", "{{{", "{{context.{}}", "a{{toEmail}}b{{toEmail}}"} {
 		f.Add(s, `{"a":"b"}`)
 	}
 	f.Fuzz(func(t *testing.T, text, context string) {
-		parsed, err := ParseTemplate(text)
+		parsed, err := Parse(text)
 		if err != nil {
 			return
 		}
-		v := &values{toName: "N", toEmail: "e@x.example", context: []byte(context)}
+		v := Values{ToName: "N", ToEmail: "e@x.example", Context: contextOf([]byte(context))}
 		missing := 0
-		parsed.pieces(v, func(string, bool) {}, func(error) { missing++ })
-		if _, err := parsed.render(v); (err != nil) != (missing > 0) {
+		parsed.Pieces(v, func(string, bool) {}, func(error) { missing++ })
+		if _, err := parsed.Render(v); (err != nil) != (missing > 0) {
 			t.Fatalf("%q: %d missing, %v", text, missing, err)
 		}
 		if !strings.Contains(text, "{{") {
-			if got, _ := parsed.render(v); got != text {
+			if got, _ := parsed.Render(v); got != text {
 				t.Fatalf("%q became %q", text, got)
 			}
 		}
 	})
-}
-
-func TestPolicyIsNamed(t *testing.T) {
-	t.Parallel()
-	var p Policy
-	if err := p.UnmarshalText([]byte("anybody")); err == nil || !strings.Contains(err.Error(), "verified or not_b2c") {
-		t.Error(err)
-	}
-	for _, want := range []Policy{Verified, NotB2C} {
-		if err := p.UnmarshalText([]byte(want)); err != nil || p != want {
-			t.Error(p, err)
-		}
-	}
 }

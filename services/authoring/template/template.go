@@ -1,11 +1,11 @@
-package authoring
+// Package template reads and renders the texts of drafts: {{toName}}, {{toEmail}} and {{context.KEY}} stand for values of a target,
+// and a value that is written into HTML is text there, wherever it stands. It refuses to know drafts and targets.
+package template
 
 import (
 	"fmt"
 	"html"
-	"maps"
 	"regexp"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -24,6 +24,9 @@ type Template struct {
 	HTML bool
 }
 
+// IsEmpty tells whether there is nothing in the template.
+func (t Template) IsEmpty() bool { return len(t.parts) == 0 }
+
 // part is a piece of text, or the name of a placeholder and where in HTML it stands.
 type part struct {
 	text, placeholder string
@@ -31,9 +34,10 @@ type part struct {
 }
 
 const (
-	toName        = "toName"
-	toEmail       = "toEmail"
-	contextPrefix = "context."
+	toName  = "toName"
+	toEmail = "toEmail"
+	// ContextPrefix begins the name of a placeholder that stands for a member of a target's context.
+	ContextPrefix = "context."
 )
 
 // element finds a tag, comment or doctype that a mail in HTML is made of. Whatever is
@@ -42,8 +46,8 @@ var element = regexp.MustCompile(`(?i)<(?:!--|!doctype|/?(?:` +
 	`a|abbr|article|b|blockquote|body|br|center|code|div|em|font|footer|h[1-6]|head|header|hr|html|i|img|li|main|meta|ol|p|pre|` +
 	`s|section|small|span|strong|style|sub|sup|table|tbody|td|tfoot|th|thead|title|tr|u|ul)(?:[\s/][^<>]*)?>)`)
 
-// ParseTemplate reads a template. The error says what is wrong with a placeholder.
-func ParseTemplate(text string) (Template, error) {
+// Parse reads a template. The error says what is wrong with a placeholder.
+func Parse(text string) (Template, error) {
 	t := Template{HTML: element.MatchString(text)}
 	at := inText
 	for text != "" {
@@ -59,7 +63,7 @@ func ParseTemplate(text string) (Template, error) {
 		if !closed {
 			return Template{}, fmt.Errorf("has a {{ without }}")
 		}
-		key, isContext := strings.CutPrefix(name, contextPrefix)
+		key, isContext := strings.CutPrefix(name, ContextPrefix)
 		if name != toName && name != toEmail && (!isContext || key == "" || strings.ContainsAny(key, "{}") || strings.ContainsFunc(key,
 			schema.Unprintable)) {
 			return Template{}, fmt.Errorf("has the placeholder %s; there are {{toName}}, {{toEmail}} and {{context.KEY}}, without blanks",
@@ -82,29 +86,29 @@ func shown(name string) string {
 	return "{{" + text.Shown(name, 60) + "}}"
 }
 
-// values are what the placeholders of one target stand for.
-type values struct {
-	toName, toEmail string
-	context         []byte
-
-	members map[string]jsontext.Value // of context, read at the first need
+// Values are what the placeholders of one target stand for.
+type Values struct {
+	ToName, ToEmail string
+	// Context returns the members of the target's context; it is asked for each placeholder of one.
+	Context func() (map[string]jsontext.Value, error)
 }
 
-// of returns a placeholder's value; the error says why it has none.
-func (v *values) of(placeholder string) (string, error) {
+// value returns a placeholder's value; the error says why it has none.
+func (v Values) value(placeholder string) (string, error) {
 	switch placeholder {
 	case toEmail:
-		return v.toEmail, nil
+		return v.ToEmail, nil
 	case toName:
-		if v.toName == "" {
+		if v.ToName == "" {
 			return "", fmt.Errorf("has no value for {{toName}}: give it a toName")
 		}
-		return v.toName, nil
+		return v.ToName, nil
 	}
-	if err := v.read(); err != nil {
-		return "", err
+	members, err := v.Context()
+	if err != nil {
+		return "", fmt.Errorf("has a context that cannot be read")
 	}
-	raw, there := v.members[strings.TrimPrefix(placeholder, contextPrefix)]
+	raw, there := members[strings.TrimPrefix(placeholder, ContextPrefix)]
 	switch {
 	case !there, string(raw) == "null":
 		return "", fmt.Errorf("has no value for %s: give its context the member", shown(placeholder))
@@ -113,48 +117,22 @@ func (v *values) of(placeholder string) (string, error) {
 	case raw[0] != '"':
 		return string(raw), nil // as it is written: 1.50 stays 1.50
 	}
-	var s string
-	if err := unquote(raw, &s); err != nil {
+	text, err := jsontext.AppendUnquote(nil, raw)
+	if err != nil {
 		return "", fmt.Errorf("has a value for %s that cannot be read", shown(placeholder))
 	}
-	return s, nil
+	return string(text), nil
 }
 
-// read reads the context, once.
-func (v *values) read() error {
-	if v.members != nil {
-		return nil
-	}
-	v.members = map[string]jsontext.Value{}
-	if v.context == nil {
-		return nil
-	}
-	err := members(decoder(v.context), v, func(v *values, name string, value jsontext.Value) error {
-		v.members[name] = value
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("has a context that cannot be read")
-	}
-	return nil
-}
-
-// keys are at most so many names of the context, sorted.
-func (v *values) keys(most int) []string {
-	_ = v.read() // what was read before it broke will do
-	list := slices.Sorted(maps.Keys(v.members))
-	return list[:min(len(list), most)]
-}
-
-// pieces calls yield with each piece of the text that the template becomes for v, and
+// Pieces calls yield with each piece of the text that the template becomes for v, and
 // missing with each placeholder that has no value.
-func (t Template) pieces(v *values, yield func(piece string, isValue bool), missing func(error)) {
+func (t Template) Pieces(v Values, yield func(piece string, isValue bool), missing func(error)) {
 	for _, p := range t.parts {
 		if p.placeholder == "" {
 			yield(p.text, false)
 			continue
 		}
-		value, err := v.of(p.placeholder)
+		value, err := v.value(p.placeholder)
 		if err != nil {
 			missing(err)
 			continue
@@ -166,11 +144,11 @@ func (t Template) pieces(v *values, yield func(piece string, isValue bool), miss
 	}
 }
 
-// render is the text that the template becomes for v.
-func (t Template) render(v *values) (string, error) {
+// Render returns the text that the template becomes for v. The error is that of a placeholder without a value, which is left out.
+func (t Template) Render(v Values) (string, error) {
 	var b strings.Builder
 	var wrong error
-	t.pieces(v, func(piece string, _ bool) { b.WriteString(piece) }, func(err error) { wrong = err })
+	t.Pieces(v, func(piece string, _ bool) { b.WriteString(piece) }, func(err error) { wrong = err })
 	return b.String(), wrong
 }
 

@@ -21,8 +21,8 @@ type Cache struct {
 	Now func() time.Time
 }
 
-// kept is the file's form.
-type kept struct {
+// cacheFile is the file's form.
+type cacheFile struct {
 	ETag string          `json:"etag"`
 	At   time.Time       `json:"at"`
 	Body json.RawMessage `json:"body"`
@@ -38,7 +38,7 @@ func (k *Cache) get(c *Client) (*Catalog, time.Time, string) {
 	if k == nil {
 		return nil, time.Time{}, ""
 	}
-	var of kept
+	var of cacheFile
 	b, err := os.ReadFile(k.path(c))
 	if err != nil || json.Unmarshal(b, &of) != nil {
 		return nil, time.Time{}, ""
@@ -62,7 +62,7 @@ func (k *Cache) put(c *Client, body []byte, etag string) {
 	if k == nil || os.MkdirAll(k.Dir, 0o700) != nil {
 		return
 	}
-	b, err := json.Marshal(kept{etag, k.Now(), body})
+	b, err := json.Marshal(cacheFile{etag, k.Now(), body})
 	if err != nil || Replace(k.path(c), b) != nil {
 		return
 	}

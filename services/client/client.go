@@ -25,8 +25,8 @@ const MaxAnswer = 64 << 20
 
 // Client asks one gateway.
 type Client struct {
-	// URL is the gateway's, as Address returns it; From says where it was found: HUB_URL.
-	URL, From string
+	// URL is the gateway's, as Address returns it; Source says where it was found: HUB_URL.
+	URL, Source string
 	// Key is the API key of requests that bring no credential of their own.
 	Key string
 	// Agent is the User-Agent.
@@ -91,7 +91,7 @@ func (c *Client) Do(ctx context.Context, r Request) (*Answer, error) {
 	case resp.StatusCode/100 != 2:
 		return nil, c.failure(resp, body)
 	case !isObject(body):
-		return nil, fmt.Errorf("%s is %s, and what answers there is no Hub gateway: its answer is no JSON object", c.From, c.URL)
+		return nil, fmt.Errorf("%s is %s, and what answers there is no Hub gateway: its answer is no JSON object", c.Source, c.URL)
 	}
 	return &Answer{Body: body, Replayed: resp.Header.Get("Idempotent-Replayed") == "true", ETag: resp.Header.Get("ETag")}, nil
 }
@@ -103,7 +103,7 @@ func isObject(b []byte) bool {
 func (c *Client) request(ctx context.Context, r Request) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, r.Method, c.URL+r.Path, bytes.NewReader(r.Body))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.From, err)
+		return nil, fmt.Errorf("%s: %w", c.Source, err)
 	}
 	credential := r.Credential
 	if credential == "" {
@@ -134,7 +134,7 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	}
 	var untrusted *tls.CertificateVerificationError
 	if errors.As(err, &untrusted) {
-		return fmt.Errorf("%s is %s, and its certificate is not trusted: %w", c.From, c.URL, untrusted.Unwrap())
+		return fmt.Errorf("%s is %s, and its certificate is not trusted: %w", c.Source, c.URL, untrusted.Unwrap())
 	}
 	var asked *url.Error
 	if errors.As(err, &asked) {
@@ -146,9 +146,9 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 // Error implements error.
 func (u *Unreachable) Error() string {
 	if u.Timeout() {
-		return fmt.Sprintf("%s is %s, and no answer came in time", u.Client.From, u.Client.URL)
+		return fmt.Sprintf("%s is %s, and no answer came in time", u.Client.Source, u.Client.URL)
 	}
-	return fmt.Sprintf("%s is %s, and nothing answers there: %v", u.Client.From, u.Client.URL, u.cause)
+	return fmt.Sprintf("%s is %s, and nothing answers there: %v", u.Client.Source, u.Client.URL, u.cause)
 }
 
 // Timeout tells that the time ran out.
@@ -163,10 +163,10 @@ func (u *Unreachable) Unwrap() error { return u.cause }
 func (c *Client) redirected(resp *http.Response) error {
 	to, err := resp.Location()
 	if err != nil {
-		return fmt.Errorf("%s is %s, which answered %s: it is no Hub gateway", c.From, c.URL, resp.Status)
+		return fmt.Errorf("%s is %s, which answered %s: it is no Hub gateway", c.Source, c.URL, resp.Status)
 	}
 	return fmt.Errorf("%s is %s, which leads to %s://%s, and no key goes where it was not meant to: set %s to where the gateway is",
-		c.From, c.URL, to.Scheme, to.Host, c.From)
+		c.Source, c.URL, to.Scheme, to.Host, c.Source)
 }
 
 // Failure is what the gateway answered to a request that it did not fulfil.

@@ -20,7 +20,7 @@ func serve(t *testing.T, handler http.HandlerFunc) *client.Client {
 	t.Helper()
 	s := httptest.NewServer(handler)
 	t.Cleanup(s.Close)
-	return &client.Client{URL: s.URL, From: "HUB_URL", Key: "crm_secret", HTTP: client.NewHTTP()}
+	return &client.Client{URL: s.URL, Source: "HUB_URL", Key: "crm_secret", HTTP: client.NewHTTP()}
 }
 
 func TestAddress(t *testing.T) {
@@ -78,7 +78,7 @@ func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f
 
 func TestAnswersAreBounded(t *testing.T) {
 	t.Parallel()
-	c := &client.Client{URL: "http://localhost", From: "HUB_URL", HTTP: &http.Client{Transport: transport(func(*http.Request) (*http.Response, error) {
+	c := &client.Client{URL: "http://localhost", Source: "HUB_URL", HTTP: &http.Client{Transport: transport(func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Status: "200 OK", Header: http.Header{}, Body: io.NopCloser(endless{})}, nil
 	})}}
 	if _, err := c.Do(t.Context(), client.Request{Method: "GET", Path: "/"}); err == nil || !strings.Contains(err.Error(), "longer than 64 MiB") {
@@ -98,7 +98,7 @@ func TestWhatDoesNotAnswer(t *testing.T) {
 		case <-time.After(time.Minute):
 		}
 	})
-	nobody := &client.Client{URL: "http://127.0.0.1:1", From: "--url", HTTP: client.NewHTTP()}
+	nobody := &client.Client{URL: "http://127.0.0.1:1", Source: "--url", HTTP: client.NewHTTP()}
 	for want, c := range map[string]*client.Client{"the answer broke off": cut, "no answer came in time": slow, "--url is http://127.0.0.1:1, and nothing answers there": nobody} {
 		patience := time.Minute // a loaded machine takes its time to refuse
 		if c == slow {
@@ -120,7 +120,7 @@ func TestWhatDoesNotAnswer(t *testing.T) {
 	untrusted := httptest.NewTLSServer(http.NotFoundHandler())
 	untrusted.Config.ErrorLog = nil
 	t.Cleanup(untrusted.Close)
-	c := &client.Client{URL: untrusted.URL, From: "HUB_URL", HTTP: client.NewHTTP()}
+	c := &client.Client{URL: untrusted.URL, Source: "HUB_URL", HTTP: client.NewHTTP()}
 	if _, err := c.Do(t.Context(), client.Request{Method: "GET", Path: "/"}); err == nil || !strings.Contains(err.Error(), "its certificate is not trusted") {
 		t.Error(err)
 	}

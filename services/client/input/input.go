@@ -37,14 +37,14 @@ func Make(t *client.Tool, args []string, files Files) (json.RawMessage, error) {
 		switch {
 		case isWhole(arg):
 			if whole != nil {
-				return nil, misuse("%q is a second input: there is one object, and fields name=value that are set in it", shown(arg))
+				return nil, misuse("%q is a second input: there is one object, and fields name=value that are set in it", excerpt(arg))
 			}
 			var err error
 			if whole, err = object(arg, files); err != nil {
 				return nil, err
 			}
 		case !found || name == "":
-			return nil, misuse("%q is neither name=value nor an object of JSON", shown(arg))
+			return nil, misuse("%q is neither name=value nor an object of JSON", excerpt(arg))
 		default:
 			if err := set(t, fields, name, value, files); err != nil {
 				return nil, err
@@ -183,7 +183,7 @@ func unknown(t *client.Tool, name string) error {
 	if nearest := schema.Nearest(name, names); nearest != "" {
 		meant = fmt.Sprintf("did you mean %s? ", nearest)
 	}
-	return misuse("%s has no field %q: %sits fields are %s", t.Name, shown(name), meant, strings.Join(names, ", "))
+	return misuse("%s has no field %q: %sits fields are %s", t.Name, excerpt(name), meant, strings.Join(names, ", "))
 }
 
 // read makes the value of a field of its text, or of the file that the text names.
@@ -229,12 +229,12 @@ func convert(of *client.Schema, name, text string) (json.RawMessage, error) {
 		return json.Marshal(text)
 	case is("integer"), is("number"):
 		if !number.MatchString(text) {
-			return nil, misuse("%s has to be a number (%s), not %q", name, strings.Join(of.Type, " or "), shown(text))
+			return nil, misuse("%s has to be a number (%s), not %q", name, strings.Join(of.Type, " or "), excerpt(text))
 		}
 		return json.RawMessage(text), nil
 	case is("boolean"):
 		if text != "true" && text != "false" {
-			return nil, misuse("%s has to be true or false, not %q", name, shown(text))
+			return nil, misuse("%s has to be true or false, not %q", name, excerpt(text))
 		}
 		return json.RawMessage(text), nil
 	case is("array"):
@@ -274,5 +274,5 @@ func list(of *client.Schema, name, text string) (json.RawMessage, error) {
 	return json.Marshal(values)
 }
 
-// shown is a text in a message, where 60 characters of it do.
-func shown(s string) string { return text.Shown(s, 60) }
+// excerpt is a text in a message, where 60 characters of it do.
+func excerpt(s string) string { return text.Shown(s, 60) }

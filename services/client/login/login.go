@@ -26,15 +26,15 @@ type Sources struct {
 	Env func(string) string
 	// Dir holds the file; HUB_CONFIG_DIR, or hub in the user's own directory.
 	Dir string
-	// Plain allows http to other machines.
-	Plain bool
+	// AllowHTTP allows http to other machines.
+	AllowHTTP bool
 }
 
 // Found is a value and where it was found.
 type Found struct{ Value, From string }
 
-// file is what hub login keeps.
-type file struct {
+// loginFile is what hub login keeps.
+type loginFile struct {
 	// Current is the address that is meant when none is named.
 	Current string `json:"current"`
 	// Keys are the API keys by address.
@@ -64,28 +64,28 @@ func (s Sources) Address() (Found, error) {
 		return Found{}, errors.New("HUB_URL is not set: hub login, or export HUB_URL" + devEnv)
 	}
 	var err error
-	found.Value, err = client.Address(found.Value, found.From, s.Plain)
+	found.Value, err = client.Address(found.Value, found.From, s.AllowHTTP)
 	return found, err
 }
 
 // Key returns the API key for an address.
 func (s Sources) Key(address string) (Found, error) {
 	if key := s.Env("HUB_API_KEY"); key != "" {
-		return held(key, "HUB_API_KEY")
+		return checkedKey(key, "HUB_API_KEY")
 	}
 	if path := s.Env("HUB_API_KEY_FILE"); path != "" {
 		b, err := os.ReadFile(path)
 		if err != nil {
 			return Found{}, fmt.Errorf("HUB_API_KEY_FILE: %w", err)
 		}
-		return held(string(b), "HUB_API_KEY_FILE")
+		return checkedKey(string(b), "HUB_API_KEY_FILE")
 	}
 	f, err := s.load(true)
 	if err != nil {
 		return Found{}, err
 	}
 	if key := f.Keys[address]; key != "" {
-		return held(key, "hub login")
+		return checkedKey(key, "hub login")
 	}
 	if len(f.Keys) > 0 {
 		return Found{}, fmt.Errorf("HUB_API_KEY is not set, and hub login has no key for %s: hub login --url %s, or export HUB_API_KEY",
@@ -94,8 +94,8 @@ func (s Sources) Key(address string) (Found, error) {
 	return Found{}, errors.New("HUB_API_KEY is not set: hub login, or export HUB_API_KEY" + devEnv)
 }
 
-// held checks that a key can be sent. Its value is in no message.
-func held(key, from string) (Found, error) {
+// checkedKey checks that a key can be sent. Its value is in no message.
+func checkedKey(key, from string) (Found, error) {
 	key, err := Check(key)
 	if err != nil {
 		return Found{}, fmt.Errorf("%s: %w", from, err)
@@ -155,35 +155,35 @@ func (s Sources) Forget(address string) (string, error) {
 func (s Sources) Path() string { return filepath.Join(s.Dir, "login.json") }
 
 // load reads the file, and an absent one as empty. With private, one that others can read is refused.
-func (s Sources) load(private bool) (f file, err error) {
+func (s Sources) load(private bool) (f loginFile, err error) {
 	opened, err := os.Open(s.Path())
 	if errors.Is(err, os.ErrNotExist) || s.Dir == "" {
-		return file{}, nil
+		return loginFile{}, nil
 	}
 	if err != nil {
-		return file{}, err
+		return loginFile{}, err
 	}
 	defer opened.Close()
 	info, err := opened.Stat()
 	if err != nil {
-		return file{}, err
+		return loginFile{}, err
 	}
 	// On Windows the mode says nothing: the user's directory is the user's alone.
 	if open := info.Mode().Perm() & 0o077; private && open != 0 && runtime.GOOS != "windows" {
-		return file{}, fmt.Errorf("%s can be read by others (mode %04o): chmod 600 %s, and have a new key issued if others use this machine",
+		return loginFile{}, fmt.Errorf("%s can be read by others (mode %04o): chmod 600 %s, and have a new key issued if others use this machine",
 			s.Path(), info.Mode().Perm(), s.Path())
 	}
 	b, err := io.ReadAll(io.LimitReader(opened, maxFile))
 	if err != nil {
-		return file{}, err
+		return loginFile{}, err
 	}
 	if err := json.Unmarshal(b, &f); err != nil {
-		return file{}, fmt.Errorf("%s is damaged; hub login writes it anew: %w", s.Path(), err)
+		return loginFile{}, fmt.Errorf("%s is damaged; hub login writes it anew: %w", s.Path(), err)
 	}
 	return f, nil
 }
 
-func (s Sources) save(f file) error {
+func (s Sources) save(f loginFile) error {
 	if s.Dir == "" {
 		return errors.New("there is no directory to keep the key in: set HUB_CONFIG_DIR")
 	}

@@ -17,8 +17,8 @@ import (
 const (
 	// readable is the width of text where a line could be longer.
 	readable = 100
-	// depth is how far fields within fields are shown.
-	depth = 4
+	// maxDepth is how far fields within fields are shown.
+	maxDepth = 4
 )
 
 // page is one on its way.
@@ -64,7 +64,7 @@ func (p *page) head(d *client.Detail) {
 	if !d.Allowed {
 		facts = append(facts, "not allowed to this key")
 	}
-	p.b.WriteString(p.screen.Bold(output.Clean(d.Name)) + "\n")
+	p.b.WriteString(p.screen.Bold(output.Sanitize(d.Name)) + "\n")
 	p.text("", strings.Join(facts, " · "))
 	p.b.WriteByte('\n')
 	p.text("", d.Description)
@@ -72,13 +72,13 @@ func (p *page) head(d *client.Detail) {
 
 // item writes a name and what is said of it.
 func (p *page) item(indent, name, text string) {
-	head := indent + output.Clean(name) + "  "
-	lines := output.Wrap(output.Clean(text), p.width-len(indent)-4)
+	head := indent + output.Sanitize(name) + "  "
+	lines := output.Wrap(output.Sanitize(text), p.width-len(indent)-4)
 	if output.Width(head+lines[0]) <= p.width {
 		p.b.WriteString(head + lines[0] + "\n")
 		lines = lines[1:]
 	} else {
-		p.b.WriteString(indent + output.Clean(name) + "\n")
+		p.b.WriteString(indent + output.Sanitize(name) + "\n")
 	}
 	for _, line := range lines {
 		p.b.WriteString(indent + "    " + line + "\n")
@@ -101,7 +101,7 @@ func (p *page) fields(s *client.Schema) {
 	if len(s.Properties) == 0 {
 		p.text("  ", "none")
 	}
-	p.properties(s, "  ", depth)
+	p.properties(s, "  ", maxDepth)
 }
 
 func (p *page) properties(s *client.Schema, indent string, left int) {
@@ -122,7 +122,7 @@ func (p *page) properties(s *client.Schema, indent string, left int) {
 
 // facts are the type of a field, its bounds, its default, and whether it has to be there.
 func facts(s *client.Schema, required bool) []string {
-	all := []string{kind(s)}
+	all := []string{typeText(s)}
 	if len(s.Enum) > 0 {
 		all = append(all, "one of "+values(s.Enum))
 	}
@@ -136,7 +136,7 @@ func facts(s *client.Schema, required bool) []string {
 		least, most json.Number
 		of          string
 	}{{s.Minimum, s.Maximum, ""}, {s.MinLength, s.MaxLength, " character"}, {s.MinItems, s.MaxItems, " item"}} {
-		if text := between(bound.least, bound.most); text != "" {
+		if text := boundsText(bound.least, bound.most); text != "" {
 			if bound.of != "" && !strings.HasSuffix(text, " 1") {
 				text += bound.of + "s"
 			} else {
@@ -157,7 +157,7 @@ func facts(s *client.Schema, required bool) []string {
 	return all
 }
 
-func between(least, most json.Number) string {
+func boundsText(least, most json.Number) string {
 	switch {
 	case least != "" && most != "":
 		return least.String() + " to " + most.String()
@@ -169,12 +169,12 @@ func between(least, most json.Number) string {
 	return ""
 }
 
-// kind is the type of a value: array of object.
-func kind(s *client.Schema) string {
+// typeText is the type of a value: array of object.
+func typeText(s *client.Schema) string {
 	name := strings.Join(s.Type, " or ")
 	switch {
 	case s.Type.Is("array") && s.Items != nil && len(s.Items.Type) > 0:
-		return name + " of " + kind(s.Items)
+		return name + " of " + typeText(s.Items)
 	case name == "":
 		return "any"
 	}
@@ -212,7 +212,7 @@ func (p *page) answer(s *client.Schema) {
 			p.text("  ", "or")
 		}
 		for _, of := range one.Properties {
-			text := kind(of.Schema)
+			text := typeText(of.Schema)
 			within := of.Schema
 			if within.Items != nil {
 				within = within.Items
@@ -229,7 +229,7 @@ func (p *page) answer(s *client.Schema) {
 func (p *page) pairs(heading string, all func(func(string, string) bool)) {
 	widest := 0
 	for name := range all {
-		widest = max(widest, output.Width(output.Clean(name)))
+		widest = max(widest, output.Width(output.Sanitize(name)))
 	}
 	if widest == 0 {
 		return
@@ -237,8 +237,8 @@ func (p *page) pairs(heading string, all func(func(string, string) bool)) {
 	p.heading(heading)
 	widest = min(widest, 30)
 	for name, meaning := range all {
-		head := "  " + output.Pad(output.Clean(name), widest) + "  "
-		for _, part := range output.Wrap(output.Clean(meaning), max(p.width-output.Width(head), 16)) {
+		head := "  " + output.Pad(output.Sanitize(name), widest) + "  "
+		for _, part := range output.Wrap(output.Sanitize(meaning), max(p.width-output.Width(head), 16)) {
 			p.b.WriteString(strings.TrimRight(head+part, " ") + "\n")
 			head = strings.Repeat(" ", widest+4)
 		}
@@ -253,7 +253,7 @@ func (p *page) examples(d *client.Detail) {
 	p.heading("Examples")
 	for _, e := range d.Examples {
 		p.text("  ", "# "+e.Title)
-		p.b.WriteString("  " + output.Clean(Command(&d.Tool, e.Request)) + "\n")
+		p.b.WriteString("  " + output.Sanitize(Command(&d.Tool, e.Request)) + "\n")
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // member of an object within, null as an empty cell, a list as JSON. A text that a spreadsheet would run as a formula
 // gets an apostrophe in front unless exact is true; it returns how many there were.
 func (a *Answer) CSV(w io.Writer, c Choice, exact bool) (formulas int, err error) {
-	l, err := a.one(c)
+	l, err := a.selected(c)
 	if err != nil || len(l.columns) == 0 {
 		return 0, err
 	}

@@ -30,8 +30,8 @@ type Answer struct {
 	Warnings []string
 }
 
-// few is up to how many rows each is written out when not all columns have room.
-const few = 3
+// fewRows is up to how many rows each is written out when not all columns have room.
+const fewRows = 3
 
 // Read reads the data of an answer.
 func Read(data []byte) (*Answer, error) {
@@ -52,7 +52,7 @@ func Read(data []byte) (*Answer, error) {
 		switch {
 		case m.Name == "warnings":
 			for _, w := range value(m.Value).items() {
-				a.Warnings = append(a.Warnings, Clean(w.member("message").text()+" ("+w.member("rule").text()+")"))
+				a.Warnings = append(a.Warnings, Sanitize(w.member("message").text()+" ("+w.member("rule").text()+")"))
 			}
 			continue
 		case statement && (m.Name == "columns" || m.Name == "rows"):
@@ -94,8 +94,8 @@ func (a *Answer) Partial() string {
 	return ""
 }
 
-// one is the list that is written where there is room for one: that of the choice, else the first of a list, else the record.
-func (a *Answer) one(c Choice) (list, error) {
+// selected is the list that is written where there is room for one list: that of the choice, else the first of a list, else the record.
+func (a *Answer) selected(c Choice) (list, error) {
 	l := a.record(true)
 	if a.isList {
 		l = a.lists[0]
@@ -105,9 +105,9 @@ func (a *Answer) one(c Choice) (list, error) {
 		if at < 0 {
 			names := ""
 			for i, l := range a.lists {
-				names += []string{"; there is ", ", "}[min(i, 1)] + Clean(l.name)
+				names += []string{"; there is ", ", "}[min(i, 1)] + Sanitize(l.name)
 			}
-			return list{}, fault.New(fault.Validation, "--list: there is no list %q%s", Clean(c.List), names)
+			return list{}, fault.New(fault.Validation, "--list: there is no list %q%s", Sanitize(c.List), names)
 		}
 		l = a.lists[at]
 	}
@@ -135,7 +135,7 @@ func isList(m jsontree.Member) bool {
 // list alone, its columns apart by tabs.
 func (a *Answer) Table(w io.Writer, s Screen, c Choice) (left []string, err error) {
 	if s.Width <= 0 || c.List != "" || len(c.Columns) > 0 {
-		l, err := a.one(c)
+		l, err := a.selected(c)
 		if err != nil {
 			return nil, err
 		}
@@ -156,14 +156,14 @@ func (a *Answer) Table(w io.Writer, s Screen, c Choice) (left []string, err erro
 func (a *Answer) write(b *bytes.Buffer, s Screen) (left []string, err error) {
 	rest := a.record(false)
 	if !a.isList && len(rest.columns) > 0 {
-		fields(b, s, rest.columns, rest.rows[0])
+		writeFields(b, s, rest.columns, rest.rows[0])
 	}
 	for _, l := range a.lists {
 		if b.Len() > 0 {
 			b.WriteByte('\n')
 		}
 		if !a.isList && len(l.rows) > 0 {
-			b.WriteString(s.Bold(Clean(l.name)) + "\n")
+			b.WriteString(s.Bold(Sanitize(l.name)) + "\n")
 		}
 		without, err := l.write(b, s)
 		if err != nil {
@@ -179,7 +179,7 @@ func (a *Answer) write(b *bytes.Buffer, s Screen) (left []string, err error) {
 
 func (l list) write(b *bytes.Buffer, s Screen) ([]string, error) {
 	if len(l.rows) == 0 {
-		b.WriteString(s.Dim("no "+Clean(l.name)) + "\n")
+		b.WriteString(s.Dim("no "+Sanitize(l.name)) + "\n")
 		return nil, nil
 	}
 	if len(l.columns) == 0 {
@@ -187,14 +187,14 @@ func (l list) write(b *bytes.Buffer, s Screen) ([]string, error) {
 		return nil, nil
 	}
 	t := l.table()
-	if len(l.rows) > few || t.fits(s.Width) {
+	if len(l.rows) > fewRows || t.fits(s.Width) {
 		return t.Write(b, s)
 	}
 	for i, row := range l.rows {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		fields(b, s, l.columns, row)
+		writeFields(b, s, l.columns, row)
 	}
 	return nil, nil
 }
@@ -203,10 +203,10 @@ func (l list) write(b *bytes.Buffer, s Screen) ([]string, error) {
 func footer(b *bytes.Buffer, s Screen, l, rest list) {
 	parts := []string{}
 	if len(l.rows) > 0 && len(rest.columns) > 0 {
-		parts = append(parts, fmt.Sprintf("%s %d", Clean(l.name), len(l.rows)))
+		parts = append(parts, fmt.Sprintf("%s %d", Sanitize(l.name), len(l.rows)))
 	}
 	for i, name := range rest.columns {
-		parts = append(parts, Clean(name)+" "+Clean(rest.rows[0][i].String()))
+		parts = append(parts, Sanitize(name)+" "+Sanitize(rest.rows[0][i].String()))
 	}
 	if len(parts) == 0 {
 		return
@@ -217,18 +217,18 @@ func footer(b *bytes.Buffer, s Screen, l, rest list) {
 	}
 }
 
-// fields writes a line for each name and its value, or more where the value is long.
-func fields(b *bytes.Buffer, s Screen, names []string, row []value) {
+// writeFields writes a line for each name and its value, or more where the value is long.
+func writeFields(b *bytes.Buffer, s Screen, names []string, row []value) {
 	widest := 0
 	for _, name := range names {
-		widest = max(widest, Width(Clean(name)))
+		widest = max(widest, Width(Sanitize(name)))
 	}
-	widest = min(widest, max(s.Width/2-gap, 1))
+	widest = min(widest, max(s.Width/2-columnGap, 1))
 	for i, name := range names {
-		head := Pad(Cut(Clean(name), widest), widest)
+		head := Pad(Truncate(Sanitize(name), widest), widest)
 		for _, line := range Lines(row[i].String()) {
-			for _, part := range Wrap(line, max(s.Width-widest-gap, 8)) {
-				b.WriteString(strings.TrimRight(s.Bold(head)+strings.Repeat(" ", gap)+part, " ") + "\n")
+			for _, part := range Wrap(line, max(s.Width-widest-columnGap, 8)) {
+				b.WriteString(strings.TrimRight(s.Bold(head)+strings.Repeat(" ", columnGap)+part, " ") + "\n")
 				head = strings.Repeat(" ", widest)
 			}
 		}

@@ -17,7 +17,7 @@ import (
 func TestClean(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{"뷰티 👩‍👩‍👧": "뷰티 👩‍👩‍👧", "a\r\nb\nc\td": "a↵b↵c d", "\x1b[2J\x07": "<U+001B>[2J<U+0007>", "a\u009bb\u202ec": "a<U+009B>b<U+202E>c", "\xff": "\ufffd", "\r": "<U+000D>"} {
-		if got := output.Clean(text); got != want {
+		if got := output.Sanitize(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
@@ -36,7 +36,7 @@ func TestWidths(t *testing.T) {
 		n    int
 		want string
 	}{{"한빛코스메틱", 12, "한빛코스메틱"}, {"한빛코스메틱", 11, "한빛코스메…"}, {"한빛코스메틱", 10, "한빛코스…"}, {"abc", 2, "a…"}, {"한", 1, "…"}} {
-		if got := output.Cut(c.text, c.n); got != c.want || output.Width(got) > c.n {
+		if got := output.Truncate(c.text, c.n); got != c.want || output.Width(got) > c.n {
 			t.Errorf("%q at %d: %q", c.text, c.n, got)
 		}
 	}
@@ -62,11 +62,11 @@ func FuzzText(f *testing.F) {
 	f.Add("한빛 코스메틱 \x1b[31m a\u0301\u200d", 7)
 	f.Fuzz(func(t *testing.T, text string, width int) {
 		width = 2 + (width&0x7f)%80
-		clean := output.Clean(text)
-		if !utf8.ValidString(clean) || output.Clean(clean) != clean {
+		clean := output.Sanitize(text)
+		if !utf8.ValidString(clean) || output.Sanitize(clean) != clean {
 			t.Fatalf("%q", clean)
 		}
-		if cut := output.Cut(clean, width); output.Width(cut) > width {
+		if cut := output.Truncate(clean, width); output.Width(cut) > width {
 			t.Errorf("%q is wider than %d", cut, width)
 		}
 		lines := output.Wrap(clean, width)
@@ -167,7 +167,7 @@ func FuzzAnswer(f *testing.F) {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(b.String()) {
-			if line = strings.TrimRight(line, "\n"); output.Clean(line) != line || output.Width(line) > width {
+			if line = strings.TrimRight(line, "\n"); output.Sanitize(line) != line || output.Width(line) > width {
 				t.Errorf("at %d: %q", width, line)
 			}
 		}

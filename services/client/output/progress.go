@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// patience is how long a person waits before they wonder.
-const patience = 2 * time.Second
+// progressDelay is how long a person waits before they wonder.
+const progressDelay = 2 * time.Second
 
 // Progress tells on a terminal what is waited for, in one line that goes away again, from two seconds on. The caller ends it
 // by stop, which returns when nothing more is written.
@@ -18,7 +18,7 @@ func Progress(w io.Writer, s Screen, what string) (stop func()) {
 	var done sync.WaitGroup
 	done.Go(func() {
 		begun := time.Now()
-		wait := time.NewTimer(patience)
+		wait := time.NewTimer(progressDelay)
 		defer wait.Stop()
 		widest := 0
 		for turn := 0; ; turn++ {
@@ -29,8 +29,8 @@ func Progress(w io.Writer, s Screen, what string) (stop func()) {
 				}
 				return
 			case <-wait.C:
-				line := fmt.Sprintf("%c %s %d s", []rune(`|/-\`)[turn%4], Clean(what), int(time.Since(begun).Seconds()))
-				line = Cut(line, max(s.Width-1, 10))
+				line := fmt.Sprintf("%c %s %d s", []rune(`|/-\`)[turn%4], Sanitize(what), int(time.Since(begun).Seconds()))
+				line = Truncate(line, max(s.Width-1, 10))
 				widest = max(widest, Width(line))
 				fmt.Fprint(w, "\r"+line)
 				wait.Reset(250 * time.Millisecond)

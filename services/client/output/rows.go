@@ -15,14 +15,14 @@ type list struct {
 	rows    [][]value
 }
 
-// within is how deep objects within objects have columns of their own; what is deeper is a cell of JSON.
-const within = 6
+// maxDepth is how deep objects maxDepth objects have columns of their own; what is deeper is a cell of JSON.
+const maxDepth = 6
 
 // listOf makes a list of objects: what is in an object within has a column of its own, named with a dot.
 func listOf(name string, objects [][]jsontree.Member) list {
-	tree := &node{}
+	tree := &columnTree{}
 	for _, members := range objects {
-		tree.see(members, within)
+		tree.add(members, maxDepth)
 	}
 	l := list{name: name}
 	tree.number("", &l.columns)
@@ -34,29 +34,29 @@ func listOf(name string, objects [][]jsontree.Member) list {
 	return l
 }
 
-// node is what a list's objects have in one place.
-type node struct {
+// columnTree is what a list's objects have in one place.
+type columnTree struct {
 	name string
 	// plain tells that the place has held something else than an object or null.
 	plain    bool
-	children []*node
-	at       map[string]*node
+	children []*columnTree
+	at       map[string]*columnTree
 	column   int
 }
 
-// see adds the places of an object's members to those of the objects before; depth is how many levels of columns are left.
-func (n *node) see(members []jsontree.Member, depth int) {
+// add adds the places of an object's members to those of the objects before; depth is how many levels of columns are left.
+func (n *columnTree) add(members []jsontree.Member, depth int) {
 	for _, m := range members {
 		c := n.at[m.Name]
 		if c == nil {
-			c = &node{name: m.Name}
+			c = &columnTree{name: m.Name}
 			if n.at == nil {
-				n.at = map[string]*node{}
+				n.at = map[string]*columnTree{}
 			}
 			n.at[m.Name], n.children = c, append(n.children, c)
 		}
 		if v := value(m.Value); v.kind() == '{' && depth > 1 {
-			c.see(v.members(), depth-1)
+			c.add(v.members(), depth-1)
 		} else {
 			c.plain = c.plain || v.kind() != 'n'
 		}
@@ -64,7 +64,7 @@ func (n *node) see(members []jsontree.Member, depth int) {
 }
 
 // number gives each place that has a column of its own its number and its name.
-func (n *node) number(above string, columns *[]string) {
+func (n *columnTree) number(above string, columns *[]string) {
 	for _, c := range n.children {
 		name := above + c.name
 		c.column = -1
@@ -77,7 +77,7 @@ func (n *node) number(above string, columns *[]string) {
 }
 
 // fill puts the values of an object into the columns of a row.
-func (n *node) fill(members []jsontree.Member, row []value) {
+func (n *columnTree) fill(members []jsontree.Member, row []value) {
 	for _, m := range members {
 		switch c, v := n.at[m.Name], value(m.Value); {
 		case c == nil:
@@ -97,7 +97,7 @@ func (l list) choose(names []string) (list, error) {
 	at := make([]int, len(names))
 	for i, name := range names {
 		if at[i] = slices.Index(l.columns, name); at[i] < 0 && len(l.rows) > 0 && !l.within(name) {
-			return l, fault.New(fault.Validation, "--columns: there is no %q; there are %s", Clean(name), Clean(strings.Join(l.columns, ", ")))
+			return l, fault.New(fault.Validation, "--columns: there is no %q; there are %s", Sanitize(name), Sanitize(strings.Join(l.columns, ", ")))
 		}
 	}
 	chosen := list{name: l.name, columns: names}

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// gap is between two columns.
-const gap = 2
+// columnGap is between two columns.
+const columnGap = 2
 
 // Column is one of a table.
 type Column struct {
@@ -63,12 +63,12 @@ func (t Table) cleaned() Table {
 	for i, row := range t.Rows {
 		rows[i] = make([]string, len(row))
 		for j, cell := range row {
-			rows[i][j] = Clean(cell)
+			rows[i][j] = Sanitize(cell)
 		}
 	}
 	columns := slices.Clone(t.Columns)
 	for i := range columns {
-		columns[i].Name = Clean(columns[i].Name)
+		columns[i].Name = Sanitize(columns[i].Name)
 	}
 	return Table{columns, rows}
 }
@@ -83,10 +83,10 @@ func (t Table) tabs(b *bytes.Buffer) {
 func (t Table) line(cells []string, shown, widths []int) string {
 	var b strings.Builder
 	for n, i := range shown {
-		cell := Cut(cells[i], widths[i])
+		cell := Truncate(cells[i], widths[i])
 		fill := strings.Repeat(" ", max(0, widths[i]-Width(cell)))
 		if n > 0 {
-			b.WriteString(strings.Repeat(" ", gap))
+			b.WriteString(strings.Repeat(" ", columnGap))
 		}
 		if t.Columns[i].Right {
 			b.WriteString(fill + cell)
@@ -120,16 +120,16 @@ func (t Table) measure(i int) (whole, least int) {
 // layout chooses the columns that have room, and their widths.
 func (t Table) layout(width int) (shown, widths []int) {
 	whole, widths := make([]int, len(t.Columns)), make([]int, len(t.Columns))
-	room := width + gap
+	room := width + columnGap
 	for i := range t.Columns {
 		whole[i], widths[i] = t.measure(i)
 		shown = append(shown, i)
-		room -= widths[i] + gap
+		room -= widths[i] + columnGap
 	}
 	slices.SortStableFunc(shown, func(a, b int) int { return t.Columns[a].Optional - t.Columns[b].Optional })
 	for len(shown) > 1 && room < 0 {
 		last := shown[len(shown)-1]
-		shown, room = shown[:len(shown)-1], room+widths[last]+gap
+		shown, room = shown[:len(shown)-1], room+widths[last]+columnGap
 	}
 	if len(shown) == 1 {
 		widths[shown[0]], room = min(whole[shown[0]], width), 0

@@ -33,9 +33,9 @@ func (s Screen) styled(style, text string) string {
 	return "\x1b[" + style + "m" + text + "\x1b[0m"
 }
 
-// Clean makes one line of a text that others wrote: a line break is ↵, a tab a space, and every other character that steers
+// Sanitize makes one line of a text that others wrote: a line break is ↵, a tab a space, and every other character that steers
 // a terminal or turns the direction of the line is shown as its number.
-func Clean(text string) string {
+func Sanitize(text string) string {
 	if utf8.ValidString(text) && strings.IndexFunc(text, schema.Unprintable) < 0 {
 		return text
 	}
@@ -59,7 +59,7 @@ func Clean(text string) string {
 func Lines(text string) []string {
 	lines := strings.Split(strings.ReplaceAll(strings.TrimRight(text, "\r\n"), "\r\n", "\n"), "\n")
 	for i, line := range lines {
-		lines[i] = Clean(strings.ReplaceAll(line, "\t", "    "))
+		lines[i] = Sanitize(strings.ReplaceAll(line, "\t", "    "))
 	}
 	return lines
 }
@@ -81,8 +81,8 @@ func ascii(text string) bool {
 	return true
 }
 
-// Cut shortens a clean text to a width, and says so by an ellipsis.
-func Cut(text string, width int) string {
+// Truncate shortens a clean text to a width, and says so by an ellipsis.
+func Truncate(text string, width int) string {
 	if Width(text) <= width {
 		return text
 	}

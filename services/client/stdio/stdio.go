@@ -39,11 +39,11 @@ type Bridge struct {
 	// Log is for the person who started the program; the client does not see it.
 	Log *slog.Logger
 
-	version atomic.Value // string: what initialize has agreed on
-	mu      sync.Mutex   // of out and running
-	out     io.Writer
-	running map[string]context.CancelFunc
-	broken  error
+	version    atomic.Value // string: what initialize has agreed on
+	mu         sync.Mutex   // of out and running
+	out        io.Writer
+	running    map[string]context.CancelFunc
+	writeError error
 }
 
 // message is what has to be known of one on its way.
@@ -68,7 +68,7 @@ func (b *Bridge) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	lines, failed := make(chan []byte), make(chan error, 1)
 	go func() { // it ends with in, at the latest with the program
 		defer close(lines)
-		failed <- read(ctx, in, lines)
+		failed <- readLines(ctx, in, lines)
 	}()
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, inFlight)
@@ -82,18 +82,18 @@ func (b *Bridge) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 				wg.Wait()
 				b.mu.Lock()
 				defer b.mu.Unlock()
-				return errors.Join(<-failed, b.broken)
+				return errors.Join(<-failed, b.writeError)
 			}
-			b.take(ctx, line, slots, &wg)
+			b.dispatch(ctx, line, slots, &wg)
 		}
 	}
 }
 
-func (b *Bridge) take(ctx context.Context, line []byte, slots chan struct{}, wg *sync.WaitGroup) {
+func (b *Bridge) dispatch(ctx context.Context, line []byte, slots chan struct{}, wg *sync.WaitGroup) {
 	var m message
 	if line[0] != '[' {
 		if err := json.Unmarshal(line, &m); err != nil && !json.Valid(line) {
-			b.write(refusal(nil, -32700, "the line is no JSON", nil))
+			b.write(errorMessage(nil, -32700, "the line is no JSON", nil))
 			return
 		}
 	}
@@ -105,7 +105,7 @@ func (b *Bridge) take(ctx context.Context, line []byte, slots chan struct{}, wg 
 	slots <- struct{}{}
 	carry := func() {
 		defer func() { <-slots; done() }()
-		if answer := b.carry(ctx, line, m); answer != nil && ctx.Err() == nil {
+		if answer := b.forward(ctx, line, m); answer != nil && ctx.Err() == nil {
 			b.write(answer)
 		}
 	}
@@ -141,8 +141,8 @@ func (b *Bridge) cancel(id string) {
 	}
 }
 
-// carry asks the gateway, and returns the line that answers; nil for none.
-func (b *Bridge) carry(ctx context.Context, line []byte, m message) []byte {
+// forward asks the gateway, and returns the line that answers; nil for none.
+func (b *Bridge) forward(ctx context.Context, line []byte, m message) []byte {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(b.URL, "/")+"/mcp", bytes.NewReader(line))
 	if err != nil {
 		return b.unreachable(m, err)
@@ -177,7 +177,7 @@ func (b *Bridge) carry(ctx context.Context, line []byte, m message) []byte {
 		b.Log.Warn("a message was refused", "method", m.Method, "status", resp.StatusCode)
 		return nil
 	}
-	return refused(m.ID, resp, body)
+	return refusedMessage(m.ID, resp, body)
 }
 
 func (b *Bridge) headers(h http.Header, m message) {
@@ -196,28 +196,28 @@ func (b *Bridge) headers(h http.Header, m message) {
 	h.Set("Mcp-Protocol-Version", version)
 	if version >= headersSince {
 		h.Set("Mcp-Method", m.Method)
-		if name := m.Params.Name + m.Params.URI; name != "" && plain(name) {
+		if name := m.Params.Name + m.Params.URI; name != "" && isHeaderValue(name) {
 			h.Set("Mcp-Name", name)
 		}
 	}
 }
 
-// plain tells that a name can be a header.
-func plain(name string) bool {
+// isHeaderValue tells that a name can be a header.
+func isHeaderValue(name string) bool {
 	return strings.IndexFunc(name, func(r rune) bool { return r < ' ' || r > '~' }) < 0
 }
 
-// refused is the failure envelope of a request that the gateway did not take for a message, as an answer to it.
-func refused(id json.RawMessage, resp *http.Response, body []byte) []byte {
+// refusedMessage is the failure envelope of a request that the gateway did not take for a message, as an answer to it.
+func refusedMessage(id json.RawMessage, resp *http.Response, body []byte) []byte {
 	var envelope struct {
 		Error struct {
 			Code, Message string
 		} `json:"error"`
 	}
 	if err := json.Unmarshal(body, &envelope); err != nil || envelope.Error.Code == "" {
-		return refusal(id, codeRefused, "the gateway answered "+resp.Status, nil)
+		return errorMessage(id, codeRefused, "the gateway answered "+resp.Status, nil)
 	}
-	return refusal(id, codeRefused, envelope.Error.Message, body)
+	return errorMessage(id, codeRefused, envelope.Error.Message, body)
 }
 
 // unreachable is the answer to a message that got none.
@@ -231,10 +231,10 @@ func (b *Bridge) unreachable(m message, err error) []byte {
 	}
 	text := fmt.Sprintf("HUB_URL is %s, and nothing answers there.", b.URL)
 	failure, _ := json.Marshal(map[string]any{"ok": false, "error": map[string]any{"code": "E_DB", "message": text, "retryable": true}})
-	return refusal(m.ID, codeRefused, text, failure)
+	return errorMessage(m.ID, codeRefused, text, failure)
 }
 
-func refusal(id json.RawMessage, code int, text string, data json.RawMessage) []byte {
+func errorMessage(id json.RawMessage, code int, text string, data json.RawMessage) []byte {
 	if id == nil {
 		id = json.RawMessage("null")
 	}
@@ -255,13 +255,13 @@ func (b *Bridge) write(line []byte) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if _, err := b.out.Write(append(line, '\n')); err != nil && b.broken == nil {
-		b.broken = fmt.Errorf("standard output: %w", err)
+	if _, err := b.out.Write(append(line, '\n')); err != nil && b.writeError == nil {
+		b.writeError = fmt.Errorf("standard output: %w", err)
 	}
 }
 
-// read sends the lines of in, without those that are empty.
-func read(ctx context.Context, in io.Reader, lines chan<- []byte) error {
+// readLines sends the lines of in, without those that are empty.
+func readLines(ctx context.Context, in io.Reader, lines chan<- []byte) error {
 	s := bufio.NewScanner(in)
 	s.Buffer(make([]byte, 0, 64<<10), maxLine)
 	for s.Scan() {

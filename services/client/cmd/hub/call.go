@@ -52,9 +52,9 @@ const (
 	maxInput = 40 << 20
 	// catalogAge is how old a catalog may be by which fields are written; what it does not know is asked for again.
 	catalogAge = 5 * time.Minute
-	// firstByte is how long a tool that needs no input waits for one: a program may have been started with a pipe that nobody
+	// stdinPatience is how long a tool that needs no input waits for one: a program may have been started with a pipe that nobody
 	// writes to.
-	firstByte = time.Second
+	stdinPatience = time.Second
 )
 
 // call is one call, as it was asked for.
@@ -102,7 +102,7 @@ func (o *call) run(ctx context.Context, args []string) (err error) {
 	var t *client.Tool
 	var body json.RawMessage
 	err = o.waiting(ctx, "what "+o.name+" takes", func(ctx context.Context) error {
-		o.stdin = sync.OnceValues(func() ([]byte, error) { return within(ctx, o.readInput) })
+		o.stdin = sync.OnceValues(func() ([]byte, error) { return readUntilDone(ctx, o.readInput) })
 		t, body, err = o.prepare(ctx, args)
 		return err
 	})
@@ -131,7 +131,7 @@ func (o *call) send(ctx context.Context, t *client.Tool, body []byte) (a *client
 		return err
 	})
 	if err != nil {
-		failed := &asked{error: err, tool: o.name, keyFrom: o.keyFrom}
+		failed := &exchangeError{error: err, tool: o.name, keyFrom: o.keyFrom}
 		if t.Write {
 			failed.idempotencyKey = o.key
 		}
@@ -145,7 +145,7 @@ func (o *call) prepare(ctx context.Context, args []string) (*client.Tool, json.R
 	for age := catalogAge; ; age = 0 {
 		all, err := o.client.Catalog(ctx, o.cache(), age)
 		if err != nil {
-			return nil, nil, &asked{error: err, keyFrom: o.keyFrom}
+			return nil, nil, &exchangeError{error: err, keyFrom: o.keyFrom}
 		}
 		t := all.Tool(o.name)
 		if t == nil {
@@ -183,10 +183,10 @@ func (o *call) input(ctx context.Context, t *client.Tool, args []string) (json.R
 func (o *call) pipedIn(ctx context.Context, t *client.Tool) (json.RawMessage, error) {
 	wait, stop := ctx, context.CancelFunc(func() {})
 	if len(t.Input.Required) == 0 {
-		wait, stop = context.WithTimeout(ctx, firstByte)
+		wait, stop = context.WithTimeout(ctx, stdinPatience)
 	}
 	defer stop()
-	b, err := within(wait, o.stdin)
+	b, err := readUntilDone(wait, o.stdin)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
 		o.note("note: nothing came on standard input; %s is called without fields (- waits for it)", t.Name)
@@ -202,7 +202,7 @@ func (o *call) pipedIn(ctx context.Context, t *client.Tool) (json.RawMessage, er
 	return input.Object(b, "standard input")
 }
 
-func (o *call) readInput() ([]byte, error) { return bounded(o.in) }
+func (o *call) readInput() ([]byte, error) { return readBounded(o.in) }
 
 func readFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
@@ -210,10 +210,10 @@ func readFile(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return bounded(f)
+	return readBounded(f)
 }
 
-func bounded(r io.Reader) ([]byte, error) {
+func readBounded(r io.Reader) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(r, maxInput+1))
 	if err == nil && len(b) > maxInput {
 		return nil, misused("the input is longer than the %d MiB that any tool takes", maxInput>>20)

@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// tabWait is how long whoever has pressed TAB waits at most; what was kept is offered then.
-	tabWait = 800 * time.Millisecond
-	// tabAge is how old a catalog may be that is offered without asking.
-	tabAge = time.Hour
+	// completionTimeout is how long whoever has pressed TAB waits at most; what was kept is offered then.
+	completionTimeout = 800 * time.Millisecond
+	// completionAge is how old a catalog may be that is offered without asking.
+	completionAge = time.Hour
 )
 
-// safe names alone are offered: a shell reads them.
-var safe = regexp.MustCompile(`^[A-Za-z0-9_.:-]+$`)
+// completable names alone are offered: a shell reads them.
+var completable = regexp.MustCompile(`^[A-Za-z0-9_.:-]+$`)
 
-// known is the catalog for a completion, or nil: errors have no place on a line that somebody is typing.
-func (h *hub) known(ctx context.Context) *client.Catalog {
+// completionCatalog is the catalog for a completion, or nil: errors have no place on a line that somebody is typing.
+func (h *hub) completionCatalog(ctx context.Context) *client.Catalog {
 	if ctx == nil {
 		ctx = context.Background()
 	}
@@ -32,19 +32,19 @@ func (h *hub) known(ctx context.Context) *client.Catalog {
 	if err != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, tabWait)
+	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
-	all, _ := c.Catalog(ctx, h.cache(), tabAge)
+	all, _ := c.Catalog(ctx, h.cache(), completionAge)
 	return all
 }
 
 // completeTool offers the tools that the key may call.
 func (h *hub) completeTool(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var offers []cobra.Completion
-	if all := h.known(cmd.Context()); all != nil && len(args) == 0 {
+	if all := h.completionCatalog(cmd.Context()); all != nil && len(args) == 0 {
 		for _, t := range all.Tools {
-			if t.Allowed && safe.MatchString(t.Name) {
-				offers = append(offers, described(t.Name, t.Description))
+			if t.Allowed && completable.MatchString(t.Name) {
+				offers = append(offers, withDescription(t.Name, t.Description))
 			}
 		}
 	}
@@ -56,7 +56,7 @@ func (h *hub) completeCall(cmd *cobra.Command, args []string, word string) ([]co
 	if len(args) == 0 {
 		return h.completeTool(cmd, args, word)
 	}
-	all := h.known(cmd.Context())
+	all := h.completionCatalog(cmd.Context())
 	if all == nil || all.Tool(args[0]) == nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -78,11 +78,11 @@ func completeField(s *client.Schema, given []string) (offers []cobra.Completion)
 	for _, of := range s.Properties {
 		there := slices.ContainsFunc(given, func(arg string) bool { return strings.HasPrefix(arg, of.Name+"=") })
 		switch {
-		case !safe.MatchString(of.Name), there && !of.Schema.Type.Is("array"):
+		case !completable.MatchString(of.Name), there && !of.Schema.Type.Is("array"):
 		case s.Requires(of.Name):
-			offers = append(offers, described(of.Name+"=", of.Schema.Description))
+			offers = append(offers, withDescription(of.Name+"=", of.Schema.Description))
 		default:
-			optional = append(optional, described(of.Name+"=", of.Schema.Description))
+			optional = append(optional, withDescription(of.Name+"=", of.Schema.Description))
 		}
 	}
 	return append(offers, optional...)
@@ -100,13 +100,13 @@ func completeValue(of *client.Schema, name string) (offers []cobra.Completion) {
 		values = append(slices.Clone(values), of.Items.Enum...)
 	}
 	for _, raw := range values {
-		if text := strings.Trim(string(raw), `"`); safe.MatchString(text) {
+		if text := strings.Trim(string(raw), `"`); completable.MatchString(text) {
 			offers = append(offers, name+"="+text)
 		}
 	}
 	return offers
 }
 
-func described(offer, description string) cobra.Completion {
-	return cobra.CompletionWithDesc(offer, output.Cut(output.Clean(firstSentence(description)), 80))
+func withDescription(offer, description string) cobra.Completion {
+	return cobra.CompletionWithDesc(offer, output.Truncate(output.Sanitize(firstSentence(description)), 80))
 }

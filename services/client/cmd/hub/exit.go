@@ -30,8 +30,8 @@ const (
 	exitTerminated  = 143
 )
 
-// ofStatus is the exit code of a refusal with an HTTP status.
-func ofStatus(status int) int {
+// exitCodeOfStatus is the exit code of a refusal with an HTTP status.
+func exitCodeOfStatus(status int) int {
 	switch status {
 	case http.StatusBadRequest, http.StatusMethodNotAllowed:
 		return exitUsage
@@ -49,9 +49,9 @@ func ofStatus(status int) int {
 	return exitOther
 }
 
-// ofError is the exit code of any error. A refusal has that of its code, or of its HTTP status when a newer gateway has codes
+// exitCode is the exit code of any error. A refusal has that of its code, or of its HTTP status when a newer gateway has codes
 // that this program does not know.
-func (h *hub) ofError(err error) int {
+func (h *hub) exitCode(err error) int {
 	var failure *client.Failure
 	var unreachable *client.Unreachable
 	var refused *fault.Error
@@ -61,11 +61,11 @@ func (h *hub) ofError(err error) int {
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
 	case errors.As(err, &failure):
-		return ofStatus((&fault.Error{Code: failure.Code}).Answered(failure.Status).Status())
+		return exitCodeOfStatus((&fault.Error{Code: failure.Code}).Answered(failure.Status).Status())
 	case errors.As(err, &unreachable):
 		return exitUnavailable
 	case errors.As(err, &refused):
-		return ofStatus(refused.Status())
+		return exitCodeOfStatus(refused.Status())
 	case !h.started:
 		return exitUsage
 	}
@@ -74,7 +74,7 @@ func (h *hub) ofError(err error) int {
 
 // report prints an error, its details and what to do about it, and returns the exit code.
 func (h *hub) report(err error) int {
-	code := h.ofError(err)
+	code := h.exitCode(err)
 	if err == nil || code == exitInterrupted {
 		return code
 	}
@@ -87,7 +87,7 @@ func (h *hub) report(err error) int {
 		said += "; hub --help says more"
 	}
 	h.note("hub: %s", said)
-	var of *asked
+	var of *exchangeError
 	if !errors.As(err, &of) {
 		return code
 	}
@@ -125,7 +125,7 @@ func (h *hub) details(f *client.Failure) {
 }
 
 // hint says what to do about an error of an exchange; "" when the message says it.
-func (a *asked) hint() string {
+func (a *exchangeError) hint() string {
 	var failure *client.Failure
 	var silent *client.Unreachable
 	switch {
@@ -143,7 +143,7 @@ func (a *asked) hint() string {
 }
 
 // advice is what to do about a code.
-func (a *asked) advice(f *client.Failure) string {
+func (a *exchangeError) advice(f *client.Failure) string {
 	switch f.Code {
 	case fault.Validation, fault.BadAmount:
 		if a.tool != "" {
@@ -178,7 +178,7 @@ func (a *asked) advice(f *client.Failure) string {
 }
 
 // withKey is how a write is tried again.
-func (a *asked) withKey() string {
+func (a *exchangeError) withKey() string {
 	if a.idempotencyKey == "" {
 		return ""
 	}
@@ -189,7 +189,7 @@ func (a *asked) withKey() string {
 func exitCodes() *cobra.Command {
 	codes := map[int][]string{}
 	for _, code := range slices.Sorted(maps.Keys(fault.Codes())) {
-		class := ofStatus(fault.Codes()[code])
+		class := exitCodeOfStatus(fault.Codes()[code])
 		codes[class] = append(codes[class], string(code))
 	}
 	var b strings.Builder

@@ -57,7 +57,7 @@ func command(h *hub) *cobra.Command {
 	flags.BoolVar(&h.allowHTTP, "allow-http", false, "send the key to another machine without encryption (HUB_ALLOW_HTTP=true)")
 	flags.DurationVar(&h.timeout, "timeout", defaultTimeout, "how long to wait for an answer; 0 waits without end")
 	root.AddCommand(h.toolsCommand(), h.showCommand(), h.callCommand(), h.loginCommand(), h.logoutCommand(), h.whoamiCommand(),
-		pay(h), mcp(h), exitCodes(), environment())
+		payCommand(h), mcpCommand(h), exitCodes(), environment())
 	root.SetIn(h.in)
 	root.SetOut(h.out)
 	root.SetErr(h.err)
@@ -82,7 +82,7 @@ func version() string {
 
 func (h *hub) sources() login.Sources {
 	plain, _ := strconv.ParseBool(h.getenv("HUB_ALLOW_HTTP")) // what is no boolean allows nothing
-	return login.Sources{URL: h.url, Env: h.getenv, Dir: h.directory("HUB_CONFIG_DIR", os.UserConfigDir), Plain: h.allowHTTP || plain}
+	return login.Sources{URL: h.url, Env: h.getenv, Dir: h.directory("HUB_CONFIG_DIR", os.UserConfigDir), AllowHTTP: h.allowHTTP || plain}
 }
 
 // gateway returns a client without a key, for credentials of another kind.
@@ -91,7 +91,7 @@ func (h *hub) gateway() (*client.Client, error) {
 	if err != nil {
 		return nil, misused("%v", err)
 	}
-	return &client.Client{URL: address.Value, From: address.From, Agent: "hub/" + release, HTTP: client.NewHTTP()}, nil
+	return &client.Client{URL: address.Value, Source: address.From, Agent: "hub/" + release, HTTP: client.NewHTTP()}, nil
 }
 
 // connect returns a client with the key, and where the key was found.
@@ -131,7 +131,7 @@ func (h *hub) waiting(ctx context.Context, what string, do func(context.Context)
 
 // note says something beside the answer, in lines that fit.
 func (h *hub) note(format string, args ...any) {
-	for _, line := range output.Wrap(output.Clean(fmt.Sprintf(format, args...)), h.notes.Width) {
+	for _, line := range output.Wrap(output.Sanitize(fmt.Sprintf(format, args...)), h.notes.Width) {
 		fmt.Fprintln(h.err, line)
 	}
 }
@@ -139,8 +139,8 @@ func (h *hub) note(format string, args ...any) {
 // misused is an error in the command line: E_VALIDATION.
 func misused(format string, args ...any) error { return fault.New(fault.Validation, format, args...) }
 
-// asked is the error of an exchange, with what a hint has to know of it.
-type asked struct {
+// exchangeError is the error of an exchange, with what a hint has to know of it.
+type exchangeError struct {
 	error
 	tool string
 	// keyFrom is where the key was found; "" when it was typed.
@@ -149,4 +149,4 @@ type asked struct {
 	idempotencyKey string
 }
 
-func (a *asked) Unwrap() error { return a.error }
+func (a *exchangeError) Unwrap() error { return a.error }

@@ -387,7 +387,7 @@ func TestCompletion(t *testing.T) {
 		t.Errorf("the catalog was asked for %d times", n)
 	}
 	g.lists(hang)
-	s.now = s.now.Add(2 * tabAge)
+	s.now = s.now.Add(2 * completionAge)
 	begun := time.Now()
 	if s.run("__complete", "show", ""); !strings.Contains(s.out, "search_brands") || time.Since(begun) > time.Minute {
 		t.Errorf("%s after %s", s.out, time.Since(begun))

@@ -41,7 +41,7 @@ func (h *hub) login(ctx context.Context, fromStdin bool) error {
 	if err != nil {
 		return err
 	}
-	c := &client.Client{URL: address, From: "--url", Key: key, Agent: "hub/" + release, HTTP: client.NewHTTP()}
+	c := &client.Client{URL: address, Source: "--url", Key: key, Agent: "hub/" + release, HTTP: client.NewHTTP()}
 	all, err := h.catalog(ctx, c, "")
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (h *hub) login(ctx context.Context, fromStdin bool) error {
 	if err := h.sources().Store(address, key); err != nil {
 		return err
 	}
-	h.note("%s takes the key, which may call %d of %d tools; it is kept in %s", address, allowed(all), len(all.Tools), h.sources().Path())
+	h.note("%s takes the key, which may call %d of %d tools; it is kept in %s", address, countAllowed(all), len(all.Tools), h.sources().Path())
 	for _, name := range []string{"HUB_URL", "HUB_API_KEY", "HUB_API_KEY_FILE"} {
 		if h.getenv(name) != "" {
 			h.note("note: %s is set, and comes before what is kept", name)
@@ -83,7 +83,7 @@ func (h *hub) askAddress(ctx context.Context, fromStdin bool) (string, error) {
 			return "", misused("an address is needed, as https://hub.example.com is one")
 		}
 	}
-	address, err := client.Address(text, "the address", h.sources().Plain)
+	address, err := client.Address(text, "the address", h.sources().AllowHTTP)
 	if err != nil {
 		return "", misused("%v", err)
 	}
@@ -92,7 +92,7 @@ func (h *hub) askAddress(ctx context.Context, fromStdin bool) (string, error) {
 
 func (h *hub) askKey(ctx context.Context, fromStdin bool) (key string, err error) {
 	if fromStdin {
-		key, err = within(ctx, func() (string, error) { return line(h.in) })
+		key, err = readUntilDone(ctx, func() (string, error) { return readLine(h.in) })
 	} else {
 		key, err = h.secret(ctx, "API key (not shown): ")
 	}
@@ -105,7 +105,7 @@ func (h *hub) askKey(ctx context.Context, fromStdin bool) (key string, err error
 	return key, nil
 }
 
-func allowed(all *client.Catalog) (n int) {
+func countAllowed(all *client.Catalog) (n int) {
 	for _, t := range all.Tools {
 		if t.Allowed {
 			n++
@@ -159,10 +159,10 @@ func (h *hub) whoamiCommand() *cobra.Command {
 			}
 			slices.Sort(scopes)
 			for _, of := range [][2]string{
-				{"gateway", fmt.Sprintf("%s (%s), version %s", c.URL, c.From, all.Version)}, {"key", "of " + from},
-				{"scopes", strings.Join(scopes, " ")}, {"tools", fmt.Sprintf("%d of %d", allowed(all), len(all.Tools))},
+				{"gateway", fmt.Sprintf("%s (%s), version %s", c.URL, c.Source, all.Version)}, {"key", "of " + from},
+				{"scopes", strings.Join(scopes, " ")}, {"tools", fmt.Sprintf("%d of %d", countAllowed(all), len(all.Tools))},
 			} {
-				fmt.Fprintln(h.out, h.screen.Bold(output.Pad(of[0], 7))+"  "+output.Clean(of[1]))
+				fmt.Fprintln(h.out, h.screen.Bold(output.Pad(of[0], 7))+"  "+output.Sanitize(of[1]))
 			}
 			return nil
 		}}

@@ -17,7 +17,7 @@ func main() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	done := make(chan int, 1)
-	go func() { done <- run(ctx, os.Args[1:], standard()) }() // it ends with the program
+	go func() { done <- run(ctx, os.Args[1:], standardTerminal()) }() // it ends with the program
 	var code int
 	select {
 	case code = <-done:

@@ -9,8 +9,8 @@ import (
 	"hub.internal/services/client/stdio"
 )
 
-// mcp serves the tools to a client that starts this program.
-func mcp(h *hub) *cobra.Command {
+// mcpCommand serves the tools to a client that starts this program.
+func mcpCommand(h *hub) *cobra.Command {
 	return &cobra.Command{
 		Use: "mcp", Short: "Serve the tools over MCP on standard input and output", Args: cobra.NoArgs,
 		Long: "Serve the tools of the gateway to a client of the Model Context Protocol that starts this program (the stdio transport).\n" +

@@ -38,8 +38,8 @@ type payer struct {
 	user, key, member string
 }
 
-// pay is the command group of payments.
-func pay(h *hub) *cobra.Command {
+// payCommand is the command group of payments.
+func payCommand(h *hub) *cobra.Command {
 	p := &payer{hub: h}
 	cmd := &cobra.Command{Use: "pay", Short: "Make orders, and pay them back", Long: payLong,
 		// Without these two, cobra answers an unknown command with the help and no error.

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/term"
@@ -28,8 +31,8 @@ type terminal struct {
 	now         func() time.Time
 }
 
-// standard is what the operating system has handed over.
-func standard() terminal {
+// standardTerminal is what the operating system has handed over.
+func standardTerminal() terminal {
 	t := terminal{getenv: os.Getenv, in: os.Stdin, out: os.Stdout, err: os.Stderr, now: time.Now}
 	t.screen, t.notes = screen(os.Stdout), screen(os.Stderr)
 	if info, err := os.Stdin.Stat(); err == nil {
@@ -37,9 +40,9 @@ func standard() terminal {
 	}
 	if fd := int(os.Stdin.Fd()); term.IsTerminal(fd) {
 		t.ask = func(ctx context.Context, prompt string) (string, error) {
-			return prompted(ctx, prompt, func() (string, error) { return line(os.Stdin) })
+			return readPrompted(ctx, prompt, func() (string, error) { return readLine(os.Stdin) })
 		}
-		t.secret = func(ctx context.Context, prompt string) (string, error) { return hidden(ctx, fd, prompt) }
+		t.secret = func(ctx context.Context, prompt string) (string, error) { return readHidden(ctx, fd, prompt) }
 	}
 	return t
 }
@@ -55,8 +58,8 @@ func screen(f *os.File) output.Screen {
 	return s
 }
 
-// hidden reads a line without showing it. Whatever ends it, the terminal shows again what is typed.
-func hidden(ctx context.Context, fd int, prompt string) (string, error) {
+// readHidden reads a line without showing it. Whatever ends it, the terminal shows again what is typed.
+func readHidden(ctx context.Context, fd int, prompt string) (string, error) {
 	before, err := term.GetState(fd)
 	if err != nil {
 		return "", err
@@ -65,20 +68,20 @@ func hidden(ctx context.Context, fd int, prompt string) (string, error) {
 		_ = term.Restore(fd, before)
 		fmt.Fprintln(os.Stderr)
 	}()
-	return prompted(ctx, prompt, func() (string, error) {
+	return readPrompted(ctx, prompt, func() (string, error) {
 		b, err := term.ReadPassword(fd)
 		return string(b), err
 	})
 }
 
-// prompted asks, until ctx ends.
-func prompted(ctx context.Context, prompt string, read func() (string, error)) (string, error) {
+// readPrompted asks, until ctx ends.
+func readPrompted(ctx context.Context, prompt string, read func() (string, error)) (string, error) {
 	fmt.Fprint(os.Stderr, prompt)
-	return within(ctx, read)
+	return readUntilDone(ctx, read)
 }
 
-// within returns what read does, or ctx's error when that ends first; read then ends with the program, which is about to.
-func within[T any](ctx context.Context, read func() (T, error)) (T, error) {
+// readUntilDone returns what read does, or ctx's error when that ends first; read then ends with the program, which is about to.
+func readUntilDone[T any](ctx context.Context, read func() (T, error)) (T, error) {
 	type result struct {
 		value T
 		err   error
@@ -100,24 +103,13 @@ func within[T any](ctx context.Context, read func() (T, error)) (T, error) {
 // longestLine bounds a line that somebody types, in bytes.
 const longestLine = 4096
 
-// line reads up to the end of a line, and no further.
-func line(r io.Reader) (string, error) {
-	var b []byte
-	one := make([]byte, 1)
-	for len(b) < longestLine {
-		n, err := r.Read(one)
-		if n > 0 && one[0] == '\n' {
-			break
-		}
-		b = append(b, one[:n]...)
-		if err == io.EOF && len(b) > 0 {
-			break
-		}
-		if err != nil {
-			return "", err
-		}
+// readLine reads the first line of r, without its end.
+func readLine(r io.Reader) (string, error) {
+	text, err := bufio.NewReader(io.LimitReader(r, longestLine)).ReadString('\n')
+	if err != nil && (!errors.Is(err, io.EOF) || text == "") {
+		return "", err
 	}
-	return string(b), nil
+	return strings.TrimSuffix(text, "\n"), nil
 }
 
 // directory is the program's own in one of the user's: where HUB_…_DIR says, or "hub" in what the system has for that.

@@ -66,7 +66,7 @@ func (h *hub) tools(ctx context.Context, format string) error {
 	case asJSON:
 		return output.JSON(h.out, all.Body)
 	case asCSV:
-		data, err := json.Marshal(map[string]any{"tools": listed(all)})
+		data, err := json.Marshal(map[string]any{"tools": toolRows(all)})
 		if err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func (h *hub) tools(ctx context.Context, format string) error {
 		_, err = answer.CSV(h.out, output.Choice{}, false)
 		return err
 	}
-	_, err = table(all).Write(h.out, h.screen)
+	_, err = toolTable(all).Write(h.out, h.screen)
 	return err
 }
 
@@ -88,13 +88,13 @@ func (h *hub) catalog(ctx context.Context, c *client.Client, from string) (all *
 		return err
 	})
 	if err != nil {
-		return nil, &asked{error: err, keyFrom: from}
+		return nil, &exchangeError{error: err, keyFrom: from}
 	}
 	return all, nil
 }
 
 // line is a tool in the list.
-type row struct {
+type toolRow struct {
 	Name        string `json:"name"`
 	Category    string `json:"category"`
 	Scope       string `json:"scope"`
@@ -103,19 +103,19 @@ type row struct {
 	Description string `json:"description"`
 }
 
-func listed(all *client.Catalog) []row {
-	rows := make([]row, len(all.Tools))
+func toolRows(all *client.Catalog) []toolRow {
+	rows := make([]toolRow, len(all.Tools))
 	for i, t := range all.Tools {
-		rows[i] = row{t.Name, t.Category, t.Scope, t.Write, t.Allowed, firstSentence(t.Description)}
+		rows[i] = toolRow{t.Name, t.Category, t.Scope, t.Write, t.Allowed, firstSentence(t.Description)}
 	}
 	return rows
 }
 
-func table(all *client.Catalog) output.Table {
+func toolTable(all *client.Catalog) output.Table {
 	t := output.Table{Columns: []output.Column{{Name: "TOOL"}, {Name: "CATEGORY", Optional: 1}, {Name: "SCOPE"}, {Name: "WRITE"},
 		{Name: "ALLOWED"}, {Name: "DESCRIPTION", Optional: 2}}}
 	yes := map[bool]string{true: "yes", false: "no"}
-	for _, r := range listed(all) {
+	for _, r := range toolRows(all) {
 		t.Rows = append(t.Rows, []string{r.Name, r.Category, r.Scope, yes[r.Write], yes[r.Allowed], r.Description})
 	}
 	return t
@@ -152,7 +152,7 @@ func (h *hub) show(ctx context.Context, name string, raw bool) error {
 		return err
 	})
 	if err != nil {
-		return &asked{error: err, keyFrom: from}
+		return &exchangeError{error: err, keyFrom: from}
 	}
 	if raw {
 		return output.JSON(h.out, body)

@@ -2,6 +2,7 @@ package authoring
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -161,6 +162,9 @@ type TargetView struct {
 	// Snapshot is the segment's evidence of the same partner: a snapshot as it was sent, a list
 	// of several (at most ten) when the segment has brands or campaigns, null without any.
 	Snapshot json.RawMessage `json:"snapshot"`
+	// ContentHash is for releases of review-control before the one that renders mails itself, in
+	// hexadecimal: nothing newer reads it.
+	ContentHash string `json:"content_hash"`
 }
 
 func (s *Service) pageTargets(ctx context.Context, in DraftTargetsRequest) (DraftTargetsResponse, error) {
@@ -197,10 +201,10 @@ func (s *Service) pageTargets(ctx context.Context, in DraftTargetsRequest) (Draf
 		if err != nil {
 			return false, fmt.Errorf("draft %s, target %d: %w", id, t.Index, err)
 		}
-		snapshot := evidence(t.Snapshots)
+		hash, snapshot := mail.ContentHash(), evidence(t.Snapshots)
 		view := TargetView{Index: t.Index, ExternalID: t.ExternalID, ToEmail: mail.ToEmail, ToName: mail.ToName,
 			Subject: mail.Subject, Body: mail.Body, HTML: mail.HTML,
-			Context: t.Context, Snapshot: snapshot}
+			Context: t.Context, Snapshot: snapshot, ContentHash: hex.EncodeToString(hash[:])}
 		if t.Subject != "" {
 			view.SubjectTemplate = &t.Subject
 		}

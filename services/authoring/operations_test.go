@@ -181,8 +181,12 @@ func TestTargetPages(t *testing.T) {
 	}
 	got := p.Targets[1]
 	if got.Index != 1 || got.ExternalID != 1 || got.ToEmail != "c1@partner.example" || got.ToName != "Contact 1" || got.Subject != "Hello" || got.Body != "<p>1</p>" || !got.HTML ||
-		string(got.Context) != `{"n":1}` || string(got.Snapshot) != `{"b":1.50,"a":"<b>"}` || string(p.Targets[0].Snapshot) != "null" {
+		string(got.Context) != `{"n":1}` || string(got.Snapshot) != `{"b":1.50,"a":"<b>"}` || len(got.ContentHash) != 64 || string(p.Targets[0].Snapshot) != "null" {
 		t.Errorf("%+v, snapshot %s", got, got.Snapshot)
+	}
+	mail := authoring.Mail{ToEmail: got.ToEmail, ToName: got.ToName, Subject: got.Subject, Body: got.Body, HTML: got.HTML}
+	if hash := mail.ContentHash(); fmt.Sprintf("%x", hash) != got.ContentHash {
+		t.Errorf("%x, %s", hash, got.ContentHash)
 	}
 	seen := 0
 	for after, in := -1, (object{"limit": 70}); ; {

@@ -34,6 +34,8 @@ func (k *Cache) path(c *Client) string {
 	return filepath.Join(k.Dir, "catalog-"+hex.EncodeToString(sum[:16])+".json")
 }
 
+// get returns the catalog that is kept for the client's address and key, when it was kept, and its ETag; nil when there is none that
+// can be read.
 func (k *Cache) get(c *Client) (*Catalog, time.Time, string) {
 	if k == nil {
 		return nil, time.Time{}, ""
@@ -58,6 +60,7 @@ func (k *Cache) age(at time.Time) time.Duration {
 	return keepUnused
 }
 
+// put keeps the answer that a catalog came in. What goes wrong is not told: the next call asks the gateway again.
 func (k *Cache) put(c *Client, body []byte, etag string) {
 	if k == nil || os.MkdirAll(k.Dir, 0o700) != nil {
 		return

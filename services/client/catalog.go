@@ -91,6 +91,8 @@ func (c *Client) Catalog(ctx context.Context, cache *Cache, age time.Duration) (
 	return found, nil
 }
 
+// readCatalog reads the answer of GET /api/tools. A tool without an input schema gets an empty one, so that callers need no check for
+// nil; a null in the list becomes a tool without a name.
 func readCatalog(body []byte) (*Catalog, error) {
 	var envelope struct{ Data *Catalog }
 	if err := json.Unmarshal(body, &envelope); err != nil {

@@ -96,10 +96,12 @@ func (c *Client) Do(ctx context.Context, r Request) (*Answer, error) {
 	return &Answer{Body: body, Replayed: resp.Header.Get("Idempotent-Replayed") == "true", ETag: resp.Header.Get("ETag")}, nil
 }
 
+// isObject tells whether an answer is one JSON object, as each answer of a gateway is.
 func isObject(b []byte) bool {
 	return bytes.HasPrefix(bytes.TrimSpace(b), []byte("{")) && json.Valid(b)
 }
 
+// request makes the HTTP request. Headers without a value are left out, so that the gateway does not see an empty credential or key.
 func (c *Client) request(ctx context.Context, r Request) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, r.Method, c.URL+r.Path, bytes.NewReader(r.Body))
 	if err != nil {
@@ -128,6 +130,8 @@ type Unreachable struct {
 	cause  error
 }
 
+// unreachable classifies the error of an exchange without an answer: ctx's own error when somebody has interrupted it, a plain error
+// for a certificate that is not trusted, which waiting does not mend, and an *Unreachable for everything else.
 func (c *Client) unreachable(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return ctx.Err()
@@ -160,6 +164,7 @@ func (u *Unreachable) Timeout() bool {
 // Unwrap returns the cause.
 func (u *Unreachable) Unwrap() error { return u.cause }
 
+// redirected is the error of an answer that leads elsewhere. It names the host alone: what follows it may hold secrets.
 func (c *Client) redirected(resp *http.Response) error {
 	to, err := resp.Location()
 	if err != nil {
@@ -181,6 +186,8 @@ type Failure struct {
 	RetryAfter time.Duration
 }
 
+// failure reads the envelope of an answer that is no success. Without an envelope (a proxy's page of HTML) it has the HTTP status
+// alone, and nothing of the body.
 func (c *Client) failure(resp *http.Response, body []byte) *Failure {
 	var envelope struct {
 		Error struct {
@@ -234,6 +241,7 @@ func Address(text, from string, plain bool) (string, error) {
 	return strings.TrimRight(u.String(), "/"), nil
 }
 
+// isLoopback tells whether a host is this machine: localhost, a name below it (RFC 6761), or a loopback address.
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()

@@ -60,6 +60,7 @@ func Make(t *client.Tool, args []string, files Files) (json.RawMessage, error) {
 	return merge(whole, fields)
 }
 
+// isWhole tells whether an argument is a whole input, in contrast to one field of it.
 func isWhole(arg string) bool {
 	start := strings.TrimSpace(arg)
 	return arg == "-" || strings.HasPrefix(arg, "@") || strings.HasPrefix(start, "{") || strings.HasPrefix(start, "[")
@@ -96,6 +97,7 @@ func Object(b []byte, from string) (json.RawMessage, error) {
 	return b, nil
 }
 
+// valid checks that a text is one value of JSON in UTF-8; from says in the error where it was found.
 func valid(b []byte, from string) error {
 	if len(b) == 0 {
 		return misuse("%s is empty: an object of JSON is needed, {} at least", from)
@@ -110,6 +112,7 @@ func valid(b []byte, from string) error {
 	return nil
 }
 
+// merge sets fields in a whole input. The input stays byte for byte as it is when there are none.
 func merge(whole json.RawMessage, fields map[string]json.RawMessage) (json.RawMessage, error) {
 	if len(fields) == 0 {
 		return whole, nil
@@ -163,6 +166,7 @@ func set(t *client.Tool, fields map[string]json.RawMessage, name, text string, f
 	return err
 }
 
+// joined is one list of two.
 func joined(a, b json.RawMessage) (json.RawMessage, error) {
 	var all, more []json.RawMessage
 	if err := json.Unmarshal(a, &all); err != nil {
@@ -174,6 +178,7 @@ func joined(a, b json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(append(all, more...))
 }
 
+// unknown is the error for a field that the tool does not have, with the field that may have been meant.
 func unknown(t *client.Tool, name string) error {
 	names := t.Input.Properties.Names()
 	if len(names) == 0 {
@@ -215,6 +220,7 @@ func read(of *client.Schema, name, text string, files Files) (json.RawMessage, e
 	return convert(of, name, strings.TrimSuffix(strings.TrimSuffix(string(b), "\n"), "\r"))
 }
 
+// number is the form of a number in JSON (RFC 8259 section 6): Go's own parser takes more, such as 0x1 and 1_000.
 var number = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
 
 // convert makes the JSON of a text as the schema wants it.

@@ -183,6 +183,7 @@ func (s Sources) load(private bool) (f loginFile, err error) {
 	return f, nil
 }
 
+// save writes the file at once, in a directory that the user alone can open.
 func (s Sources) save(f loginFile) error {
 	if s.Dir == "" {
 		return errors.New("there is no directory to keep the key in: set HUB_CONFIG_DIR")

@@ -49,6 +49,7 @@ func written(of *client.Schema, raw json.RawMessage) string {
 	return compact(raw)
 }
 
+// compact is JSON without the white space between its tokens.
 func compact(raw json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {
@@ -57,6 +58,7 @@ func compact(raw json.RawMessage) string {
 	return b.String()
 }
 
+// plain texts mean the same to a shell with quotes and without.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
 // quote writes an argument for a POSIX shell.
@@ -70,4 +72,5 @@ func quote(arg string) string {
 	return quoted(arg)
 }
 
+// quoted puts a text between single quotes, within which a shell reads nothing but the closing one.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -56,6 +56,7 @@ func Write(w io.Writer, s output.Screen, d *client.Detail) error {
 	return err
 }
 
+// head writes the tool's name, its facts in one line, and its description.
 func (p *page) head(d *client.Detail) {
 	facts := []string{d.Category, "scope " + d.Scope, "reads"}
 	if d.Write {
@@ -94,8 +95,10 @@ func (p *page) text(indent, text string) {
 	}
 }
 
+// heading begins a section.
 func (p *page) heading(text string) { p.b.WriteString("\n" + p.screen.Bold(text) + "\n") }
 
+// fields writes the section of the input's fields.
 func (p *page) fields(s *client.Schema) {
 	p.heading("Fields")
 	if len(s.Properties) == 0 {
@@ -104,6 +107,7 @@ func (p *page) fields(s *client.Schema) {
 	p.properties(s, "  ", maxDepth)
 }
 
+// properties writes an item for each field, and below it those of objects within it; left is how many levels may still follow.
 func (p *page) properties(s *client.Schema, indent string, left int) {
 	if left == 0 {
 		return
@@ -157,6 +161,7 @@ func facts(s *client.Schema, required bool) []string {
 	return all
 }
 
+// boundsText says between which numbers something is, or "" without a bound.
 func boundsText(least, most json.Number) string {
 	switch {
 	case least != "" && most != "":
@@ -181,6 +186,7 @@ func typeText(s *client.Schema) string {
 	return name
 }
 
+// values are the texts of an enum with spaces between them.
 func values(all []json.RawMessage) string {
 	texts := make([]string, len(all))
 	for i, raw := range all {
@@ -198,6 +204,7 @@ func value(raw json.RawMessage) string {
 	return string(raw)
 }
 
+// answer writes the members of the answer, each alternative where a tool answers one of several.
 func (p *page) answer(s *client.Schema) {
 	if s == nil {
 		return

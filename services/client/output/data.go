@@ -153,6 +153,7 @@ func (a *Answer) Table(w io.Writer, s Screen, c Choice) (left []string, err erro
 	return left, err
 }
 
+// write writes a record's fields, then each list, then for a list what stands beside it. It returns the columns without room.
 func (a *Answer) write(b *bytes.Buffer, s Screen) (left []string, err error) {
 	rest := a.record(false)
 	if !a.isList && len(rest.columns) > 0 {
@@ -177,6 +178,7 @@ func (a *Answer) write(b *bytes.Buffer, s Screen) (left []string, err error) {
 	return left, nil
 }
 
+// write writes a list as a table. Up to fewRows rows whose columns have no room are written out instead, a line for each value.
 func (l list) write(b *bytes.Buffer, s Screen) ([]string, error) {
 	if len(l.rows) == 0 {
 		b.WriteString(s.Dim("no "+Sanitize(l.name)) + "\n")

@@ -22,6 +22,7 @@ func JSON(w io.Writer, raw []byte) error {
 	return err
 }
 
+// escaped writes characters that steer a terminal, and bytes that are not UTF-8, as \u escapes: to a JSON parser they say the same.
 func escaped(b []byte) []byte {
 	if bytes.IndexFunc(b, steers) < 0 && utf8.Valid(b) {
 		return b

@@ -118,6 +118,7 @@ func (l list) within(name string) bool {
 	return slices.ContainsFunc(l.columns, func(c string) bool { return strings.HasPrefix(name, c+".") })
 }
 
+// table is the list as texts. A column of nothing but numbers and nulls is aligned to the right.
 func (l list) table() Table {
 	var t Table
 	for i, name := range l.columns {

@@ -50,6 +50,7 @@ func (t Table) Write(w io.Writer, s Screen) (left []string, err error) {
 	return left, err
 }
 
+// header is the row of the columns' names.
 func (t Table) header() []string {
 	names := make([]string, len(t.Columns))
 	for i, c := range t.Columns {
@@ -58,6 +59,7 @@ func (t Table) header() []string {
 	return names
 }
 
+// cleaned is the table with each name and cell as one line without characters that steer a terminal.
 func (t Table) cleaned() Table {
 	rows := make([][]string, len(t.Rows))
 	for i, row := range t.Rows {
@@ -73,6 +75,7 @@ func (t Table) cleaned() Table {
 	return Table{columns, rows}
 }
 
+// tabs writes the table for a program: cells whole, with tabs between them, as cut(1) and awk(1) take them.
 func (t Table) tabs(b *bytes.Buffer) {
 	b.WriteString(strings.Join(t.header(), "\t") + "\n")
 	for _, row := range t.Rows {
@@ -80,6 +83,7 @@ func (t Table) tabs(b *bytes.Buffer) {
 	}
 }
 
+// line is a row with the columns that are shown, each cut or filled up to its width.
 func (t Table) line(cells []string, shown, widths []int) string {
 	var b strings.Builder
 	for n, i := range shown {

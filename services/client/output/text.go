@@ -26,6 +26,7 @@ func (s Screen) Bold(text string) string { return s.styled("1", text) }
 // Dim marks what is beside the point.
 func (s Screen) Dim(text string) string { return s.styled("2", text) }
 
+// styled is a text in a style (SGR of ECMA-48), or as it is where there are no colours.
 func (s Screen) styled(style, text string) string {
 	if !s.Color || text == "" {
 		return text
@@ -72,6 +73,7 @@ func Width(text string) int {
 	return uniseg.StringWidth(text)
 }
 
+// ascii tells whether each byte is a column of its own, so that nothing has to be measured.
 func ascii(text string) bool {
 	for i := range len(text) {
 		if text[i] >= utf8.RuneSelf {

@@ -89,6 +89,8 @@ func (b *Bridge) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 }
 
+// dispatch answers what is no JSON itself, cancels what a notification names, and forwards everything else. It blocks while inFlight
+// messages are on their way.
 func (b *Bridge) dispatch(ctx context.Context, line []byte, slots chan struct{}, wg *sync.WaitGroup) {
 	var m message
 	if line[0] != '[' {
@@ -133,6 +135,7 @@ func (b *Bridge) start(ctx context.Context, id string) (context.Context, func())
 	}
 }
 
+// cancel ends the request for a message by the message's id. An id that is not on its way is ignored, as the protocol asks.
 func (b *Bridge) cancel(id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -180,6 +183,8 @@ func (b *Bridge) forward(ctx context.Context, line []byte, m message) []byte {
 	return refusedMessage(m.ID, resp, body)
 }
 
+// headers sets the credential, and what the protocol's revision wants in headers: its own name since 2025-06-18, and method and name of
+// the request since 2026-07-28.
 func (b *Bridge) headers(h http.Header, m message) {
 	if b.Key != "" {
 		h.Set("Authorization", "Bearer "+b.Key)
@@ -234,6 +239,7 @@ func (b *Bridge) unreachable(m message, err error) []byte {
 	return errorMessage(m.ID, codeRefused, text, failure)
 }
 
+// errorMessage is a JSON-RPC error in one line; without an id it is null, as JSON-RPC 2.0 has it for what could not be read.
 func errorMessage(id json.RawMessage, code int, text string, data json.RawMessage) []byte {
 	if id == nil {
 		id = json.RawMessage("null")

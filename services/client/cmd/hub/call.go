@@ -69,6 +69,7 @@ type call struct {
 	stdin   func() ([]byte, error)
 }
 
+// callCommand is hub call.
 func (h *hub) callCommand() *cobra.Command {
 	o := &call{hub: h}
 	cmd := &cobra.Command{Use: "call TOOL [field=value ...] [JSON]", Short: "Call a tool", Args: cobra.MinimumNArgs(1),
@@ -86,6 +87,7 @@ func (h *hub) callCommand() *cobra.Command {
 	return cmd
 }
 
+// run checks the flags before anything is sent, makes the input, calls the tool and writes its answer.
 func (o *call) run(ctx context.Context, args []string) (err error) {
 	if o.format, err = o.checkFormat(o.format, asJSON); err != nil {
 		return err
@@ -171,6 +173,7 @@ func (o *call) unknown(all *client.Catalog) error {
 	return fault.New(fault.NotFound, "there is no tool %q: %shub tools lists them", o.name, meant)
 }
 
+// input makes the tool's input of the arguments, or of what is piped in when there are none.
 func (o *call) input(ctx context.Context, t *client.Tool, args []string) (json.RawMessage, error) {
 	if len(args) == 0 && o.piped {
 		return o.pipedIn(ctx, t)
@@ -202,8 +205,10 @@ func (o *call) pipedIn(ctx context.Context, t *client.Tool) (json.RawMessage, er
 	return input.Object(b, "standard input")
 }
 
+// readInput reads standard input to its end.
 func (o *call) readInput() ([]byte, error) { return readBounded(o.in) }
 
+// readFile reads a file that an argument names with @.
 func readFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -213,6 +218,7 @@ func readFile(name string) ([]byte, error) {
 	return readBounded(f)
 }
 
+// readBounded reads to the end, and refuses what is longer than maxInput instead of filling the memory.
 func readBounded(r io.Reader) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(r, maxInput+1))
 	if err == nil && len(b) > maxInput {

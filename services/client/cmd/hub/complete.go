@@ -88,6 +88,7 @@ func completeField(s *client.Schema, given []string) (offers []cobra.Completion)
 	return append(offers, optional...)
 }
 
+// completeValue offers the values that a field can have: true and false, and those of an enum, also of the items of a list.
 func completeValue(of *client.Schema, name string) (offers []cobra.Completion) {
 	if of == nil {
 		return nil
@@ -107,6 +108,7 @@ func completeValue(of *client.Schema, name string) (offers []cobra.Completion) {
 	return offers
 }
 
+// withDescription is an offer with what shells show beside it: the first sentence, 80 columns at most.
 func withDescription(offer, description string) cobra.Completion {
 	return cobra.CompletionWithDesc(offer, output.Truncate(output.Sanitize(firstSentence(description)), 80))
 }

@@ -80,6 +80,7 @@ func version() string {
 	return fmt.Sprintf("%s (%s, %s/%s)", text, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
+// sources are where the address and the key come from: flags, the environment, and the file of hub login.
 func (h *hub) sources() login.Sources {
 	plain, _ := strconv.ParseBool(h.getenv("HUB_ALLOW_HTTP")) // what is no boolean allows nothing
 	return login.Sources{URL: h.url, Env: h.getenv, Dir: h.directory("HUB_CONFIG_DIR", os.UserConfigDir), AllowHTTP: h.allowHTTP || plain}
@@ -108,6 +109,7 @@ func (h *hub) connect() (*client.Client, string, error) {
 	return c, key.From, nil
 }
 
+// cache keeps catalogs in the user's cache directory; it is nil, which keeps nothing, where there is none.
 func (h *hub) cache() *client.Cache {
 	dir := h.directory("HUB_CACHE_DIR", os.UserCacheDir)
 	if dir == "" {
@@ -149,4 +151,5 @@ type exchangeError struct {
 	idempotencyKey string
 }
 
+// Unwrap returns the error itself, so that its kind decides on the exit code.
 func (a *exchangeError) Unwrap() error { return a.error }

@@ -20,6 +20,7 @@ A script writes the key to standard input: an argument could be read by others.
 Several gateways have a key each; the last one is used unless --url or HUB_URL
 names another, and no key is ever sent to an address that it was not kept for.`
 
+// loginCommand is hub login.
 func (h *hub) loginCommand() *cobra.Command {
 	var fromStdin bool
 	cmd := &cobra.Command{Use: "login", Short: "Keep the address of a gateway and a key for it", Long: loginLong, Args: cobra.NoArgs,
@@ -29,6 +30,7 @@ func (h *hub) loginCommand() *cobra.Command {
 	return cmd
 }
 
+// login asks for the address and the key, tries the key by asking for the catalog, and keeps both only when the gateway takes it.
 func (h *hub) login(ctx context.Context, fromStdin bool) error {
 	if !fromStdin && h.secret == nil {
 		return misused("standard input is no terminal to ask for the key on: hub login --url URL --key-stdin < FILE")
@@ -90,6 +92,7 @@ func (h *hub) askAddress(ctx context.Context, fromStdin bool) (string, error) {
 	return address, nil
 }
 
+// askKey reads the key from standard input or from the terminal, which does not show it.
 func (h *hub) askKey(ctx context.Context, fromStdin bool) (key string, err error) {
 	if fromStdin {
 		key, err = readUntilDone(ctx, func() (string, error) { return readLine(h.in) })
@@ -105,6 +108,7 @@ func (h *hub) askKey(ctx context.Context, fromStdin bool) (key string, err error
 	return key, nil
 }
 
+// countAllowed is how many of the tools the key may call.
 func countAllowed(all *client.Catalog) (n int) {
 	for _, t := range all.Tools {
 		if t.Allowed {
@@ -114,6 +118,7 @@ func countAllowed(all *client.Catalog) (n int) {
 	return n
 }
 
+// logoutCommand is hub logout.
 func (h *hub) logoutCommand() *cobra.Command {
 	return &cobra.Command{Use: "logout", Short: "Forget the key of a gateway", Args: cobra.NoArgs,
 		Long: "Forget the key that hub login has kept, for --url or for the last gateway. The key itself goes on to be valid: an\n" +
@@ -139,6 +144,7 @@ func (h *hub) logoutCommand() *cobra.Command {
 		}}
 }
 
+// whoamiCommand is hub whoami.
 func (h *hub) whoamiCommand() *cobra.Command {
 	return &cobra.Command{Use: "whoami", Short: "Show which gateway and which key are used", Args: cobra.NoArgs,
 		Long: "Show which gateway is asked, where its address and the key were found, and what the key may do. The key is not shown.",

@@ -12,6 +12,8 @@ import (
 // grace is how long a command that was interrupted may still take to leave the terminal as it was.
 const grace = 300 * time.Millisecond
 
+// main runs the command in a goroutine of its own, because a read of a terminal cannot be interrupted: a signal ends the program even
+// while the command reads.
 func main() {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 1)

@@ -25,6 +25,8 @@ func mcpCommand(h *hub) *cobra.Command {
 	}
 }
 
+// bridge carries the messages with the HTTP client of all commands, which follows no redirect. Its log goes to standard error, since
+// standard output is the protocol's.
 func bridge(cmd *cobra.Command, c *client.Client) *stdio.Bridge {
 	return &stdio.Bridge{URL: c.URL, Key: c.Key, Client: c.HTTP, Log: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))}
 }

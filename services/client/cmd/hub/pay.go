@@ -129,6 +129,8 @@ func routes() []route {
 // orderCode is the form of an order's code.
 var orderCode = regexp.MustCompile(`^po_[0-9A-HJKMNP-TV-Z]{26}$`)
 
+// command makes the cobra command of a route: its flags, and a run that sends the request. A POST has an Idempotency-Key, a new one
+// unless --idempotency-key names one.
 func (p *payer) command(r route) *cobra.Command {
 	cmd := &cobra.Command{Use: r.use, Short: r.short, Example: r.example, Args: cobra.NoArgs}
 	if r.ofOrder {
@@ -220,6 +222,7 @@ func (r route) body(flags *pflag.FlagSet) map[string]any {
 // maxLifetime is that of a ServiceJWT.
 const maxLifetime = 5 * time.Minute
 
+// printToken is hub pay token.
 func (p *payer) printToken() *cobra.Command {
 	lifetime := maxLifetime
 	cmd := &cobra.Command{Use: "token", Short: "Print a ServiceJWT, good for one call", Args: cobra.NoArgs,

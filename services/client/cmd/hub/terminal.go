@@ -47,6 +47,7 @@ func standardTerminal() terminal {
 	return t
 }
 
+// screen is the terminal that a file is; its width is 0 where it is none. NO_COLOR (no-color.org) and TERM=dumb take the colours.
 func screen(f *os.File) output.Screen {
 	if !term.IsTerminal(int(f.Fd())) {
 		return output.Screen{}

@@ -38,6 +38,7 @@ func (h *hub) checkFormat(format, piped string) (string, error) {
 	return format, nil
 }
 
+// toolsCommand is hub tools.
 func (h *hub) toolsCommand() *cobra.Command {
 	var format string
 	cmd := &cobra.Command{Use: "tools", Short: "List the tools, and whether this key may call them", Args: cobra.NoArgs,
@@ -53,6 +54,7 @@ func (h *hub) toolsCommand() *cobra.Command {
 	return cmd
 }
 
+// tools asks for the list of tools and writes it. JSON is the gateway's whole answer, as it came.
 func (h *hub) tools(ctx context.Context, format string) error {
 	c, from, err := h.connect()
 	if err != nil {
@@ -103,6 +105,7 @@ type toolRow struct {
 	Description string `json:"description"`
 }
 
+// toolRows are the tools in the catalog's order.
 func toolRows(all *client.Catalog) []toolRow {
 	rows := make([]toolRow, len(all.Tools))
 	for i, t := range all.Tools {
@@ -111,6 +114,7 @@ func toolRows(all *client.Catalog) []toolRow {
 	return rows
 }
 
+// toolTable is the list for a person. On a narrow terminal the description goes first, then the category.
 func toolTable(all *client.Catalog) output.Table {
 	t := output.Table{Columns: []output.Column{{Name: "TOOL"}, {Name: "CATEGORY", Optional: 1}, {Name: "SCOPE"}, {Name: "WRITE"},
 		{Name: "ALLOWED"}, {Name: "DESCRIPTION", Optional: 2}}}
@@ -121,6 +125,7 @@ func toolTable(all *client.Catalog) output.Table {
 	return t
 }
 
+// firstSentence is a description up to its first full stop that a space follows.
 func firstSentence(s string) string {
 	for i := range len(s) {
 		// "WITH ... SELECT" is no end of a sentence.
@@ -131,6 +136,7 @@ func firstSentence(s string) string {
 	return s
 }
 
+// showCommand is hub show.
 func (h *hub) showCommand() *cobra.Command {
 	var raw bool
 	cmd := &cobra.Command{Use: "show TOOL", Short: "Show what a tool does, takes and answers", Args: cobra.ExactArgs(1),
@@ -140,6 +146,8 @@ func (h *hub) showCommand() *cobra.Command {
 	return cmd
 }
 
+// show writes the page of a tool, or the gateway's own answer when raw is true. It is never of the cache: who reads it wants what
+// there is now.
 func (h *hub) show(ctx context.Context, name string, raw bool) error {
 	c, from, err := h.connect()
 	if err != nil {

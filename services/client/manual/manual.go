@@ -37,20 +37,15 @@ func Write(w io.Writer, s output.Screen, d *client.Detail) error {
 	p.head(d)
 	p.fields(d.Input)
 	p.answer(d.Output)
-	p.pairs("Errors", func(yield func(string, string) bool) {
-		for _, e := range d.Errors {
-			if !yield(string(e.Code), e.Reason) {
-				return
-			}
-		}
-	})
-	p.pairs("Limits", func(yield func(string, string) bool) {
-		for _, name := range slices.Sorted(maps.Keys(d.Limits)) {
-			if !yield(name, d.Limits[name].String()) {
-				return
-			}
-		}
-	})
+	var errs, limits [][2]string
+	for _, e := range d.Errors {
+		errs = append(errs, [2]string{string(e.Code), e.Reason})
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.Limits)) {
+		limits = append(limits, [2]string{name, d.Limits[name].String()})
+	}
+	p.pairs("Errors", errs)
+	p.pairs("Limits", limits)
 	p.examples(d)
 	_, err := w.Write(p.b.Bytes())
 	return err
@@ -233,19 +228,19 @@ func (p *page) answer(s *client.Schema) {
 }
 
 // pairs writes names with what they mean, which stands beside them where there is room.
-func (p *page) pairs(heading string, all func(func(string, string) bool)) {
+func (p *page) pairs(heading string, all [][2]string) {
 	widest := 0
-	for name := range all {
-		widest = max(widest, output.Width(output.Sanitize(name)))
+	for _, pair := range all {
+		widest = max(widest, output.Width(output.Sanitize(pair[0])))
 	}
 	if widest == 0 {
 		return
 	}
 	p.heading(heading)
 	widest = min(widest, 30)
-	for name, meaning := range all {
-		head := "  " + output.Pad(output.Sanitize(name), widest) + "  "
-		for _, part := range output.Wrap(output.Sanitize(meaning), max(p.width-output.Width(head), 16)) {
+	for _, pair := range all {
+		head := "  " + output.Pad(output.Sanitize(pair[0]), widest) + "  "
+		for _, part := range output.Wrap(output.Sanitize(pair[1]), max(p.width-output.Width(head), 16)) {
 			p.b.WriteString(strings.TrimRight(head+part, " ") + "\n")
 			head = strings.Repeat(" ", widest+4)
 		}

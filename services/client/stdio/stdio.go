@@ -33,16 +33,16 @@ const (
 
 // Bridge carries messages between a client and a gateway.
 type Bridge struct {
-	// URL is the gateway's, Key an API key; without one the gateway answers E_AUTH_MISSING.
+	// URL is where the gateway is, and Key an API key.
 	URL, Key string
 	Client   *http.Client
 	// Log is for the person who started the program; the client does not see it.
 	Log *slog.Logger
 
 	version    atomic.Value // string: what initialize has agreed on
-	mu         sync.Mutex   // of out and running
+	mu         sync.Mutex   // of out and writeError
 	out        io.Writer
-	running    map[string]context.CancelFunc
+	running    sync.Map // context.CancelFunc of each message on its way, by its id
 	writeError error
 }
 
@@ -64,7 +64,7 @@ type message struct {
 func (b *Bridge) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	b.out, b.running = out, map[string]context.CancelFunc{}
+	b.out = out
 	lines, failed := make(chan []byte), make(chan error, 1)
 	go func() { // it ends with in, at the latest with the program
 		defer close(lines)
@@ -100,7 +100,10 @@ func (b *Bridge) dispatch(ctx context.Context, line []byte, slots chan struct{},
 		}
 	}
 	if m.Method == "notifications/cancelled" {
-		b.cancel(string(m.Params.RequestID))
+		// An id that is not on its way is ignored, as the protocol asks.
+		if cancel, running := b.running.Load(string(m.Params.RequestID)); running {
+			cancel.(context.CancelFunc)()
+		}
 		return
 	}
 	ctx, done := b.start(ctx, string(m.ID))
@@ -118,28 +121,15 @@ func (b *Bridge) dispatch(ctx context.Context, line []byte, slots chan struct{},
 	wg.Go(carry)
 }
 
-// start makes the context of a message, which can be cancelled by its id.
+// start makes the context of a message, which a notification can cancel by the message's id.
 func (b *Bridge) start(ctx context.Context, id string) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	if id == "" {
 		return ctx, cancel
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.running[id] = cancel
+	b.running.Store(id, cancel)
 	return ctx, func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		delete(b.running, id)
-		cancel()
-	}
-}
-
-// cancel ends the request for a message by the message's id. An id that is not on its way is ignored, as the protocol asks.
-func (b *Bridge) cancel(id string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if cancel := b.running[id]; cancel != nil {
+		b.running.Delete(id)
 		cancel()
 	}
 }

@@ -73,6 +73,7 @@ type Transition struct {
 // MaxOperation bounds the name of a transition's wish, in characters.
 const MaxOperation = 200
 
+// check judges a transition without looking at the draft. Its errors are E_VALIDATION with each violation.
 func (t Transition) check() error {
 	var v schema.Violations
 	if t.Operation == "" {
@@ -96,8 +97,8 @@ func (t Transition) check() error {
 	return v.Err()
 }
 
-// allowed judges the transition of a draft whose status is now.
-func (t Transition) allowed(now Status) error {
+// judge judges the transition of a draft whose status is now.
+func (t Transition) judge(now Status) error {
 	refused := fault.New(fault.Conflict, "The draft is %s, so it cannot become %s.", now, t.To).
 		With(map[string]Status{"from": now, "to": t.To})
 	if !slices.Contains(t.From, now) {
@@ -136,7 +137,7 @@ func (d Draft) Change(t Transition, before *StatusChange, at time.Time) (StatusC
 		again.Replayed = true
 		return again, nil
 	}
-	if err := t.allowed(d.Status); err != nil {
+	if err := t.judge(d.Status); err != nil {
 		return StatusChange{}, err
 	}
 	if t.Version > 0 && t.Version < d.Progress.Version {
@@ -238,8 +239,8 @@ func (d Draft) Templates() (Templates, error) {
 	return Templates{subject, body}, errors.Join(subjectErr, bodyErr)
 }
 
-// of returns the templates of one target: its own where it has them.
-func (t Templates) of(target DraftTarget) (own Templates, subjectErr, bodyErr error) {
+// forTarget returns the templates of one target: its own where it has them.
+func (t Templates) forTarget(target DraftTarget) (own Templates, subjectErr, bodyErr error) {
 	if target.Subject != "" {
 		t.subject, subjectErr = template.Parse(target.Subject)
 		t.subject.HTML = false
@@ -267,7 +268,7 @@ func (t DraftTarget) values() template.Values {
 
 // Render makes the mail of a target. It fails for nothing that checked has let through.
 func Render(t Templates, target DraftTarget) (Mail, error) {
-	own, subjectErr, bodyErr := t.of(target)
+	own, subjectErr, bodyErr := t.forTarget(target)
 	if err := errors.Join(subjectErr, bodyErr); err != nil {
 		return Mail{}, err
 	}
@@ -278,9 +279,9 @@ func Render(t Templates, target DraftTarget) (Mail, error) {
 		errors.Join(subjectErr, bodyErr)
 }
 
-// checked judges a draft that is about to be stored, all but what the source has to say
+// validate judges a draft that is about to be stored, all but what the source has to say
 // of its recipients, and counts its targets.
-func (d Draft) checked(targets DraftTargets) (Draft, error) {
+func (d Draft) validate(targets DraftTargets) (Draft, error) {
 	var v schema.Violations
 	v.Line("/name", d.Name, maxName)
 	checkLabel(&v, "/createdBy", d.CreatedBy)
@@ -305,6 +306,7 @@ func (d Draft) checked(targets DraftTargets) (Draft, error) {
 	return d, v.Err()
 }
 
+// parseTemplate reads a template; what is wrong with a placeholder is a violation at the path.
 func parseTemplate(v *schema.Violations, path, text string) template.Template {
 	t, err := template.Parse(text)
 	if err != nil {
@@ -315,55 +317,55 @@ func parseTemplate(v *schema.Violations, path, text string) template.Template {
 
 // checkTarget judges one target's texts and what the templates become for it.
 func checkTarget(v *schema.Violations, i int, t Templates, target DraftTarget) {
-	if !lineHolds(target.ToName, maxToName) {
-		v.Line(at(i, "toName"), target.ToName, maxToName)
+	if !isPlainLine(target.ToName, maxToName) {
+		v.Line(targetPath(i, "toName"), target.ToName, maxToName)
 	}
-	if !lineHolds(target.Subject, maxSubject) {
-		v.Line(at(i, "subject"), target.Subject, maxSubject)
+	if !isPlainLine(target.Subject, maxSubject) {
+		v.Line(targetPath(i, "subject"), target.Subject, maxSubject)
 	}
 	if target.Body != "" {
-		v.Prose(at(i, "body"), target.Body)
+		v.Prose(targetPath(i, "body"), target.Body)
 	}
-	own, subjectErr, bodyErr := t.of(target)
+	own, subjectErr, bodyErr := t.forTarget(target)
 	if subjectErr != nil {
-		v.Add(at(i, "subject"), "placeholder", "%s", subjectErr)
+		v.Add(targetPath(i, "subject"), "placeholder", "%s", subjectErr)
 	}
 	if bodyErr != nil {
-		v.Add(at(i, "body"), "placeholder", "%s", bodyErr)
+		v.Add(targetPath(i, "body"), "placeholder", "%s", bodyErr)
 	}
 	values := target.values()
 	var missing []string // each once: a placeholder may be there many times
 	report := func(err error) {
 		if !slices.Contains(missing, err.Error()) {
 			missing = append(missing, err.Error())
-			v.Add(at(i), "placeholder", "%s", err)
+			v.Add(targetPath(i), "placeholder", "%s", err)
 		}
 	}
 	subject, blank := 0, true
 	own.subject.Pieces(values, func(piece string, isValue bool) {
 		if j := strings.IndexFunc(piece, schema.Unprintable); j >= 0 && isValue {
-			v.Add(at(i), "controlCharacters", "puts a value with %s into the subject, which must be one line without control characters",
+			v.Add(targetPath(i), "controlCharacters", "puts a value with %s into the subject, which must be one line without control characters",
 				schema.CodePoint(piece[j:]))
 		}
 		subject += utf8.RuneCountInString(piece)
 		blank = blank && !strings.ContainsFunc(piece, schema.Visible)
 	}, report)
 	if subjectErr == nil && blank && len(missing) == 0 && !own.subject.IsEmpty() {
-		v.Add(at(i), "minLength", "gets a subject without a visible character")
+		v.Add(targetPath(i), "minLength", "gets a subject without a visible character")
 	}
 	if subject > maxSubject {
-		v.Add(at(i), "maxLength", "gets a subject of %d characters; at most %d are allowed", subject, maxSubject)
+		v.Add(targetPath(i), "maxLength", "gets a subject of %d characters; at most %d are allowed", subject, maxSubject)
 	}
 	body := 0
 	own.body.Pieces(values, func(piece string, isValue bool) {
 		if isValue {
 			if j := strings.IndexFunc(piece, schema.Control); j >= 0 {
-				v.Add(at(i), "controlCharacters", "puts a value with %s into the body", schema.CodePoint(piece[j:]))
+				v.Add(targetPath(i), "controlCharacters", "puts a value with %s into the body", schema.CodePoint(piece[j:]))
 			}
 		}
 		body += len(piece)
 	}, report)
 	if body > MaxBody {
-		v.Add(at(i), "maxBytes", "gets a body of %d bytes; at most %d are allowed", body, MaxBody)
+		v.Add(targetPath(i), "maxBytes", "gets a body of %d bytes; at most %d are allowed", body, MaxBody)
 	}
 }

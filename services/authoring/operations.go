@@ -45,10 +45,11 @@ type DraftRequest struct {
 	DraftID string `json:"draft_id"`
 }
 
+// id is the draft's id; E_NOT_FOUND for a text that is none.
 func (r DraftRequest) id() (ID, error) {
 	id, ok := schema.ParseID(r.DraftID)
 	if !ok {
-		return 0, missing("draft", r.DraftID)
+		return 0, notFound("draft", r.DraftID)
 	}
 	return id, nil
 }
@@ -82,13 +83,15 @@ type DraftDetail struct {
 	SenderEmail     *string `json:"sender_email"`
 }
 
+// summary is the draft as neighbours list it.
 func (d Draft) summary() DraftSummary {
 	return DraftSummary{ID: d.ID.String(), Name: d.Name, Status: d.Status, SegmentID: d.SegmentID.String(), SegmentName: d.SegmentName,
 		SegmentKind: d.SegmentKind, TargetCount: d.TargetCount, Decisions: d.Progress.Decisions, Delivery: d.Progress.Delivery,
 		ProgressVersion: d.Progress.Version, CreatedBy: d.CreatedBy, Origin: d.Origin,
-		CreatedAt: schema.Moment(d.CreatedAt), QueuedAt: stamped(d.QueuedAt)}
+		CreatedAt: schema.Moment(d.CreatedAt), QueuedAt: momentOrNil(d.QueuedAt)}
 }
 
+// getDraft answers a draft without its targets.
 func (s *Service) getDraft(ctx context.Context, in DraftRequest) (DraftDetail, error) {
 	id, err := in.id()
 	if err != nil {
@@ -108,6 +111,7 @@ const (
 	maxPageBytes = 4 << 20
 )
 
+// pageSize is the size of a page: defaultPage without a limit, and E_VALIDATION beyond most.
 func pageSize(limit, most int) (int, error) {
 	switch {
 	case limit == 0:
@@ -167,6 +171,7 @@ type TargetView struct {
 	ContentHash string `json:"content_hash"`
 }
 
+// pageTargets renders a page of a draft's targets. A page ends at its limit or its bytes, whichever comes first.
 func (s *Service) pageTargets(ctx context.Context, in DraftTargetsRequest) (DraftTargetsResponse, error) {
 	id, err := in.id()
 	if err != nil {
@@ -219,6 +224,7 @@ func (s *Service) pageTargets(ctx context.Context, in DraftTargetsRequest) (Draf
 	return out, err
 }
 
+// evidence is what reviewers see of a partner: the snapshot itself where there is one, a list where there are several.
 func evidence(snapshots []string) json.RawMessage {
 	switch len(snapshots) {
 	case 0:
@@ -253,6 +259,7 @@ type RecipientView struct {
 	ToName     string `json:"to_name"`
 }
 
+// pageRecipients answers who the targets are; one row more than the page is read, to tell whether another page follows.
 func (s *Service) pageRecipients(ctx context.Context, in RecipientsRequest) (RecipientsResponse, error) {
 	id, err := in.id()
 	if err != nil {
@@ -306,6 +313,7 @@ type TransitionResponse struct {
 	Replayed bool `json:"replayed"`
 }
 
+// transition is a compare-and-set on the draft's status, which answers the same when it is sent again.
 func (s *Service) transition(ctx context.Context, in TransitionRequest) (TransitionResponse, error) {
 	c := caller.From(ctx)
 	t := Transition{Operation: in.OperationID, From: in.From, To: in.To, Version: in.Version,
@@ -325,8 +333,8 @@ func (s *Service) transition(ctx context.Context, in TransitionRequest) (Transit
 		t.QueuedAt = &now
 	}
 	done, err := s.c.Store.Transition(ctx, id, t, origin(c), now)
-	return TransitionResponse{DraftID: id.String(), From: done.From, To: done.To, QueuedAt: stamped(done.QueuedAt), At: schema.Moment(done.At),
-		Replayed: done.Replayed}, err
+	return TransitionResponse{DraftID: id.String(), From: done.From, To: done.To, QueuedAt: momentOrNil(done.QueuedAt),
+		At: schema.Moment(done.At), Replayed: done.Replayed}, err
 }
 
 // ProgressRequest sets a draft's counters.
@@ -349,6 +357,7 @@ type ProgressResponse struct {
 	Rejections Rejections `json:"rejections"`
 }
 
+// progress keeps the newest counters. Messages may overtake each other: the version orders them.
 func (s *Service) progress(ctx context.Context, in ProgressRequest) (ProgressResponse, error) {
 	id, err := in.id()
 	if err != nil {
@@ -357,5 +366,5 @@ func (s *Service) progress(ctx context.Context, in ProgressRequest) (ProgressRes
 	p, err := s.c.Store.SetProgress(ctx, id,
 		Progress{Version: in.Version, Decisions: in.Decisions, Delivery: in.Delivery, Rejections: in.Rejections})
 	return ProgressResponse{DraftID: id.String(), Version: p.Version, Decisions: p.Decisions, Delivery: p.Delivery,
-		Rejections: p.Rejections.known()}, err
+		Rejections: p.Rejections.orEmpty()}, err
 }

@@ -41,8 +41,8 @@ func (r Rejections) check(rejected int64) error {
 	return nil
 }
 
-// known is r, or empty where nothing is known.
-func (r Rejections) known() Rejections {
+// orEmpty is r, or empty where nothing is known.
+func (r Rejections) orEmpty() Rejections {
 	if r == nil {
 		return Rejections{}
 	}

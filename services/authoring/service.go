@@ -25,8 +25,8 @@ import (
 // Store keeps segments and drafts. Its errors are faults; E_NOT_FOUND for an id that it
 // does not have.
 type Store interface {
-	// Answered returns the answer of an earlier call with the key, if there is one.
-	Answered(ctx context.Context, key write.Key) (tool.Result, bool, error)
+	// StoredAnswer returns the answer of an earlier call with the key, if there is one.
+	StoredAnswer(ctx context.Context, key write.Key) (tool.Result, bool, error)
 	// AddSegment stores a segment once for the key, together with what record makes of its id.
 	AddSegment(ctx context.Context, key write.Key, s Segment, targets SegmentTargets, record Record) (tool.Result, error)
 	// AddDraft does the same for a draft.
@@ -45,8 +45,8 @@ type Store interface {
 	DraftTargets(ctx context.Context, id ID, after int, indexes []int, yield func(StoredTarget) (bool, error)) error
 	// DraftRecipients returns targets from after the index after, without what they are written.
 	DraftRecipients(ctx context.Context, id ID, after, limit int) ([]StoredTarget, error)
-	// Strangers returns those of the partners that a segment has nothing of, in their order.
-	Strangers(ctx context.Context, segment Segment, partners []int64) ([]Stranger, error)
+	// OutsideSegment returns those of the partners that a segment has nothing of, in their order.
+	OutsideSegment(ctx context.Context, segment Segment, partners []int64) ([]OutsidePartner, error)
 
 	// Transition stores what Draft.Change says of the locked draft, unless that is a replay, and returns it.
 	Transition(ctx context.Context, id ID, t Transition, by Origin, at time.Time) (StatusChange, error)
@@ -168,7 +168,7 @@ func (s *Service) CreateSegment(ctx context.Context, in createSegmentIn) (tool.R
 	}
 	targets := segmentTargets(ctx, in.Targets)
 	segment, seen, err := Segment{Name: in.Name, Kind: Kind(in.Kind), Description: in.Description, CreatedBy: in.CreatedBy,
-		Origin: origin(w.Caller), CreatedAt: w.At}.checked(targets)
+		Origin: origin(w.Caller), CreatedAt: w.At}.validate(targets)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -202,19 +202,19 @@ func (s *Service) SaveMessageDraft(ctx context.Context, in saveMessageDraftIn) (
 	if err != nil {
 		return tool.Result{}, err
 	}
-	if earlier, found, err := s.c.Store.Answered(ctx, w.Key); err != nil || found {
+	if earlier, found, err := s.c.Store.StoredAnswer(ctx, w.Key); err != nil || found {
 		return earlier, err
 	}
 	targets := draftTargets(ctx, in.Targets)
 	draft, err := Draft{Name: in.Name, Status: Drafted, SubjectTemplate: in.SubjectTemplate, BodyTemplate: in.BodyTemplate,
 		SenderName: in.SenderName, SenderEmail: in.SenderEmail, CreatedBy: in.CreatedBy, Origin: origin(w.Caller),
-		CreatedAt: w.At}.checked(targets)
+		CreatedAt: w.At}.validate(targets)
 	if err != nil {
 		return tool.Result{}, err
 	}
 	id, ok := schema.ParseID(in.SegmentID)
 	if !ok {
-		return tool.Result{}, missing(segmentKind, string(in.SegmentID))
+		return tool.Result{}, notFound(segmentKind, string(in.SegmentID))
 	}
 	segment, err := s.c.Store.Segment(ctx, id)
 	if err != nil {
@@ -229,7 +229,7 @@ func (s *Service) SaveMessageDraft(ctx context.Context, in saveMessageDraftIn) (
 	if err != nil {
 		return tool.Result{}, err
 	}
-	look := draft.looked(targets)
+	look := draft.checkTexts(targets)
 	warnings, err := s.draftWarnings(ctx, draft, segment, asked, objections, look)
 	if err != nil {
 		return tool.Result{}, err
@@ -278,7 +278,7 @@ func (s *Service) checkRecipients(ctx context.Context, asked []Recipient) (map[i
 			if s.c.Policy == NotB2C && reason != b2cMember {
 				continue
 			}
-			v.Add(at(i, pointed(reason)), reason, "%s", explained(reason, t, objections[i].Meant))
+			v.Add(targetPath(i, refusedMember(reason)), reason, "%s", explainReason(reason, t, objections[i].Meant))
 			refused = append(refused, RefusedTarget{i, t.PartnerID, t.Email, reason, objections[i].Meant})
 			break
 		}
@@ -291,15 +291,16 @@ func (s *Service) checkRecipients(ctx context.Context, asked []Recipient) (map[i
 		With(map[string]any{"violations": v.List(), "targets": refused})
 }
 
-// pointed is the member of a target that a reason is about.
-func pointed(reason string) string {
+// refusedMember is the member of a target that a reason is about.
+func refusedMember(reason string) string {
 	if reason == unknownPartner {
 		return "externalId"
 	}
 	return "toEmail"
 }
 
-func explained(reason string, t Recipient, meant *Meant) string {
+// explainReason says what is wrong with a recipient, and what to send instead.
+func explainReason(reason string, t Recipient, meant *Meant) string {
 	instead := " (search_brands answers the partner_id of each brand)"
 	if reason != unknownPartner {
 		instead = " (search_partner_contacts lists them)"
@@ -329,6 +330,7 @@ func recording(w write.Call, count int, of func(ID) (answer, detail any)) Record
 	}
 }
 
+// origin is who makes something, of the internal token.
 func origin(c caller.Caller) Origin {
 	return Origin{Service: c.Service, ExternalUserID: c.ExternalUserID, CredentialID: c.CredentialID, HubUser: c.HubUser}
 }
@@ -336,8 +338,8 @@ func origin(c caller.Caller) Origin {
 // segmentKind is how missing calls a segment.
 const segmentKind = "segment"
 
-// missing is the refusal of an id that names nothing.
-func missing(kind, id string) error {
+// notFound is the refusal of an id that names nothing.
+func notFound(kind, id string) error {
 	id = text.Shown(id, 40)
 	if kind == segmentKind {
 		return fault.New(fault.NotFound, "There is no segment %q: send a segment_id that create_segment or list_segments has answered.", id)
@@ -345,5 +347,5 @@ func missing(kind, id string) error {
 	return fault.New(fault.NotFound, "There is no %s %q.", kind, id)
 }
 
-// Missing is E_NOT_FOUND for the store.
-func Missing(kind string, id ID) error { return missing(kind, id.String()) }
+// NotFound is E_NOT_FOUND for the store.
+func NotFound(kind string, id ID) error { return notFound(kind, id.String()) }

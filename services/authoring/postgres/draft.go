@@ -53,6 +53,7 @@ type draftRow struct {
 	Rejections      authoring.Rejections
 }
 
+// draft puts the parts of a row, which pgx fills by their columns' names, into the domain's form.
 func (r draftRow) draft() authoring.Draft {
 	r.Draft.Origin = r.Origin
 	r.Progress = authoring.Progress{Version: r.ProgressVersion, Decisions: r.Decisions, Delivery: r.Delivery,
@@ -64,7 +65,7 @@ func (r draftRow) draft() authoring.Draft {
 func draft(ctx context.Context, q postgres.Querier, id authoring.ID, lock string) (authoring.Draft, error) {
 	row, err := postgres.One(ctx, q, pgx.RowToStructByNameLax[draftRow], oneDraft+lock, int64(id))
 	if errors.Is(err, pgx.ErrNoRows) {
-		return authoring.Draft{}, authoring.Missing("draft", id)
+		return authoring.Draft{}, authoring.NotFound("draft", id)
 	}
 	return row.draft(), err
 }

@@ -67,7 +67,7 @@ func Parse(text string) (Template, error) {
 		if name != toName && name != toEmail && (!isContext || key == "" || strings.ContainsAny(key, "{}") || strings.ContainsFunc(key,
 			schema.Unprintable)) {
 			return Template{}, fmt.Errorf("has the placeholder %s; there are {{toName}}, {{toEmail}} and {{context.KEY}}, without blanks",
-				shown(name))
+				excerpt(name))
 		}
 		t.parts = append(t.parts, part{placeholder: name, at: at})
 		switch at { // a value can only go on with what it stands in
@@ -81,8 +81,8 @@ func Parse(text string) (Template, error) {
 	return t, nil
 }
 
-// shown is a placeholder in a message, cut when it is long.
-func shown(name string) string {
+// excerpt is a placeholder in a message, cut when it is long.
+func excerpt(name string) string {
 	return "{{" + text.Shown(name, 60) + "}}"
 }
 
@@ -111,15 +111,15 @@ func (v Values) value(placeholder string) (string, error) {
 	raw, there := members[strings.TrimPrefix(placeholder, ContextPrefix)]
 	switch {
 	case !there, string(raw) == "null":
-		return "", fmt.Errorf("has no value for %s: give its context the member", shown(placeholder))
+		return "", fmt.Errorf("has no value for %s: give its context the member", excerpt(placeholder))
 	case raw[0] == '{', raw[0] == '[':
-		return "", fmt.Errorf("has a list or an object for %s, not a text, number or boolean", shown(placeholder))
+		return "", fmt.Errorf("has a list or an object for %s, not a text, number or boolean", excerpt(placeholder))
 	case raw[0] != '"':
 		return string(raw), nil // as it is written: 1.50 stays 1.50
 	}
 	text, err := jsontext.AppendUnquote(nil, raw)
 	if err != nil {
-		return "", fmt.Errorf("has a value for %s that cannot be read", shown(placeholder))
+		return "", fmt.Errorf("has a value for %s that cannot be read", excerpt(placeholder))
 	}
 	return string(text), nil
 }

@@ -15,7 +15,7 @@ type list struct {
 	rows    [][]value
 }
 
-// maxDepth is how deep objects maxDepth objects have columns of their own; what is deeper is a cell of JSON.
+// maxDepth is how deep objects within objects have columns of their own; what is deeper is a cell of JSON.
 const maxDepth = 6
 
 // listOf makes a list of objects: what is in an object within has a column of its own, named with a dot.

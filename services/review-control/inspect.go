@@ -86,7 +86,7 @@ func flagsOf(v TargetView) (f triage.Flag) {
 		triage.Misleading: v.Rendering.Misleading() > 0,
 		triage.Removed:    len(v.Rendering.Removed) > 0,
 		triage.Told:       len(v.Rendering.View.Told) > 0,
-		triage.Large:      !fits(v.Rendering.View.Room),
+		triage.Large:      v.Rendering.large(),
 		triage.Duplicate:  v.Mailings > 1,
 		triage.Outside:    v.Mail.Snapshot == nil,
 		triage.PromptLike: slices.ContainsFunc([]string{v.Rendering.Subject, v.Rendering.Text, v.ToName}, triage.ReadsLikePrompt) ||

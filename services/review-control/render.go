@@ -149,35 +149,25 @@ func (s *Service) renderings(ctx context.Context, r Review, targets []Target, ea
 	return err
 }
 
-// frames are the heights in CSS pixels that a preview can have on a page.
-var frames = []int{200, 280, 360, 480, 640, 860, 1150, 1500}
+// The heights in CSS pixels that a page keeps free for a preview before it is measured.
+const (
+	leastFrame   = 120
+	highestFrame = 1500
+)
 
-// frameOf is the number, from 1, of the lowest frame with that room; 0 when there is none.
-func frameOf(height int) int {
-	if height > 0 {
-		for i, h := range frames {
-			if height <= h {
-				return i + 1
-			}
-		}
-	}
-	return 0
+// FrameHeight is the height in CSS pixels that a page keeps free for the mail's preview. The page's script gives the
+// preview the height that it measures; a browser without scripts leaves it at this one, with a bar to scroll by.
+func (r Rendering) FrameHeight() int {
+	const slack = 24 // so that a line more needs no bar to scroll by
+	return min(max(r.View.Size.Height+slack, leastFrame), highestFrame)
 }
 
-// Frames are the numbers, from 1, of the heights that the mail's preview has in a narrow window and
-// in a wide one: of the lowest frame that shows it whole, or of the highest one.
-func (r Rendering) Frames() (narrow, wide int) {
-	of := func(room int) int {
-		if n := frameOf(room); n > 0 {
-			return n
-		}
-		return len(frames)
-	}
-	return of(r.View.Room[0]), of(r.View.Room[1])
-}
+// longest is the height in CSS pixels up to which a mail is read without an effort: three screens.
+const longest = 2400
 
-// fits tells that a body is seen whole in a frame, in a narrow window as in a wide one.
-func fits(room [2]int) bool { return frameOf(room[0]) > 0 && frameOf(room[1]) > 0 }
+// large tells that a mail is longer than three screens, or wider than it is shown on a desk: part of it is out of view
+// until somebody scrolls.
+func (r Rendering) large() bool { return r.View.Size.Width > body.Desk || r.View.Size.Height > longest }
 
 // changed is E_CONFLICT for a mail that is not what a reviewer saw.
 func changed(index int) error {

@@ -1,6 +1,6 @@
 // Package body reads a mail body as its recipient will, when pkg/markup has taken out of it what
 // could hide or move text: what is said, where each link really leads, what a look at the page
-// does not tell, and how much room it takes. It judges nothing and fetches nothing.
+// does not tell, and about how large it is. It judges nothing and fetches nothing.
 package body
 
 import (
@@ -24,16 +24,8 @@ type View struct {
 	// Pictures are those elsewhere, in order. They are described where they stand, so that nobody misses them; Told has
 	// something of them where they are all that there is.
 	Pictures []Picture
-	// Room is the height in CSS pixels that the body needs at most in a window of Narrow, and
-	// of Wide. It is 0 when the body may be wider than such a window, or higher than any.
-	Room [2]int
+	Size     Size
 }
-
-// The widths of windows that a body is laid out for, in CSS pixels.
-const (
-	Narrow = 280
-	Wide   = 480
-)
 
 // Link is an address in a body.
 type Link struct {
@@ -76,8 +68,7 @@ func Read(text string, isHTML bool, page Page) View {
 	if !isHTML {
 		r.linksIn(text)
 		r.view.Text = text
-		plain := setting{size: page.FontSize, line: page.LineHeight, pre: true}
-		r.view.Room = room(&html.Node{Type: html.TextNode, Data: text}, plain, page.Margin)
+		r.view.Size = sizeOf(&html.Node{Type: html.TextNode, Data: text}, page, true)
 		return r.view
 	}
 	root, err := html.ParseWithOptions(strings.NewReader("<!doctype html>"+text), html.ParseOptionEnableScripting(false))
@@ -94,7 +85,7 @@ func Read(text string, isHTML bool, page Page) View {
 		r.tell("", "nothing in it can be read")
 	}
 	r.report()
-	r.view.Room = room(root, setting{size: page.FontSize, line: page.LineHeight}, page.Margin)
+	r.view.Size = sizeOf(root, page, false)
 	return r.view
 }
 

@@ -184,40 +184,55 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// TestRoom knows what certainly does not fit. That the estimate holds in a browser is for the browser's tests.
-func TestRoom(t *testing.T) {
-	height := func(text string) [2]int {
+// TestSize knows what certainly does not fit. That nothing of what fits lies beside the window is for the browser's tests.
+func TestSize(t *testing.T) {
+	size := func(text string) Size {
 		_, _, v := read(text)
-		return v.Room
+		return v.Size
 	}
-	one := height("<p>Dear reader,</p>")
-	if one[0] < 50 || one[0] > 130 || one[0] != one[1] {
+	if one := size("<p>Dear reader,</p>"); one.Height < 50 || one.Height > 130 || one.Width > 100 {
 		t.Errorf("one line takes %v", one)
 	}
 	for name, c := range map[string]struct {
 		text  string
 		least int
 	}{
-		"breaks": {"a" + strings.Repeat("<br>", 40) + "b", 900}, "paragraphs": {strings.Repeat("<p>a</p>", 20), 700}, "words": {strings.Repeat("word ", 400), 900},
-		"padding": {strings.Repeat(`<div style="padding:60px">`, 3) + "a", 360}, "height": {`<table><tr><td height=400>a</td></tr></table>`, 400}, "cells": {`<table cellpadding=90><tr><td>a</td></tr></table>`, 180},
-		"narrow column": {`<table width="100%"><tr><td width="90%">a</td><td>` + strings.Repeat("b ", 60) + `</td></tr></table>`, 0}, "picture": {`<img src="https://a.example/x.png" height=700>`, 700},
-		"large font": {`<p style="font-size:72px">` + strings.Repeat("a ", 30), 700}, "lines": {`<p style="line-height:3">` + strings.Repeat("word ", 100), 600}, "list": {"<ul>" + strings.Repeat("<li>a", 30), 600},
-		"a text": {"<pre>" + strings.Repeat("a\n", 30), 500}, "rule": {strings.Repeat("<hr>", 30), 300},
+		"breaks": {"a" + strings.Repeat("<br>", 40) + "b", 900}, "paragraphs": {strings.Repeat("<p>a</p>", 20), 700}, "words": {strings.Repeat("word ", 400), 600},
+		"padding": {strings.Repeat(`<div style="padding:60px">`, 3) + "a", 360}, "height": {`<table><tr><td height=400>a</td></tr></table>`, 400},
+		"cells": {`<table cellpadding=90><tr><td>a</td></tr></table>`, 180}, "picture": {`<img src="https://a.example/x.png" height=700>`, 700},
+		"large font": {`<p style="font-size:72px">` + strings.Repeat("a ", 30), 700}, "lines": {`<p style="line-height:3">` + strings.Repeat("word ", 100), 400},
+		"list": {"<ul>" + strings.Repeat("<li>a", 30), 600}, "a text": {"<pre>" + strings.Repeat("a\n", 30), 500}, "rule": {strings.Repeat("<hr>", 30), 300},
+		"narrow column": {`<table width="100%"><tr><td width="90%">a</td><td width="10%">` + strings.Repeat("word ", 60) + `</td></tr></table>`, 900},
 	} {
-		if got := height(c.text); got[0] < c.least && got[0] != 0 || got[1] < c.least && got[1] != 0 {
+		if got := size(c.text); got.Height < c.least {
 			t.Errorf("%s takes %v, not %d", name, got, c.least)
 		}
 	}
 	for name, text := range map[string]string{
-		"columns": "<table><tr>" + strings.Repeat("<td>a", 40), "quotes": strings.Repeat("<blockquote>", 9) + "a", "tables": strings.Repeat("<table cellpadding=20><tr><td>", 9) + "a",
-		"padding": strings.Repeat(`<div style="padding:0 60px">`, 4) + "a",
+		"columns": "<table><tr>" + strings.Repeat("<td>a", 40), "quotes": strings.Repeat("<blockquote>", 9) + "a", "tables": strings.Repeat("<table cellpadding=20><tr><td>", 11) + "a",
+		"padding": strings.Repeat(`<div style="padding:0 60px">`, 4) + "a", "borders": strings.Repeat(`<div style="border:20px solid #ccc">`, 11) + "a",
 	} {
-		if got := height(text); got[0] != 0 {
+		if got := size(text); got.Width <= Desk {
 			t.Errorf("%s takes %v, and is too wide", name, got)
 		}
 	}
-	if got := Read(strings.Repeat("line\n", 50), false, mailPage).Room; got[0] < 1100 {
+	if got := Read(strings.Repeat("line\n", 50), false, mailPage).Size; got.Height < 1100 || got.Height > 1400 {
 		t.Errorf("text takes %v", got)
+	}
+}
+
+// TestOrdinaryTablesFit holds tables as mails have them to the width of a desk.
+func TestOrdinaryTablesFit(t *testing.T) {
+	for _, columns := range []int{2, 3, 4} {
+		for _, attributes := range []string{``, ` border="1"`, ` border="1" cellpadding="8"`, ` cellpadding="12" cellspacing="0" width="600"`, ` style="border-collapse:collapse;width:100%"`} {
+			for _, cell := range []string{`<td>`, `<td style="padding:8px 12px;border:1px solid #cccccc">`, `<td width="25%" align="center">`, `<td width="150">`} {
+				row := "<tr>" + strings.Repeat(cell+"A price of 12,000 won</td>", columns) + "</tr>"
+				_, _, v := read(`<table width="100%" cellpadding="0" cellspacing="0"><tr><td style="padding:24px"><h1>Prices</h1><table` + attributes + `>` + strings.Repeat(row, columns) + `</table></td></tr></table>`)
+				if v.Size.Width > Desk {
+					t.Errorf("%d columns of %s in a table%s take %v", columns, cell, attributes, v.Size)
+				}
+			}
+		}
 	}
 }
 
@@ -238,7 +253,7 @@ func TestLargeBodiesAreReadInTime(t *testing.T) {
 			return v, time.Since(began)
 		}
 		v, took := timed(text)
-		t.Logf("%-16s %4d ms, text %d, links %d, told %d, room %v", name, took.Milliseconds(), len(v.Text), len(v.Links), len(v.Told), v.Room)
+		t.Logf("%-16s %4d ms, text %d, links %d, told %d, size %v", name, took.Milliseconds(), len(v.Text), len(v.Links), len(v.Told), v.Size)
 		if took < 20*time.Second {
 			continue
 		}
@@ -271,7 +286,7 @@ func FuzzRead(f *testing.F) {
 				t.Errorf("a link to nowhere: %+v", l)
 			}
 		}
-		if v.Room[0] < 0 || v.Room[1] < 0 || strings.Contains(fmt.Sprint(v), "\u202e") {
+		if v.Size.Width < 0 || v.Size.Height < 0 || strings.Contains(fmt.Sprint(v), "\u202e") {
 			t.Errorf("%+v", v)
 		}
 		if took := time.Since(began); took > 30*time.Second+time.Duration(len(text))*100*time.Microsecond {

@@ -20,7 +20,7 @@ const (
 	Removed
 	// Told: a look at the mail does not tell all of it.
 	Told
-	// Large: it is too long or too wide for a preview.
+	// Large: it is longer than three screens, or wider than a desk shows it.
 	Large
 	// Duplicate: another target of the draft has the same address.
 	Duplicate
@@ -46,7 +46,7 @@ var names = []struct {
 	{Outside, "outside", "its recipient is not in the segment"},
 	{Duplicate, "duplicate", "another mail of the draft goes to the same address"},
 	{Removed, "removed", "something was taken out of it"},
-	{Large, "large", "it is too long or too wide for its preview"},
+	{Large, "large", "it is longer than three screens, or wider than a desk shows it"},
 }
 
 // Flags lists all flags, the gravest first.

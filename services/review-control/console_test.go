@@ -27,6 +27,7 @@ import (
 	"hub.internal/pkg/web"
 	reviewcontrol "hub.internal/services/review-control"
 	"hub.internal/services/review-control/console"
+	"hub.internal/services/review-control/mailer"
 )
 
 // office is a house with its pages.
@@ -38,7 +39,7 @@ type office struct {
 func newOffice(t *testing.T) *office {
 	t.Helper()
 	h := newHouse(t)
-	c, err := console.New(h.service, h.keys, slog.New(slog.DiscardHandler))
+	c, err := console.New(h.service, h.suppressed, h.keys, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,11 +148,11 @@ func TestConsoleRoles(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	id := o.queued(2)
-	in, err := o.service.StartImport(signedIn(t.Context(), ada), ada, "a.csv", "", []byte("a@partner.example\n"))
+	in, err := o.suppressed.StartImport(signedIn(t.Context(), ada), ada.Email, "a.csv", "", []byte("a@partner.example\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.service.Suppress(signedIn(t.Context(), ada), ada, "x@partner.example", "asked"); err != nil {
+	if _, err := o.suppressed.Add(signedIn(t.Context(), ada), ada.Email, "x@partner.example", "asked"); err != nil {
 		t.Fatal(err)
 	}
 	before := o.review(id)
@@ -238,7 +239,7 @@ func TestConsolePolicies(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	id := o.queued(1)
-	in, err := o.service.StartImport(signedIn(t.Context(), ada), ada, "a.csv", "", []byte("a@partner.example\n"))
+	in, err := o.suppressed.StartImport(signedIn(t.Context(), ada), ada.Email, "a.csv", "", []byte("a@partner.example\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -709,9 +710,9 @@ func TestDeliveryOnThePage(t *testing.T) {
 	page := "/drafts/" + id.String()
 	has(t, o.get(page), "0 of 4 sent", "Waiting to be sent", "4 waiting")
 	target := func(i int) string { return o.target(id, i).ToEmail }
-	o.sender.to(target(1), answer{refuse: &reviewcontrol.SendError{Verdict: reviewcontrol.Never, Reason: "550 <no> such user"}})
-	o.sender.to(target(2), answer{say: &reviewcontrol.SendError{Verdict: reviewcontrol.Perhaps, Reason: "connection lost"}})
-	if _, err := o.service.Suppress(signedIn(t.Context(), ada), ada, target(3), "asked"); err != nil {
+	o.sender.to(target(1), answer{refuse: &mailer.SendError{Verdict: mailer.Never, Reason: "550 <no> such user"}})
+	o.sender.to(target(2), answer{say: &mailer.SendError{Verdict: mailer.Perhaps, Reason: "connection lost"}})
+	if _, err := o.suppressed.Add(signedIn(t.Context(), ada), ada.Email, target(3), "asked"); err != nil {
 		t.Fatal(err)
 	}
 	o.deliver(id, 0)
@@ -828,7 +829,7 @@ func TestImportPage(t *testing.T) {
 	part := o.get(at, scripted...)
 	has(t, part, `hx-get="`+at+`"`, "!<html")
 	id, _ := schema.ParseID(strings.TrimPrefix(at, imports+"/"))
-	if err := o.service.RunImport(t.Context(), id); err != nil {
+	if err := o.suppressed.RunImport(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
 	got := o.get(at)
@@ -922,7 +923,7 @@ func TestPagesAreComplete(t *testing.T) {
 	o := newOffice(t)
 	id := o.queued(4)
 	o.decide(id, 0, reviewcontrol.Approve)
-	in, err := o.service.StartImport(signedIn(t.Context(), ada), ada, "a.csv", "", []byte("a@partner.example\n"))
+	in, err := o.suppressed.StartImport(signedIn(t.Context(), ada), ada.Email, "a.csv", "", []byte("a@partner.example\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -1036,7 +1037,7 @@ func TestFlagsOnAPage(t *testing.T) {
 	if err := o.service.Inspect(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.service.Suppress(signedIn(t.Context(), ada), ada, "late@partner.example", ""); err != nil {
+	if _, err := o.suppressed.Add(signedIn(t.Context(), ada), ada.Email, "late@partner.example", ""); err != nil {
 		t.Fatal(err)
 	}
 	path := "/drafts/" + id.String()

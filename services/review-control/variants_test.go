@@ -247,7 +247,7 @@ func TestALyingVariant(t *testing.T) {
 	// Whom nobody may write to since is not approved either.
 	id := h.offers(6)
 	shown, _ := h.rowsOf(id, 1)
-	if _, err := h.service.Suppress(signedIn(t.Context(), ada), ada, h.target(id, 4).ToEmail, ""); err != nil {
+	if _, err := h.suppressed.Add(signedIn(t.Context(), ada), ada.Email, h.target(id, 4).ToEmail, ""); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := h.approveVariant(ben, id, 1, shown); code(err) != fault.Conflict {

@@ -54,7 +54,7 @@ func TestText(t *testing.T) {
 			t.Errorf("%s:\n got %q\nwant %q", name, v.Text, c.want)
 		}
 	}
-	if got := Read("a\n<b>  x\n", false, mailPage).Text; got != "a\n<b>  x\n" {
+	if got := Read("a\n<b>  x\n", false).Text; got != "a\n<b>  x\n" {
 		t.Errorf("plain text came back as %q", got)
 	}
 }
@@ -93,7 +93,7 @@ func TestLinks(t *testing.T) {
 func TestLinksOfPlainText(t *testing.T) {
 	text := "보러가기:https://a.example/한글?x=1。 (see http://b.example/y), mail me@c.example. MAILTO:d@e.example\n<https://f.example>, www.g.example/ www. http:// tel:+8210-1234 a.b@c https://h.example,https://i.example http://2130706433/x"
 	var got []string
-	for _, l := range Read(text, false, mailPage).Links {
+	for _, l := range Read(text, false).Links {
 		got = append(got, l.Href+" "+l.Host)
 	}
 	want := []string{
@@ -103,12 +103,12 @@ func TestLinksOfPlainText(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("\n got %q\nwant %q", got, want)
 	}
-	if got := Read("mail bob@hub.com, please", false, mailPage).Links; len(got) != 1 || got[0].Href != "mailto:bob@hub.com" {
+	if got := Read("mail bob@hub.com, please", false).Links; len(got) != 1 || got[0].Href != "mailto:bob@hub.com" {
 		t.Errorf("a mailbox in the text: %+v", got)
 	}
 }
 
-func TestTold(t *testing.T) {
+func TestWarnings(t *testing.T) {
 	for name, c := range map[string]struct{ body, text, reason string }{
 		"white on white":   {`<p style="color:#FFF">x</p>`, "x", "text of color #ffffff on #ffffff"},
 		"nearly white":     {`<p style="color:rgb(240,250,250)">x</p>`, "x", "text of color #f0fafa on #ffffff"},
@@ -129,15 +129,15 @@ func TestTold(t *testing.T) {
 		"nothing":          {`<p style="color:#fff"> &nbsp; </p>`, "", "nothing in it can be read"},
 	} {
 		_, _, v := read(c.body)
-		var want []Told
+		var want []Warning
 		if c.reason != "" {
-			want = []Told{{c.text, c.reason}}
+			want = []Warning{{c.text, c.reason}}
 		}
-		if !slices.Equal(v.Told, want) || v.Flagged() != (want != nil) {
-			t.Errorf("%s:\n got %+v\nwant %+v", name, v.Told, want)
+		if !slices.Equal(v.Warnings, want) || v.Flagged() != (want != nil) {
+			t.Errorf("%s:\n got %+v\nwant %+v", name, v.Warnings, want)
 		}
 	}
-	if _, _, v := read(`<img src="https://a.example/x.png"><img src="https://a.example/x.png"><img src="http://b.example/y">`); len(v.Pictures) != 3 || len(v.Told) != 1 {
+	if _, _, v := read(`<img src="https://a.example/x.png"><img src="https://a.example/x.png"><img src="http://b.example/y">`); len(v.Pictures) != 3 || len(v.Warnings) != 1 {
 		t.Errorf("%+v", v)
 	}
 }
@@ -157,7 +157,7 @@ func TestPictures(t *testing.T) {
 		"their name": {`<img src="https://xn--3e0b707e.example/x" alt="">`, Picture{"", "", "", "한국.example (xn--3e0b707e.example)"}, ""},
 	} {
 		document := "<p>a\r\n &amp; &#65; b</p>" + still + "<a href=\"https://a.example\">" + c.html + "</a> <b>z</b>\r\n"
-		if v := Read(document, true, mailPage); !slices.Equal(v.Pictures, []Picture{c.want}) || c.want.Size() != c.size {
+		if v := Read(document, true); !slices.Equal(v.Pictures, []Picture{c.want}) || c.want.Size() != c.size {
 			t.Errorf("%s: %+v, %q", name, v.Pictures, c.want.Size())
 		}
 		before, after, found := strings.Cut(Shown(document), "<span style=")
@@ -216,7 +216,7 @@ func TestSize(t *testing.T) {
 			t.Errorf("%s takes %v, and is too wide", name, got)
 		}
 	}
-	if got := Read(strings.Repeat("line\n", 50), false, mailPage).Size; got.Height < 1100 || got.Height > 1400 {
+	if got := Read(strings.Repeat("line\n", 50), false).Size; got.Height < 1100 || got.Height > 1400 {
 		t.Errorf("text takes %v", got)
 	}
 }
@@ -249,11 +249,11 @@ func TestLargeBodiesAreReadInTime(t *testing.T) {
 		timed := func(text string) (v View, took time.Duration) {
 			clean, _ := markup.Mail().Clean(text)
 			began := time.Now()
-			v = Read(clean, true, mailPage)
+			v = Read(clean, true)
 			return v, time.Since(began)
 		}
 		v, took := timed(text)
-		t.Logf("%-16s %4d ms, text %d, links %d, told %d, size %v", name, took.Milliseconds(), len(v.Text), len(v.Links), len(v.Told), v.Size)
+		t.Logf("%-16s %4d ms, text %d, links %d, told %d, size %v", name, took.Milliseconds(), len(v.Text), len(v.Links), len(v.Warnings), v.Size)
 		if took < 20*time.Second {
 			continue
 		}
@@ -279,7 +279,7 @@ func FuzzRead(f *testing.F) {
 			_, _, v = read(text)
 		} else {
 			plain, _ := markup.Text(text)
-			v = Read(plain, false, mailPage)
+			v = Read(plain, false)
 		}
 		for _, l := range v.Links {
 			if l.Href == "" {

@@ -24,6 +24,26 @@ type Size struct {
 	Height int
 }
 
+// The heights in CSS pixels that a page keeps free for a preview before it is measured.
+const (
+	leastFrame   = 120
+	highestFrame = 1500
+)
+
+// FrameHeight is the height in CSS pixels that a page keeps free for the preview of a mail of that size. The page's script gives the
+// preview the height that it measures; a browser without scripts leaves it at this one, with a bar to scroll by.
+func (s Size) FrameHeight() int {
+	const slack = 24 // so that a line more needs no bar to scroll by
+	return min(max(s.Height+slack, leastFrame), highestFrame)
+}
+
+// longestMail is the height in CSS pixels up to which a mail is read without an effort: three screens.
+const longestMail = 2400
+
+// IsLarge tells that a mail is longer than three screens, or wider than it is shown on a desk: part of it is out of view
+// until somebody scrolls.
+func (s Size) IsLarge() bool { return s.Width > Desk || s.Height > longestMail }
+
 // setting is how a part of a body is set: its font's size and line height, the width that it has, and what its table
 // puts around each cell.
 type setting struct {
@@ -34,10 +54,10 @@ type setting struct {
 // leastColumn is the width in sizes of the font in which words can still be read.
 const leastColumn = 3
 
-// sizeOf is that of a whole body on a page.
-func sizeOf(root *html.Node, page Page, pre bool) Size {
-	w, h := extent(root, setting{size: page.FontSize, line: page.LineHeight, width: Desk - 2*page.Margin, pre: pre})
-	return Size{int(w + 2*page.Margin), int(h + 2*page.Margin)}
+// sizeOf is that of a whole body in its document.
+func sizeOf(root *html.Node, pre bool) Size {
+	w, h := extent(root, setting{size: pageFontSize, line: pageLineHeight, width: Desk - 2*pageMargin, pre: pre})
+	return Size{int(w + 2*pageMargin), int(h + 2*pageMargin)}
 }
 
 // extent is the least width of a node and about its height. The depth of the tree is bounded by the parser.

@@ -9,6 +9,7 @@ import (
 
 	"hub.internal/pkg/web"
 	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/body"
 )
 
 // previewPolicy keeps a mail from running, loading and submitting anything, whatever it holds. Its origin is that of the
@@ -43,13 +44,13 @@ func (c *Console) preview(w http.ResponseWriter, r *http.Request, _ reviewcontro
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	hash, content := t.Rendering.Hash(), t.Rendering.Shown()
 	if content == "" {
-		content = reviewcontrol.Document(`<pre style="margin:0;font:inherit;white-space:pre-wrap">` +
+		content = body.Document(`<pre style="margin:0;font:inherit;white-space:pre-wrap">` +
 			html.EscapeString(t.Rendering.Text) + `</pre>`)
 	}
 	status := http.StatusOK
 	if of := r.URL.Query().Get("of"); of != "" && of != hash {
 		status = http.StatusConflict
-		content = reviewcontrol.Document("<p><strong>This mail has changed since the page was opened. Reload the page.</strong></p>")
+		content = body.Document("<p><strong>This mail has changed since the page was opened. Reload the page.</strong></p>")
 	} else {
 		http.SetCookie(w, shownCookie(r, hash))
 		openedBy(r, id).add(w, r, index, hash)

@@ -87,7 +87,7 @@ func (l *List) StartImport(ctx context.Context, by string, name, defaultReason s
 	name = text.Shown(name, maxFileName)
 	in := Import{Name: name, Reason: defaultReason, By: by, At: l.now(), Status: ImportWaiting, Lines: lines}
 	return l.store.AddImport(ctx, in, data,
-		l.record(ctx, "suppression.import", lines, map[string]any{"name": name, "reason": defaultReason, "bytes": len(data)}))
+		l.entry(ctx, "suppression.import", lines, map[string]any{"name": name, "reason": defaultReason, "bytes": len(data)}))
 }
 
 // Import returns an import.

@@ -74,8 +74,8 @@ func New(store Store, now func() time.Time) *List {
 // now is the time as it is stored.
 func (l *List) now() time.Time { return l.clock().UTC().Truncate(time.Millisecond) }
 
-// record is the audit row of what somebody asked for.
-func (l *List) record(ctx context.Context, name string, count int, detail map[string]any) audit.Entry {
+// entry is the audit row of what somebody asked for.
+func (l *List) entry(ctx context.Context, name string, count int, detail map[string]any) audit.Entry {
 	return audit.Entry{At: l.now(), Caller: caller.From(ctx), Tool: name, Outcome: audit.OK, Count: count, Detail: detail}
 }
 
@@ -148,7 +148,7 @@ func (l *List) Add(ctx context.Context, by, email, reason string) (added bool, e
 		return false, err
 	}
 	return l.store.Suppress(ctx, Entry{Email: email, Reason: reason, Source: FromConsole, By: by, At: l.now()},
-		l.record(ctx, "suppression.add", 1, map[string]any{"email": email, "reason": reason}))
+		l.entry(ctx, "suppression.add", 1, map[string]any{"email": email, "reason": reason}))
 }
 
 // Remove removes an address from the list; a reason is needed. E_SCOPE for anybody but a
@@ -165,7 +165,7 @@ func (l *List) Remove(ctx context.Context, by, email, reason string) error {
 		return err
 	}
 	return l.store.Unsuppress(ctx, email, by, reason, l.now(),
-		l.record(ctx, "suppression.remove", 1, map[string]any{"email": email, "reason": reason}))
+		l.entry(ctx, "suppression.remove", 1, map[string]any{"email": email, "reason": reason}))
 }
 
 // Listed returns those of the addresses that are on the list, by Key.
@@ -210,7 +210,7 @@ func (l *List) Unsubscribe(ctx context.Context, token string) (email string, err
 	}
 	_, err = l.store.Suppress(ctx, Entry{Email: m.Email, Reason: fmt.Sprintf("Unsubscribed from draft %s.", m.DraftID),
 		Source: FromUnsubscribe, At: l.now()},
-		l.record(ctx, "review.unsubscribe", 1, map[string]any{"draft_id": m.DraftID.String(), "index": m.Index, "email": m.Email}))
+		l.entry(ctx, "review.unsubscribe", 1, map[string]any{"draft_id": m.DraftID.String(), "index": m.Index, "email": m.Email}))
 	return m.Email, err
 }
 

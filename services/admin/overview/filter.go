@@ -10,6 +10,7 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/text"
 	"hub.internal/pkg/web"
+	"hub.internal/services/admin/auditlog"
 )
 
 const logPath = "/admin/audit"
@@ -19,7 +20,7 @@ const maxText = 200
 
 // filter is what of the log a page shows, as its address has it. The address is the saved search.
 type filter struct {
-	audit.Filter
+	auditlog.Filter
 	// Within is a range's name, for a search that stays true tomorrow; From and To go before it.
 	Within string
 	// Fields are those of the form with what was asked for, Values the address.
@@ -32,7 +33,7 @@ type filter struct {
 // moments are the forms of a time that people write, in UTC.
 var moments = []string{"2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04", time.DateOnly, time.RFC3339}
 
-func filterOf(v url.Values, now time.Time, owners audit.Owners) filter {
+func filterOf(v url.Values, now time.Time, owners auditlog.Owners) filter {
 	f := filter{Values: url.Values{}}
 	typed := func(name string) string {
 		s := text.Head(strings.TrimSpace(text.Storable(v.Get(name))), maxText)
@@ -77,7 +78,7 @@ func filterOf(v url.Values, now time.Time, owners audit.Owners) filter {
 		f.Foreign = owners
 	}
 	if f.From.IsZero() {
-		for _, g := range audit.Ranges() {
+		for _, g := range auditlog.Ranges() {
 			if g.Name == f.Within {
 				f.From = g.At(now)
 			}
@@ -88,14 +89,14 @@ func filterOf(v url.Values, now time.Time, owners audit.Owners) filter {
 
 func withins() []web.Option {
 	list := []web.Option{{Value: "", Text: "Any time"}}
-	for _, g := range audit.Ranges() {
+	for _, g := range auditlog.Ranges() {
 		list = append(list, web.Option{Value: g.Name, Text: g.Text})
 	}
 	return list
 }
 
 func outcomes() []web.Option {
-	list := []web.Option{{Value: "", Text: "Any outcome"}, {Value: audit.OK, Text: "OK"}, {Value: audit.Failed, Text: "Any failure"}}
+	list := []web.Option{{Value: "", Text: "Any outcome"}, {Value: audit.OK, Text: "OK"}, {Value: auditlog.Failed, Text: "Any failure"}}
 	var codes []string
 	for code := range fault.Codes() {
 		codes = append(codes, string(code))

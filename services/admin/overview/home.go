@@ -8,17 +8,17 @@ import (
 	"strconv"
 	"time"
 
-	"hub.internal/pkg/audit"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/web"
 	"hub.internal/services/admin"
+	"hub.internal/services/admin/auditlog"
 )
 
 // homePage is the overview.
 type homePage struct {
 	Ranges  []choice
-	Range   audit.Range
-	Summary audit.Summary
+	Range   auditlog.Range
+	Summary auditlog.Summary
 	// Now is the moment of the page.
 	Now      time.Time
 	Calls    web.Plot
@@ -40,18 +40,18 @@ type choice struct {
 }
 
 type toolRow struct {
-	audit.Tool
+	auditlog.Tool
 	Href string
 	Bar  web.Bar
 }
 
 type errorRow struct {
-	audit.Count
+	auditlog.Count
 	Href, Share string
 }
 
 type callerRow struct {
-	audit.Caller
+	auditlog.Caller
 	named
 	Href string
 }
@@ -61,8 +61,8 @@ const home = "/admin"
 func (o *Overview) home(w http.ResponseWriter, r *http.Request) error {
 	now := o.c.Now()
 	g := rangeOf(r.URL.Query().Get("range"))
-	p := homePage{Range: g, Now: now, Log: logOf(g, url.Values{}), Failures: logOf(g, url.Values{"outcome": {audit.Failed}})}
-	for _, one := range audit.Ranges() {
+	p := homePage{Range: g, Now: now, Log: logOf(g, url.Values{}), Failures: logOf(g, url.Values{"outcome": {auditlog.Failed}})}
+	for _, one := range auditlog.Ranges() {
 		p.Ranges = append(p.Ranges, choice{web.Link{Text: one.Text, Href: home + "?range=" + one.Name}, one.Name == g.Name})
 	}
 	asked := make(chan struct{})
@@ -83,8 +83,8 @@ func (o *Overview) home(w http.ResponseWriter, r *http.Request) error {
 }
 
 // rangeOf is the range of a name; a day for anything else.
-func rangeOf(name string) audit.Range {
-	all := audit.Ranges()
+func rangeOf(name string) auditlog.Range {
+	all := auditlog.Ranges()
 	for _, g := range all {
 		if g.Name == name {
 			return g
@@ -94,12 +94,12 @@ func rangeOf(name string) audit.Range {
 }
 
 // logOf is the address of the log's rows in a range.
-func logOf(g audit.Range, v url.Values) string {
+func logOf(g auditlog.Range, v url.Values) string {
 	v.Set("within", g.Name)
 	return logPath + "?" + v.Encode()
 }
 
-func (p *homePage) plots(g audit.Range) {
+func (p *homePage) plots(g auditlog.Range) {
 	step := int(g.Step.Seconds())
 	p.Calls = web.Plot{ID: "calls", Title: "Calls", Kind: "bars", Step: step, Caption: "Calls by " + each(g.Step),
 		Series: []web.Series{{Label: "Calls", Color: "--accent"}, {Label: "Failed", Color: "--bad-fill"}}}
@@ -116,7 +116,7 @@ func (p *homePage) plots(g audit.Range) {
 	}
 }
 
-func (p *homePage) lists(g audit.Range) {
+func (p *homePage) lists(g auditlog.Range) {
 	all := p.Summary.Total
 	for _, t := range p.Summary.Tools {
 		p.Tools = append(p.Tools, toolRow{t, logOf(g, url.Values{"tool": {t.Name}}), web.Bar{
@@ -129,7 +129,7 @@ func (p *homePage) lists(g audit.Range) {
 			p.Errors = append(p.Errors, errorRow{e, logOf(g, url.Values{"outcome": {e.Code}}), percent(e.Calls, all.Calls)})
 		}
 	}
-	rows := func(list []audit.Caller, outcome string) (out []callerRow) {
+	rows := func(list []auditlog.Caller, outcome string) (out []callerRow) {
 		for _, c := range list {
 			v := url.Values{"caller": {c.CredentialID}}
 			if outcome != "" {

@@ -8,9 +8,9 @@ import (
 	"net/url"
 	"strings"
 
-	"hub.internal/pkg/audit"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/web"
+	"hub.internal/services/admin/auditlog"
 )
 
 const (
@@ -25,7 +25,7 @@ type logPage struct {
 	Rows   []row
 	Pager  web.Pager
 	// Back is how far there was time to look, and Further goes on from there.
-	Back    audit.Position
+	Back    auditlog.Position
 	Further string
 	Export  string
 	Limit   int
@@ -35,7 +35,7 @@ type logPage struct {
 
 // row is a call as the log's page lists it.
 type row struct {
-	audit.Call
+	auditlog.Call
 	Name, Href string
 	Foreign    bool
 }
@@ -54,7 +54,7 @@ func (o *Overview) search(w http.ResponseWriter, r *http.Request) error {
 			return web.Go(w, r, f.address(logPath, q.Get("after")))
 		}
 	}
-	after, ok := audit.ParsePosition(q.Get("after"))
+	after, ok := auditlog.ParsePosition(q.Get("after"))
 	p := logPage{Filter: f, Export: f.address(exportPath, ""), Limit: exportLimit, Pager: web.Pager{Label: "More of the log", Key: "n"}}
 	if ok {
 		p.Pager.Back = web.Link{Text: "Newest", Href: f.address(logPath, "")}
@@ -72,7 +72,7 @@ func (o *Overview) search(w http.ResponseWriter, r *http.Request) error {
 }
 
 // fill looks for the rows of a page.
-func (o *Overview) fill(r *http.Request, p *logPage, after audit.Position) (err error) {
+func (o *Overview) fill(r *http.Request, p *logPage, after auditlog.Position) (err error) {
 	ctx := r.Context()
 	if p.Days, err = o.c.Log.Retention(ctx); err != nil {
 		return err
@@ -103,7 +103,7 @@ func (o *Overview) fill(r *http.Request, p *logPage, after audit.Position) (err 
 }
 
 // keyID is the id of the API key that made a call; empty for a session and for nobody.
-func keyID(c audit.Call) string {
+func keyID(c auditlog.Call) string {
 	if strings.HasPrefix(c.CredentialID, "ak_") {
 		return c.CredentialID
 	}
@@ -112,7 +112,7 @@ func keyID(c audit.Call) string {
 
 // callPage is one row of the log.
 type callPage struct {
-	audit.Call
+	auditlog.Call
 	Name, Hash string
 	// SQL is the statement of execute_read_sql, JSON the detail, indented.
 	SQL, JSON string
@@ -128,7 +128,7 @@ type callPage struct {
 func (p callPage) Exact() string { return p.At.UTC().Format(exactly) }
 
 func (o *Overview) call(w http.ResponseWriter, r *http.Request) error {
-	at, ok := audit.ParsePosition(r.PathValue("call"))
+	at, ok := auditlog.ParsePosition(r.PathValue("call"))
 	if !ok || at.ID == "" {
 		return fault.New(fault.NotFound, "There is nothing at this address. Search the audit log for the call.")
 	}

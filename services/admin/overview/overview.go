@@ -15,6 +15,7 @@ import (
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/web"
 	"hub.internal/services/admin"
+	"hub.internal/services/admin/auditlog"
 )
 
 //go:embed pages/*.html assets
@@ -22,10 +23,10 @@ var files embed.FS
 
 // Log is the audit log's reader.
 type Log interface {
-	Summary(ctx context.Context, r audit.Range) (audit.Summary, error)
-	Search(ctx context.Context, f audit.Filter, before audit.Position, limit int) (audit.Page, error)
-	Call(ctx context.Context, p audit.Position) (audit.Call, error)
-	Export(ctx context.Context, f audit.Filter, limit int, row func(audit.Call) error) (next audit.Position, more bool, err error)
+	Summary(ctx context.Context, r auditlog.Range) (auditlog.Summary, error)
+	Search(ctx context.Context, f auditlog.Filter, before auditlog.Position, limit int) (auditlog.Page, error)
+	Call(ctx context.Context, p auditlog.Position) (auditlog.Call, error)
+	Export(ctx context.Context, f auditlog.Filter, limit int, row func(auditlog.Call) error) (next auditlog.Position, more bool, err error)
 	Retention(ctx context.Context) (days int, err error)
 }
 
@@ -40,7 +41,7 @@ type Config struct {
 	Log     Log
 	Records Records
 	// Owners say whose the names in the log are.
-	Owners audit.Owners
+	Owners auditlog.Owners
 	// Backlog, Source and Names ask neighbours; a page goes on without those that do not answer in time.
 	Backlog func(ctx context.Context, since time.Time) (admin.Backlog, error)
 	Source  func(ctx context.Context) (admin.SourceHealth, error)

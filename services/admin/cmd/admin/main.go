@@ -7,11 +7,11 @@ import (
 	"os"
 	"time"
 
-	"hub.internal/pkg/audit"
 	"hub.internal/pkg/config"
 	"hub.internal/pkg/service"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/admin"
+	"hub.internal/services/admin/auditlog"
 	"hub.internal/services/admin/auth"
 	"hub.internal/services/admin/console"
 	"hub.internal/services/admin/jobs"
@@ -53,12 +53,12 @@ func build(h *service.Host, s settings) error {
 	h.Tools(admin.Tools(svc)...)
 	h.Operations(admin.Operations(svc)...)
 	h.Pages(pages)
-	return watch(h, s, audit.OwnersIn(catalog))
+	return watch(h, s, auditlog.OwnersIn(catalog))
 }
 
 // watch hands over what is about the audit log: its pages, its roll-ups and its end, and who recorded what is not his.
-func watch(h *service.Host, s settings, owners audit.Owners) error {
-	log, err := audit.OpenReader(s.AuditURL.Reveal(), time.Now)
+func watch(h *service.Host, s settings, owners auditlog.Owners) error {
+	log, err := postgres.OpenReader(s.AuditURL.Reveal(), time.Now)
 	if err != nil {
 		return fmt.Errorf("configuration: %w", err)
 	}
@@ -87,5 +87,5 @@ func migrate(ctx context.Context, ownerURL string) error {
 	if err := postgres.Migrate(ctx, ownerURL); err != nil {
 		return err
 	}
-	return audit.Retain(int(s.Retention))(ctx, ownerURL, "admin")
+	return postgres.Retain(int(s.Retention))(ctx, ownerURL, "admin")
 }

@@ -87,7 +87,7 @@ func sealerOf(keyset config.Secret) (links.Sealer, error) {
 // parts is what the settings make, before anything is opened.
 type parts struct {
 	peppers  auth.Peppers
-	notices  logged
+	notices  notices
 	sealer   links.Sealer
 	provider auth.SingleSignOn
 }

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"hub.internal/pkg/audit"
@@ -29,7 +30,13 @@ func (s *Service) Arrange(ctx context.Context, group string, slugs []string) err
 	if err := person(ctx); err != nil {
 		return err
 	}
-	return s.c.Store.Arrange(ctx, group, slugs, s.entry(ctx, "menu.arrange", len(slugs), named(group, "", map[string]any{"order": slugs})))
+	return s.c.Store.Arrange(ctx, group, func(there []string) (Arrangement, error) {
+		if !slices.Equal(slices.Sorted(slices.Values(there)), slices.Sorted(slices.Values(slugs))) {
+			return Arrangement{}, fault.New(fault.Conflict,
+				"Somebody has changed the menus meanwhile, so nothing was moved. Look at them and try again.")
+		}
+		return Arrangement{slugs, s.entry(ctx, "menu.arrange", len(slugs), named(group, "", map[string]any{"order": slugs}))}, nil
+	})
 }
 
 // Rename gives a group, or its item, another name and icon, and hides it or shows it. E_VALIDATION, E_NOT_FOUND.
@@ -48,8 +55,8 @@ func (s *Service) Rename(ctx context.Context, group, item string, c Change) erro
 	if err := v.Err(); err != nil {
 		return err
 	}
-	return s.c.Store.Change(ctx, group, item, c, func(before, after Change) audit.Entry {
-		return s.entry(ctx, "menu.change", 1, named(group, item, map[string]any{"before": before, "after": after}))
+	return s.c.Store.Change(ctx, group, item, func(before Change) (Change, audit.Entry) {
+		return c, s.entry(ctx, "menu.change", 1, named(group, item, map[string]any{"before": before, "after": c}))
 	})
 }
 
@@ -77,9 +84,18 @@ func (s *Service) Restore(ctx context.Context, group, item string, version, newe
 	if err := person(ctx); err != nil {
 		return Page{}, err
 	}
-	at := s.c.Now().UTC()
-	return s.c.Store.Restore(ctx, group, item, version, newest, origin(caller.From(ctx)), at,
-		s.entry(ctx, "page.restore", 1, named(group, item, map[string]any{"from": version, "version": newest + 1})))
+	return s.c.Store.Restore(ctx, group, item, func(h Head) (Restoration, error) {
+		if err := h.ownPage(group, item); err != nil {
+			return Restoration{}, err
+		}
+		if h.Newest != newest {
+			return Restoration{}, fault.New(fault.Conflict,
+				"Version %d was written while you looked at version %d, so nothing was restored. Look at it first.", h.Newest, newest).
+				With(map[string]int{"newest": h.Newest})
+		}
+		return Restoration{From: version, Version: newest + 1, By: origin(caller.From(ctx)), At: s.c.Now().UTC(),
+			Audit: s.entry(ctx, "page.restore", 1, named(group, item, map[string]any{"from": version, "version": newest + 1}))}, nil
+	})
 }
 
 // person refuses everybody who is not signed in to the console.

@@ -104,6 +104,7 @@ type row struct {
 	traceID                                                     string
 }
 
+// row is the entry in the types of its columns. It fails for a detail that is no JSON.
 func (e Entry) row() (row, error) {
 	r := row{id: newID(), at: e.At, requestID: Stored(e.Caller.RequestID), service: Stored(e.Caller.Service),
 		externalUser: Stored(e.Caller.ExternalUserID), credential: Stored(e.Caller.CredentialID), tool: Stored(e.Tool),
@@ -164,6 +165,7 @@ func Stored(s string) string {
 	return text.HeadBytes(text.Storable(s), longest)
 }
 
+// clamp is a number as a column of 32 bits holds it, never below 0.
 func clamp(n int64) int32 { return int32(min(max(n, 0), math.MaxInt32)) }
 
 // insert is followed by where the rows are from. A row has the time of its entry; but, by the store's own clock, it is

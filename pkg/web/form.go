@@ -77,6 +77,17 @@ func Form(r *http.Request) (url.Values, error) {
 	return r.PostForm, nil
 }
 
+// Posted is a page that takes a form: its handler is given the fields.
+func Posted(do func(w http.ResponseWriter, r *http.Request, form url.Values) error) Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		form, err := Form(r)
+		if err != nil {
+			return err
+		}
+		return do(w, r, form)
+	}
+}
+
 // Problems are the messages of an E_VALIDATION for the fields of a form, as sentences; those of
 // no field are under "". They are nil for any other error.
 func Problems(err error) map[string]string {

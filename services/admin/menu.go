@@ -106,8 +106,8 @@ func checkSeen(v *schema.Violations, path, text string) {
 	}
 }
 
-// likeness is what a name is read as at a glance: its letters and digits, whichever of their forms they have.
-func likeness(name string) string {
+// skeleton is what a name is read as at a glance: its letters and digits, whichever of their forms they have.
+func skeleton(name string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
 			return unicode.ToLower(r)

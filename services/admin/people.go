@@ -27,7 +27,7 @@ func (s *Service) Menus(ctx context.Context) (fixed, dynamic []Group, err error)
 // Arrange puts the groups, or the items of the group, in the order of these slugs. E_CONFLICT when these are not
 // all there are, because somebody has added or deleted one meanwhile.
 func (s *Service) Arrange(ctx context.Context, group string, slugs []string) error {
-	if err := person(ctx); err != nil {
+	if err := requirePerson(ctx); err != nil {
 		return err
 	}
 	return s.c.Store.Arrange(ctx, group, func(there []string) (Arrangement, error) {
@@ -35,13 +35,13 @@ func (s *Service) Arrange(ctx context.Context, group string, slugs []string) err
 			return Arrangement{}, fault.New(fault.Conflict,
 				"Somebody has changed the menus meanwhile, so nothing was moved. Look at them and try again.")
 		}
-		return Arrangement{slugs, s.entry(ctx, "menu.arrange", len(slugs), named(group, "", map[string]any{"order": slugs}))}, nil
+		return Arrangement{slugs, s.entry(ctx, "menu.arrange", len(slugs), menuDetail(group, "", map[string]any{"order": slugs}))}, nil
 	})
 }
 
 // Rename gives a group, or its item, another name and icon, and hides it or shows it. E_VALIDATION, E_NOT_FOUND.
 func (s *Service) Rename(ctx context.Context, group, item string, c Change) error {
-	if err := person(ctx); err != nil {
+	if err := requirePerson(ctx); err != nil {
 		return err
 	}
 	most := maxGroupName
@@ -56,16 +56,16 @@ func (s *Service) Rename(ctx context.Context, group, item string, c Change) erro
 		return err
 	}
 	return s.c.Store.Change(ctx, group, item, func(before Change) (Change, audit.Entry) {
-		return c, s.entry(ctx, "menu.change", 1, named(group, item, map[string]any{"before": before, "after": c}))
+		return c, s.entry(ctx, "menu.change", 1, menuDetail(group, item, map[string]any{"before": before, "after": c}))
 	})
 }
 
 // Delete removes a group without items, or an item without a page. E_CONFLICT for another, E_NOT_FOUND.
 func (s *Service) Delete(ctx context.Context, group, item string) error {
-	if err := person(ctx); err != nil {
+	if err := requirePerson(ctx); err != nil {
 		return err
 	}
-	return s.c.Store.Delete(ctx, group, item, s.entry(ctx, "menu.delete", 1, named(group, item, nil)))
+	return s.c.Store.Delete(ctx, group, item, s.entry(ctx, "menu.delete", 1, menuDetail(group, item, nil)))
 }
 
 // Place returns an item with a version of its page, 0 being the newest. E_NOT_FOUND for slugs and versions that are not there.
@@ -81,11 +81,11 @@ func (s *Service) Versions(ctx context.Context, group, item string, below, limit
 // Restore stores a copy of a version as the newest one. newest is the version that the person has seen as
 // such: E_CONFLICT when there is a newer one. E_NOT_FOUND.
 func (s *Service) Restore(ctx context.Context, group, item string, version, newest int) (Page, error) {
-	if err := person(ctx); err != nil {
+	if err := requirePerson(ctx); err != nil {
 		return Page{}, err
 	}
 	return s.c.Store.Restore(ctx, group, item, func(h Head) (Restoration, error) {
-		if err := h.ownPage(group, item); err != nil {
+		if err := h.requireOwnPage(group, item); err != nil {
 			return Restoration{}, err
 		}
 		if h.Newest != newest {
@@ -94,12 +94,12 @@ func (s *Service) Restore(ctx context.Context, group, item string, version, newe
 				With(map[string]int{"newest": h.Newest})
 		}
 		return Restoration{From: version, Version: newest + 1, By: origin(caller.From(ctx)), At: s.c.Now().UTC(),
-			Audit: s.entry(ctx, "page.restore", 1, named(group, item, map[string]any{"from": version, "version": newest + 1}))}, nil
+			Audit: s.entry(ctx, "page.restore", 1, menuDetail(group, item, map[string]any{"from": version, "version": newest + 1}))}, nil
 	})
 }
 
-// person refuses everybody who is not signed in to the console.
-func person(ctx context.Context) error {
+// requirePerson refuses everybody who is not signed in to the console.
+func requirePerson(ctx context.Context) error {
 	if caller.From(ctx).Kind != caller.User {
 		return fault.New(fault.Scope, "Only a person can do that, in the console.")
 	}
@@ -111,8 +111,8 @@ func (s *Service) entry(ctx context.Context, name string, count int, detail map[
 	return audit.Entry{At: s.c.Now(), Caller: caller.From(ctx), Tool: name, Outcome: audit.OK, Count: count, Detail: detail}
 }
 
-// named is the detail of an audit row about a group or an item.
-func named(group, item string, detail map[string]any) map[string]any {
+// menuDetail is the detail of an audit row about a group or an item.
+func menuDetail(group, item string, detail map[string]any) map[string]any {
 	if detail == nil {
 		detail = map[string]any{}
 	}

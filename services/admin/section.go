@@ -103,6 +103,7 @@ func (c *cleaner) sections(in []sectionIn) []Section {
 	return out
 }
 
+// section judges one section by its type; at is its JSON pointer.
 func (c *cleaner) section(at string, in sectionIn) Section {
 	there := map[string]bool{"body": in.Body != nil, "cards": in.Cards != nil, "columns": in.Columns != nil, "rows": in.Rows != nil,
 		"caption": in.Caption != nil}
@@ -196,6 +197,7 @@ func (c *cleaner) figure(at string, raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
+// textOf judges a value that has to be a text of at most so many characters.
 func (c *cleaner) textOf(at string, raw json.RawMessage, most int) string {
 	var s *string
 	if err := json.Unmarshal(raw, &s); err != nil || s == nil {
@@ -205,6 +207,7 @@ func (c *cleaner) textOf(at string, raw json.RawMessage, most int) string {
 	return c.line(at, *s, most)
 }
 
+// columns judges the columns of a table.
 func (c *cleaner) columns(at string, in []columnIn) []Column {
 	out, first := make([]Column, len(in)), map[string]int{}
 	if in != nil && len(in) == 0 {
@@ -228,6 +231,7 @@ func (c *cleaner) line(at, text string, most int) string {
 	return c.visible(text)
 }
 
+// optional judges a text that may be missing.
 func (c *cleaner) optional(at string, text *string, most int) *string {
 	if text == nil || *text == "" {
 		return nil
@@ -235,6 +239,7 @@ func (c *cleaner) optional(at string, text *string, most int) *string {
 	return new(c.line(at, *text, most))
 }
 
+// prose cleans a text of several lines; what readers will not get of it is noted.
 func (c *cleaner) prose(at string, text *string) *string {
 	if text == nil || *text == "" {
 		return nil
@@ -243,6 +248,7 @@ func (c *cleaner) prose(at string, text *string) *string {
 	return new(c.visible(*text))
 }
 
+// visible takes out of a text what nobody sees, and notes it.
 func (c *cleaner) visible(text string) string {
 	clean, removed := markup.Text(text)
 	if len(removed) > 0 {

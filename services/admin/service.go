@@ -156,10 +156,12 @@ type MenuList struct {
 // Count is the number of groups.
 func (l MenuList) Count() int { return len(l.Groups) }
 
+// info is what tools answer of it.
 func (i Item) info(group string) ItemInfo {
 	return ItemInfo{ItemSlug: i.Slug, Name: i.Name, Icon: i.Icon, Href: i.Address(group), Position: i.Position, HasPage: i.HasPage}
 }
 
+// info is what tools answer of it.
 func (g Group) info() GroupInfo {
 	out := GroupInfo{GroupSlug: g.Slug, Name: g.Name, Icon: g.Icon, Position: g.Position, Fixed: g.Fixed,
 		Items: make([]ItemInfo, len(g.Items))}
@@ -198,7 +200,7 @@ func (s *Service) CreateMenuGroup(ctx context.Context, in createMenuGroupIn) (to
 		return tool.Result{}, err
 	}
 	var v schema.Violations
-	g := Group{Slug: in.Slug, Name: in.Name, Icon: icon(&v, in.Icon), Position: place(in.Position), Items: []Item{},
+	g := Group{Slug: in.Slug, Name: in.Name, Icon: icon(&v, in.Icon), Position: positionOrEnd(in.Position), Items: []Item{},
 		Origin: origin(w.Caller), CreatedAt: w.At}
 	checkName(&v, g.Name, maxGroupName)
 	if err := v.Err(); err != nil {
@@ -209,8 +211,8 @@ func (s *Service) CreateMenuGroup(ctx context.Context, in createMenuGroupIn) (to
 			With(map[string]string{"slug": g.Slug})
 	}
 	for _, built := range s.c.Fixed { // a tab that looks like Hub's own is for people to make
-		own := likeness(built.Name)
-		if likeness(g.Name) == own || likeness(orEmpty(g.Icon)) == own || likeness(orEmpty(g.Icon)+g.Name) == own {
+		own := skeleton(built.Name)
+		if skeleton(g.Name) == own || skeleton(orEmpty(g.Icon)) == own || skeleton(orEmpty(g.Icon)+g.Name) == own {
 			return tool.Result{}, fault.New(fault.Conflict, "The name %q is that of a built-in group. Choose another name.", built.Name).
 				With(map[string]string{"name": built.Name})
 		}
@@ -244,13 +246,13 @@ func (s *Service) CreateMenuItem(ctx context.Context, in createMenuItemIn) (tool
 		in.Href = nil // its own page: list_menu_groups answers that address, so agents send it
 	}
 	var v schema.Violations
-	i := Item{Slug: in.Slug, Name: in.Name, Icon: icon(&v, in.Icon), Href: href(&v, in.Href), Position: place(in.Position),
+	i := Item{Slug: in.Slug, Name: in.Name, Icon: icon(&v, in.Icon), Href: href(&v, in.Href), Position: positionOrEnd(in.Position),
 		Origin: origin(w.Caller), CreatedAt: w.At}
 	checkName(&v, i.Name, maxItemName)
 	if err := v.Err(); err != nil {
 		return tool.Result{}, err
 	}
-	if err := s.dynamic(in.GroupSlug); err != nil {
+	if err := s.requireDynamic(in.GroupSlug); err != nil {
 		return tool.Result{}, err
 	}
 	return s.c.Store.AddItem(ctx, w.Key, in.GroupSlug, func(others Siblings) (a Addition[Item], err error) {
@@ -299,11 +301,11 @@ func (s *Service) UpsertDynamicPage(ctx context.Context, in upsertPageIn) (tool.
 	if err := c.Err(); err != nil {
 		return tool.Result{}, err
 	}
-	if err := s.dynamic(in.GroupSlug); err != nil {
+	if err := s.requireDynamic(in.GroupSlug); err != nil {
 		return tool.Result{}, err
 	}
 	return s.c.Store.AddPage(ctx, w.Key, in.GroupSlug, in.ItemSlug, func(h Head) (a Addition[Page], err error) {
-		if err := h.ownPage(in.GroupSlug, in.ItemSlug); err != nil {
+		if err := h.requireOwnPage(in.GroupSlug, in.ItemSlug); err != nil {
 			return a, err
 		}
 		p.Version = h.Newest + 1
@@ -317,8 +319,8 @@ func (s *Service) UpsertDynamicPage(ctx context.Context, in upsertPageIn) (tool.
 	})
 }
 
-// ownPage refuses an item that leads elsewhere.
-func (h Head) ownPage(group, item string) error {
+// requireOwnPage refuses an item that leads elsewhere.
+func (h Head) requireOwnPage(group, item string) error {
 	if h.Href == nil {
 		return nil
 	}
@@ -326,8 +328,8 @@ func (h Head) ownPage(group, item string) error {
 		item, *h.Href).With(map[string]string{"groupSlug": group, "itemSlug": item, "href": *h.Href})
 }
 
-// dynamic refuses what only dynamic groups take.
-func (s *Service) dynamic(group string) error {
+// requireDynamic refuses what only dynamic groups take.
+func (s *Service) requireDynamic(group string) error {
 	if built, ok := s.fixed(group); ok {
 		return fault.New(fault.Conflict, "%s is a built-in group: its items are the console's own pages. Use a group of create_menu_group.",
 			built.Name).With(map[string]string{"groupSlug": group})
@@ -338,13 +340,15 @@ func (s *Service) dynamic(group string) error {
 // atEnd is the position of what comes behind all others.
 const atEnd = -1
 
-func place(given *int64) int64 {
+// positionOrEnd is the position that was given, or atEnd.
+func positionOrEnd(given *int64) int64 {
 	if given == nil {
 		return atEnd
 	}
 	return *given
 }
 
+// origin is who a caller is, as rows keep it.
 func origin(c caller.Caller) Origin {
 	return Origin{Service: c.Service, ExternalUserID: c.ExternalUserID, CredentialID: c.CredentialID, HubUser: c.HubUser}
 }

@@ -356,12 +356,15 @@ func (p *People) Reap(ctx context.Context) error {
 	}
 }
 
+// now is the time that goes into the store: what is answered is what can be read back.
 func (p *People) now() time.Time { return p.c.Now().UTC().Truncate(time.Millisecond) }
 
+// entry is the audit entry of what the caller does.
 func (p *People) entry(ctx context.Context, operation string, detail map[string]any) audit.Entry {
 	return audit.Entry{At: p.now(), Caller: caller.From(ctx), Tool: operation, Outcome: audit.OK, Count: 1, Detail: detail}
 }
 
+// newID draws an id: a prefix and a ULID, which sorts by time.
 func newID(prefix string, now time.Time) (string, error) {
 	id, err := ulid.New(ulid.Timestamp(now), rand.Reader)
 	return prefix + id.String(), err

@@ -98,4 +98,5 @@ func (p Position) IsRow() bool { return isUUID(p.ID) }
 
 var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
+// isUUID tells that a text has the form of a row's id.
 func isUUID(text string) bool { return uuid.MatchString(text) }

@@ -42,6 +42,7 @@ func (o Owners) Foreign(c Call) bool {
 	return owner != "" && c.Writer != "" && c.Writer != owner && (c.Writer != EdgeRole() || c.Outcome == audit.OK)
 }
 
+// of is the role that owns a name, itself or by its first word; empty when nobody knows.
 func (o Owners) of(name string) string {
 	if role, known := o[name]; known {
 		return role

@@ -12,6 +12,7 @@ import (
 
 const menusPath = "/admin/menus"
 
+// menusPage is the menus with the built-in groups above them.
 type menusPage struct {
 	Fixed  []admin.Group
 	Groups []menuRow
@@ -71,11 +72,7 @@ func (c *Console) menus(w http.ResponseWriter, r *http.Request) error {
 }
 
 // move puts a group or an item one place up or down.
-func (c *Console) move(w http.ResponseWriter, r *http.Request) error {
-	form, err := web.Form(r)
-	if err != nil {
-		return err
-	}
+func (c *Console) move(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	group, item, by := form.Get("group"), form.Get("item"), form.Get("by")
 	_, groups, err := c.service.Menus(r.Context())
 	if err != nil {
@@ -108,11 +105,7 @@ func (c *Console) move(w http.ResponseWriter, r *http.Request) error {
 }
 
 // order takes the order that somebody has dragged groups or items into.
-func (c *Console) order(w http.ResponseWriter, r *http.Request) error {
-	form, err := web.Form(r)
-	if err != nil {
-		return err
-	}
+func (c *Console) order(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	if err := c.arrange(w, r, form.Get("group"), form["slug"]); err != nil {
 		return err
 	}
@@ -136,6 +129,7 @@ func (c *Console) arrange(w http.ResponseWriter, r *http.Request, group string, 
 // changed tells the gateway that the menus are others now, so that the next page shows them.
 func changed(w http.ResponseWriter) { w.Header().Set(web.NavigationHeader, "changed") }
 
+// editPage is the form of a group or an item.
 type editPage struct {
 	Group, Item        string
 	Name, Icon, Hidden web.Field
@@ -156,6 +150,7 @@ func (c *Console) edit(w http.ResponseWriter, r *http.Request) error {
 	return c.renderEdit(w, r, 0, title, p)
 }
 
+// renderEdit shows the form with what is wrong with it.
 func (c *Console) renderEdit(w http.ResponseWriter, r *http.Request, status int, title string, p editPage) error {
 	return c.site.Render(w, r, "menu", web.Page{Title: title, Crumbs: []web.Link{{Text: "Menus", Href: menusPath}}, Status: status, Data: p})
 }
@@ -199,14 +194,10 @@ func (c *Console) editing(r *http.Request, group, item string) (editPage, string
 }
 
 // save renames and hides.
-func (c *Console) save(w http.ResponseWriter, r *http.Request) error {
-	form, err := web.Form(r)
-	if err != nil {
-		return err
-	}
+func (c *Console) save(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	group, item := form.Get("group"), form.Get("item")
 	icon := form.Get("icon")
-	err = c.service.Rename(r.Context(), group, item, admin.Change{Name: form.Get("name"), Icon: &icon, Hidden: form.Get("hidden") == "yes"})
+	err := c.service.Rename(r.Context(), group, item, admin.Change{Name: form.Get("name"), Icon: &icon, Hidden: form.Get("hidden") == "yes"})
 	if web.Problems(err) != nil {
 		p, title, missing := c.editing(r, group, item)
 		if missing != nil {
@@ -242,12 +233,9 @@ func (c *Console) deletion(w http.ResponseWriter, r *http.Request) error {
 		Button: "Delete", Keep: web.Link{Text: "Keep it", Href: menuRow{Group: group, Item: item}.Edit()}})
 }
 
-func (c *Console) remove(w http.ResponseWriter, r *http.Request) error {
-	form, err := web.Form(r)
-	if err != nil {
-		return err
-	}
-	err = c.service.Delete(r.Context(), form.Get("group"), form.Get("item"))
+// remove deletes what is empty. That it is not, or is gone, is told on the page of the menus.
+func (c *Console) remove(w http.ResponseWriter, r *http.Request, form url.Values) error {
+	err := c.service.Delete(r.Context(), form.Get("group"), form.Get("item"))
 	switch {
 	case fault.Is(err, fault.Conflict), fault.Is(err, fault.NotFound):
 		web.Wrong(w, r, fault.From(err).Message)

@@ -40,6 +40,7 @@ type sectionView struct {
 	Path, CSV string
 }
 
+// cardView is a card as the page shows it.
 type cardView struct {
 	Label, Value, Unit, Delta, Hint string
 	Number                          bool
@@ -102,6 +103,7 @@ func viewOf(p admin.Place, at string) pageView {
 	return view
 }
 
+// sectionOf lays out a section; path is the page's, number the section's place in it, from 1.
 func sectionOf(path string, number int, s admin.Section) sectionView {
 	v := sectionView{Number: number, Type: s.Type, Title: text(s.Title), Caption: text(s.Caption), Path: path}
 	switch s.Type {
@@ -122,6 +124,7 @@ func sectionOf(path string, number int, s admin.Section) sectionView {
 	return v
 }
 
+// cardOf lays out a card.
 func cardOf(c admin.Card) cardView {
 	v := cardView{Label: c.Label, Value: figure(c.Value), Unit: text(c.Unit), Delta: figure(c.Delta), Hint: text(c.Hint)}
 	v.Number = strings.Trim(v.Value, "-0123456789.,") == "" && len(v.Value) < 16
@@ -164,6 +167,7 @@ func sorted(sections []sectionView, query string) {
 	sections[section-1].Table.Sort(column, parts[2] == "desc")
 }
 
+// wide tells that a table has many columns: then the page uses the whole window.
 func wide(sections []admin.Section) bool {
 	for _, s := range sections {
 		if len(s.Columns) >= wideFrom {

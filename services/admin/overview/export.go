@@ -41,11 +41,12 @@ func (o *Overview) export(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
+// record is a row of the log as CSV has it.
 func (o *Overview) record(c auditlog.Call) []string {
 	mark := ""
 	if o.c.Owners.Foreign(c) {
 		mark = foreign(c.Writer).Text
 	}
-	return []string{c.At.UTC().Format(exactly), c.ID, c.RequestID, c.TraceID, c.Tool, c.Outcome, strconv.Itoa(c.Count),
+	return []string{c.At.UTC().Format(momentLayout), c.ID, c.RequestID, c.TraceID, c.Tool, c.Outcome, strconv.Itoa(c.Count),
 		strconv.Itoa(c.TookMS), c.Service, c.CredentialID, c.ExternalUserID, c.Writer, hex.EncodeToString(c.InputHash), c.Detail, mark}
 }

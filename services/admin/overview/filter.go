@@ -30,9 +30,10 @@ type filter struct {
 	Wrong bool
 }
 
-// moments are the forms of a time that people write, in UTC.
-var moments = []string{"2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04", time.DateOnly, time.RFC3339}
+// timeLayouts are the forms of a time that people write, in UTC.
+var timeLayouts = []string{"2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04", time.DateOnly, time.RFC3339}
 
+// filterOf reads the address of a search. A time that cannot be read is marked at its field, and finds nothing.
 func filterOf(v url.Values, now time.Time, owners auditlog.Owners) filter {
 	f := filter{Values: url.Values{}}
 	typed := func(name string) string {
@@ -50,7 +51,7 @@ func filterOf(v url.Values, now time.Time, owners auditlog.Owners) filter {
 	when := func(x web.Field, into *time.Time) {
 		var s string
 		field(x, &s)
-		for _, form := range moments {
+		for _, form := range timeLayouts {
 			if at, err := time.ParseInLocation(form, s, time.UTC); err == nil && at.Year() > 1970 && at.Year() < 9999 {
 				*into = at.UTC()
 				return
@@ -87,6 +88,7 @@ func filterOf(v url.Values, now time.Time, owners auditlog.Owners) filter {
 	return f
 }
 
+// withins are the choices of how far back a search goes.
 func withins() []web.Option {
 	list := []web.Option{{Value: "", Text: "Any time"}}
 	for _, g := range auditlog.Ranges() {
@@ -95,6 +97,7 @@ func withins() []web.Option {
 	return list
 }
 
+// outcomes are the choices of an outcome: all codes that there are.
 func outcomes() []web.Option {
 	list := []web.Option{{Value: "", Text: "Any outcome"}, {Value: audit.OK, Text: "OK"}, {Value: auditlog.Failed, Text: "Any failure"}}
 	var codes []string

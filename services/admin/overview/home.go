@@ -39,17 +39,20 @@ type choice struct {
 	Active bool
 }
 
+// toolRow is a tool of the ten most called.
 type toolRow struct {
 	auditlog.Tool
 	Href string
 	Bar  web.Bar
 }
 
+// errorRow is an error code with its share of all calls.
 type errorRow struct {
 	auditlog.Count
 	Href, Share string
 }
 
+// callerRow is a caller of the ten who called most, or were limited most.
 type callerRow struct {
 	auditlog.Caller
 	named
@@ -58,6 +61,7 @@ type callerRow struct {
 
 const home = "/admin"
 
+// home shows the overview. The log and the neighbours are asked at the same time.
 func (o *Overview) home(w http.ResponseWriter, r *http.Request) error {
 	now := o.c.Now()
 	g := rangeOf(r.URL.Query().Get("range"))
@@ -99,23 +103,25 @@ func logOf(g auditlog.Range, v url.Values) string {
 	return logPath + "?" + v.Encode()
 }
 
+// plots fills the two plots: calls, and how long they took.
 func (p *homePage) plots(g auditlog.Range) {
 	step := int(g.Step.Seconds())
-	p.Calls = web.Plot{ID: "calls", Title: "Calls", Kind: "bars", Step: step, Caption: "Calls by " + each(g.Step),
+	p.Calls = web.Plot{ID: "calls", Title: "Calls", Kind: "bars", Step: step, Caption: "Calls by " + stepText(g.Step),
 		Series: []web.Series{{Label: "Calls", Color: "--accent"}, {Label: "Failed", Color: "--bad-fill"}}}
 	p.Latency = web.Plot{ID: "latency", Title: "Latency", Kind: "lines", Unit: "ms", Step: step,
-		Caption: "Time that calls took by " + each(g.Step),
+		Caption: "Time that calls took by " + stepText(g.Step),
 		Series:  []web.Series{{Label: "Median", Color: "--accent"}, {Label: "95th percentile", Color: "--warn-fill"}}}
 	for _, x := range p.Summary.Points {
-		p.Calls.Rows = append(p.Calls.Rows, web.PlotRow{At: x.At, Values: []web.PlotValue{whole(x.Calls), whole(x.Failed)}})
+		p.Calls.Rows = append(p.Calls.Rows, web.PlotRow{At: x.At, Values: []web.PlotValue{countValue(x.Calls), countValue(x.Failed)}})
 		took := []web.PlotValue{{Text: "–"}, {Text: "–"}}
 		if x.Measured > 0 {
-			took = []web.PlotValue{duration(x.P50), duration(x.P95)}
+			took = []web.PlotValue{durationValue(x.P50), durationValue(x.P95)}
 		}
 		p.Latency.Rows = append(p.Latency.Rows, web.PlotRow{At: x.At, Values: took})
 	}
 }
 
+// lists fills the lists of tools, errors and callers.
 func (p *homePage) lists(g auditlog.Range) {
 	all := p.Summary.Total
 	for _, t := range p.Summary.Tools {
@@ -169,7 +175,8 @@ func (p homePage) LimitedCalls() (n int64) {
 	return n
 }
 
-func each(step time.Duration) string {
+// stepText is the step of a plot in words.
+func stepText(step time.Duration) string {
 	switch step {
 	case time.Hour:
 		return "hour"
@@ -184,11 +191,13 @@ func each(step time.Duration) string {
 	return fmt.Sprintf("%d hours", int(step.Hours()))
 }
 
-func whole(n int64) web.PlotValue {
+// countValue is a count as plots and their tables have it.
+func countValue(n int64) web.PlotValue {
 	return web.PlotValue{Raw: strconv.FormatInt(n, 10), Text: web.Number(n)}
 }
 
-func duration(ms float64) web.PlotValue {
+// durationValue is a duration in milliseconds as plots and their tables have it.
+func durationValue(ms float64) web.PlotValue {
 	return web.PlotValue{Raw: strconv.FormatFloat(ms, 'f', 1, 64), Text: milliseconds(ms)}
 }
 

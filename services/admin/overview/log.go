@@ -15,8 +15,8 @@ import (
 
 const (
 	rowsOnPage = 50
-	// exactly is a moment as the log has it, in UTC.
-	exactly = "2006-01-02T15:04:05.000000Z"
+	// momentLayout is a moment as the log has it, in UTC.
+	momentLayout = "2006-01-02T15:04:05.000000Z"
 )
 
 // logPage is the log, or what of it was looked for.
@@ -45,6 +45,7 @@ func foreign(writer string) web.Badge {
 	return web.Badge{Kind: "bad", Text: "Recorded by " + writer + ", which does not own this"}
 }
 
+// search shows the rows that were looked for. What somebody looks for is itself in the log.
 func (o *Overview) search(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	f := filterOf(q, o.c.Now(), o.c.Owners)
@@ -125,8 +126,9 @@ type callPage struct {
 }
 
 // Exact is the moment as the log has it.
-func (p callPage) Exact() string { return p.At.UTC().Format(exactly) }
+func (p callPage) Exact() string { return p.At.UTC().Format(momentLayout) }
 
+// call shows one row with all that is known of it.
 func (o *Overview) call(w http.ResponseWriter, r *http.Request) error {
 	at, ok := auditlog.ParsePosition(r.PathValue("call"))
 	if !ok || at.ID == "" {
@@ -136,7 +138,7 @@ func (o *Overview) call(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	o.c.Records.Queue(o.entry(r.Context(), "audit.show", 1, map[string]string{"id": c.ID, "at": c.At.UTC().Format(exactly)}))
+	o.c.Records.Queue(o.entry(r.Context(), "audit.show", 1, map[string]string{"id": c.ID, "at": c.At.UTC().Format(momentLayout)}))
 	p := callPage{Call: c, Hash: hex.EncodeToString(c.InputHash), Same: logPath + "?request=" + url.QueryEscape(c.RequestID),
 		Foreign: o.c.Owners.Foreign(c)}
 	if id := keyID(c); id != "" {

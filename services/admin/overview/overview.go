@@ -56,8 +56,8 @@ type Overview struct {
 	site *web.Site
 }
 
-// patience is how long a page waits for neighbours.
-const patience = time.Second
+// neighbourTimeout is how long a page waits for neighbours.
+const neighbourTimeout = time.Second
 
 // New returns the pages; site makes their site.
 func New(c Config, site func(web.Options) (*web.Site, error)) (*Overview, error) {
@@ -113,7 +113,7 @@ func (o *Overview) names(ctx context.Context, ids map[string]bool) map[string]st
 	for id := range ids {
 		list = append(list, id)
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience/2)
+	ctx, cancel := context.WithTimeout(ctx, neighbourTimeout/2)
 	defer cancel()
 	found, err := o.c.Names(ctx, list[:min(len(list), 100)])
 	if err != nil {
@@ -124,7 +124,7 @@ func (o *Overview) names(ctx context.Context, ids map[string]bool) map[string]st
 
 // neighbours asks those that the overview shows, at the same time; what did not answer is nil.
 func (o *Overview) neighbours(ctx context.Context, since time.Time) (b *admin.Backlog, s *admin.SourceHealth) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, neighbourTimeout)
 	defer cancel()
 	var both sync.WaitGroup
 	both.Go(func() {

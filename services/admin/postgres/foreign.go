@@ -21,8 +21,8 @@ const (
 	// settles is when a row is in the log for sure: it may be dated five minutes in the past, its transaction may take a little, and
 	// clocks differ.
 	settles = 7 * time.Minute
-	// watched is what the gauge speaks of, and watchStep what one statement of it reads at most.
-	watched, watchStep = time.Hour, 5 * time.Minute
+	// watched is what the gauge speaks of, and watchSpan what one statement of it reads at most.
+	watched, watchSpan = time.Hour, 5 * time.Minute
 )
 
 // Watch counts the foreign rows of the last hour. It reads each part of the log once, when it has settled.
@@ -53,7 +53,7 @@ func (w *Watch) Foreign(ctx context.Context) (rows int64, err error) {
 		w.until = begin
 	}
 	for w.until.Before(settled) {
-		next := w.until.Add(watchStep)
+		next := w.until.Add(watchSpan)
 		if next.After(settled) {
 			next = settled
 		}

@@ -26,7 +26,7 @@ const (
 func hold(ctx context.Context, tx pgx.Tx, group, item string) (id admin.ID, h admin.Head, err error) {
 	err = tx.QueryRow(ctx, holdOf, group, item).Scan(&id, &h.Href, &h.Hidden)
 	if errors.Is(err, pgx.ErrNoRows) {
-		err = missing(ctx, tx, group, item)
+		err = missingSlug(ctx, tx, group, item)
 	}
 	if err == nil {
 		// In a statement after the lock: it sees the version of whoever held it.
@@ -35,8 +35,8 @@ func hold(ctx context.Context, tx pgx.Tx, group, item string) (id admin.ID, h ad
 	return id, h, err
 }
 
-// missing tells which of the two slugs names nothing.
-func missing(ctx context.Context, q postgres.Querier, group, item string) error {
+// missingSlug tells which of the two slugs names nothing.
+func missingSlug(ctx context.Context, q postgres.Querier, group, item string) error {
 	var there bool
 	if err := q.QueryRow(ctx, `SELECT EXISTS (SELECT FROM admin.menu_groups WHERE slug = $1)`, group).Scan(&there); err != nil {
 		return err
@@ -80,6 +80,7 @@ type pageRow struct {
 	RestoredFrom *int
 }
 
+// page is the version of the row.
 func (r pageRow) page() (p admin.Page, err error) {
 	p = r.Page
 	p.Origin = r.Origin
@@ -112,7 +113,7 @@ func (s *Store) Place(ctx context.Context, group, item string, version int) (adm
 	}], placeOf, group, item)
 	p := admin.Place{Group: group, Item: item, Name: found.Name, Href: found.Href, Newest: found.Newest}
 	if errors.Is(err, pgx.ErrNoRows) {
-		err = missing(ctx, s.pool, group, item)
+		err = missingSlug(ctx, s.pool, group, item)
 	}
 	if err != nil || p.Newest == 0 && version == 0 {
 		return p, explain(err)
@@ -138,7 +139,7 @@ func (s *Store) Versions(ctx context.Context, group, item string, below, limit i
 	var id admin.ID
 	err := s.pool.QueryRow(ctx, `SELECT id FROM (`+itemOf+`) i`, group, item).Scan(&id)
 	if errors.Is(err, pgx.ErrNoRows) {
-		err = missing(ctx, s.pool, group, item)
+		err = missingSlug(ctx, s.pool, group, item)
 	}
 	if err != nil {
 		return nil, explain(err)

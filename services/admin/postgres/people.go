@@ -23,7 +23,7 @@ func (s *Store) Arrange(ctx context.Context, group string, decide func([]string)
 			WHERE t.slug = o.slug AND t.group_id = (SELECT id FROM admin.menu_groups WHERE slug = $1)`
 	}
 	return explain(pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		if err := alone(ctx, tx, group); err != nil {
+		if err := lockMenu(ctx, tx, group); err != nil {
 			return err
 		}
 		there, err := postgres.All(ctx, tx, pgx.RowTo[string], list, group)
@@ -41,8 +41,8 @@ func (s *Store) Arrange(ctx context.Context, group string, decide func([]string)
 	}))
 }
 
-// alone lets one at a time change which groups there are, or which items a group has.
-func alone(ctx context.Context, tx pgx.Tx, group string) error {
+// lockMenu lets one at a time change which groups there are, or which items a group has.
+func lockMenu(ctx context.Context, tx pgx.Tx, group string) error {
 	if group == "" {
 		_, err := tx.Exec(ctx, ordering)
 		return err
@@ -64,7 +64,7 @@ func (s *Store) Change(ctx context.Context, group, item string, decide func(admi
 	return explain(pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		before, err := postgres.One(ctx, tx, pgx.RowToStructByName[admin.Change], read, group, item)
 		if errors.Is(err, pgx.ErrNoRows) {
-			return missing(ctx, tx, group, item)
+			return missingSlug(ctx, tx, group, item)
 		}
 		if err != nil {
 			return err
@@ -91,7 +91,7 @@ func (s *Store) Delete(ctx context.Context, group, item string, entry audit.Entr
 		case errors.As(err, &pg) && pg.Code == "23503": // something refers to it
 			return admin.StillUsed(item)
 		case err == nil && tag.RowsAffected() == 0:
-			return missing(ctx, tx, group, item)
+			return missingSlug(ctx, tx, group, item)
 		case err != nil:
 			return err
 		}

@@ -20,8 +20,8 @@ const (
 	firstWindowPart = 16
 	// longest is more than any log goes back.
 	longest = 100 * 365 * 24 * time.Hour
-	// quickly is what a look takes that may reach much further the next time.
-	quickly = 10 * time.Millisecond
+	// fastLook is what a look takes that may reach much further the next time.
+	fastLook = 10 * time.Millisecond
 )
 
 // Search returns at most limit rows before a position; the zero one is now. It goes back in time in windows that grow,
@@ -103,6 +103,7 @@ type lookBack struct {
 	window time.Duration
 }
 
+// lookBack begins a search before a position.
 func (r *Reader) lookBack(ctx context.Context, f auditlog.Filter, before auditlog.Position) (*lookBack, error) {
 	s := &lookBack{r: r, to: r.now().Add(time.Minute)}
 	s.where, s.args = conditions(f)
@@ -132,6 +133,7 @@ func (r *Reader) lookBack(ctx context.Context, f auditlog.Filter, before auditlo
 // after makes p what has been looked at last.
 func (s *lookBack) after(p auditlog.Position) { s.to, s.last = p.At, p.ID }
 
+// done tells that the log, or the filter, goes no further back.
 func (s *lookBack) done() bool { return !s.from.Before(s.to) && (s.last == "" || s.from.After(s.to)) }
 
 // next looks at the next window.
@@ -163,7 +165,7 @@ func (s *lookBack) next(ctx context.Context, limit int) ([]auditlog.Call, error)
 // grow chooses the next window by what the last look took and what is left of the time.
 func (s *lookBack) grow(took, left time.Duration) {
 	switch {
-	case took < quickly:
+	case took < fastLook:
 		s.window *= 4
 	case left > 4*took:
 		s.window *= 2

@@ -20,9 +20,9 @@ import (
 // them up.
 const top, mostCodes = 10, 100
 
-// rawAtMost bounds what of the log itself a summary reads: what is younger than the roll-ups is minutes, unless these
+// maxRawSpan bounds what of the log itself a summary reads: what is younger than the roll-ups is minutes, unless these
 // do not run.
-const rawAtMost = time.Hour
+const maxRawSpan = time.Hour
 
 // part is what of a range is read from where: a grain of the roll-ups, or the log itself.
 type part struct{ from, to time.Time }
@@ -33,6 +33,8 @@ type parts struct {
 	missingFrom, missingTo, from time.Time
 }
 
+// parts says which part of a range is read from which roll-up: the coarsest that has it, and the log itself for what is
+// younger.
 func (r *Reader) parts(ctx context.Context, g auditlog.Range, now time.Time) (p parts, err error) {
 	marks := map[string]time.Time{}
 	type mark struct {
@@ -65,7 +67,7 @@ func (r *Reader) parts(ctx context.Context, g auditlog.Range, now time.Time) (p 
 		p.hour = take("hour")
 	}
 	p.fine = take("5m")
-	if first := now.Add(-rawAtMost); at.Before(first) {
+	if first := now.Add(-maxRawSpan); at.Before(first) {
 		var missing bool
 		const older = `SELECT EXISTS (SELECT FROM audit.calls WHERE at >= $1 AND at < $2)`
 		if err := r.pool.QueryRow(ctx, older, at, first).Scan(&missing); err != nil {
@@ -121,12 +123,12 @@ func (r *Reader) Summary(ctx context.Context, g auditlog.Range) (auditlog.Summar
 			outcome = *m.Outcome
 		}
 		if m.At == nil {
-			if name := deref(m.Tool); name != "calls.refused" {
-				of(tools, name).add(outcome, m.Bucket, m.Calls)
+			if name := orEmpty(m.Tool); name != "calls.refused" {
+				histogramOf(tools, name).add(outcome, m.Bucket, m.Calls)
 			}
 			continue
 		}
-		of(points, m.At.UTC()).add(outcome, m.Bucket, m.Calls)
+		histogramOf(points, m.At.UTC()).add(outcome, m.Bucket, m.Calls)
 		total.add(outcome, m.Bucket, m.Calls)
 		if outcome != audit.OK {
 			codes[outcome] += m.Calls
@@ -134,7 +136,7 @@ func (r *Reader) Summary(ctx context.Context, g auditlog.Range) (auditlog.Summar
 	}
 	s.Total = total.figures()
 	for at := s.From; !at.After(now); at = at.Add(g.Step) {
-		s.Points = append(s.Points, auditlog.Point{At: at, Figures: of(points, at).figures()})
+		s.Points = append(s.Points, auditlog.Point{At: at, Figures: histogramOf(points, at).figures()})
 	}
 	for name, h := range tools {
 		s.Tools = append(s.Tools, auditlog.Tool{Name: name, Figures: h.figures()})
@@ -199,13 +201,15 @@ type histogram struct {
 	buckets       []int64
 }
 
-func of[K comparable](all map[K]*histogram, key K) *histogram {
+// histogramOf is the histogram of a key, made when it is first asked for.
+func histogramOf[K comparable](all map[K]*histogram, key K) *histogram {
 	if all[key] == nil {
 		all[key] = &histogram{}
 	}
 	return all[key]
 }
 
+// add counts calls of an outcome in a bucket.
 func (h *histogram) add(outcome string, bucket int, calls int64) {
 	h.calls += calls
 	if outcome != audit.OK {
@@ -220,6 +224,7 @@ func (h *histogram) add(outcome string, bucket int, calls int64) {
 	}
 }
 
+// figures are the numbers that are shown of a histogram.
 func (h *histogram) figures() auditlog.Figures {
 	f := auditlog.Figures{Calls: h.calls, Failed: h.failed}
 	if h.buckets != nil {
@@ -244,7 +249,8 @@ func (h *histogram) quantile(share float64) float64 {
 	return bucketBounds[len(bucketBounds)-1]
 }
 
-func deref(s *string) string {
+// orEmpty is a text of the store, empty for NULL.
+func orEmpty(s *string) string {
 	if s == nil {
 		return ""
 	}

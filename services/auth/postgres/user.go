@@ -51,7 +51,7 @@ func invite(ctx context.Context, tx pgx.Tx, userID string, i *auth.StoredInvitat
 // UserByID finds a user by the id.
 func (s *Store) UserByID(ctx context.Context, id string) (auth.User, bool, error) {
 	u, err := postgres.One(ctx, s.pool, pgx.RowToStructByName[auth.User], `SELECT `+userColumns+` FROM auth.users u WHERE u.id = $1`, id)
-	if errors.Is(err, pgx.ErrNoRows) || notText(err) {
+	if errors.Is(err, pgx.ErrNoRows) || isNotText(err) {
 		return auth.User{}, false, nil
 	}
 	return u, err == nil, explain(err)
@@ -66,17 +66,18 @@ func (s *Store) UserByEmail(ctx context.Context, email string) (auth.User, bool,
 	return u, err == nil, explain(err)
 }
 
+// userByEmail reads a user by the address in any case, and takes a lock where one is named; E_NOT_FOUND.
 func userByEmail(ctx context.Context, q postgres.Querier, email, lock string) (auth.User, error) {
 	u, err := postgres.One(ctx, q, pgx.RowToStructByName[auth.User],
 		`SELECT `+userColumns+` FROM auth.users u WHERE lower(u.email) = lower(btrim($1) COLLATE "C") `+lock, email)
-	if errors.Is(err, pgx.ErrNoRows) || notText(err) {
+	if errors.Is(err, pgx.ErrNoRows) || isNotText(err) {
 		return auth.User{}, fault.New(fault.NotFound, "There is no user with the address %q.", email)
 	}
 	return u, err
 }
 
-// notText tells that a parameter is not UTF-8, so no id and no address.
-func notText(err error) bool {
+// isNotText tells that a parameter is not UTF-8, so no id and no address.
+func isNotText(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && pg.Code == "22021"
 }
@@ -88,12 +89,12 @@ func (s *Store) ChangeUser(ctx context.Context, email string, decide func(auth.U
 		if err != nil {
 			return err
 		}
-		return change(ctx, tx, u, decide)
+		return commitUserChange(ctx, tx, u, decide)
 	})
 }
 
-// change commits what decide makes of a user, who is locked.
-func change(ctx context.Context, tx pgx.Tx, locked auth.User, decide func(auth.User) (auth.UserChange, error)) error {
+// commitUserChange commits what decide makes of a user, who is locked.
+func commitUserChange(ctx context.Context, tx pgx.Tx, locked auth.User, decide func(auth.User) (auth.UserChange, error)) error {
 	c, err := decide(locked)
 	if err != nil {
 		return err
@@ -170,6 +171,6 @@ func (s *Store) Accept(ctx context.Context, h auth.Hash, now time.Time, decide f
 		if err != nil {
 			return err
 		}
-		return change(ctx, tx, u, decide)
+		return commitUserChange(ctx, tx, u, decide)
 	})
 }

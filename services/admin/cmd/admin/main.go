@@ -21,6 +21,7 @@ import (
 	"hub.internal/services/admin/reviewcontrol"
 )
 
+// settings is the environment of admin serve.
 type settings struct {
 	service.Settings
 	CatalogFile string `env:"HUB_CATALOG" envDefault:"deploy/catalog.json"`
@@ -31,6 +32,7 @@ type settings struct {
 var program = service.Program[settings]{Name: "admin", Short: "The service that keeps menus and the pages that agents write",
 	Migrate: migrate, Manifest: manifest, Build: build}
 
+// manifest is what the service tells the gateway; it opens nothing.
 func manifest() tool.Manifest {
 	return admin.Manifest(append(console.Routes(), overview.Routes()...)...)
 }

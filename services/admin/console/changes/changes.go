@@ -119,6 +119,7 @@ func value(raw json.RawMessage) string {
 	return string(raw)
 }
 
+// optional is a text, empty for none.
 func optional(s *string) string {
 	if s == nil {
 		return ""

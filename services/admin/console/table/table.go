@@ -91,6 +91,7 @@ func (c Cell) order() string {
 	return strings.ToLower(c.Text)
 }
 
+// boolean is 1 for true, to compare by.
 func boolean(b bool) int {
 	if b {
 		return 1

@@ -17,6 +17,7 @@ import (
 	"hub.internal/services/auth/redis"
 )
 
+// apikeys is the command group for API keys.
 func apikeys(environ []string) *cobra.Command {
 	c, cmd := group(environ, "apikey", "Manage API keys; every command is recorded in the audit log", `Environment:
   HUB_WRITE_STORE_URL      PostgreSQL, as the role hub_auth
@@ -27,6 +28,7 @@ func apikeys(environ []string) *cobra.Command {
 	return cmd
 }
 
+// issue issues a key. Its secret is printed this once.
 func (c *commands) issue() *cobra.Command {
 	in := auth.Issue{Limits: auth.DefaultLimits()}
 	var lifetime span
@@ -58,6 +60,7 @@ func (c *commands) issue() *cobra.Command {
 	return cmd
 }
 
+// list prints all keys, page by page of the store.
 func (c *commands) list() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List all keys, newest first", Args: cobra.NoArgs}
 	cmd.RunE = c.run(noPepper, "", func(ctx context.Context, s *auth.Service, _ []string) error {
@@ -73,6 +76,7 @@ func (c *commands) list() *cobra.Command {
 	return cmd
 }
 
+// revoke ends a key. It needs no pepper, and tells the gateways at once.
 func (c *commands) revoke() *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{Use: "revoke ID --reason REASON", Short: "End a key at once, for good", Args: cobra.ExactArgs(1)}
@@ -92,6 +96,7 @@ func (c *commands) revoke() *cobra.Command {
 	return cmd
 }
 
+// rotate issues the successor of a key.
 func (c *commands) rotate() *cobra.Command {
 	overlap := span(24 * time.Hour)
 	cmd := &cobra.Command{Use: "rotate ID --overlap 24h", Args: cobra.ExactArgs(1),

@@ -105,6 +105,7 @@ func copyFlags(given *pflag.FlagSet, next *apps.Settings) (err error) {
 	return err
 }
 
+// withoutEmpty is a list without its empty strings, never nil.
 func withoutEmpty(list []string) []string {
 	out := []string{}
 	for _, s := range list {
@@ -115,6 +116,7 @@ func withoutEmpty(list []string) []string {
 	return out
 }
 
+// listApps prints all apps.
 func (c *commands) listApps() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List all apps by code", Args: cobra.NoArgs}
 	cmd.RunE = c.onApps(func(ctx context.Context, s *apps.Service, _ []string) error {
@@ -130,6 +132,7 @@ func (c *commands) listApps() *cobra.Command {
 	return cmd
 }
 
+// suspendApp refuses the calls of an app until it is resumed.
 func (c *commands) suspendApp() *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{Use: "suspend CODE --reason REASON", Short: "Refuse an app's calls until it is resumed", Args: cobra.ExactArgs(1)}
@@ -144,6 +147,7 @@ func (c *commands) suspendApp() *cobra.Command {
 	return cmd
 }
 
+// resumeApp lets a suspended app call again.
 func (c *commands) resumeApp() *cobra.Command {
 	cmd := &cobra.Command{Use: "resume CODE", Short: "Let a suspended app call again", Args: cobra.ExactArgs(1)}
 	cmd.RunE = c.onApps(func(ctx context.Context, s *apps.Service, args []string) error {
@@ -179,6 +183,7 @@ func (c *commands) newSecret(use, short string, issue func(*apps.Service, contex
 	return cmd
 }
 
+// revokeSecret destroys a secret that was leaked.
 func (c *commands) revokeSecret() *cobra.Command {
 	cmd := &cobra.Command{Use: "revoke-secret CODE ID", Short: "Destroy a secret of an app, at once", Args: cobra.ExactArgs(2)}
 	cmd.RunE = c.onApps(func(ctx context.Context, s *apps.Service, args []string) error {
@@ -210,6 +215,7 @@ type appRecord struct {
 	Links        *int           `json:"identity_links,omitempty"`
 }
 
+// newAppRecord is an app without its secrets, as lists have it.
 func newAppRecord(a apps.App, hasSecret bool) appRecord {
 	return appRecord{Code: a.Code, Name: a.Name, Status: a.Status, Reason: a.Reason, RedirectURLs: a.RedirectURLs, Origins: a.Origins,
 		Scopes: a.Scopes, LinkMode: a.LinkMode, Limits: a.Limits, HasSecret: hasSecret, CreatedBy: a.CreatedBy,
@@ -229,6 +235,7 @@ type secretRecord struct {
 	Webhook *secretRecord `json:"webhook,omitempty"`
 }
 
+// newSecretRecord is what may be known of a secret.
 func newSecretRecord(s apps.Secret) secretRecord {
 	return secretRecord{ID: s.ID, Code: s.Code, CreatedAt: schema.Moment(s.CreatedAt), ExpiresAt: stamp(s.ExpiresAt)}
 }

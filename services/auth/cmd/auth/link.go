@@ -21,6 +21,7 @@ func accountLinks(environ []string) *cobra.Command {
 	return cmd
 }
 
+// addLink links a user of an app to an account that nobody asks. Repeating it with the same scopes changes nothing.
 func (c *commands) addLink() *cobra.Command {
 	var app, externalUser, email string
 	var scopes []string
@@ -43,6 +44,7 @@ func (c *commands) addLink() *cobra.Command {
 	return cmd
 }
 
+// listLinks prints the links that hold, of an app or of an account where one is named.
 func (c *commands) listLinks() *cobra.Command {
 	var f links.Filter
 	var email string
@@ -70,6 +72,7 @@ func (c *commands) listLinks() *cobra.Command {
 	return cmd
 }
 
+// revokeLink ends the link of anybody.
 func (c *commands) revokeLink() *cobra.Command {
 	cmd := &cobra.Command{Use: "revoke ID", Short: "End a link, at once; the user can link again", Args: cobra.ExactArgs(1)}
 	cmd.RunE = c.onStore(func(ctx context.Context, cmd *cobra.Command, _ commandSettings, store *postgres.Store, args []string) error {
@@ -95,6 +98,7 @@ type linkRecord struct {
 	LinkedAt     string       `json:"linked_at"`
 }
 
+// newLinkRecord is a link; its address is empty where that was not read.
 func newLinkRecord(l links.Listed) linkRecord {
 	return linkRecord{ID: l.ID, Service: l.Service, ExternalUser: l.ExternalUser, HubUser: l.HubUser, Email: l.Email, Status: l.Status,
 		Scopes: l.Scopes, Version: l.Version, LinkedAt: schema.Moment(l.LinkedAt)}

@@ -36,6 +36,7 @@ type record struct {
 	Chain        []string    `json:"chain,omitempty"`
 }
 
+// newRecord is a key without the key itself.
 func newRecord(k auth.Key) record {
 	return record{ID: k.ID, Name: k.Name, Service: k.Service, Hint: hint(k), Status: k.Status(time.Now()), Scopes: k.Scopes, Limits: k.Limits,
 		CreatedBy: k.CreatedBy, CreatedAt: stamp(&k.CreatedAt), ExpiresAt: stamp(k.ExpiresAt),
@@ -43,6 +44,7 @@ func newRecord(k auth.Key) record {
 		RotatedFrom: orNull(k.RotatedFrom), RotatedTo: orNull(k.RotatedTo), LastUsedAt: stamp(k.LastUsedAt), PepperID: k.PepperID}
 }
 
+// stamp is a moment as JSON has it, nil for none.
 func stamp(t *time.Time) *string {
 	if t == nil {
 		return nil
@@ -50,6 +52,7 @@ func stamp(t *time.Time) *string {
 	return new(schema.Moment(*t))
 }
 
+// orNull is a text as JSON has it, nil for an empty one.
 func orNull(s string) *string {
 	if s == "" {
 		return nil
@@ -102,8 +105,10 @@ func everyPage[T any](page func(after string) ([]T, string, error)) (all []T, er
 	}
 }
 
+// hint tells keys apart without telling them.
 func hint(k auth.Key) string { return k.Head + "…" + k.Tail }
 
+// moment is a moment for people, in UTC.
 func moment(t *time.Time) string {
 	if t == nil {
 		return "-"

@@ -41,6 +41,7 @@ func (c *commands) asPeople(do func(context.Context, *auth.People, []string) err
 // passwordFlag says where a password comes from: never the command line, which others can read.
 type passwordFlag struct{ stdin, none bool }
 
+// register adds the flag to a command.
 func (p *passwordFlag) register(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&p.stdin, "password-stdin", false,
 		"read the password from the first line of standard input (default: draw one and print it, this once)")
@@ -64,6 +65,7 @@ func (p *passwordFlag) read(cmd *cobra.Command) (password string, drawn bool, er
 	return text, false, nil
 }
 
+// addUser adds a user, the first administrator among them.
 func (c *commands) addUser() *cobra.Command {
 	var in auth.NewUser
 	var from passwordFlag
@@ -89,6 +91,7 @@ func (c *commands) addUser() *cobra.Command {
 	return cmd
 }
 
+// passwd gives a user another password: the way back in when the console cannot be entered.
 func (c *commands) passwd() *cobra.Command {
 	var from passwordFlag
 	cmd := &cobra.Command{Use: "passwd EMAIL", Short: "Give a user another password, and sign them out everywhere", Args: cobra.ExactArgs(1)}
@@ -107,6 +110,7 @@ func (c *commands) passwd() *cobra.Command {
 	return cmd
 }
 
+// listUsers prints all users.
 func (c *commands) listUsers() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List all users by address", Args: cobra.NoArgs}
 	cmd.RunE = c.asPeople(func(ctx context.Context, p *auth.People, _ []string) error {
@@ -121,6 +125,7 @@ func (c *commands) listUsers() *cobra.Command {
 	return cmd
 }
 
+// onUser is a command that takes the address of a user and does one thing.
 func (c *commands) onUser(use, short, done string, do func(*auth.People, context.Context, string) (auth.User, error)) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ExactArgs(1)}
 	cmd.RunE = c.asPeople(func(ctx context.Context, p *auth.People, args []string) error {
@@ -146,12 +151,14 @@ type userRecord struct {
 	Password string `json:"password,omitempty"`
 }
 
+// newUserRecord is a user without the hash of the password.
 func newUserRecord(u auth.User) userRecord {
 	return userRecord{
 		ID: u.ID, Email: u.Email, Name: u.Name, Roles: u.Roles, Status: string(u.State()), HasPassword: u.PasswordHash != "", CreatedBy: u.CreatedBy,
 	}
 }
 
+// printUser prints a user, with a password that was drawn.
 func (c *commands) printUser(cmd *cobra.Command, u auth.User, password string, drawn bool) error {
 	r, secret := newUserRecord(u), ""
 	if drawn {

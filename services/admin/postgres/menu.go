@@ -61,28 +61,38 @@ const (
 		service, external_user_id, credential_id, hub_user) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
 )
 
+// addOnce stores something once for the key: lock reads what decide has to know, under a lock that lasts until the transaction
+// ends, and insert stores what decide has made of it.
+func addOnce[K, T any](ctx context.Context, keys *write.Keys, key write.Key, lock func(context.Context, pgx.Tx) (K, error),
+	decide func(K) (admin.Addition[T], error), insert func(context.Context, pgx.Tx, T) error) (tool.Result, error) {
+	return keys.Once(ctx, key, func(ctx context.Context, tx pgx.Tx) (tool.Result, audit.Entry, error) {
+		var a admin.Addition[T]
+		known, err := lock(ctx, tx)
+		if err == nil {
+			a, err = decide(known)
+		}
+		if err == nil {
+			err = insert(ctx, tx, a.Added)
+		}
+		return a.Answer, a.Audit, err
+	})
+}
+
 // AddGroup stores a group once for the key.
 func (s *Store) AddGroup(ctx context.Context, key write.Key,
 	decide func(admin.Siblings) (admin.Addition[admin.Group], error)) (tool.Result, error) {
-	return s.keys.Once(ctx, key, func(ctx context.Context, tx pgx.Tx) (tool.Result, audit.Entry, error) {
+	return addOnce(ctx, s.keys, key, func(ctx context.Context, tx pgx.Tx) (others admin.Siblings, err error) {
 		if _, err := tx.Exec(ctx, ordering); err != nil {
-			return tool.Result{}, audit.Entry{}, err
+			return others, err
 		}
-		others, err := postgres.One(ctx, tx, pgx.RowToStructByName[admin.Siblings], siblingGroups)
-		if err != nil {
-			return tool.Result{}, audit.Entry{}, err
-		}
-		a, err := decide(others)
-		if err != nil {
-			return tool.Result{}, audit.Entry{}, err
-		}
-		g := a.Added
-		_, err = tx.Exec(ctx, insertGroup, g.Slug, g.Name, g.Icon, g.Position, g.CreatedAt, g.Origin.Service, g.Origin.ExternalUserID,
+		return postgres.One(ctx, tx, pgx.RowToStructByName[admin.Siblings], siblingGroups)
+	}, decide, func(ctx context.Context, tx pgx.Tx, g admin.Group) error {
+		_, err := tx.Exec(ctx, insertGroup, g.Slug, g.Name, g.Icon, g.Position, g.CreatedAt, g.Origin.Service, g.Origin.ExternalUserID,
 			g.Origin.CredentialID, g.Origin.HubUser)
 		if postgres.IsUnique(err, "menu_groups_slug") {
 			err = admin.SlugTaken(g.Slug, "")
 		}
-		return a.Answer, a.Audit, err
+		return err
 	})
 }
 
@@ -98,25 +108,18 @@ func holdGroup(ctx context.Context, tx pgx.Tx, slug string) (id admin.ID, err er
 // AddItem stores an item once for the key.
 func (s *Store) AddItem(ctx context.Context, key write.Key, group string,
 	decide func(admin.Siblings) (admin.Addition[admin.Item], error)) (tool.Result, error) {
-	return s.keys.Once(ctx, key, func(ctx context.Context, tx pgx.Tx) (tool.Result, audit.Entry, error) {
-		id, err := holdGroup(ctx, tx, group)
-		if err != nil {
-			return tool.Result{}, audit.Entry{}, err
+	var id admin.ID
+	return addOnce(ctx, s.keys, key, func(ctx context.Context, tx pgx.Tx) (others admin.Siblings, err error) {
+		if id, err = holdGroup(ctx, tx, group); err != nil {
+			return others, err
 		}
-		others, err := postgres.One(ctx, tx, pgx.RowToStructByName[admin.Siblings], siblingItems, id)
-		if err != nil {
-			return tool.Result{}, audit.Entry{}, err
-		}
-		a, err := decide(others)
-		if err != nil {
-			return tool.Result{}, audit.Entry{}, err
-		}
-		i := a.Added
-		_, err = tx.Exec(ctx, insertItem, id, i.Slug, i.Name, i.Icon, i.Href, i.Position, i.CreatedAt, i.Origin.Service,
+		return postgres.One(ctx, tx, pgx.RowToStructByName[admin.Siblings], siblingItems, id)
+	}, decide, func(ctx context.Context, tx pgx.Tx, i admin.Item) error {
+		_, err := tx.Exec(ctx, insertItem, id, i.Slug, i.Name, i.Icon, i.Href, i.Position, i.CreatedAt, i.Origin.Service,
 			i.Origin.ExternalUserID, i.Origin.CredentialID, i.Origin.HubUser)
 		if postgres.IsUnique(err, "menu_items_slug") {
 			err = admin.SlugTaken(group, i.Slug)
 		}
-		return a.Answer, a.Audit, err
+		return err
 	})
 }

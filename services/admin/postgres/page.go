@@ -53,22 +53,17 @@ const insertPage = `INSERT INTO admin.page_versions (item_id, version, title, de
 // AddPage stores a version of an item's page once for the key.
 func (s *Store) AddPage(ctx context.Context, key write.Key, group, item string,
 	decide func(admin.Head) (admin.Addition[admin.Page], error)) (tool.Result, error) {
-	return s.keys.Once(ctx, key, func(ctx context.Context, tx pgx.Tx) (tool.Result, audit.Entry, error) {
-		id, head, err := hold(ctx, tx, group, item)
-		if err != nil {
-			return tool.Result{}, audit.Entry{}, err
-		}
-		a, err := decide(head)
-		if err != nil {
-			return tool.Result{}, audit.Entry{}, err
-		}
-		p := a.Added
+	var id admin.ID
+	return addOnce(ctx, s.keys, key, func(ctx context.Context, tx pgx.Tx) (h admin.Head, err error) {
+		id, h, err = hold(ctx, tx, group, item)
+		return h, err
+	}, decide, func(ctx context.Context, tx pgx.Tx, p admin.Page) error {
 		sections, err := p.Sections.JSON()
 		if err == nil {
 			_, err = tx.Exec(ctx, insertPage, id, p.Version, p.Title, p.Description, string(sections), len(sections), p.CreatedBy, p.CreatedAt,
 				p.Origin.Service, p.Origin.ExternalUserID, p.Origin.CredentialID, p.Origin.HubUser)
 		}
-		return a.Answer, a.Audit, err
+		return err
 	})
 }
 

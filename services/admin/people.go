@@ -13,9 +13,11 @@ import (
 
 // Change is what people can change of a group or an item.
 type Change struct {
-	Name   string  `json:"name"`
-	Icon   *string `json:"icon"`
-	Hidden bool    `json:"hidden"`
+	// Name is cut of the spaces around it. An Icon that is empty is none.
+	Name string  `json:"name"`
+	Icon *string `json:"icon"`
+	// Hidden takes it out of the navigation; addresses stay good.
+	Hidden bool `json:"hidden"`
 }
 
 // Menus returns the built-in groups and then all others, hidden ones too, in their order.
@@ -31,6 +33,7 @@ func (s *Service) Arrange(ctx context.Context, group string, slugs []string) err
 		return err
 	}
 	return s.c.Store.Arrange(ctx, group, func(there []string) (Arrangement, error) {
+		// An order of what somebody saw a while ago must not lose what has come since.
 		if !slices.Equal(slices.Sorted(slices.Values(there)), slices.Sorted(slices.Values(slugs))) {
 			return Arrangement{}, fault.New(fault.Conflict,
 				"Somebody has changed the menus meanwhile, so nothing was moved. Look at them and try again.")
@@ -44,6 +47,7 @@ func (s *Service) Rename(ctx context.Context, group, item string, c Change) erro
 	if err := requirePerson(ctx); err != nil {
 		return err
 	}
+	// Names of groups are tabs and shorter than those of items.
 	most := maxGroupName
 	if item != "" {
 		most = maxItemName

@@ -105,6 +105,7 @@ func (c *cleaner) sections(in []sectionIn) []Section {
 
 // section judges one section by its type; at is its JSON pointer.
 func (c *cleaner) section(at string, in sectionIn) Section {
+	// Which members a section may have depends on its type; the tool's schema is flat and does not say that.
 	there := map[string]bool{"body": in.Body != nil, "cards": in.Cards != nil, "columns": in.Columns != nil, "rows": in.Rows != nil,
 		"caption": in.Caption != nil}
 	known := members[in.Type]
@@ -159,6 +160,7 @@ func (c *cleaner) card(at string, raw json.RawMessage) (out Card) {
 		}
 	}
 	for name, v := range in {
+		// A name in a JSON pointer (RFC 6901).
 		here := at + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 		switch name {
 		case "label":
@@ -209,6 +211,7 @@ func (c *cleaner) textOf(at string, raw json.RawMessage, most int) string {
 
 // columns judges the columns of a table.
 func (c *cleaner) columns(at string, in []columnIn) []Column {
+	// first is the place of each key, to name it when the key comes again.
 	out, first := make([]Column, len(in)), map[string]int{}
 	if in != nil && len(in) == 0 {
 		c.Add(at, "minItems", "must have at least one column")
@@ -259,6 +262,7 @@ func (c *cleaner) visible(text string) string {
 
 // values is a row without the characters in its texts that nobody sees. Numbers and the order of members stay.
 func (c *cleaner) values(row json.RawMessage) json.RawMessage {
+	// Token by token: a row keeps the order of its members and each digit of its numbers, which a map and a float64 would not.
 	in := jsontext.NewDecoder(bytes.NewReader(row))
 	var b bytes.Buffer
 	out := jsontext.NewEncoder(&b)

@@ -79,17 +79,21 @@ type Head struct {
 
 // Addition is what is stored, the answer that is stored with it, and the audit row.
 type Addition[T any] struct {
-	Added  T
+	// Added is what the store inserts as it stands.
+	Added T
+	// Answer is what a replay of the call is answered with.
 	Answer tool.Result
 	Audit  audit.Entry
 }
 
 // Restoration is that a copy of the version From is stored as Version.
 type Restoration struct {
+	// From is the version that is copied, Version the number of the copy.
 	From, Version int
-	By            Origin
-	At            time.Time
-	Audit         audit.Entry
+	// By is who restored it; CreatedBy stays that of the copied version.
+	By    Origin
+	At    time.Time
+	Audit audit.Entry
 }
 
 // Arrangement is an order of slugs, the first at position 0.
@@ -100,6 +104,7 @@ type Arrangement struct {
 
 // Config is what a Service is made of.
 type Config struct {
+	// Store is where menus and pages are kept.
 	Store Store
 	// Fixed are the groups that the services' own pages make.
 	Fixed []Group
@@ -108,6 +113,7 @@ type Config struct {
 }
 
 // Service keeps menus and pages.
+// It is safe for use by many at once, and holds nothing that another replica would have to know.
 type Service struct{ c Config }
 
 // New returns a service. It touches no database.
@@ -177,6 +183,7 @@ func (s *Service) ListMenuGroups(ctx context.Context, in listMenuGroupsIn) (Menu
 	if err != nil {
 		return MenuList{}, err
 	}
+	// A new slice: what is kept in the config is everybody's.
 	if in.IncludeFixed {
 		groups = append(append([]Group{}, s.c.Fixed...), groups...)
 	}
@@ -222,6 +229,7 @@ func (s *Service) CreateMenuGroup(ctx context.Context, in createMenuGroupIn) (to
 			return a, fault.New(fault.Conflict, "There are %d menu groups, and no room for more. Use one of them, or ask an administrator to "+
 				"delete one that is empty.", MaxGroups)
 		}
+		// Counted under the lock of the transaction: two calls at once get two places.
 		g.Position = others.position(g.Position)
 		a.Added, a.Audit = g, w.Entry(1, map[string]any{"group": g.Slug, "name": g.Name, "position": g.Position})
 		a.Answer, err = write.Answer(GroupCreated{g.info(), schema.Moment(g.CreatedAt)}, 1)
@@ -291,6 +299,7 @@ func (s *Service) UpsertDynamicPage(ctx context.Context, in upsertPageIn) (tool.
 	if err != nil {
 		return tool.Result{}, err
 	}
+	// All that is wrong is answered at once, and what is only cleaned is told in removed.
 	var c cleaner
 	p := Page{Title: c.line("/title", in.Title, maxTitle), Description: c.prose("/description", in.Description),
 		CreatedBy: c.optional("/createdBy", in.CreatedBy, maxCreatedBy), Origin: origin(w.Caller), CreatedAt: w.At}
@@ -308,6 +317,7 @@ func (s *Service) UpsertDynamicPage(ctx context.Context, in upsertPageIn) (tool.
 		if err := h.requireOwnPage(in.GroupSlug, in.ItemSlug); err != nil {
 			return a, err
 		}
+		// The item is locked, so nobody else takes the number.
 		p.Version = h.Newest + 1
 		a.Added, a.Audit = p, w.Entry(1, map[string]any{"group": in.GroupSlug, "item": in.ItemSlug, "title": p.Title, "version": p.Version,
 			"sections": len(p.Sections)})

@@ -33,6 +33,7 @@ type Filter struct {
 
 // Page is a part of the log, newest first.
 type Page struct {
+	// Calls are in the order of time, the newest first.
 	Calls []Call
 	// Next is where the next page begins; its At is zero at the end of the log.
 	Next Position
@@ -42,18 +43,26 @@ type Page struct {
 
 // Call is a row of the log.
 type Call struct {
-	ID             string    `db:"id"`
-	At             time.Time `db:"at"`
-	RequestID      string    `db:"request_id"`
-	TraceID        string    `db:"trace_id"`
-	Service        string    `db:"service"`
-	ExternalUserID string    `db:"external_user_id"`
-	CredentialID   string    `db:"credential_id"`
-	Tool           string    `db:"tool"`
-	Outcome        string    `db:"outcome"`
-	Count          int       `db:"count"`
-	TookMS         int       `db:"took_ms"`
-	InputHash      []byte    `db:"input_hash"`
+	// ID is a UUID that the process has drawn which wrote the row.
+	ID string `db:"id"`
+	// At is by the store's clock: at most five minutes before the row was written.
+	At time.Time `db:"at"`
+	// RequestID is that of the answer; TraceID leads to the spans of the call, where there are any.
+	RequestID string `db:"request_id"`
+	TraceID   string `db:"trace_id"`
+	// Service, ExternalUserID and CredentialID are the caller as the token named it.
+	Service        string `db:"service"`
+	ExternalUserID string `db:"external_user_id"`
+	CredentialID   string `db:"credential_id"`
+	// Tool is a tool, a route of /v1, or an act of a person such as review.decide.
+	Tool string `db:"tool"`
+	// Outcome is audit.OK or an error code.
+	Outcome string `db:"outcome"`
+	// Count is how many things were answered or changed; TookMS how long that took, in milliseconds.
+	Count  int `db:"count"`
+	TookMS int `db:"took_ms"`
+	// InputHash is SHA-256 of the request: it tells that two were the same, and nothing of what was in them.
+	InputHash []byte `db:"input_hash"`
 	// Detail is JSON, or empty.
 	Detail string `db:"detail"`
 	// Writer is the database role that wrote the row, whatever service the row names.
@@ -74,6 +83,7 @@ func (p Position) String() string {
 	if p.At.IsZero() {
 		return ""
 	}
+	// A moment without a row, where a search has stopped for want of time.
 	if p.ID == "" {
 		return fmt.Sprint(p.At.UnixMicro())
 	}

@@ -16,6 +16,7 @@ type Owners map[string]string
 // OwnersIn returns those that the catalog names.
 func OwnersIn(c tool.Catalog) Owners {
 	o := Owners{}
+	// Acts are declared by their first word: deploy/services.json gives a word to one service.
 	for word, service := range c.Acts {
 		o[word+"."] = postgres.ServiceRole(service)
 	}
@@ -47,6 +48,7 @@ func (o Owners) of(name string) string {
 	if role, known := o[name]; known {
 		return role
 	}
+	// A name that is not listed may be an act.
 	word, _, dotted := strings.Cut(name, ".")
 	if !dotted {
 		return ""

@@ -14,6 +14,7 @@ type Range struct {
 // Ranges are those that there are.
 func Ranges() []Range {
 	const day = 24 * time.Hour
+	// A range has 12 to 52 steps, which a plot has the width for.
 	return []Range{
 		{"1h", "1 hour", 12, 5 * time.Minute},
 		{"24h", "24 hours", 24, time.Hour},
@@ -38,6 +39,7 @@ func (r Range) At(now time.Time) (from time.Time) {
 
 // Summary is what the log says about the calls of tools in a range. What people did in the console is not in it.
 type Summary struct {
+	// From is the begin of the first step, To the moment of the summary.
 	From, To time.Time
 	Total    Figures
 	// Points are the steps of the range, each there.
@@ -75,12 +77,15 @@ type Tool struct {
 
 // Count is how many calls ended with an error code.
 type Count struct {
+	// Code is one of pkg/fault's, or one that a service has made up.
 	Code  string
 	Calls int64
 }
 
 // Caller is a credential's part; an empty CredentialID is whoever had none, and all that are too many to be told apart.
 type Caller struct {
-	CredentialID           string
+	// CredentialID is that of an API key, an app or a session.
+	CredentialID string
+	// Failed are all that did not end with OK, Limited those of them that a rate limit refused.
 	Calls, Failed, Limited int64
 }

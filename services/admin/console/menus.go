@@ -14,6 +14,7 @@ const menusPath = "/admin/menus"
 
 // menusPage is the menus with the built-in groups above them.
 type menusPage struct {
+	// Fixed are shown for orientation; nobody moves them.
 	Fixed  []admin.Group
 	Groups []menuRow
 }
@@ -21,10 +22,12 @@ type menusPage struct {
 // menuRow is a group, or an item of one.
 type menuRow struct {
 	// Group and Item are the slugs; Item is empty for a group.
-	Group, Item        string
+	Group, Item string
+	// Detail is the slug of a group, and where an item leads.
 	Name, Icon, Detail string
 	Hidden             bool
-	First, Last        bool
+	// First and Last tell which of the two buttons has nothing to do.
+	First, Last bool
 	// Focus is the button to go on with: "up", "down" or none.
 	Focus string
 	Items []menuRow
@@ -47,6 +50,7 @@ func (c *Console) menus(w http.ResponseWriter, r *http.Request) error {
 	p := menusPage{Fixed: fixed}
 	q := r.URL.Query()
 	at, by := q.Get("moved"), q.Get("by")
+	// place says where a row stands among its siblings, and whether the focus goes back to it.
 	place := func(m menuRow, n, of int) menuRow {
 		m.First, m.Last = n == 0, n == of-1
 		if m.Element() == at {
@@ -78,6 +82,7 @@ func (c *Console) move(w http.ResponseWriter, r *http.Request, form url.Values) 
 	if err != nil {
 		return err
 	}
+	// slugs is the order in which the row stands now: of all groups, or of the items of its group.
 	var slugs []string
 	at, in := group, ""
 	for _, g := range groups {

@@ -29,7 +29,9 @@ type pageView struct {
 
 // sectionView is a section; Number counts from 1.
 type sectionView struct {
-	Number  int
+	// Number is part of the addresses of its table.
+	Number int
+	// Type says which of Text, Cards and Table is there.
 	Type    string
 	Title   string
 	Text    template.HTML
@@ -42,8 +44,10 @@ type sectionView struct {
 
 // cardView is a card as the page shows it.
 type cardView struct {
+	// Value and Delta are numbers as people read them, or texts.
 	Label, Value, Unit, Delta, Hint string
-	Number                          bool
+	// Number tells that the value is a short number, which is shown large.
+	Number bool
 	// Up is 1 where the value has grown, -1 where it has shrunk.
 	Up int
 }
@@ -51,6 +55,7 @@ type cardView struct {
 // index lists what the menus lead to, for whoever has a role.
 func (c *Console) index(w http.ResponseWriter, r *http.Request) error {
 	var shown []menuRow
+	// The page opens for every user; without a role it lists nothing.
 	if u, _ := web.UserOf(r.Context()); len(u.Roles) > 0 {
 		_, groups, err := c.service.Menus(r.Context())
 		if err != nil {
@@ -81,6 +86,7 @@ func (c *Console) page(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case p.Href != nil:
 		return fault.New(fault.NotFound, "%s has no page here: it leads to %s.", p.Name, *p.Href)
+	// An item that nobody has written a page for yet.
 	case p.Newest == 0:
 		return c.site.Render(w, r, "page", web.Page{Title: p.Name, Status: http.StatusNotFound, Data: pageView{Path: p.Path()}})
 	}
@@ -108,6 +114,7 @@ func sectionOf(path string, number int, s admin.Section) sectionView {
 	v := sectionView{Number: number, Type: s.Type, Title: text(s.Title), Caption: text(s.Caption), Path: path}
 	switch s.Type {
 	case admin.Text:
+		// Headings in the text continue those of the page, so that screen readers find one outline.
 		level := 2
 		if v.Title != "" {
 			level = 3

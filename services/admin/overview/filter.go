@@ -36,6 +36,7 @@ var timeLayouts = []string{"2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-0
 // filterOf reads the address of a search. A time that cannot be read is marked at its field, and finds nothing.
 func filterOf(v url.Values, now time.Time, owners auditlog.Owners) filter {
 	f := filter{Values: url.Values{}}
+	// typed takes a value over from the address, cut to what a column of the log can hold, and keeps it for links.
 	typed := func(name string) string {
 		s := text.Head(strings.TrimSpace(text.Storable(v.Get(name))), maxText)
 		if s != "" {
@@ -43,11 +44,13 @@ func filterOf(v url.Values, now time.Time, owners auditlog.Owners) filter {
 		}
 		return s
 	}
+	// field adds a field of text to the form.
 	field := func(x web.Field, into *string) {
 		*into = typed(x.Name)
 		x.Value, x.MaxLength, x.Autocomplete, x.Quiet = *into, maxText, "off", true
 		f.Fields = append(f.Fields, x)
 	}
+	// when adds a field of time to the form. People write times in several forms; all are UTC.
 	when := func(x web.Field, into *time.Time) {
 		var s string
 		field(x, &s)

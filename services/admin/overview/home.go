@@ -16,17 +16,20 @@ import (
 
 // homePage is the overview.
 type homePage struct {
-	Ranges  []choice
+	Ranges []choice
+	// Range is the one that is shown, Ranges the links to all.
 	Range   auditlog.Range
 	Summary auditlog.Summary
 	// Now is the moment of the page.
-	Now      time.Time
-	Calls    web.Plot
-	Latency  web.Plot
-	Tools    []toolRow
-	Errors   []errorRow
-	Callers  []callerRow
-	Limited  []callerRow
+	Now time.Time
+	// Plots are tables that the page's script draws; without it they are read as they stand.
+	Calls   web.Plot
+	Latency web.Plot
+	Tools   []toolRow
+	Errors  []errorRow
+	Callers []callerRow
+	Limited []callerRow
+	// Backlog and Source are nil where the neighbour did not answer in time.
 	Backlog  *admin.Backlog
 	Source   *admin.SourceHealth
 	Log      string // the address of the log in the range
@@ -43,12 +46,14 @@ type choice struct {
 type toolRow struct {
 	auditlog.Tool
 	Href string
-	Bar  web.Bar
+	// Bar is its part of the calls, those that failed in another colour.
+	Bar web.Bar
 }
 
 // errorRow is an error code with its share of all calls.
 type errorRow struct {
 	auditlog.Count
+	// Share is of all calls, not of those that failed.
 	Href, Share string
 }
 
@@ -69,6 +74,7 @@ func (o *Overview) home(w http.ResponseWriter, r *http.Request) error {
 	for _, one := range auditlog.Ranges() {
 		p.Ranges = append(p.Ranges, choice{web.Link{Text: one.Text, Href: home + "?range=" + one.Name}, one.Name == g.Name})
 	}
+	// The neighbours answer while the log is read; both are waited for.
 	asked := make(chan struct{})
 	go func() {
 		defer close(asked)

@@ -21,6 +21,7 @@ const (
 
 // logPage is the log, or what of it was looked for.
 type logPage struct {
+	// Filter is the search, which is in the address as well.
 	Filter filter
 	Rows   []row
 	Pager  web.Pager
@@ -36,6 +37,7 @@ type logPage struct {
 // row is a call as the log's page lists it.
 type row struct {
 	auditlog.Call
+	// Name is that of the caller's API key, where it has one; Href leads to the row.
 	Name, Href string
 	Foreign    bool
 }

@@ -109,6 +109,7 @@ func (o *Overview) names(ctx context.Context, ids map[string]bool) map[string]st
 	if len(ids) == 0 {
 		return nil
 	}
+	// auth takes a hundred ids at a time: a page has fewer callers than that.
 	list := make([]string, 0, len(ids))
 	for id := range ids {
 		list = append(list, id)

@@ -49,6 +49,7 @@ func (w *Watch) Foreign(ctx context.Context) (rows int64, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	settled := w.reader.now().Add(-settles)
+	// After a start, or a long outage, what is older than the hour is left out.
 	if begin := settled.Add(-watched); w.until.Before(begin) {
 		w.until = begin
 	}

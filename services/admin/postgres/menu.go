@@ -37,6 +37,7 @@ func menus(ctx context.Context, q postgres.Querier) ([]admin.Group, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Items by their group; both are in order already.
 	of := map[admin.ID][]admin.Item{}
 	for _, i := range items {
 		of[i.GroupID] = append(of[i.GroupID], i)

@@ -158,7 +158,8 @@ const restorePage = `INSERT INTO admin.page_versions (item_id, version, title, d
 	RETURNING sections, ` + versionColumns
 
 // Restore stores a copy of a version.
-func (s *Store) Restore(ctx context.Context, group, item string, decide func(admin.Head) (admin.Restoration, error)) (p admin.Page, err error) {
+func (s *Store) Restore(ctx context.Context, group, item string,
+	decide func(admin.Head) (admin.Restoration, error)) (p admin.Page, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		id, head, err := hold(ctx, tx, group, item)
 		if err != nil {

@@ -26,6 +26,7 @@ func (s *Store) Arrange(ctx context.Context, group string, decide func([]string)
 		if err := lockMenu(ctx, tx, group); err != nil {
 			return err
 		}
+		// Read under the lock: nobody adds one until the order is stored.
 		there, err := postgres.All(ctx, tx, pgx.RowTo[string], list, group)
 		if err != nil {
 			return err
@@ -88,6 +89,7 @@ func (s *Store) Delete(ctx context.Context, group, item string, entry audit.Entr
 		tag, err := tx.Exec(ctx, statement, group, item)
 		var pg *pgconn.PgError
 		switch {
+		// The foreign keys are the rule that nothing in use is deleted; they hold against whoever adds to it at this moment.
 		case errors.As(err, &pg) && pg.Code == "23503": // something refers to it
 			return admin.StillUsed(item)
 		case err == nil && tag.RowsAffected() == 0:

@@ -44,6 +44,7 @@ func (r *Reader) Close() {
 	r.pool.Close()
 }
 
+// callColumns are the columns of auditlog.Call.
 const callColumns = `id::text AS id, at, request_id, trace_id, service, external_user_id, credential_id, tool, outcome, count, took_ms,
 	input_hash, coalesce(detail::text, '') AS detail, writer`
 
@@ -70,6 +71,7 @@ func (r *Reader) Retention(ctx context.Context) (days int, err error) {
 // explainReader makes a fault of what the driver says, and names the setting where the trouble is the set-up.
 func explainReader(err error) error {
 	var pg *pgconn.PgError
+	// Invalid authorization, wrong password, no such database, insufficient privilege.
 	if errors.As(err, &pg) && slices.Contains([]string{"28000", "28P01", "3D000", "42501"}, pg.Code) {
 		return fmt.Errorf("HUB_AUDIT_URL has to name the role %s and its password: %w", postgres.AuditReader, err)
 	}

@@ -16,6 +16,7 @@ const LeastRetention = 62
 // service's role may change it.
 func Retain(days int) postgres.Step {
 	return func(ctx context.Context, ownerURL, _ string) error {
+		// The table has the same bound: whoever owns it cannot shorten the log to nothing by mistake.
 		if days < LeastRetention {
 			return fmt.Errorf("HUB_AUDIT_RETENTION has to be at least %d days, not %d", LeastRetention, days)
 		}

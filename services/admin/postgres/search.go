@@ -31,9 +31,11 @@ func (r *Reader) Search(ctx context.Context, f auditlog.Filter, before auditlog.
 	if err != nil {
 		return auditlog.Page{}, err
 	}
+	// A page that is not full when the time is used up says how far back it has come (Page.Unfinished).
 	start := r.now()
 	var page auditlog.Page
 	for !s.done() {
+		// One row more than the page has tells that there is another page.
 		look := r.now()
 		found, err := s.next(ctx, limit+1-len(page.Calls))
 		if err != nil {
@@ -61,7 +63,8 @@ const exportPage = 1000
 // Export calls row with each row, newest first, until there are none, it has had limit, row fails, or ctx ends. It
 // holds a page of them and no transaction: nothing waits for a slow reader, and rows do not change. more tells that there
 // are others, older than next.
-func (r *Reader) Export(ctx context.Context, f auditlog.Filter, limit int, row func(auditlog.Call) error) (next auditlog.Position, more bool, err error) {
+func (r *Reader) Export(ctx context.Context, f auditlog.Filter, limit int, row func(auditlog.Call) error) (next auditlog.Position,
+	more bool, err error) {
 	s, err := r.lookBack(ctx, f, auditlog.Position{})
 	if err != nil {
 		return auditlog.Position{}, false, err
@@ -105,6 +108,7 @@ type lookBack struct {
 
 // lookBack begins a search before a position.
 func (r *Reader) lookBack(ctx context.Context, f auditlog.Filter, before auditlog.Position) (*lookBack, error) {
+	// Clocks differ: what the store has dated a little in our future is found.
 	s := &lookBack{r: r, to: r.now().Add(time.Minute)}
 	s.where, s.args = conditions(f)
 	if !f.To.IsZero() && f.To.Before(s.to) {
@@ -117,6 +121,7 @@ func (r *Reader) lookBack(ctx context.Context, f auditlog.Filter, before auditlo
 	if isIndexed(f) {
 		s.window = longest
 	}
+	// The oldest row bounds the search: without it a search that finds nothing would go back for ever.
 	var oldest *time.Time
 	if err := r.pool.QueryRow(ctx, `SELECT min(at) FROM audit.calls`).Scan(&oldest); err != nil {
 		return nil, explainReader(err)

@@ -108,7 +108,8 @@ type row struct {
 func (e Entry) row() (row, error) {
 	r := row{id: newID(), at: e.At, requestID: Stored(e.Caller.RequestID), service: Stored(e.Caller.Service),
 		externalUser: Stored(e.Caller.ExternalUserID), credential: Stored(e.Caller.CredentialID), tool: Stored(e.Tool),
-		outcome: e.Outcome, count: clamp(int64(e.Count)), tookMS: clamp(e.Took.Milliseconds()), inputHash: e.InputHash, traceID: Stored(e.TraceID)}
+		outcome: e.Outcome, count: clamp(int64(e.Count)), tookMS: clamp(e.Took.Milliseconds()), inputHash: e.InputHash,
+		traceID: Stored(e.TraceID)}
 	if e.Detail != nil {
 		b, err := json.Marshal(e.Detail)
 		if err != nil {

@@ -154,7 +154,8 @@ type userRecord struct {
 // newUserRecord is a user without the hash of the password.
 func newUserRecord(u auth.User) userRecord {
 	return userRecord{
-		ID: u.ID, Email: u.Email, Name: u.Name, Roles: u.Roles, Status: string(u.State()), HasPassword: u.PasswordHash != "", CreatedBy: u.CreatedBy,
+		ID: u.ID, Email: u.Email, Name: u.Name, Roles: u.Roles, Status: string(u.State()),
+		HasPassword: u.PasswordHash != "", CreatedBy: u.CreatedBy,
 	}
 }
 

@@ -101,7 +101,7 @@ func TestBookStaysSound(t *testing.T) {
 				_, _ = b.AskRefund(payments.RefundAsked{Code: fmt.Sprint("rf_", i), Amount: &amount, Reason: "x"})
 			case 1:
 				if p := b.PendingRefunds(); len(p) > 0 {
-					err = b.DeclineRefund(p[0].Code, payments.Failure{Code: "2016", Message: "no"})
+					err = b.DeclineRefund(p[0].Code, payments.Failure{Code: "2016", Message: "no"}, false)
 				}
 			case 2:
 				_, err = b.Lapse()

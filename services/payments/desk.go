@@ -3,7 +3,6 @@ package payments
 import (
 	"context"
 	"errors"
-	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -323,26 +322,6 @@ func (s *Service) declineReturn(ctx context.Context, code, returned string, by A
 
 // returnName binds the account that a deposit goes back to, to its row.
 func returnName(code string) string { return "payments.deposits|return_account|" + code }
-
-var (
-	bankCode      = regexp.MustCompile(`^[0-9]{3}$`)
-	accountDigits = regexp.MustCompile(`^[0-9]{1,16}$`)
-)
-
-// maxHolder bounds the holder of an account that money goes back to, in characters.
-const maxHolder = 10
-
-func (a RefundAccount) check() error {
-	switch {
-	case !bankCode.MatchString(a.BankCode):
-		return schema.Invalid("/bankCode", "pattern", "must be three digits")
-	case !accountDigits.MatchString(a.AccountNumber):
-		return schema.Invalid("/accountNumber", "pattern", "must be 1 to 16 digits")
-	case strings.TrimSpace(a.Holder) == "" || utf8.RuneCountInString(a.Holder) > maxHolder:
-		return schema.Invalid("/holder", "length", "must be 1 to %d characters", maxHolder)
-	}
-	return nil
-}
 
 // checkNote trims a note.
 func checkNote(note string, needed bool) (string, error) {

@@ -101,14 +101,14 @@ var rematch = []time.Duration{10 * time.Second, time.Minute, 10 * time.Minute, t
 // what the webhook claims. E_NOT_FOUND for a provider that Hub does not have, E_AUTH_INVALID for what no credential
 // verifies, of which nothing is stored, E_DB when it could not be stored: the provider sends it again. E_RATE_LIMIT for one too
 // many of a payment that no order has.
-func (s *Service) Receive(ctx context.Context, provider, contentType string, raw []byte) error {
-	if provider != s.c.Provider.Name() {
+func (s *Service) Receive(ctx context.Context, providerName, contentType string, raw []byte) error {
+	if providerName != s.c.Provider.Name() {
 		return fault.New(fault.NotFound, "There is no provider of that name.")
 	}
 	if len(raw) > maxWebhook {
 		return fault.New(fault.Validation, "A webhook has at most %d bytes.", maxWebhook)
 	}
-	creds, err := s.c.Credentials.Verifying(ctx, provider)
+	creds, err := s.c.Credentials.Verifying(ctx, providerName)
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (s *Service) Receive(ctx context.Context, provider, contentType string, raw
 	case e.Kind == EventTest:
 		return nil
 	}
-	return s.c.Store.Receive(ctx, Webhook{Provider: provider, Env: e.Cred.Env, Key: e.Key, TID: e.TID, Code: e.Code, Claims: e.Status,
+	return s.c.Store.Receive(ctx, Webhook{Provider: providerName, Env: e.Cred.Env, Key: e.Key, TID: e.TID, Code: e.Code, Claims: e.Status,
 		Raw:        raw,
 		ReceivedAt: s.now()})
 }
@@ -134,15 +134,15 @@ func (s *Service) Acknowledge(ctx context.Context, err error) (status int, conte
 
 // LookInto asks the provider about what a webhook has hinted at. again is the wait after which to do so once more; 0 for
 // one that is settled.
-func (s *Service) LookInto(ctx context.Context, provider string, env Env, key string) (again time.Duration, err error) {
-	w, err := s.c.Store.Webhook(ctx, provider, env, key)
+func (s *Service) LookInto(ctx context.Context, providerName string, env Env, key string) (again time.Duration, err error) {
+	w, err := s.c.Store.Webhook(ctx, providerName, env, key)
 	if err != nil || w.Outcome != Received && w.Outcome != Unmatched {
 		return 0, err
 	}
 	before, err := s.c.Store.Book(ctx, w.Code)
 	if fault.Is(err, fault.NotFound) || err == nil && before.Order.Env != w.Env {
 		if w.Attempts >= len(rematch) {
-			s.c.Logger.ErrorContext(ctx, "a webhook names an order that is not there", "provider", provider, "order", w.Code, "tid", w.TID)
+			s.c.Logger.ErrorContext(ctx, "a webhook names an order that is not there", "provider", providerName, "order", w.Code, "tid", w.TID)
 			return 0, s.c.Store.Settle(ctx, w, Abandoned)
 		}
 		return rematch[w.Attempts], s.c.Store.Settle(ctx, w, Unmatched)
@@ -154,7 +154,7 @@ func (s *Service) LookInto(ctx context.Context, provider string, env Env, key st
 	if err != nil {
 		if s.now().After(w.ReceivedAt.Add(lookedFor)) {
 			// Such as one that names the payment of another order: the provider never says a word about that.
-			s.c.Logger.ErrorContext(ctx, "a webhook cannot be looked into", "provider", provider, "order", w.Code, "tid", w.TID, "error", err)
+			s.c.Logger.ErrorContext(ctx, "a webhook cannot be looked into", "provider", providerName, "order", w.Code, "tid", w.TID, "error", err)
 			return 0, s.c.Store.Settle(ctx, w, Abandoned)
 		}
 		return 0, err

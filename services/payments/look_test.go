@@ -106,7 +106,7 @@ func TestSlowTransactionLosesNoMessage(t *testing.T) {
 		_, err := s.store.Change(t.Context(), slow.Code, payments.Actor{Name: "hub", Now: time.Now()}, func(b *payments.Book) error {
 			_, err := b.AskRefund(payments.RefundAsked{Code: "rf_slow", Reason: "x"})
 			if err == nil {
-				err = b.DeclineRefund("rf_slow", payments.Failure{Code: "1", Message: "no"})
+				err = b.DeclineRefund("rf_slow", payments.Failure{Code: "1", Message: "no"}, false)
 			}
 			close(held)
 			<-release

@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"strings"
 	"time"
+	"unicode/utf8"
 
+	"hub.internal/pkg/schema"
 	"hub.internal/services/payments/credentials"
 )
 
@@ -201,4 +205,58 @@ type DeclinedError struct {
 // Error implements error.
 func (e *DeclinedError) Error() string {
 	return fmt.Sprintf("the provider declines: %s %s", e.Code, e.Message)
+}
+
+// Buyer is who pays, as far as the app says.
+type Buyer struct {
+	Name  string `json:"name,omitempty"`
+	Email string `json:"email,omitempty"`
+	Tel   string `json:"tel,omitempty"`
+}
+
+// VBankAccount is a virtual account that waits for a deposit.
+type VBankAccount struct {
+	BankCode  string
+	BankName  string
+	Number    string
+	Holder    string
+	ExpiresAt time.Time
+}
+
+// RefundAccount is where a refund goes. It is stored sealed, and answered masked.
+type RefundAccount struct {
+	BankCode      string `json:"bankCode"`
+	AccountNumber string `json:"accountNumber"`
+	Holder        string `json:"holder"`
+}
+
+var (
+	bankCode      = regexp.MustCompile(`^[0-9]{3}$`)
+	accountDigits = regexp.MustCompile(`^[0-9]{1,16}$`)
+)
+
+// maxHolder bounds the holder of an account that money goes back to, in characters.
+const maxHolder = 10
+
+func (a RefundAccount) check() error {
+	switch {
+	case !bankCode.MatchString(a.BankCode):
+		return schema.Invalid("/bankCode", "pattern", "must be three digits")
+	case !accountDigits.MatchString(a.AccountNumber):
+		return schema.Invalid("/accountNumber", "pattern", "must be 1 to 16 digits")
+	case strings.TrimSpace(a.Holder) == "" || utf8.RuneCountInString(a.Holder) > maxHolder:
+		return schema.Invalid("/holder", "length", "must be 1 to %d characters", maxHolder)
+	}
+	return nil
+}
+
+// holds tells that a snapshot's balance is what its cancels leave.
+func (s Snapshot) holds() bool {
+	left := s.Amount
+	for _, c := range s.Cancels {
+		if !c.Returned {
+			left -= c.Amount
+		}
+	}
+	return left == s.Balance
 }

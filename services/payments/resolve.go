@@ -28,31 +28,6 @@ type Schedule interface {
 	AddSweep(ctx context.Context, r SweepReport) error
 }
 
-// NextLook is when somebody has to look at the order again that was looked at so often since it last moved; ok is false
-// for one that waits for nothing.
-func (b *Book) NextLook(looks int) (at time.Time, ok bool) {
-	o := b.Order
-	waits := []time.Duration{2 * time.Minute, 5 * time.Minute, time.Hour, 24 * time.Hour}
-	wait := waits[min(looks, len(waits)-1)]
-	switch {
-	case o.PendingRefund > 0 || len(b.returning()) > 0:
-		return b.Now.Add(wait), true
-	case o.Status == Ready:
-		// Its day ends at a moment of its own.
-		at := b.Now.Add(wait)
-		if end := o.CreatedAt.Add(readyFor); b.Now.Before(end) && at.After(end) {
-			at = end
-		}
-		return at, true
-	case o.Status == AwaitingDeposit && o.Account != nil:
-		if end := o.Account.ExpiresAt.Add(lateGrace + time.Second); b.Now.Before(end) {
-			return end, true
-		}
-		return b.Now.Add(waits[min(looks+1, len(waits)-1)]), true
-	}
-	return time.Time{}, false
-}
-
 const (
 	// lookTakes is more than one look takes; after that somebody else may look.
 	lookTakes = 5 * time.Minute

@@ -117,7 +117,7 @@ func (s *Service) askToCancel(ctx context.Context, code string, by Actor) (*Book
 			if b.Order.Version != o.Version {
 				return errStale
 			}
-			return b.step(Cancel, Canceled, "")
+			return b.CancelUnpaid()
 		}, nil)
 		if !errors.Is(err, errStale) {
 			return b, err
@@ -271,13 +271,7 @@ func (s *Service) askToRefund(ctx context.Context, o Order, r Refund) (Snapshot,
 
 func (s *Service) declineRefund(ctx context.Context, code, refund string, by Actor, why Failure, drift bool) error {
 	_, err := s.c.Store.Change(ctx, code, by, func(b *Book) error {
-		if err := b.DeclineRefund(refund, why); err != nil {
-			return err
-		}
-		if drift && b.Order.Attention != BalanceDrift && (b.Order.Status == Paid || b.Order.Status == Refunded) {
-			return b.attend(BalanceDrift, Drift, refund)
-		}
-		return nil
+		return b.DeclineRefund(refund, why, drift)
 	}, nil)
 	return err
 }

@@ -98,7 +98,7 @@ func TestWebhookWithinTheCall(t *testing.T) {
 func TestNewsInAnyOrder(t *testing.T) {
 	t.Parallel()
 	s, _ := idleShop(t, options{})
-	for _, order := range [][]string{{"ready", "paid", "cancelled"}, {"ready", "cancelled", "paid"}, {"paid", "ready", "cancelled"},
+	for _, news := range [][]string{{"ready", "paid", "cancelled"}, {"ready", "cancelled", "paid"}, {"paid", "ready", "cancelled"},
 		{"paid", "cancelled", "ready"}, {"cancelled", "ready", "paid"}, {"cancelled", "paid", "ready"}} {
 		for _, truth := range []payments.Status{payments.AwaitingDeposit, payments.Paid, payments.Refunded, payments.Canceled} {
 			s.arm(pgsim.Drop, "webhook", 3)
@@ -113,14 +113,14 @@ func TestNewsInAnyOrder(t *testing.T) {
 				s.do(s.sim.ConsoleCancel(o.Code, 0))
 			}
 			s.sim.Heal()
-			for _, status := range order {
+			for _, status := range news {
 				if !s.acked(s.hook(s.truth(o.Code).Payments[0], o.Code, status)) {
 					t.Errorf("%s is not acknowledged", status)
 				}
 				s.round()
 			}
 			if got := s.show(o.Code); got.Status != truth {
-				t.Errorf("%v ends in %s, not %s", order, got.Status, truth)
+				t.Errorf("%v ends in %s, not %s", news, got.Status, truth)
 			}
 		}
 	}

@@ -21,15 +21,15 @@ import (
 
 // Provider shows the calls of a provider, which are a dependency of its name.
 func Provider(p payments.Provider) payments.Provider {
-	return provider{p, telemetry.NewDependency(p.Name())}
+	return measuredProvider{p, telemetry.NewDependency(p.Name())}
 }
 
-type provider struct {
+type measuredProvider struct {
 	payments.Provider
 	calls *telemetry.Dependency
 }
 
-func (p provider) done(ctx context.Context, operation string, start time.Time, err error) {
+func (p measuredProvider) done(ctx context.Context, operation string, start time.Time, err error) {
 	p.calls.Done(ctx, operation, start, outcome(err))
 }
 
@@ -52,47 +52,47 @@ func outcome(err error) string {
 }
 
 // Issue implements payments.Provider.
-func (p provider) Issue(ctx context.Context, c payments.Cred, r payments.IssueRequest) (s payments.Snapshot, err error) {
+func (p measuredProvider) Issue(ctx context.Context, c payments.Cred, r payments.IssueRequest) (s payments.Snapshot, err error) {
 	defer func(start time.Time) { p.done(ctx, "issue", start, err) }(time.Now())
 	return p.Provider.Issue(ctx, c, r)
 }
 
 // Get implements payments.Provider.
-func (p provider) Get(ctx context.Context, c payments.Cred, r payments.Ref) (s payments.Snapshot, err error) {
+func (p measuredProvider) Get(ctx context.Context, c payments.Cred, r payments.Ref) (s payments.Snapshot, err error) {
 	defer func(start time.Time) { p.done(ctx, "get", start, err) }(time.Now())
 	return p.Provider.Get(ctx, c, r)
 }
 
 // Cancel implements payments.Provider.
-func (p provider) Cancel(ctx context.Context, c payments.Cred, r payments.CancelRequest) (s payments.Snapshot, err error) {
+func (p measuredProvider) Cancel(ctx context.Context, c payments.Cred, r payments.CancelRequest) (s payments.Snapshot, err error) {
 	defer func(start time.Time) { p.done(ctx, "cancel", start, err) }(time.Now())
 	return p.Provider.Cancel(ctx, c, r)
 }
 
 // Expire implements payments.Provider.
-func (p provider) Expire(ctx context.Context, c payments.Cred, r payments.Ref) (err error) {
+func (p measuredProvider) Expire(ctx context.Context, c payments.Cred, r payments.Ref) (err error) {
 	defer func(start time.Time) { p.done(ctx, "expire", start, err) }(time.Now())
 	return p.Provider.Expire(ctx, c, r)
 }
 
 // NetCancel implements payments.Provider.
-func (p provider) NetCancel(ctx context.Context, c payments.Cred, code string) (err error) {
+func (p measuredProvider) NetCancel(ctx context.Context, c payments.Cred, code string) (err error) {
 	defer func(start time.Time) { p.done(ctx, "netcancel", start, err) }(time.Now())
 	return p.Provider.NetCancel(ctx, c, code)
 }
 
 // Notifier shows the attempts to notify apps: the dependency "receiver".
 func Notifier(n payments.Notifier) payments.Notifier {
-	return notifier{n, telemetry.NewDependency("receiver")}
+	return measuredNotifier{n, telemetry.NewDependency("receiver")}
 }
 
-type notifier struct {
+type measuredNotifier struct {
 	payments.Notifier
 	calls *telemetry.Dependency
 }
 
 // Send implements payments.Notifier.
-func (n notifier) Send(ctx context.Context, m payments.Outgoing) payments.Attempt {
+func (n measuredNotifier) Send(ctx context.Context, m payments.Outgoing) payments.Attempt {
 	start := time.Now()
 	a := n.Notifier.Send(ctx, m)
 	said := "unanswered"
@@ -120,7 +120,7 @@ func Store(s payments.Store) payments.Store {
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		otel.Handle(err)
 	}
-	counted := store{Store: s, steps: steps, webhooks: webhooks, notifications: notifications, drift: drift}
+	counted := countingStore{Store: s, steps: steps, webhooks: webhooks, notifications: notifications, drift: drift}
 	// An alarm needs the series before the first of them.
 	ctx := context.Background()
 	drift.Add(ctx, 0)
@@ -146,12 +146,12 @@ func with(name, value string) metric.MeasurementOption {
 
 func outcomeOf(o payments.Outcome) string { return strings.ToLower(string(o)) }
 
-type store struct {
+type countingStore struct {
 	payments.Store
 	steps, webhooks, notifications, drift metric.Int64Counter
 }
 
-func (s store) stepped(ctx context.Context, b *payments.Book, err error) {
+func (s countingStore) stepped(ctx context.Context, b *payments.Book, err error) {
 	if err != nil || b == nil {
 		return
 	}
@@ -161,7 +161,7 @@ func (s store) stepped(ctx context.Context, b *payments.Book, err error) {
 }
 
 // Open implements payments.Store. A key or a clientOrderId that is known opens nothing.
-func (s store) Open(ctx context.Context, key write.Key, b *payments.Book) (write.Claim, error) {
+func (s countingStore) Open(ctx context.Context, key write.Key, b *payments.Book) (write.Claim, error) {
 	claim, err := s.Store.Open(ctx, key, b)
 	if claim.Resource == b.Order.Code && !claim.Done && !claim.Resumed {
 		s.stepped(ctx, b, err)
@@ -170,7 +170,7 @@ func (s store) Open(ctx context.Context, key write.Key, b *payments.Book) (write
 }
 
 // Claim implements payments.Store.
-func (s store) Claim(ctx context.Context, key write.Key, code string, by payments.Actor,
+func (s countingStore) Claim(ctx context.Context, key write.Key, code string, by payments.Actor,
 	do func(*payments.Book) (string, error)) (
 	write.Claim, error,
 ) {
@@ -184,7 +184,7 @@ func (s store) Claim(ctx context.Context, key write.Key, code string, by payment
 }
 
 // Change implements payments.Store.
-func (s store) Change(ctx context.Context, code string, by payments.Actor, do func(*payments.Book) error, end *payments.Ending) (
+func (s countingStore) Change(ctx context.Context, code string, by payments.Actor, do func(*payments.Book) error, end *payments.Ending) (
 	*payments.Book, error,
 ) {
 	b, err := s.Store.Change(ctx, code, by, do, end)
@@ -193,7 +193,7 @@ func (s store) Change(ctx context.Context, code string, by payments.Actor, do fu
 }
 
 // Act implements payments.Desk.
-func (s store) Act(ctx context.Context, code string, by payments.Actor, do func(*payments.Book) (audit.Entry, error)) (
+func (s countingStore) Act(ctx context.Context, code string, by payments.Actor, do func(*payments.Book) (audit.Entry, error)) (
 	*payments.Book, error,
 ) {
 	b, err := s.Store.Act(ctx, code, by, do)
@@ -202,7 +202,7 @@ func (s store) Act(ctx context.Context, code string, by payments.Actor, do func(
 }
 
 // Receive implements payments.Inbox.
-func (s store) Receive(ctx context.Context, w payments.Webhook) error {
+func (s countingStore) Receive(ctx context.Context, w payments.Webhook) error {
 	err := s.Store.Receive(ctx, w)
 	if err == nil {
 		s.webhooks.Add(ctx, 1, with("outcome", "received"))
@@ -211,7 +211,7 @@ func (s store) Receive(ctx context.Context, w payments.Webhook) error {
 }
 
 // Settle implements payments.Inbox.
-func (s store) Settle(ctx context.Context, w payments.Webhook, o payments.Outcome) error {
+func (s countingStore) Settle(ctx context.Context, w payments.Webhook, o payments.Outcome) error {
 	err := s.Store.Settle(ctx, w, o)
 	if err == nil {
 		s.webhooks.Add(ctx, 1, with("outcome", outcomeOf(o)))
@@ -220,7 +220,7 @@ func (s store) Settle(ctx context.Context, w payments.Webhook, o payments.Outcom
 }
 
 // Attempted implements payments.Outbox.
-func (s store) Attempted(ctx context.Context, n payments.Notice, a payments.Attempt) error {
+func (s countingStore) Attempted(ctx context.Context, n payments.Notice, a payments.Attempt) error {
 	err := s.Store.Attempted(ctx, n, a)
 	if err == nil {
 		s.notifications.Add(ctx, 1, with("outcome", strings.ToLower(string(n.State))))
@@ -229,7 +229,7 @@ func (s store) Attempted(ctx context.Context, n payments.Notice, a payments.Atte
 }
 
 // AddSweep implements payments.Schedule.
-func (s store) AddSweep(ctx context.Context, r payments.SweepReport) error {
+func (s countingStore) AddSweep(ctx context.Context, r payments.SweepReport) error {
 	err := s.Store.AddSweep(ctx, r)
 	if err == nil {
 		s.drift.Add(ctx, int64(r.Drifted))

@@ -35,14 +35,14 @@ func (s store) Change(_ context.Context, _ string, _ payments.Actor, do func(*pa
 	return b, errors.Join(do(b), s.err)
 }
 
-type provider struct {
+type fakeProvider struct {
 	payments.Provider
 	err error
 }
 
-func (provider) Name() string { return "nicepay" }
+func (fakeProvider) Name() string { return "nicepay" }
 
-func (p provider) Get(context.Context, payments.Cred, payments.Ref) (payments.Snapshot, error) {
+func (p fakeProvider) Get(context.Context, payments.Cred, payments.Ref) (payments.Snapshot, error) {
 	return payments.Snapshot{}, p.err
 }
 
@@ -61,8 +61,8 @@ func TestWhatIsKeptIsCounted(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = tel.Close(context.Background()) })
 	ctx, away := t.Context(), errors.New("away")
-	order := payments.Order{Code: "po_1"}
-	opened := &payments.Book{Order: order, Steps: []payments.Step{{Trigger: payments.Create}}}
+	made := payments.Order{Code: "po_1"}
+	opened := &payments.Book{Order: made, Steps: []payments.Step{{Trigger: payments.Create}}}
 	for _, s := range []store{{claim: write.Claim{Resource: "po_1"}}, {claim: write.Claim{Resource: "po_1", Done: true, Answer: tool.Result{}}},
 		{claim: write.Claim{Resource: payments.Known + "po_0"}}, {claim: write.Claim{Resource: "po_1"}, err: away}} {
 		_, _ = metrics.Store(s).Open(ctx, write.Key{}, opened)
@@ -78,7 +78,7 @@ func TestWhatIsKeptIsCounted(t *testing.T) {
 		_ = s.Attempted(ctx, payments.Notice{State: payments.NoticeDead}, payments.Attempt{})
 	}
 	for _, err := range []error{nil, fmt.Errorf("x: %w", payments.ErrNotSent), payments.ErrUnknown, &payments.DeclinedError{Code: "1"}, payments.ErrNotFound, away} {
-		_, _ = metrics.Provider(provider{err: err}).Get(ctx, payments.Cred{}, payments.Ref{})
+		_, _ = metrics.Provider(fakeProvider{err: err}).Get(ctx, payments.Cred{}, payments.Ref{})
 	}
 	for _, a := range []payments.Attempt{{Delivered: true, Status: 204}, {Status: 503}, {Status: 410, Gone: true}, {}} {
 		metrics.Notifier(notifier{attempt: a}).Send(ctx, payments.Outgoing{})

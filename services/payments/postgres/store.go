@@ -22,10 +22,10 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// service is the discovery name, and schema its part of the write store.
+// service is the discovery name, and storeSchema its part of the write store.
 const (
 	service = "payments"
-	schema  = "payments"
+	storeSchema  = "payments"
 )
 
 // Migrate brings the audit schema, payments' own and River's tables in it up to date, as the owner.
@@ -62,7 +62,7 @@ func NewWith(pool *postgres.Pool, o Options) *Store {
 		`SELECT FROM payments.orders, payments.credentials, payments.river_job LIMIT 0`),
 		pool: pool, lease: cmp.Or(o.Lease, payments.Lease),
 		keys: write.New(pool, write.Options{Service: service, Kept: payments.KeysKept, Reused: payments.KeyReused}),
-		jobs: jobs.NewAdder(pool, schema)}
+		jobs: jobs.NewAdder(pool, storeSchema)}
 }
 
 // Keys are those of payments' writes.

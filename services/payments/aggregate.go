@@ -6,51 +6,6 @@ import (
 	"time"
 )
 
-// DepositState says what became of money that arrived.
-type DepositState string
-
-// The states of a deposit. Mismatch and Unapplied are open cases; a Returning one is asked back of the provider.
-const (
-	DepositIsApplied   DepositState = "APPLIED"
-	DepositIsMismatch  DepositState = "MISMATCH"
-	DepositIsUnapplied DepositState = "UNAPPLIED"
-	DepositIsReversed  DepositState = "REVERSED"
-	DepositIsReturning DepositState = "RETURNING"
-	DepositIsReturned  DepositState = "RETURNED"
-)
-
-// Deposit is money that the provider says has arrived.
-type Deposit struct {
-	// ID is 0 for one that is not stored yet.
-	ID     ID
-	TID    string
-	Amount int64
-	At     time.Time
-	State  DepositState
-	// Return is how the provider was asked to pay it back; nil for one that it never was.
-	Return *DepositReturn
-}
-
-// DepositReturn is the wish that the provider pays a deposit back.
-type DepositReturn struct {
-	// Code is unique at the provider, as a refund's is; TID is the provider's id of the cancellation.
-	Code, TID string
-	// Account is where the money goes, sealed; Masked is what is shown of it.
-	Account []byte
-	Masked  *RefundAccount
-	// Failure is why it was not paid back.
-	Failure   *Failure
-	SettledAt *time.Time
-}
-
-// Open tells that somebody has to decide about the deposit.
-func (d Deposit) Open() bool { return d.State == DepositIsMismatch || d.State == DepositIsUnapplied }
-
-// same tells whether both are one deposit: there is one of an amount at a moment.
-func (d Deposit) same(other Deposit) bool {
-	return d.TID == other.TID && d.Amount == other.Amount && d.At.Equal(other.At)
-}
-
 // Step is an event of an order: what moved it, and what the app is told. Seq is the version that it made.
 type Step struct {
 	Seq      int64
@@ -186,17 +141,6 @@ func (b *Book) cameBack(s Snapshot) error {
 		}
 	}
 	return nil
-}
-
-// holds tells that a snapshot's balance is what its cancels leave.
-func (s Snapshot) holds() bool {
-	left := s.Amount
-	for _, c := range s.Cancels {
-		if !c.Returned {
-			left -= c.Amount
-		}
-	}
-	return left == s.Balance
 }
 
 func (b *Book) issued(s Snapshot) error {
@@ -344,6 +288,9 @@ func (b *Book) Lapse() (bool, error) {
 	return false, nil
 }
 
+// CancelUnpaid ends an unpaid order that the provider does not let anybody pay any more.
+func (b *Book) CancelUnpaid() error { return b.step(Cancel, Canceled, "") }
+
 // Decline ends an order that the provider definitely refuses.
 func (b *Book) Decline(why Failure) error {
 	if b.Order.Status != Ready {
@@ -363,3 +310,28 @@ const (
 	// readyFor is how long an order waits for its payer.
 	readyFor = 24 * time.Hour
 )
+
+// NextLook is when somebody has to look at the order again that was looked at so often since it last moved; ok is false
+// for one that waits for nothing.
+func (b *Book) NextLook(looks int) (at time.Time, ok bool) {
+	o := b.Order
+	waits := []time.Duration{2 * time.Minute, 5 * time.Minute, time.Hour, 24 * time.Hour}
+	wait := waits[min(looks, len(waits)-1)]
+	switch {
+	case o.PendingRefund > 0 || len(b.returning()) > 0:
+		return b.Now.Add(wait), true
+	case o.Status == Ready:
+		// Its day ends at a moment of its own.
+		at := b.Now.Add(wait)
+		if end := o.CreatedAt.Add(readyFor); b.Now.Before(end) && at.After(end) {
+			at = end
+		}
+		return at, true
+	case o.Status == AwaitingDeposit && o.Account != nil:
+		if end := o.Account.ExpiresAt.Add(lateGrace + time.Second); b.Now.Before(end) {
+			return end, true
+		}
+		return b.Now.Add(waits[min(looks+1, len(waits)-1)]), true
+	}
+	return time.Time{}, false
+}

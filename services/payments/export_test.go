@@ -3,4 +3,4 @@ package payments
 import "time"
 
 // Turns are those of attempts to notify apps.
-func Turns() func(app string) (done func(), wait time.Duration) { return newTurns().take }
+func NewBulkhead() func(app string) (done func(), wait time.Duration) { return newBulkhead().acquire }

@@ -15,23 +15,25 @@ import (
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/write"
+	"hub.internal/services/payments/order"
+	"hub.internal/services/payments/provider"
 )
 
 // Wanted is an order as its app wants it.
-type Wanted struct {
+type CreateInput struct {
 	Amount, SupplyAmount, VAT *int64
-	PayMethod                 PayMethod
+	PayMethod                 provider.PayMethod
 	NotifyURL                 string
 	ClientOrderID             string
 	Name                      string
 	ReturnURL                 string
-	VBank                     *WantedVBank
-	Buyer                     Buyer
+	VirtualAccount            *VirtualAccountInput
+	Buyer                     provider.Buyer
 	Metadata                  map[string]string
 }
 
 // WantedVBank is how long a virtual account waits, in hours, and whose name it has.
-type WantedVBank struct {
+type VirtualAccountInput struct {
 	ValidHours int
 	Holder     string
 }
@@ -46,9 +48,9 @@ const (
 
 // The writes of apps, as the audit log names them.
 const (
-	opCreate = "pay.orders.create"
-	opRefund = "pay.orders.refund"
-	opCancel = "pay.orders.cancel"
+	operationCreate = "pay.orders.create"
+	operationRefund = "pay.orders.refund"
+	operationCancel = "pay.orders.cancel"
 )
 
 // How long an account waits, in hours, and whose name it has, where the app does not say.
@@ -59,7 +61,7 @@ const (
 
 // OrderAnswer is an answer with an order.
 type OrderAnswer struct {
-	Order OrderView `json:"order"`
+	Order order.View `json:"order"`
 }
 
 // Create makes an order and asks the provider for it. A provider that definitely refuses ends the order, with E_CONFLICT
@@ -67,12 +69,12 @@ type OrderAnswer struct {
 // clientOrderId that the app has used before answers that order, or E_CONFLICT with AMOUNT_MISMATCH. It returns
 // BAD_AMOUNT, E_VALIDATION for a URL that the app may not use, E_CONFLICT for a key that was used for something else,
 // and E_DB when a store, auth or a credential is missing.
-func (s *Service) Create(ctx context.Context, in Wanted) (tool.Result, error) {
-	amounts, err := ResolveAmount(in.Amount, in.SupplyAmount, in.VAT)
+func (s *Service) Create(ctx context.Context, in CreateInput) (tool.Result, error) {
+	amounts, err := order.ResolveAmount(in.Amount, in.SupplyAmount, in.VAT)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	call, err := write.NewRouteCall(ctx, opCreate, http.MethodPost, "/v1/pay/orders", in, s.c.Now())
+	call, err := write.NewRouteCall(ctx, operationCreate, http.MethodPost, "/v1/pay/orders", in, s.c.Now())
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -84,7 +86,7 @@ func (s *Service) Create(ctx context.Context, in Wanted) (tool.Result, error) {
 	if err != nil {
 		return tool.Result{}, err
 	}
-	b, err := OpenBook(o)
+	b, err := order.New(o)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -92,53 +94,53 @@ func (s *Service) Create(ctx context.Context, in Wanted) (tool.Result, error) {
 	if err != nil || claim.Done {
 		return claim.Answer, err
 	}
-	ctx, cancel := steady(ctx)
+	ctx, cancel := detach(ctx)
 	defer cancel()
 	if code, known := strings.CutPrefix(claim.Resource, Known); known {
-		return s.again(ctx, call, claim, code, o)
+		return s.answerExisting(ctx, call, claim, code, o)
 	}
 	return s.issue(ctx, call, claim)
 }
 
-func (s *Service) newOrder(ctx context.Context, in Wanted, amounts Amounts) (Order, error) {
+func (s *Service) newOrder(ctx context.Context, in CreateInput, amounts order.Amounts) (order.Order, error) {
 	c := caller.From(ctx)
 	app, err := s.c.Apps.App(ctx, c.Service)
 	if err != nil {
-		return Order{}, err
+		return order.Order{}, err
 	}
 	if err := s.checkURLs(in, app); err != nil {
-		return Order{}, err
+		return order.Order{}, err
 	}
 	cred, err := s.c.Credentials.Active(ctx, s.c.Provider.Name(), s.c.Env)
 	if err != nil {
-		return Order{}, err
+		return order.Order{}, err
 	}
-	o := Order{Code: s.newCode("po_"), ServiceCode: c.Service, ExternalUserID: c.ExternalUserID, HubUser: c.HubUser, Env: s.c.Env,
+	o := order.Order{Code: s.newCode("po_"), ServiceCode: c.Service, ExternalUserID: c.ExternalUserID, HubUser: c.HubUser, Env: s.c.Env,
 		Provider: s.c.Provider.Name(), CredentialID: cred.ID, Amounts: amounts, PayMethod: in.PayMethod, ClientOrderID: in.ClientOrderID,
 		Name: in.Name, NotifyURL: in.NotifyURL, ReturnURL: in.ReturnURL, Buyer: in.Buyer, Metadata: in.Metadata, CreatedAt: s.now()}
 	if o.PayMethod == "" {
-		o.PayMethod = Card
+		o.PayMethod = provider.Card
 	}
-	if o.PayMethod != VBank {
-		if in.VBank != nil {
-			return Order{}, schema.Invalid("/vbank", "vbank", "belongs to payMethod vbank alone")
+	if o.PayMethod != provider.VBank {
+		if in.VirtualAccount != nil {
+			return order.Order{}, schema.Invalid("/vbank", "vbank", "belongs to payMethod vbank alone")
 		}
 		return o, nil
 	}
 	o.ValidHours, o.Holder = defaultValidHours, defaultHolder
-	if in.VBank != nil {
-		o.Holder = cmp.Or(in.VBank.Holder, defaultHolder)
-		if in.VBank.ValidHours != 0 {
-			o.ValidHours = in.VBank.ValidHours
+	if in.VirtualAccount != nil {
+		o.Holder = cmp.Or(in.VirtualAccount.Holder, defaultHolder)
+		if in.VirtualAccount.ValidHours != 0 {
+			o.ValidHours = in.VirtualAccount.ValidHours
 		}
 	}
-	if most := s.c.Provider.Caps(VBank).MaxValidHours; most > 0 && o.ValidHours > most {
-		return Order{}, schema.Invalid("/vbank/validHours", "maximum", "must be at most %d", most)
+	if most := s.c.Provider.Capabilities(provider.VBank).MaxValidHours; most > 0 && o.ValidHours > most {
+		return order.Order{}, schema.Invalid("/vbank/validHours", "maximum", "must be at most %d", most)
 	}
 	return o, nil
 }
 
-func (s *Service) checkURLs(in Wanted, app App) error {
+func (s *Service) checkURLs(in CreateInput, app App) error {
 	if in.NotifyURL != "" {
 		if err := s.c.Notifier.Check(in.NotifyURL, app.Origins); err != nil {
 			return schema.Invalid("/payment_notify_url", "url", "%s", err)
@@ -151,15 +153,15 @@ func (s *Service) checkURLs(in Wanted, app App) error {
 }
 
 // again answers the order that has the clientOrderId already.
-func (s *Service) again(ctx context.Context, call write.Call, claim write.Claim, code string, wanted Order) (tool.Result, error) {
-	b, err := s.c.Store.Book(ctx, code)
+func (s *Service) answerExisting(ctx context.Context, call write.Call, claim write.Claim, code string, wanted order.Order) (tool.Result, error) {
+	b, err := s.c.Store.Order(ctx, code)
 	switch {
 	case err != nil:
 	case ownedBy(call.Caller, b.Order) != nil:
 		err = fault.New(fault.Conflict, "Another order has the clientOrderId %q already. Choose another one.", wanted.ClientOrderID).
 			With(map[string]string{"code": "CLIENT_ORDER_ID_TAKEN"})
 	case b.Order.Amounts.Amount != wanted.Amounts.Amount || b.Order.Supply != wanted.Supply || b.Order.VAT != wanted.VAT:
-		err = conflict(codeMismatch, "The order with this clientOrderId has another amount.",
+		err = order.Conflict(order.CodeAmountMismatch, "The order with this clientOrderId has another amount.",
 			map[string]any{"stored": b.Order.Amounts.Amount, "requested": wanted.Amounts.Amount})
 	}
 	if err != nil {
@@ -175,41 +177,41 @@ func (s *Service) issue(ctx context.Context, call write.Call, claim write.Claim)
 		return tool.Result{}, err
 	}
 	if declined != nil {
-		if _, err := s.c.Store.Change(ctx, claim.Resource, s.itself(call), func(b *Book) error { return b.Decline(*declined) }, nil); err != nil {
+		if _, err := s.c.Store.Change(ctx, claim.Resource, s.callActor(call), func(b *order.Aggregate) error { return b.Decline(*declined) }, nil); err != nil {
 			return tool.Result{}, err
 		}
-		return tool.Result{}, s.release(ctx, claim, conflict(codeDeclined, "The payment provider refuses this order.",
+		return tool.Result{}, s.release(ctx, claim, order.Conflict(order.CodeProviderDeclined, "The payment provider refuses this order.",
 			map[string]any{"order": claim.Resource, "provider": declined}))
 	}
 	return s.finish(ctx, call, claim, claim.Resource, http.StatusCreated, snapshot)
 }
 
 // askToIssue asks the provider for an order that it may have heard of. No snapshot is an unknown outcome.
-func (s *Service) askToIssue(ctx context.Context, code string) (*Snapshot, *Failure, error) {
-	b, err := s.c.Store.Book(ctx, code)
+func (s *Service) askToIssue(ctx context.Context, code string) (*provider.Snapshot, *order.Failure, error) {
+	b, err := s.c.Store.Order(ctx, code)
 	if err != nil {
 		return nil, nil, err
 	}
 	o := b.Order
-	if o.Status == Failed {
+	if o.Status == order.Failed {
 		return nil, o.Failure, nil // by whoever had the claim before
 	}
-	if o.Status != Ready || o.CheckoutURL != "" {
+	if o.Status != order.Ready || o.CheckoutURL != "" {
 		return nil, nil, nil
 	}
 	cred, err := s.c.Credentials.ByID(ctx, o.CredentialID)
 	if err != nil {
 		return nil, nil, err
 	}
-	snapshot, err := s.c.Provider.Issue(ctx, cred, IssueRequest{Code: o.Code, CreatedAt: o.CreatedAt, Amount: o.Amounts.Amount,
+	snapshot, err := s.c.Provider.Issue(ctx, cred, provider.IssueRequest{Code: o.Code, CreatedAt: o.CreatedAt, Amount: o.Amounts.Amount,
 		TaxFree: o.TaxFree, PayMethod: o.PayMethod, Name: cmp.Or(o.Name, "Order "+o.Code), ReturnURL: s.c.PublicURL + "/v1/pay/return/" + o.Code,
 		ValidHours: o.ValidHours, Holder: o.Holder, Buyer: o.Buyer})
-	var declined *DeclinedError
+	var declined *provider.DeclinedError
 	switch {
 	case err == nil:
 		return &snapshot, nil, nil
 	case errors.As(err, &declined):
-		return nil, &Failure{declined.Code, declined.Message}, nil
+		return nil, &order.Failure{Code: declined.Code, Message: declined.Message}, nil
 	}
 	s.c.Logger.WarnContext(ctx, "the provider was asked for an order, and its answer is not known", "order", o.Code, "error", err)
 	return nil, nil, nil
@@ -217,18 +219,18 @@ func (s *Service) askToIssue(ctx context.Context, code string) (*Snapshot, *Fail
 
 // finish applies what the provider has said, if anything, and stores the answer with the key.
 func (s *Service) finish(ctx context.Context, call write.Call, claim write.Claim, code string, status int,
-	snapshot *Snapshot) (tool.Result, error) {
+	snapshot *provider.Snapshot) (tool.Result, error) {
 	var answer tool.Result
-	_, err := s.apply(ctx, code, s.itself(call), snapshot, &Ending{claim, func(b *Book) (tool.Result, audit.Entry, error) {
+	_, err := s.apply(ctx, code, s.callActor(call), snapshot, &Completion{claim, func(b *order.Aggregate) (tool.Result, audit.Entry, error) {
 		var err error
 		answer, err = write.AnswerAs(status, OrderAnswer{b.View()}, 1)
 		return answer, call.Entry(1, map[string]any{"order": b.Order.Code, "status": b.Order.Status}), err
 	}})
-	return answer, s.ended(err)
+	return answer, s.explainTakenOver(err)
 }
 
 // ended says of a call whose claim was taken over what its caller can do.
-func (s *Service) ended(err error) error {
+func (s *Service) explainTakenOver(err error) error {
 	if errors.Is(err, write.ErrTakenOver) {
 		return fault.New(fault.Conflict, "A call with this Idempotency-Key is still running. Send it again in a second.").
 			With(map[string]string{"code": "REQUEST_IN_PROGRESS"}).After(time.Second).Because(err)
@@ -245,27 +247,27 @@ func (s *Service) release(ctx context.Context, claim write.Claim, refused error)
 }
 
 // itself is the caller of a call as an actor, now.
-func (s *Service) itself(call write.Call) Actor {
+func (s *Service) callActor(call write.Call) Actor {
 	return Actor{Name: "app:" + call.Caller.Service, RequestID: call.Caller.RequestID, Now: s.now()}
 }
 
 // apply brings an order to a snapshot, if there is one, and gives up at the provider what must not be paid.
-func (s *Service) apply(ctx context.Context, code string, by Actor, snapshot *Snapshot, end *Ending) (*Book, error) {
-	b, err := s.c.Store.Change(ctx, code, by, func(b *Book) error {
+func (s *Service) apply(ctx context.Context, code string, by Actor, snapshot *provider.Snapshot, end *Completion) (*order.Aggregate, error) {
+	b, err := s.c.Store.Change(ctx, code, by, func(b *order.Aggregate) error {
 		if snapshot == nil {
 			return nil
 		}
 		return b.Apply(*snapshot)
 	}, end)
-	if err == nil && b.GiveUp {
-		s.giveUp(ctx, b.Order)
+	if err == nil && b.CancelAtProvider {
+		s.cancelUnwanted(ctx, b.Order)
 	}
 	return b, err
 }
 
 // Order returns an order of the caller's; E_NOT_FOUND for any other.
 func (s *Service) Order(ctx context.Context, code string) (OrderAnswer, error) {
-	b, err := s.own(ctx, code)
+	b, err := s.ownOrder(ctx, code)
 	if err != nil {
 		return OrderAnswer{}, err
 	}
@@ -273,7 +275,7 @@ func (s *Service) Order(ctx context.Context, code string) (OrderAnswer, error) {
 }
 
 // List returns a page of the caller's orders, newest first, and the position after it, if there are more.
-func (s *Service) List(ctx context.Context, f Filter) (page []*Book, next *Position, err error) {
+func (s *Service) List(ctx context.Context, f Filter) (page []*order.Aggregate, next *Position, err error) {
 	switch c := caller.From(ctx); c.Kind {
 	case caller.App:
 		f.ServiceCode, f.ExternalUserID = c.Service, c.ExternalUserID
@@ -296,7 +298,7 @@ func (s *Service) List(ctx context.Context, f Filter) (page []*Book, next *Posit
 
 // History returns what has happened to an order of the caller's, and what its app was told.
 func (s *Service) History(ctx context.Context, code string) (History, error) {
-	if _, err := s.own(ctx, code); err != nil {
+	if _, err := s.ownOrder(ctx, code); err != nil {
 		return History{}, err
 	}
 	return s.c.Store.History(ctx, code)
@@ -305,11 +307,11 @@ func (s *Service) History(ctx context.Context, code string) (History, error) {
 // CancelOrder gives an order up that is not paid: E_CONFLICT with ORDER_NOT_CANCELABLE for one that is, or that has ended.
 // E_DB when the provider does not say; to ask again does no harm.
 func (s *Service) CancelOrder(ctx context.Context, code string) (tool.Result, error) {
-	call, err := write.NewRouteCall(ctx, opCancel, http.MethodPost, "/v1/pay/orders/{code}/cancel", code, s.c.Now())
+	call, err := write.NewRouteCall(ctx, operationCancel, http.MethodPost, "/v1/pay/orders/{code}/cancel", code, s.c.Now())
 	if err != nil {
 		return tool.Result{}, err
 	}
-	claim, err := s.c.Store.Claim(ctx, call.Key, code, s.itself(call), func(b *Book) (string, error) {
+	claim, err := s.c.Store.Claim(ctx, call.Key, code, s.callActor(call), func(b *order.Aggregate) (string, error) {
 		if err := ownedBy(call.Caller, b.Order); err != nil {
 			return "", err
 		}
@@ -318,19 +320,19 @@ func (s *Service) CancelOrder(ctx context.Context, code string) (tool.Result, er
 	if err != nil || claim.Done {
 		return claim.Answer, err
 	}
-	ctx, cancel := steady(ctx)
+	ctx, cancel := detach(ctx)
 	defer cancel()
 	return s.cancelClaimed(ctx, call, claim, code)
 }
 
 // cancelClaimed gives an order up, and finishes the call that wants it.
 func (s *Service) cancelClaimed(ctx context.Context, call write.Call, claim write.Claim, code string) (tool.Result, error) {
-	b, err := s.askToCancel(ctx, code, s.itself(call))
-	if err == nil && b.Order.Status != Canceled {
+	b, err := s.cancelAtProvider(ctx, code, s.callActor(call))
+	if err == nil && b.Order.Status != order.Canceled {
 		err = cancelable(b.Order)
 	}
-	if err == nil && b.Order.Status != Canceled {
-		err = s.undecided()
+	if err == nil && b.Order.Status != order.Canceled {
+		err = s.providerUnreachable()
 	}
 	if err != nil {
 		return tool.Result{}, s.release(ctx, claim, err)
@@ -338,11 +340,11 @@ func (s *Service) cancelClaimed(ctx context.Context, call write.Call, claim writ
 	return s.finish(ctx, call, claim, code, http.StatusOK, nil)
 }
 
-func cancelable(o Order) error {
-	if o.Status == Ready || o.Status == AwaitingDeposit {
+func cancelable(o order.Order) error {
+	if o.Status == order.Ready || o.Status == order.AwaitingDeposit {
 		return nil
 	}
-	return conflict(codeNotCancelable, "The order "+o.Code+" is "+string(o.Status)+"; only one that is not paid can be canceled. Refund a "+
+	return order.Conflict(order.CodeNotCancelable, "The order "+o.Code+" is "+string(o.Status)+"; only one that is not paid can be canceled. Refund a "+
 		"paid one.",
 		map[string]any{"status": o.Status})
 }
@@ -350,18 +352,18 @@ func cancelable(o Order) error {
 // Reconcile asks the provider, and brings the order to what it says. It returns E_CONFLICT with AMOUNT_MISMATCH when the
 // caller or the provider has another amount, and E_DB when the provider does not answer.
 func (s *Service) Reconcile(ctx context.Context, code string, amount *int64) (OrderAnswer, error) {
-	b, err := s.own(ctx, code)
+	b, err := s.ownOrder(ctx, code)
 	if err != nil {
 		return OrderAnswer{}, err
 	}
 	stored := b.Order.Amounts.Amount
 	if amount != nil && *amount != stored {
-		return OrderAnswer{}, conflict(codeMismatch, "The order has another amount.", map[string]any{"stored": stored, "requested": *amount})
+		return OrderAnswer{}, order.Conflict(order.CodeAmountMismatch, "The order has another amount.", map[string]any{"stored": stored, "requested": *amount})
 	}
-	by := s.by(ctx)
-	ctx, cancel := steady(ctx)
+	by := s.actor(ctx)
+	ctx, cancel := detach(ctx)
 	defer cancel()
-	b, snapshot, err := s.pull(ctx, Ref{Code: code}, by)
+	b, snapshot, err := s.reconcileWithProvider(ctx, provider.PaymentRef{Code: code}, by)
 	if err != nil {
 		return OrderAnswer{}, err
 	}
@@ -371,7 +373,7 @@ func (s *Service) Reconcile(ctx context.Context, code string, amount *int64) (Or
 		return OrderAnswer{}, err
 	}
 	if snapshot != nil && snapshot.Amount != stored {
-		return OrderAnswer{}, conflict(codeMismatch, "The provider has another amount.", map[string]any{"stored": stored,
+		return OrderAnswer{}, order.Conflict(order.CodeAmountMismatch, "The provider has another amount.", map[string]any{"stored": stored,
 			"provider": snapshot.Amount})
 	}
 	return OrderAnswer{b.View()}, nil

@@ -8,22 +8,23 @@ import (
 	"time"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/services/payments/order"
 )
 
 // NoticeState says how far a message to an app has come.
-type NoticeState string
+type NotificationState string
 
 // The states of a message. Skipped ones have nowhere to go; a Stopped one's address has told to stop.
 const (
-	NoticePending   NoticeState = "PENDING"
-	NoticeDelivered NoticeState = "DELIVERED"
-	NoticeDead      NoticeState = "DEAD"
-	NoticeSkipped   NoticeState = "SKIPPED"
-	NoticeStopped   NoticeState = "STOPPED"
+	NotificationPending   NotificationState = "PENDING"
+	NotificationDelivered NotificationState = "DELIVERED"
+	NotificationDead      NotificationState = "DEAD"
+	NotificationSkipped   NotificationState = "SKIPPED"
+	NotificationStopped   NotificationState = "STOPPED"
 )
 
 // Notice is a message to an app: stored once as bytes, in the transaction of its step.
-type Notice struct {
+type Notification struct {
 	ID    string
 	Order string
 	// ServiceCode is the app.
@@ -32,7 +33,7 @@ type Notice struct {
 	Type        string
 	URL         string
 	Body        []byte
-	State       NoticeState
+	State       NotificationState
 	// Failed counts the failed attempts since it was first sent, or asked to be sent again.
 	Failed    int
 	NextAt    *time.Time
@@ -40,7 +41,7 @@ type Notice struct {
 }
 
 // Outgoing is a message on its way.
-type Outgoing struct {
+type Delivery struct {
 	ID, URL string
 	Body    []byte
 	Secrets []string
@@ -62,7 +63,7 @@ type Attempt struct {
 }
 
 // Said is what was answered, in two words for people.
-func (a Attempt) Said() string {
+func (a Attempt) StatusText() string {
 	if a.Status == 0 {
 		return "no answer"
 	}
@@ -72,20 +73,20 @@ func (a Attempt) Said() string {
 // Outbox keeps messages until they are delivered, or given up.
 type Outbox interface {
 	// Notice returns a message; E_NOT_FOUND without one.
-	Notice(ctx context.Context, id string) (Notice, error)
+	Notification(ctx context.Context, id string) (Notification, error)
 	// Attempted keeps an attempt and what it makes of the message. With Gone the order's other messages stop, too.
-	Attempted(ctx context.Context, n Notice, a Attempt) error
+	RecordAttempt(ctx context.Context, n Notification, a Attempt) error
 	// Redeliver lets a message be sent again, the same bytes under the same id. E_NOT_FOUND unless it is the order's,
 	// E_CONFLICT for one that has nowhere to go.
 	Redeliver(ctx context.Context, order, id string, by Actor) error
 }
 
 // Happened is an event of an order, as it is read back.
-type Happened struct {
+type RecordedEvent struct {
 	Seq      int64
-	From, To Status
-	Trigger  Trigger
-	About    string
+	From, To order.Status
+	Trigger  order.Trigger
+	Subject  string
 	// Note is what an operator has written.
 	Note      string
 	Actor     string
@@ -94,28 +95,28 @@ type Happened struct {
 }
 
 // Told is a message with its attempts.
-type Told struct {
-	Notice
+type NotificationHistory struct {
+	Notification
 	Attempts []Attempt
 }
 
 // History is what has happened to an order, and what its app was told.
 type History struct {
-	Events  []Happened
-	Notices []Told
+	Events        []RecordedEvent
+	Notifications []NotificationHistory
 }
 
 // Notify makes one attempt to deliver a message. again is the wait after which to make the next; 0 for one that is
 // delivered or given up.
 func (s *Service) Notify(ctx context.Context, id string) (again time.Duration, err error) {
-	n, err := s.c.Store.Notice(ctx, id)
-	if err != nil || n.State != NoticePending {
+	n, err := s.c.Store.Notification(ctx, id)
+	if err != nil || n.State != NotificationPending {
 		return 0, err
 	}
 	if n.NextAt != nil && s.now().Before(*n.NextAt) {
 		return n.NextAt.Sub(s.now()), nil
 	}
-	done, wait := s.turns.take(n.ServiceCode)
+	done, wait := s.bulkhead.acquire(n.ServiceCode)
 	if wait > 0 {
 		return wait, nil
 	}
@@ -128,23 +129,23 @@ func (s *Service) Notify(ctx context.Context, id string) (again time.Duration, e
 	if err := s.c.Notifier.Check(n.URL, app.Origins); err != nil { // they may have been fewer since the order was made
 		a.Error = "the URL cannot be used: " + err.Error()
 	} else if len(app.Secrets) > 0 {
-		a = s.c.Notifier.Send(ctx, Outgoing{ID: n.ID, URL: n.URL, Body: n.Body, Secrets: app.Secrets})
+		a = s.c.Notifier.Send(ctx, Delivery{ID: n.ID, URL: n.URL, Body: n.Body, Secrets: app.Secrets})
 		a.At = s.now()
 	}
-	return s.attempted(ctx, n, a)
+	return s.recordAttempt(ctx, n, a)
 }
 
-func (s *Service) attempted(ctx context.Context, n Notice, a Attempt) (again time.Duration, err error) {
+func (s *Service) recordAttempt(ctx context.Context, n Notification, a Attempt) (again time.Duration, err error) {
 	switch {
 	case a.Delivered:
-		n.State, n.NextAt = NoticeDelivered, nil
+		n.State, n.NextAt = NotificationDelivered, nil
 	case a.Gone:
-		n.State, n.NextAt = NoticeStopped, nil
+		n.State, n.NextAt = NotificationStopped, nil
 	default:
 		n.Failed++
 		wait, ok := s.c.Notifier.Next(n.Failed)
 		if !ok {
-			n.State, n.NextAt = NoticeDead, nil
+			n.State, n.NextAt = NotificationDead, nil
 			s.c.Logger.ErrorContext(ctx, "a message to an app is given up", "message", n.ID, "order", n.Order, "app", n.ServiceCode, "error",
 				a.Error)
 			break
@@ -152,11 +153,11 @@ func (s *Service) attempted(ctx context.Context, n Notice, a Attempt) (again tim
 		again = max(wait, a.RetryAfter, time.Second)
 		n.NextAt = new(s.now().Add(again))
 	}
-	return again, s.c.Store.Attempted(ctx, n, a)
+	return again, s.c.Store.RecordAttempt(ctx, n, a)
 }
 
 // turns sees to it that the receivers of one app, when they are slow, do not take all the workers that others wait for.
-type turns struct {
+type bulkhead struct {
 	mu sync.Mutex
 	// running counts an app's attempts, and slowUntil is how long it is taken for slow.
 	running   map[string]int
@@ -166,22 +167,24 @@ type turns struct {
 const (
 	// slowAfter is what an attempt may take, slowFor how long a slower one is remembered, and slowTurns how many attempts of
 	// a slow app run at once in a process.
-	slowAfter = time.Second
-	slowFor   = time.Minute
-	slowTurns = 4
+	slowThreshold = time.Second
+	slowPeriod    = time.Minute
+	slowLimit     = 4
 	// turnWait is how long who has no turn waits at least, and at most twice that.
-	turnWait = 5 * time.Second
+	bulkheadWait = 5 * time.Second
 )
 
-func newTurns() *turns { return &turns{running: map[string]int{}, slowUntil: map[string]time.Time{}} }
+func newBulkhead() *bulkhead {
+	return &bulkhead{running: map[string]int{}, slowUntil: map[string]time.Time{}}
+}
 
 // take begins an attempt of an app, which done ends; or tells how long to wait.
-func (t *turns) take(app string) (done func(), wait time.Duration) {
+func (t *bulkhead) acquire(app string) (done func(), wait time.Duration) {
 	began := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.running[app] >= slowTurns && began.Before(t.slowUntil[app]) {
-		return nil, turnWait + rand.N(turnWait)
+	if t.running[app] >= slowLimit && began.Before(t.slowUntil[app]) {
+		return nil, bulkheadWait + rand.N(bulkheadWait)
 	}
 	t.running[app]++
 	return func() {
@@ -192,8 +195,8 @@ func (t *turns) take(app string) (done func(), wait time.Duration) {
 			delete(t.running, app)
 		}
 		switch {
-		case now.Sub(began) > slowAfter:
-			t.slowUntil[app] = now.Add(slowFor)
+		case now.Sub(began) > slowThreshold:
+			t.slowUntil[app] = now.Add(slowPeriod)
 		case now.After(t.slowUntil[app]):
 			delete(t.slowUntil, app)
 		}
@@ -202,8 +205,8 @@ func (t *turns) take(app string) (done func(), wait time.Duration) {
 
 // Redeliver lets a message of the caller's order be sent again: the same bytes under the same id.
 func (s *Service) Redeliver(ctx context.Context, code, id string) error {
-	if _, err := s.own(ctx, code); err != nil {
+	if _, err := s.ownOrder(ctx, code); err != nil {
 		return err
 	}
-	return s.c.Store.Redeliver(ctx, code, id, s.by(ctx))
+	return s.c.Store.Redeliver(ctx, code, id, s.actor(ctx))
 }

@@ -11,8 +11,12 @@ import (
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/write"
+	"hub.internal/services/payments/credentials"
+	"hub.internal/services/payments/order"
+	"hub.internal/services/payments/provider"
 )
 
 // Store keeps orders. Its errors are faults; E_NOT_FOUND for an order that it does not have, and E_DB when it cannot
@@ -22,34 +26,34 @@ type Store interface {
 	Answered(ctx context.Context, key write.Key) (tool.Result, bool, error)
 	// Open claims the key and stores a new order. The claim's resource is the order's code; when the app has an order
 	// with that clientOrderId already, it is "known " and that one's, and nothing is stored.
-	Open(ctx context.Context, key write.Key, b *Book) (write.Claim, error)
+	Open(ctx context.Context, key write.Key, b *order.Aggregate) (write.Claim, error)
 	// Claim claims the key and changes an order by do, which names what the claim is about.
-	Claim(ctx context.Context, key write.Key, code string, by Actor, do func(*Book) (resource string, err error)) (write.Claim, error)
+	Claim(ctx context.Context, key write.Key, code string, by Actor, do func(*order.Aggregate) (resource string, err error)) (write.Claim, error)
 	// Change changes an order by do. With an ending a claim is finished in the same transaction.
-	Change(ctx context.Context, code string, by Actor, do func(*Book) error, end *Ending) (*Book, error)
+	Change(ctx context.Context, code string, by Actor, do func(*order.Aggregate) error, end *Completion) (*order.Aggregate, error)
 	// Release frees a claim without an answer.
 	Release(ctx context.Context, c write.Claim) error
 	// Record keeps an audit row of what was done in several steps.
 	Record(ctx context.Context, entry audit.Entry) error
 	// Left returns claims that nobody works on any more, the oldest first; Take takes one of them over.
-	Left(ctx context.Context, limit int) ([]write.Claim, error)
-	Take(ctx context.Context, left write.Claim) (c write.Claim, ok bool, err error)
+	AbandonedClaims(ctx context.Context, limit int) ([]write.Claim, error)
+	TakeOverClaim(ctx context.Context, left write.Claim) (c write.Claim, ok bool, err error)
 
 	// OrderOfRefund is the code of the order that a refund is of.
 	OrderOfRefund(ctx context.Context, refund string) (string, error)
 	// Orders returns a page of orders, newest first.
-	Orders(ctx context.Context, f Filter) ([]*Book, error)
+	Orders(ctx context.Context, f Filter) ([]*order.Aggregate, error)
 
-	Desk
+	Operations
 	Inbox
 	Outbox
-	Schedule
+	Reconciliations
 }
 
 // Ending finishes a claim: Answer makes what is stored with the key, and the row of the audit log.
-type Ending struct {
+type Completion struct {
 	Claim  write.Claim
-	Answer func(*Book) (tool.Result, audit.Entry, error)
+	Answer func(*order.Aggregate) (tool.Result, audit.Entry, error)
 }
 
 // Actor is who does something to an order.
@@ -64,8 +68,8 @@ type Actor struct {
 type Filter struct {
 	// ServiceCode and ExternalUserID are empty for an operator, who sees all.
 	ServiceCode, ExternalUserID string
-	Status                      []Status
-	PayMethod                   PayMethod
+	Status                      []order.Status
+	PayMethod                   provider.PayMethod
 	CreatedAfter, CreatedBefore time.Time
 	// Attention has those that an operator has to look at.
 	Attention bool
@@ -102,11 +106,11 @@ type Apps interface {
 // Credentials knows the credentials of providers in clear.
 type Credentials interface {
 	// Active is the one for new orders; E_DB when there is none.
-	Active(ctx context.Context, provider string, env Env) (Cred, error)
+	Active(ctx context.Context, provider string, env credentials.Env) (credentials.Unsealed, error)
 	// ByID is the one that an order was made with.
-	ByID(ctx context.Context, id ID) (Cred, error)
+	ByID(ctx context.Context, id schema.ID) (credentials.Unsealed, error)
 	// Verifying are those that may have signed a webhook.
-	Verifying(ctx context.Context, provider string) ([]Cred, error)
+	Verifying(ctx context.Context, provider string) ([]credentials.Unsealed, error)
 }
 
 // Sealer keeps what must not be read in the store.
@@ -117,7 +121,7 @@ type Sealer interface {
 
 // Notifier makes one attempt at telling an app.
 type Notifier interface {
-	Send(ctx context.Context, m Outgoing) Attempt
+	Send(ctx context.Context, m Delivery) Attempt
 	// Next is the wait after so many failed attempts; ok is false when it was the last.
 	Next(attempts int) (wait time.Duration, ok bool)
 	// Check judges a URL for an app with these origins.
@@ -129,11 +133,11 @@ type Config struct {
 	Store       Store
 	Apps        Apps
 	Credentials Credentials
-	Provider    Provider
+	Provider    provider.Port
 	Notifier    Notifier
 	Sealer      Sealer
 	// Env is that of new orders.
-	Env Env
+	Env credentials.Env
 	// PublicURL is where browsers and providers reach the gateway.
 	PublicURL string
 	Now       func() time.Time
@@ -142,12 +146,12 @@ type Config struct {
 
 // Service takes money. Who calls is the caller of the context.
 type Service struct {
-	c     Config
-	turns *turns
+	c        Config
+	bulkhead *bulkhead
 }
 
 // New returns a Service.
-func New(c Config) *Service { return &Service{c, newTurns()} }
+func New(c Config) *Service { return &Service{c, newBulkhead()} }
 
 const (
 	// Lease is how long who claimed a key has it for themselves.
@@ -155,12 +159,12 @@ const (
 	// KeysKept is how long an Idempotency-Key is kept.
 	KeysKept = 30 * 24 * time.Hour
 	// providerTakes is what a call to the provider may take, with all that follows.
-	providerTakes = 45 * time.Second
+	providerTimeout = 45 * time.Second
 )
 
 // KeyReused is the refusal of a key that was used before for something else.
 func KeyReused() error {
-	return conflict(codeKeyReused, "This Idempotency-Key was used before for something else. Send a new key for a new call.", nil)
+	return order.Conflict(order.CodeKeyReused, "This Idempotency-Key was used before for something else. Send a new key for a new call.", nil)
 }
 
 // RequestOf is the request id of the call that ctx belongs to.
@@ -174,7 +178,7 @@ func (s *Service) newCode(prefix string) string {
 }
 
 // by is the caller of ctx as an actor.
-func (s *Service) by(ctx context.Context) Actor {
+func (s *Service) actor(ctx context.Context) Actor {
 	c := caller.From(ctx)
 	a := Actor{RequestID: c.RequestID, Now: s.now()}
 	switch c.Kind {
@@ -189,13 +193,13 @@ func (s *Service) by(ctx context.Context) Actor {
 }
 
 // steady lets what follows a call to the provider be kept, also when the caller has gone.
-func steady(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), providerTakes)
+func detach(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), providerTimeout)
 }
 
 // own returns an order of the caller's app and user. One of somebody else's is not there.
-func (s *Service) own(ctx context.Context, code string) (*Book, error) {
-	b, err := s.c.Store.Book(ctx, code)
+func (s *Service) ownOrder(ctx context.Context, code string) (*order.Aggregate, error) {
+	b, err := s.c.Store.Order(ctx, code)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +207,7 @@ func (s *Service) own(ctx context.Context, code string) (*Book, error) {
 }
 
 // ownedBy is nil for the app and the user that an order is of, and for an operator: pages judge who is one.
-func ownedBy(c caller.Caller, o Order) error {
+func ownedBy(c caller.Caller, o order.Order) error {
 	if c.Kind == caller.User || c.Kind == caller.App && o.ServiceCode == c.Service && o.ExternalUserID == c.ExternalUserID {
 		return nil
 	}

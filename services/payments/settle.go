@@ -13,35 +13,37 @@ import (
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/write"
+	"hub.internal/services/payments/order"
+	"hub.internal/services/payments/provider"
 )
 
 // errStale tells that an order has moved since the provider was asked: what it said may be old.
 var errStale = errors.New("the order has moved since the provider was asked")
 
 // tries is how often the provider is asked while the order moves on.
-const tries = 5
+const maxPulls = 5
 
 // pull asks the provider for an order, and brings it to what the provider says, unless it has moved meanwhile: then it
 // asks again. ref may name a payment of the order's that is not known yet. No snapshot tells that the provider knows
 // nothing. E_DB when the provider does not say.
-func (s *Service) pull(ctx context.Context, ref Ref, by Actor) (*Book, *Snapshot, error) {
-	for range tries {
-		seen, snapshot, err := s.look(ctx, ref)
+func (s *Service) reconcileWithProvider(ctx context.Context, ref provider.PaymentRef, by Actor) (*order.Aggregate, *provider.Snapshot, error) {
+	for range maxPulls {
+		seen, snapshot, err := s.fetch(ctx, ref)
 		if err != nil || snapshot == nil {
 			return seen, nil, err
 		}
 		by.Now = s.now()
-		b, err := s.c.Store.Change(ctx, ref.Code, by, func(b *Book) error {
+		b, err := s.c.Store.Change(ctx, ref.Code, by, func(b *order.Aggregate) error {
 			if b.Order.Version != seen.Order.Version {
 				return errStale
 			}
-			return b.ApplyAsked(*snapshot)
+			return b.ApplyFresh(*snapshot)
 		}, nil)
 		if errors.Is(err, errStale) {
 			continue
 		}
-		if err == nil && b.GiveUp {
-			s.giveUp(ctx, b.Order)
+		if err == nil && b.CancelAtProvider {
+			s.cancelUnwanted(ctx, b.Order)
 		}
 		return b, snapshot, err
 	}
@@ -49,8 +51,8 @@ func (s *Service) pull(ctx context.Context, ref Ref, by Actor) (*Book, *Snapshot
 }
 
 // look asks the provider about an order, and returns it as it was before.
-func (s *Service) look(ctx context.Context, ref Ref) (*Book, *Snapshot, error) {
-	b, err := s.c.Store.Book(ctx, ref.Code)
+func (s *Service) fetch(ctx context.Context, ref provider.PaymentRef) (*order.Aggregate, *provider.Snapshot, error) {
+	b, err := s.c.Store.Order(ctx, ref.Code)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -64,25 +66,25 @@ func (s *Service) look(ctx context.Context, ref Ref) (*Book, *Snapshot, error) {
 	ref.CreatedAt = b.Order.CreatedAt
 	snapshot, err := s.c.Provider.Get(ctx, cred, ref)
 	switch {
-	case errors.Is(err, ErrNotFound):
+	case errors.Is(err, provider.ErrNotFound):
 		return b, nil, nil
 	case err != nil:
-		return b, nil, s.undecided().Because(err)
+		return b, nil, s.providerUnreachable().Because(err)
 	case snapshot.Code != ref.Code:
-		return b, nil, s.undecided().Because(errors.New("the provider answers about another order"))
+		return b, nil, s.providerUnreachable().Because(errors.New("the provider answers about another order"))
 	}
 	return b, &snapshot, nil
 }
 
-func (s *Service) undecided() *fault.Error {
+func (s *Service) providerUnreachable() *fault.Error {
 	return fault.New(fault.DB, "The payment provider does not answer right now. Try again in a moment.").After(2 * time.Second)
 }
 
 // giveUp cancels at the provider what must not be paid, best effort: who looks at the order later tries again.
-func (s *Service) giveUp(ctx context.Context, o Order) {
+func (s *Service) cancelUnwanted(ctx context.Context, o order.Order) {
 	cred, err := s.c.Credentials.ByID(ctx, o.CredentialID)
 	if err == nil {
-		_, err = s.c.Provider.Cancel(ctx, cred, CancelRequest{Ref: Ref{TID: o.TID, Code: o.Code, CreatedAt: o.CreatedAt},
+		_, err = s.c.Provider.Cancel(ctx, cred, provider.CancelRequest{Ref: provider.PaymentRef{TID: o.TID, Code: o.Code, CreatedAt: o.CreatedAt},
 			RefundCode: o.Code + "-cancel", Reason: "another amount than ordered"})
 	}
 	if err != nil {
@@ -91,9 +93,9 @@ func (s *Service) giveUp(ctx context.Context, o Order) {
 }
 
 // askToCancel gives an order up at the provider. What was paid meanwhile comes back as such.
-func (s *Service) askToCancel(ctx context.Context, code string, by Actor) (*Book, error) {
-	b, _, err := s.pull(ctx, Ref{Code: code}, by)
-	if err != nil || b.Order.Status != Ready && b.Order.Status != AwaitingDeposit {
+func (s *Service) cancelAtProvider(ctx context.Context, code string, by Actor) (*order.Aggregate, error) {
+	b, _, err := s.reconcileWithProvider(ctx, provider.PaymentRef{Code: code}, by)
+	if err != nil || b.Order.Status != order.Ready && b.Order.Status != order.AwaitingDeposit {
 		return b, err
 	}
 	o := b.Order
@@ -101,19 +103,19 @@ func (s *Service) askToCancel(ctx context.Context, code string, by Actor) (*Book
 	if err != nil {
 		return nil, err
 	}
-	ref := Ref{TID: o.TID, Code: o.Code, CreatedAt: o.CreatedAt}
-	var left Snapshot
+	ref := provider.PaymentRef{TID: o.TID, Code: o.Code, CreatedAt: o.CreatedAt}
+	var left provider.Snapshot
 	if o.TID == "" {
 		err = s.c.Provider.Expire(ctx, cred, ref)
 	} else {
-		left, err = s.c.Provider.Cancel(ctx, cred, CancelRequest{Ref: ref, RefundCode: o.Code + "-cancel", Reason: "canceled"})
+		left, err = s.c.Provider.Cancel(ctx, cred, provider.CancelRequest{Ref: ref, RefundCode: o.Code + "-cancel", Reason: "canceled"})
 	}
-	over := o.TID == "" || left.Status == PaymentExpired || left.Status == PaymentFailed
+	over := o.TID == "" || left.Status == provider.PaymentExpired || left.Status == provider.PaymentFailed
 	switch {
-	case err == nil && over || errors.Is(err, ErrNotFound):
+	case err == nil && over || errors.Is(err, provider.ErrNotFound):
 		// Nobody can begin to pay any more: the order ends, unless it has moved.
 		by.Now = s.now()
-		b, err = s.c.Store.Change(ctx, code, by, func(b *Book) error {
+		b, err = s.c.Store.Change(ctx, code, by, func(b *order.Aggregate) error {
 			if b.Order.Version != o.Version {
 				return errStale
 			}
@@ -122,53 +124,53 @@ func (s *Service) askToCancel(ctx context.Context, code string, by Actor) (*Book
 		if !errors.Is(err, errStale) {
 			return b, err
 		}
-	case err != nil && !errors.Is(err, ErrAlreadyPaid) && !errors.Is(err, ErrAlreadyCanceled):
-		return nil, s.undecided().Because(err)
+	case err != nil && !errors.Is(err, provider.ErrAlreadyPaid) && !errors.Is(err, provider.ErrAlreadyCanceled):
+		return nil, s.providerUnreachable().Because(err)
 	}
-	b, _, err = s.pull(ctx, Ref{Code: code}, by)
+	b, _, err = s.reconcileWithProvider(ctx, provider.PaymentRef{Code: code}, by)
 	return b, err
 }
 
 // RefundWanted is a refund as its app wants it.
-type RefundWanted struct {
+type RefundInput struct {
 	// Amount is nil for all that can be refunded.
-	Amount   *int64
-	Reason   string
-	Account  *RefundAccount
-	Expected *int64
+	Amount             *int64
+	Reason             string
+	Account            *provider.RefundAccount
+	ExpectedRefundable *int64
 }
 
 // RefundAnswer is an answer with a refund.
 type RefundAnswer struct {
-	Refund RefundView `json:"refund"`
-	Order  OrderView  `json:"order"`
+	Refund order.RefundView `json:"refund"`
+	Order  order.View       `json:"order"`
 }
 
 // Refund pays money of a paid order back: the amount is reserved, the provider is asked, and what it says is kept. An
 // unknown outcome leaves the refund PENDING, for a job to find out. It returns E_CONFLICT with ORDER_NOT_REFUNDABLE,
 // AMOUNT_MISMATCH, REFUND_EXCEEDS_BALANCE or PROVIDER_DECLINED, and E_VALIDATION when the provider needs an account.
-func (s *Service) Refund(ctx context.Context, code string, in RefundWanted) (tool.Result, error) {
-	call, err := write.NewRouteCall(ctx, opRefund, http.MethodPost, "/v1/pay/orders/{code}/refund", struct {
+func (s *Service) Refund(ctx context.Context, code string, in RefundInput) (tool.Result, error) {
+	call, err := write.NewRouteCall(ctx, operationRefund, http.MethodPost, "/v1/pay/orders/{code}/refund", struct {
 		Code string
-		RefundWanted
+		RefundInput
 	}{code, in}, s.c.Now())
 	if err != nil {
 		return tool.Result{}, err
 	}
-	asked := RefundAsked{Code: s.newCode("rf_"), Amount: in.Amount, Reason: in.Reason, Expected: in.Expected}
+	asked := order.RefundRequest{Code: s.newCode("rf_"), Amount: in.Amount, Reason: in.Reason, ExpectedRefundable: in.ExpectedRefundable}
 	if asked.Reason == "" {
 		asked.Reason = "requested"
 	}
 	if in.Account != nil {
-		if asked.Account, asked.Masked, err = s.sealAccount(accountName(asked.Code), *in.Account); err != nil {
+		if asked.Account, asked.Masked, err = s.sealAccount(refundAccountName(asked.Code), *in.Account); err != nil {
 			return tool.Result{}, err
 		}
 	}
-	claim, err := s.c.Store.Claim(ctx, call.Key, code, s.itself(call), func(b *Book) (string, error) {
+	claim, err := s.c.Store.Claim(ctx, call.Key, code, s.callActor(call), func(b *order.Aggregate) (string, error) {
 		if err := ownedBy(call.Caller, b.Order); err != nil {
 			return "", err
 		}
-		r, err := b.AskRefund(asked)
+		r, err := b.RequestRefund(asked)
 		if err == nil {
 			err = s.refundFits(b.Order, r, in.Account)
 		}
@@ -177,13 +179,13 @@ func (s *Service) Refund(ctx context.Context, code string, in RefundWanted) (too
 	if err != nil || claim.Done {
 		return claim.Answer, err
 	}
-	ctx, cancel := steady(ctx)
+	ctx, cancel := detach(ctx)
 	defer cancel()
 	return s.refundClaimed(ctx, call, claim, code)
 }
 
-func (s *Service) refundFits(o Order, r Refund, account *RefundAccount) error {
-	caps := s.c.Provider.Caps(o.PayMethod)
+func (s *Service) refundFits(o order.Order, r order.Refund, account *provider.RefundAccount) error {
+	caps := s.c.Provider.Capabilities(o.PayMethod)
 	switch {
 	case caps.NeedsRefundAccount && account == nil:
 		return schema.Invalid("/refundAccount", "required", "is needed for an order that was paid by %s", o.PayMethod)
@@ -195,57 +197,57 @@ func (s *Service) refundFits(o Order, r Refund, account *RefundAccount) error {
 }
 
 func (s *Service) finishRefund(ctx context.Context, call write.Call, claim write.Claim, code string) (tool.Result, error) {
-	b, err := s.c.Store.Book(ctx, code)
+	b, err := s.c.Store.Order(ctx, code)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	if r := b.refund(claim.Resource); r.Status == RefundFailed {
-		return tool.Result{}, s.release(ctx, claim, conflict(codeDeclined, "The payment provider refuses this refund.",
+	if r := b.Refund(claim.Resource); r.Status == order.RefundFailed {
+		return tool.Result{}, s.release(ctx, claim, order.Conflict(order.CodeProviderDeclined, "The payment provider refuses this refund.",
 			map[string]any{"refund": r.Code, "provider": r.Failure}))
 	}
 	var answer tool.Result
-	_, err = s.c.Store.Change(ctx, code, s.itself(call), func(*Book) error { return nil },
-		&Ending{claim, func(b *Book) (tool.Result, audit.Entry, error) {
-			r := b.refund(claim.Resource)
+	_, err = s.c.Store.Change(ctx, code, s.callActor(call), func(*order.Aggregate) error { return nil },
+		&Completion{claim, func(b *order.Aggregate) (tool.Result, audit.Entry, error) {
+			r := b.Refund(claim.Resource)
 			var err error
 			answer, err = write.Answer(RefundAnswer{r.View(), b.View()}, 1)
 			return answer, call.Entry(1, map[string]any{"order": code, "refund": r.Code, "amount": r.Amount, "status": r.Status}), err
 		}})
-	return answer, s.ended(err)
+	return answer, s.explainTakenOver(err)
 }
 
 // payBack asks the provider for a pending refund. One that the provider may have heard of is looked for first. An
 // unknown outcome is no error: the refund stays pending.
-func (s *Service) payBack(ctx context.Context, code, refund string, mayBeDone bool, by Actor) error {
-	b, err := s.c.Store.Book(ctx, code)
+func (s *Service) refundAtProvider(ctx context.Context, code, refund string, mayBeDone bool, by Actor) error {
+	b, err := s.c.Store.Order(ctx, code)
 	if err == nil && mayBeDone {
-		if b, _, err = s.pull(ctx, Ref{Code: code}, by); err != nil {
+		if b, _, err = s.reconcileWithProvider(ctx, provider.PaymentRef{Code: code}, by); err != nil {
 			return nil //nolint:nilerr // who does not answer now is asked later
 		}
 	}
 	if err != nil {
 		return err
 	}
-	r := b.refund(refund)
-	if r == nil || r.Status != RefundPending {
+	r := b.Refund(refund)
+	if r == nil || r.Status != order.RefundPending {
 		return nil
 	}
-	snapshot, err := s.askToRefund(ctx, b.Order, *r)
+	snapshot, err := s.requestRefund(ctx, b.Order, *r)
 	by.Now = s.now()
-	var declined *DeclinedError
+	var declined *provider.DeclinedError
 	switch {
 	case err == nil:
 		_, err = s.apply(ctx, code, by, &snapshot, nil)
 		return err
 	case errors.As(err, &declined):
-		return s.declineRefund(ctx, code, refund, by, Failure{declined.Code, declined.Message}, declined.Drift)
-	case errors.Is(err, ErrAlreadyCanceled):
-		after, snapshot, pulled := s.pull(ctx, Ref{Code: code}, by)
+		return s.declineRefund(ctx, code, refund, by, order.Failure{Code: declined.Code, Message: declined.Message}, declined.Drift)
+	case errors.Is(err, provider.ErrAlreadyCanceled):
+		after, snapshot, pulled := s.reconcileWithProvider(ctx, provider.PaymentRef{Code: code}, by)
 		if pulled != nil || snapshot == nil {
 			return nil //nolint:nilerr // who does not answer now is asked later
 		}
-		if r := after.refund(refund); r.Status == RefundPending {
-			return s.declineRefund(ctx, code, refund, by, Failure{"ALREADY_CANCELED", "the provider has paid it back without this refund"}, true)
+		if r := after.Refund(refund); r.Status == order.RefundPending {
+			return s.declineRefund(ctx, code, refund, by, order.Failure{Code: "ALREADY_CANCELED", Message: "the provider has paid it back without this refund"}, true)
 		}
 		return nil
 	}
@@ -254,42 +256,42 @@ func (s *Service) payBack(ctx context.Context, code, refund string, mayBeDone bo
 	return nil
 }
 
-func (s *Service) askToRefund(ctx context.Context, o Order, r Refund) (Snapshot, error) {
+func (s *Service) requestRefund(ctx context.Context, o order.Order, r order.Refund) (provider.Snapshot, error) {
 	cred, err := s.c.Credentials.ByID(ctx, o.CredentialID)
 	if err != nil {
-		return Snapshot{}, err
+		return provider.Snapshot{}, err
 	}
-	in := CancelRequest{Ref: Ref{TID: o.TID, Code: o.Code, CreatedAt: o.CreatedAt}, RefundCode: r.Code, Reason: r.Reason,
+	in := provider.CancelRequest{Ref: provider.PaymentRef{TID: o.TID, Code: o.Code, CreatedAt: o.CreatedAt}, RefundCode: r.Code, Reason: r.Reason,
 		Amount: &r.Amount, TaxFree: o.TaxFree}
 	if r.Account != nil {
-		if in.Account, err = s.openAccount(accountName(r.Code), r.Account); err != nil {
-			return Snapshot{}, err
+		if in.Account, err = s.openAccount(refundAccountName(r.Code), r.Account); err != nil {
+			return provider.Snapshot{}, err
 		}
 	}
 	return s.c.Provider.Cancel(ctx, cred, in)
 }
 
-func (s *Service) declineRefund(ctx context.Context, code, refund string, by Actor, why Failure, drift bool) error {
-	_, err := s.c.Store.Change(ctx, code, by, func(b *Book) error {
+func (s *Service) declineRefund(ctx context.Context, code, refund string, by Actor, why order.Failure, drift bool) error {
+	_, err := s.c.Store.Change(ctx, code, by, func(b *order.Aggregate) error {
 		return b.DeclineRefund(refund, why, drift)
 	}, nil)
 	return err
 }
 
 // mostLeft is how many calls one run of Complete ends.
-const mostLeft = 100
+const completionBatch = 100
 
 // Complete ends calls whose process has gone: what they began is brought to its end, and its answer kept for whoever
 // sends the same key again. One takes less time than its lease lasts, so that nobody else has it meanwhile.
 func (s *Service) Complete(ctx context.Context) error {
-	left, err := s.c.Store.Left(ctx, mostLeft)
+	left, err := s.c.Store.AbandonedClaims(ctx, completionBatch)
 	if err != nil {
 		return err
 	}
 	for _, claim := range left {
-		claim, ok, err := s.c.Store.Take(ctx, claim)
+		claim, ok, err := s.c.Store.TakeOverClaim(ctx, claim)
 		if err == nil && ok {
-			within, cancel := context.WithTimeout(ctx, providerTakes)
+			within, cancel := context.WithTimeout(ctx, providerTimeout)
 			err = s.complete(within, claim)
 			cancel()
 		}
@@ -313,7 +315,7 @@ func (s *Service) complete(ctx context.Context, claim write.Claim) error {
 			return err
 		}
 	}
-	b, err := s.c.Store.Book(ctx, code)
+	b, err := s.c.Store.Order(ctx, code)
 	if err != nil {
 		return err
 	}
@@ -321,13 +323,13 @@ func (s *Service) complete(ctx context.Context, claim write.Claim) error {
 		ExternalUserID: b.Order.ExternalUserID, HubUser: b.Order.HubUser, CredentialID: claim.Key.Principal}}
 	switch {
 	case strings.HasPrefix(claim.Resource, toCancel):
-		call.Operation = opCancel
+		call.Operation = operationCancel
 		_, err = s.cancelClaimed(ctx, call, claim, code)
 	case strings.HasPrefix(claim.Resource, refunds):
-		call.Operation = opRefund
+		call.Operation = operationRefund
 		_, err = s.refundClaimed(ctx, call, claim, code)
 	default:
-		call.Operation = opCreate
+		call.Operation = operationCreate
 		_, err = s.issue(ctx, call, claim)
 	}
 	if fault.Is(err, fault.Conflict) {
@@ -338,7 +340,7 @@ func (s *Service) complete(ctx context.Context, claim write.Claim) error {
 
 // refundClaimed pays a reserved refund back, and finishes its call.
 func (s *Service) refundClaimed(ctx context.Context, call write.Call, claim write.Claim, code string) (tool.Result, error) {
-	if err := s.payBack(ctx, code, claim.Resource, claim.Resumed, s.itself(call)); err != nil {
+	if err := s.refundAtProvider(ctx, code, claim.Resource, claim.Resumed, s.callActor(call)); err != nil {
 		return tool.Result{}, err
 	}
 	return s.finishRefund(ctx, call, claim, code)

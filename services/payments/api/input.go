@@ -10,6 +10,8 @@ import (
 
 	"hub.internal/pkg/schema"
 	"hub.internal/services/payments"
+	"hub.internal/services/payments/order"
+	"hub.internal/services/payments/provider"
 )
 
 type createIn struct {
@@ -46,22 +48,22 @@ const (
 )
 
 // wanted is the input as the service wants it.
-func (in createIn) wanted() (payments.Wanted, error) {
+func (in createIn) input() (payments.CreateInput, error) {
 	var v schema.Violations
-	w := payments.Wanted{Amount: won(&v, "/amount", in.Amount), SupplyAmount: won(&v, "/supplyAmount", in.SupplyAmount), VAT: won(&v,
+	w := payments.CreateInput{Amount: readWon(&v, "/amount", in.Amount), SupplyAmount: readWon(&v, "/supplyAmount", in.SupplyAmount), VAT: readWon(&v,
 		"/vat", in.VAT),
-		PayMethod: payments.PayMethod(in.PayMethod), NotifyURL: text(&v, "/payment_notify_url", in.NotifyURL, 0),
-		ClientOrderID: text(&v, "/clientOrderId", in.ClientOrderID, 0), Name: text(&v, "/orderName", in.OrderName, 0),
-		ReturnURL: text(&v, "/returnUrl", in.ReturnURL, 0), Metadata: pairs(&v, in.Metadata)}
+		PayMethod: provider.PayMethod(in.PayMethod), NotifyURL: readText(&v, "/payment_notify_url", in.NotifyURL, 0),
+		ClientOrderID: readText(&v, "/clientOrderId", in.ClientOrderID, 0), Name: readText(&v, "/orderName", in.OrderName, 0),
+		ReturnURL: readText(&v, "/returnUrl", in.ReturnURL, 0), Metadata: readMetadata(&v, in.Metadata)}
 	if in.VBank != nil {
-		w.VBank = &payments.WantedVBank{Holder: text(&v, "/vbank/holder", in.VBank.Holder, maxHolder)}
+		w.VirtualAccount = &payments.VirtualAccountInput{Holder: readText(&v, "/vbank/holder", in.VBank.Holder, maxHolder)}
 		if in.VBank.ValidHours != nil {
-			w.VBank.ValidHours = int(*in.VBank.ValidHours)
+			w.VirtualAccount.ValidHours = int(*in.VBank.ValidHours)
 		}
 	}
 	if in.Buyer != nil {
-		w.Buyer = payments.Buyer{Name: text(&v, "/buyer/name", in.Buyer.Name, maxBuyerName), Email: text(&v, "/buyer/email", in.Buyer.Email, 0),
-			Tel: text(&v, "/buyer/tel", in.Buyer.Tel, 0)}
+		w.Buyer = provider.Buyer{Name: readText(&v, "/buyer/name", in.Buyer.Name, maxBuyerName), Email: readText(&v, "/buyer/email", in.Buyer.Email, 0),
+			Tel: readText(&v, "/buyer/tel", in.Buyer.Tel, 0)}
 		if w.Buyer.Email != "" && !schema.IsEmail(w.Buyer.Email) {
 			v.Add("/buyer/email", "email", "must be an e-mail address")
 		}
@@ -73,7 +75,7 @@ var digits = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
 
 // won reads an amount: digits alone, for an amount that is written in any other way may be meant in another way, too. It may be left
 // out; null is no amount, though elsewhere it is what is left out: a program that has lost its amount must not pay back everything.
-func won(v *schema.Violations, at string, raw json.RawMessage) *int64 {
+func readWon(v *schema.Violations, at string, raw json.RawMessage) *int64 {
 	if len(raw) == 0 {
 		return nil
 	}
@@ -94,7 +96,7 @@ func won(v *schema.Violations, at string, raw json.RawMessage) *int64 {
 }
 
 // text reads a line of at most so many bytes; 0 leaves that to the schema.
-func text(v *schema.Violations, at string, s *string, most int) string {
+func readText(v *schema.Violations, at string, s *string, most int) string {
 	if s == nil {
 		return ""
 	}
@@ -108,7 +110,7 @@ func text(v *schema.Violations, at string, s *string, most int) string {
 }
 
 // pairs reads what is echoed to the app.
-func pairs(v *schema.Violations, raw json.RawMessage) map[string]string {
+func readMetadata(v *schema.Violations, raw json.RawMessage) map[string]string {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
 	}
@@ -143,16 +145,16 @@ type accountIn struct {
 	Holder        string `json:"holder"`
 }
 
-func (in refundIn) wanted() (payments.RefundWanted, error) {
+func (in refundIn) input() (payments.RefundInput, error) {
 	var v schema.Violations
-	w := payments.RefundWanted{Amount: won(&v, "/amount", in.Amount), Reason: text(&v, "/reason", in.Reason, 0),
-		Expected: won(&v, "/expectedRefundable", in.Expected)}
-	if w.Amount != nil && (*w.Amount < 1 || *w.Amount > payments.MaxAmount) {
-		v.Add("/amount", "range", "must be between 1 and %d", payments.MaxAmount)
+	w := payments.RefundInput{Amount: readWon(&v, "/amount", in.Amount), Reason: readText(&v, "/reason", in.Reason, 0),
+		ExpectedRefundable: readWon(&v, "/expectedRefundable", in.Expected)}
+	if w.Amount != nil && (*w.Amount < 1 || *w.Amount > order.MaxAmount) {
+		v.Add("/amount", "range", "must be between 1 and %d", order.MaxAmount)
 	}
 	if in.RefundAccount != nil {
-		w.Account = &payments.RefundAccount{BankCode: in.RefundAccount.BankCode, AccountNumber: in.RefundAccount.AccountNumber,
-			Holder: text(&v, "/refundAccount/holder", &in.RefundAccount.Holder, 0)}
+		w.Account = &provider.RefundAccount{BankCode: in.RefundAccount.BankCode, AccountNumber: in.RefundAccount.AccountNumber,
+			Holder: readText(&v, "/refundAccount/holder", &in.RefundAccount.Holder, 0)}
 	}
 	return w, v.Err()
 }
@@ -164,7 +166,7 @@ type reconcileIn struct {
 
 func (in reconcileIn) amount() (*int64, error) {
 	var v schema.Violations
-	return won(&v, "/amount", in.Amount), v.Err()
+	return readWon(&v, "/amount", in.Amount), v.Err()
 }
 
 type listIn struct {
@@ -179,10 +181,10 @@ type listIn struct {
 
 func (in listIn) filter() (payments.Filter, error) {
 	var v schema.Violations
-	f := payments.Filter{PayMethod: payments.PayMethod(in.PayMethod), Attention: in.Attention, Limit: int(in.Limit),
-		CreatedAfter: moment(&v, "/createdAfter", in.CreatedAfter), CreatedBefore: moment(&v, "/createdBefore", in.CreatedBefore)}
+	f := payments.Filter{PayMethod: provider.PayMethod(in.PayMethod), Attention: in.Attention, Limit: int(in.Limit),
+		CreatedAfter: readTime(&v, "/createdAfter", in.CreatedAfter), CreatedBefore: readTime(&v, "/createdBefore", in.CreatedBefore)}
 	if in.Status != "" {
-		f.Status = []payments.Status{payments.Status(in.Status)}
+		f.Status = []order.Status{order.Status(in.Status)}
 	}
 	if !f.CreatedAfter.IsZero() && !f.CreatedBefore.IsZero() && !f.CreatedAfter.Before(f.CreatedBefore) {
 		v.Add("/createdAfter", "range", "must be before createdBefore")
@@ -196,7 +198,7 @@ func (in listIn) filter() (payments.Filter, error) {
 	return f, v.Err()
 }
 
-func moment(v *schema.Violations, at string, s *string) time.Time {
+func readTime(v *schema.Violations, at string, s *string) time.Time {
 	if s == nil {
 		return time.Time{}
 	}

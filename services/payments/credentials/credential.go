@@ -36,7 +36,7 @@ const NicePay = "nicepay"
 func Providers() []string { return []string{NicePay} }
 
 // Cred is a credential in clear, for as long as a call takes. It shows itself to nobody who does not call Reveal.
-type Cred struct {
+type Unsealed struct {
 	// ID names the row, and Env is the one that it is for.
 	ID  ID
 	Env Env
@@ -45,19 +45,21 @@ type Cred struct {
 }
 
 // NewCred returns a credential in clear.
-func NewCred(id ID, env Env, clientID, secret string) Cred { return Cred{id, env, clientID, secret} }
+func NewUnsealed(id ID, env Env, clientID, secret string) Unsealed {
+	return Unsealed{id, env, clientID, secret}
+}
 
 // Reveal returns what the provider knows Hub by.
-func (c Cred) Reveal() (clientID, secret string) { return c.clientID, c.secret }
+func (c Unsealed) Reveal() (clientID, secret string) { return c.clientID, c.secret }
 
 // String masks the credential.
-func (c Cred) String() string { return fmt.Sprintf("credential %s (%s)", c.ID, c.Env) }
+func (c Unsealed) String() string { return fmt.Sprintf("credential %s (%s)", c.ID, c.Env) }
 
 // GoString masks the credential for %#v.
-func (c Cred) GoString() string { return c.String() }
+func (c Unsealed) GoString() string { return c.String() }
 
 // LogValue masks the credential for slog.
-func (c Cred) LogValue() slog.Value { return slog.StringValue(c.String()) }
+func (c Unsealed) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
 // Credential is what may be known of a credential. A row is never deleted: orders name it.
 type Credential struct {

@@ -32,12 +32,12 @@ const (
 func Runner(service *payments.Service, store *postgres.Store, now func() time.Time) jobs.Runner {
 	var r jobs.Runner
 	r.Kinds = []jobs.Kind{
-		jobs.On(func(ctx context.Context, j postgres.Resolve) error { return later(service.Look(ctx, j.Code)) },
+		jobs.On(func(ctx context.Context, j postgres.Resolve) error { return snooze(service.ResolveDue(ctx, j.Code)) },
 			jobs.Within[postgres.Resolve](resolveTakes)),
-		jobs.On(func(ctx context.Context, j postgres.LookInto) error {
-			return later(service.LookInto(ctx, j.Provider, j.Env, j.Key))
+		jobs.On(func(ctx context.Context, j postgres.ProcessWebhook) error {
+			return snooze(service.ProcessWebhook(ctx, j.Provider, j.Env, j.Key))
 		}),
-		jobs.On(func(ctx context.Context, j postgres.Notify) error { return later(service.Notify(ctx, j.ID)) },
+		jobs.On(func(ctx context.Context, j postgres.Notify) error { return snooze(service.Notify(ctx, j.ID)) },
 			jobs.Within[postgres.Notify](notifyTakes)),
 		jobs.On(func(ctx context.Context, _ postgres.Complete) error { return service.Complete(ctx) },
 			jobs.Within[postgres.Complete](resolveTakes)),
@@ -56,7 +56,7 @@ func Runner(service *payments.Service, store *postgres.Store, now func() time.Ti
 }
 
 // later lets a job run again after a wait, if there is one.
-func later(wait time.Duration, err error) error {
+func snooze(wait time.Duration, err error) error {
 	if err == nil && wait > 0 {
 		return jobs.Later(wait)
 	}

@@ -17,68 +17,71 @@ import (
 	"hub.internal/pkg/telemetry"
 	"hub.internal/pkg/write"
 	"hub.internal/services/payments"
+	"hub.internal/services/payments/credentials"
+	"hub.internal/services/payments/order"
+	"hub.internal/services/payments/provider"
 )
 
 // Provider shows the calls of a provider, which are a dependency of its name.
-func Provider(p payments.Provider) payments.Provider {
+func Provider(p provider.Port) provider.Port {
 	return measuredProvider{p, telemetry.NewDependency(p.Name())}
 }
 
 type measuredProvider struct {
-	payments.Provider
+	provider.Port
 	calls *telemetry.Dependency
 }
 
 func (p measuredProvider) done(ctx context.Context, operation string, start time.Time, err error) {
-	p.calls.Done(ctx, operation, start, outcome(err))
+	p.calls.Done(ctx, operation, start, callOutcome(err))
 }
 
 // outcome of a call: a refusal proves that the provider works.
-func outcome(err error) string {
-	var declined *payments.DeclinedError
+func callOutcome(err error) string {
+	var declined *provider.DeclinedError
 	switch {
 	case err == nil:
 		return "ok"
 	case errors.As(err, &declined):
 		return "declined"
-	case errors.Is(err, payments.ErrNotFound):
+	case errors.Is(err, provider.ErrNotFound):
 		return "not_found"
-	case errors.Is(err, payments.ErrAlreadyPaid), errors.Is(err, payments.ErrAlreadyCanceled):
+	case errors.Is(err, provider.ErrAlreadyPaid), errors.Is(err, provider.ErrAlreadyCanceled):
 		return "already"
-	case errors.Is(err, payments.ErrNotSent):
+	case errors.Is(err, provider.ErrNotSent):
 		return "not_sent"
 	}
 	return "unknown"
 }
 
-// Issue implements payments.Provider.
-func (p measuredProvider) Issue(ctx context.Context, c payments.Cred, r payments.IssueRequest) (s payments.Snapshot, err error) {
+// Issue implements provider.Port.
+func (p measuredProvider) Issue(ctx context.Context, c credentials.Unsealed, r provider.IssueRequest) (s provider.Snapshot, err error) {
 	defer func(start time.Time) { p.done(ctx, "issue", start, err) }(time.Now())
-	return p.Provider.Issue(ctx, c, r)
+	return p.Port.Issue(ctx, c, r)
 }
 
-// Get implements payments.Provider.
-func (p measuredProvider) Get(ctx context.Context, c payments.Cred, r payments.Ref) (s payments.Snapshot, err error) {
+// Get implements provider.Port.
+func (p measuredProvider) Get(ctx context.Context, c credentials.Unsealed, r provider.PaymentRef) (s provider.Snapshot, err error) {
 	defer func(start time.Time) { p.done(ctx, "get", start, err) }(time.Now())
-	return p.Provider.Get(ctx, c, r)
+	return p.Port.Get(ctx, c, r)
 }
 
-// Cancel implements payments.Provider.
-func (p measuredProvider) Cancel(ctx context.Context, c payments.Cred, r payments.CancelRequest) (s payments.Snapshot, err error) {
+// Cancel implements provider.Port.
+func (p measuredProvider) Cancel(ctx context.Context, c credentials.Unsealed, r provider.CancelRequest) (s provider.Snapshot, err error) {
 	defer func(start time.Time) { p.done(ctx, "cancel", start, err) }(time.Now())
-	return p.Provider.Cancel(ctx, c, r)
+	return p.Port.Cancel(ctx, c, r)
 }
 
-// Expire implements payments.Provider.
-func (p measuredProvider) Expire(ctx context.Context, c payments.Cred, r payments.Ref) (err error) {
+// Expire implements provider.Port.
+func (p measuredProvider) Expire(ctx context.Context, c credentials.Unsealed, r provider.PaymentRef) (err error) {
 	defer func(start time.Time) { p.done(ctx, "expire", start, err) }(time.Now())
-	return p.Provider.Expire(ctx, c, r)
+	return p.Port.Expire(ctx, c, r)
 }
 
-// NetCancel implements payments.Provider.
-func (p measuredProvider) NetCancel(ctx context.Context, c payments.Cred, code string) (err error) {
+// NetCancel implements provider.Port.
+func (p measuredProvider) NetCancel(ctx context.Context, c credentials.Unsealed, code string) (err error) {
 	defer func(start time.Time) { p.done(ctx, "netcancel", start, err) }(time.Now())
-	return p.Provider.NetCancel(ctx, c, code)
+	return p.Port.NetCancel(ctx, c, code)
 }
 
 // Notifier shows the attempts to notify apps: the dependency "receiver".
@@ -92,7 +95,7 @@ type measuredNotifier struct {
 }
 
 // Send implements payments.Notifier.
-func (n measuredNotifier) Send(ctx context.Context, m payments.Outgoing) payments.Attempt {
+func (n measuredNotifier) Send(ctx context.Context, m payments.Delivery) payments.Attempt {
 	start := time.Now()
 	a := n.Notifier.Send(ctx, m)
 	said := "unanswered"
@@ -124,80 +127,80 @@ func Store(s payments.Store) payments.Store {
 	// An alarm needs the series before the first of them.
 	ctx := context.Background()
 	drift.Add(ctx, 0)
-	for _, t := range []payments.Trigger{payments.Create, payments.Issue, payments.Pay, payments.PayLate, payments.Decline, payments.Lapse,
-		payments.Cancel, payments.Mismatch, payments.DepositUnused, payments.DepositTwice, payments.DepositApplied, payments.DepositReturned,
-		payments.ReturnAsk, payments.ReturnFailed, payments.Reverse, payments.ReverseTooLate, payments.RefundAsk, payments.RefundPart,
-		payments.RefundAll, payments.RefundDeclined, payments.RefundReturned, payments.Drift, payments.ResolveCase} {
-		steps.Add(ctx, 0, with("trigger", string(t)))
+	for _, t := range []order.Trigger{order.Create, order.Issue, order.Pay, order.PayLate, order.Decline, order.Lapse,
+		order.Cancel, order.Mismatch, order.DepositUnused, order.DepositTwice, order.DepositApplied, order.DepositReturned,
+		order.DepositReturnRequested, order.DepositReturnFailed, order.Reverse, order.ReverseTooLate, order.RefundRequested, order.RefundPart,
+		order.RefundAll, order.RefundDeclined, order.RefundReturned, order.BalanceDrifted, order.AttentionResolved} {
+		steps.Add(ctx, 0, attr("trigger", string(t)))
 	}
-	for _, o := range []string{"received", outcomeOf(payments.Applied), outcomeOf(payments.Ignored),
-		outcomeOf(payments.Unmatched), outcomeOf(payments.Abandoned)} {
-		webhooks.Add(ctx, 0, with("outcome", o))
+	for _, o := range []string{"received", outcomeLabel(payments.WebhookApplied), outcomeLabel(payments.WebhookIgnored),
+		outcomeLabel(payments.WebhookUnmatched), outcomeLabel(payments.WebhookAbandoned)} {
+		webhooks.Add(ctx, 0, attr("outcome", o))
 	}
-	for _, n := range []payments.NoticeState{payments.NoticePending, payments.NoticeDelivered, payments.NoticeDead, payments.NoticeStopped} {
-		notifications.Add(ctx, 0, with("outcome", strings.ToLower(string(n))))
+	for _, n := range []payments.NotificationState{payments.NotificationPending, payments.NotificationDelivered, payments.NotificationDead, payments.NotificationStopped} {
+		notifications.Add(ctx, 0, attr("outcome", strings.ToLower(string(n))))
 	}
 	return counted
 }
 
-func with(name, value string) metric.MeasurementOption {
+func attr(name, value string) metric.MeasurementOption {
 	return metric.WithAttributes(attribute.String(name, value))
 }
 
-func outcomeOf(o payments.Outcome) string { return strings.ToLower(string(o)) }
+func outcomeLabel(o payments.WebhookOutcome) string { return strings.ToLower(string(o)) }
 
 type countingStore struct {
 	payments.Store
 	steps, webhooks, notifications, drift metric.Int64Counter
 }
 
-func (s countingStore) stepped(ctx context.Context, b *payments.Book, err error) {
+func (s countingStore) countEvents(ctx context.Context, b *order.Aggregate, err error) {
 	if err != nil || b == nil {
 		return
 	}
-	for _, step := range b.Steps {
-		s.steps.Add(ctx, 1, with("trigger", string(step.Trigger)))
+	for _, step := range b.Events {
+		s.steps.Add(ctx, 1, attr("trigger", string(step.Trigger)))
 	}
 }
 
 // Open implements payments.Store. A key or a clientOrderId that is known opens nothing.
-func (s countingStore) Open(ctx context.Context, key write.Key, b *payments.Book) (write.Claim, error) {
+func (s countingStore) Open(ctx context.Context, key write.Key, b *order.Aggregate) (write.Claim, error) {
 	claim, err := s.Store.Open(ctx, key, b)
 	if claim.Resource == b.Order.Code && !claim.Done && !claim.Resumed {
-		s.stepped(ctx, b, err)
+		s.countEvents(ctx, b, err)
 	}
 	return claim, err
 }
 
 // Claim implements payments.Store.
 func (s countingStore) Claim(ctx context.Context, key write.Key, code string, by payments.Actor,
-	do func(*payments.Book) (string, error)) (
+	do func(*order.Aggregate) (string, error)) (
 	write.Claim, error,
 ) {
-	var changed *payments.Book // nil for a key that somebody else has claimed
-	claim, err := s.Store.Claim(ctx, key, code, by, func(b *payments.Book) (string, error) {
+	var changed *order.Aggregate // nil for a key that somebody else has claimed
+	claim, err := s.Store.Claim(ctx, key, code, by, func(b *order.Aggregate) (string, error) {
 		changed = b
 		return do(b)
 	})
-	s.stepped(ctx, changed, err)
+	s.countEvents(ctx, changed, err)
 	return claim, err
 }
 
 // Change implements payments.Store.
-func (s countingStore) Change(ctx context.Context, code string, by payments.Actor, do func(*payments.Book) error, end *payments.Ending) (
-	*payments.Book, error,
+func (s countingStore) Change(ctx context.Context, code string, by payments.Actor, do func(*order.Aggregate) error, end *payments.Completion) (
+	*order.Aggregate, error,
 ) {
 	b, err := s.Store.Change(ctx, code, by, do, end)
-	s.stepped(ctx, b, err)
+	s.countEvents(ctx, b, err)
 	return b, err
 }
 
-// Act implements payments.Desk.
-func (s countingStore) Act(ctx context.Context, code string, by payments.Actor, do func(*payments.Book) (audit.Entry, error)) (
-	*payments.Book, error,
+// Operate implements payments.Operations.
+func (s countingStore) Operate(ctx context.Context, code string, by payments.Actor, do func(*order.Aggregate) (audit.Entry, error)) (
+	*order.Aggregate, error,
 ) {
-	b, err := s.Store.Act(ctx, code, by, do)
-	s.stepped(ctx, b, err)
+	b, err := s.Store.Operate(ctx, code, by, do)
+	s.countEvents(ctx, b, err)
 	return b, err
 }
 
@@ -205,25 +208,25 @@ func (s countingStore) Act(ctx context.Context, code string, by payments.Actor, 
 func (s countingStore) Receive(ctx context.Context, w payments.Webhook) error {
 	err := s.Store.Receive(ctx, w)
 	if err == nil {
-		s.webhooks.Add(ctx, 1, with("outcome", "received"))
+		s.webhooks.Add(ctx, 1, attr("outcome", "received"))
 	}
 	return err
 }
 
 // Settle implements payments.Inbox.
-func (s countingStore) Settle(ctx context.Context, w payments.Webhook, o payments.Outcome) error {
+func (s countingStore) Settle(ctx context.Context, w payments.Webhook, o payments.WebhookOutcome) error {
 	err := s.Store.Settle(ctx, w, o)
 	if err == nil {
-		s.webhooks.Add(ctx, 1, with("outcome", outcomeOf(o)))
+		s.webhooks.Add(ctx, 1, attr("outcome", outcomeLabel(o)))
 	}
 	return err
 }
 
-// Attempted implements payments.Outbox.
-func (s countingStore) Attempted(ctx context.Context, n payments.Notice, a payments.Attempt) error {
-	err := s.Store.Attempted(ctx, n, a)
+// RecordAttempt implements payments.Outbox.
+func (s countingStore) RecordAttempt(ctx context.Context, n payments.Notification, a payments.Attempt) error {
+	err := s.Store.RecordAttempt(ctx, n, a)
 	if err == nil {
-		s.notifications.Add(ctx, 1, with("outcome", strings.ToLower(string(n.State))))
+		s.notifications.Add(ctx, 1, attr("outcome", strings.ToLower(string(n.State))))
 	}
 	return err
 }

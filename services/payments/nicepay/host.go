@@ -61,7 +61,7 @@ func numeric(label string) bool {
 }
 
 // guard refuses a connection to a private address, after the name was resolved and before a byte is sent.
-func guard(_, address string, _ syscall.RawConn) error {
+func refusePrivate(_, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil || !netguard.Public(to.Addr()) {
 		return errors.New("the provider's name leads to a private address")
@@ -72,7 +72,7 @@ func guard(_, address string, _ syscall.RawConn) error {
 func newClient(dial time.Duration, production bool) *http.Client {
 	dialer := &net.Dialer{Timeout: dial, KeepAlive: 15 * time.Second}
 	if production {
-		dialer.Control = guard
+		dialer.Control = refusePrivate
 	}
 	return &http.Client{
 		Transport: &http.Transport{DialContext: dialer.DialContext, TLSHandshakeTimeout: dial, IdleConnTimeout: 30 * time.Second,

@@ -33,8 +33,8 @@ const (
 	dialTimeout  = 5 * time.Second
 	totalTimeout = 15 * time.Second
 	// maxAnswer bounds what of an answer is read, in bytes, and kept what of that is kept.
-	maxAnswer = 16 << 10
-	kept      = 500
+	maxAnswer  = 16 << 10
+	keptAnswer = 500
 	// maxRetryAfter bounds what a receiver can ask for.
 	maxRetryAfter = 24 * time.Hour
 	// minSecret is the least that Standard Webhooks takes for a key, in bytes.
@@ -94,14 +94,14 @@ func (s *Sender) Check(url string, origins []string) error {
 func (s *Sender) Next(attempts int) (wait time.Duration, ok bool) { return s.c.Schedule.Next(attempts) }
 
 // Send makes one attempt, within 15 seconds.
-func (s *Sender) Send(ctx context.Context, m payments.Outgoing) payments.Attempt {
+func (s *Sender) Send(ctx context.Context, m payments.Delivery) payments.Attempt {
 	started := time.Now()
 	outcome := s.send(ctx, m)
 	outcome.Took = time.Since(started)
 	return outcome
 }
 
-func (s *Sender) send(ctx context.Context, m payments.Outgoing) payments.Attempt {
+func (s *Sender) send(ctx context.Context, m payments.Delivery) payments.Attempt {
 	ctx, cancel := context.WithTimeout(ctx, s.c.Timeout)
 	defer cancel()
 	request, err := s.request(ctx, m)
@@ -133,15 +133,15 @@ func (s *Sender) send(ctx context.Context, m payments.Outgoing) payments.Attempt
 
 var validID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)
 
-func (s *Sender) request(ctx context.Context, m payments.Outgoing) (*http.Request, error) {
+func (s *Sender) request(ctx context.Context, m payments.Delivery) (*http.Request, error) {
 	if !validID.MatchString(m.ID) {
 		return nil, errors.New("the message has no id")
 	}
-	if _, err := parse(m.URL, s.c.AllowHTTP); err != nil {
+	if _, err := parseURL(m.URL, s.c.AllowHTTP); err != nil {
 		return nil, fmt.Errorf("the URL cannot be used: %w", err)
 	}
 	now := s.c.Now()
-	signatures, err := sign(m, now)
+	signatures, err := signAll(m, now)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ func (s *Sender) request(ctx context.Context, m payments.Outgoing) (*http.Reques
 }
 
 // sign returns the signatures of all secrets, separated by spaces.
-func sign(m payments.Outgoing, at time.Time) (string, error) {
+func signAll(m payments.Delivery, at time.Time) (string, error) {
 	signatures := make([]string, 0, len(m.Secrets))
 	for _, secret := range m.Secrets {
 		// The library takes any key, an empty one too.
@@ -229,6 +229,6 @@ func printable(answer []byte) string {
 			return r
 		}
 		return '.'
-	}, string(answer[:min(len(answer), 4*kept)]))
-	return text.HeadBytes(shown, kept)
+	}, string(answer[:min(len(answer), 4*keptAnswer)]))
+	return text.HeadBytes(shown, keptAnswer)
 }

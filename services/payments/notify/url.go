@@ -22,7 +22,7 @@ var numberLike = regexp.MustCompile(`^([0-9]+|0[xX][0-9A-Fa-f]*)$`)
 // them, byte for byte. It resolves no name: whether the address behind it is one that Hub sends to is decided when it is sent.
 // The error is made for who has sent the URL.
 func CheckURL(text string, origins []string, allowHTTP bool) error {
-	u, err := parse(text, allowHTTP)
+	u, err := parseURL(text, allowHTTP)
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func CheckURL(text string, origins []string, allowHTTP bool) error {
 	return nil
 }
 
-func parse(text string, allowHTTP bool) (*url.URL, error) {
+func parseURL(text string, allowHTTP bool) (*url.URL, error) {
 	if len(text) > MaxURL {
 		return nil, fmt.Errorf("it is longer than %d bytes", MaxURL)
 	}

@@ -96,7 +96,7 @@ func (s *Store) Credentials(ctx context.Context, f credentials.Filter) ([]creden
 	list, err := postgres.All(ctx, s.pool, pgx.RowToStructByName[credentials.Sealed], `SELECT `+credentialColumns+` FROM payments.credentials
 		WHERE ($1 = '' OR provider = $1) AND ($2 = '' OR env = $2) AND (active OR NOT $3)
 			AND ($4::timestamptz IS NULL OR active OR updated_at >= $4)
-		ORDER BY id DESC LIMIT $5`, f.Provider, string(f.Env), f.ActiveOnly, moment(f.Since), f.Limit)
+		ORDER BY id DESC LIMIT $5`, f.Provider, string(f.Env), f.ActiveOnly, nullTime(f.Since), f.Limit)
 	return list, explain(err)
 }
 
@@ -127,7 +127,7 @@ func (s *Store) ResealCredentials(ctx context.Context, do func(credentials.Seale
 }
 
 // moment is a moment for the driver; the zero one is null.
-func moment(t time.Time) *time.Time {
+func nullTime(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}

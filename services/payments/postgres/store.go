@@ -17,6 +17,7 @@ import (
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/write"
 	"hub.internal/services/payments"
+	"hub.internal/services/payments/order"
 )
 
 //go:embed migrations/*.sql
@@ -24,8 +25,8 @@ var migrations embed.FS
 
 // service is the discovery name, and storeSchema its part of the write store.
 const (
-	service = "payments"
-	storeSchema  = "payments"
+	service     = "payments"
+	storeSchema = "payments"
 )
 
 // Migrate brings the audit schema, payments' own and River's tables in it up to date, as the owner.
@@ -87,17 +88,17 @@ func (s *Store) Record(ctx context.Context, entry audit.Entry) error {
 }
 
 // Left returns claims that nobody works on any more.
-func (s *Store) Left(ctx context.Context, limit int) ([]write.Claim, error) {
+func (s *Store) AbandonedClaims(ctx context.Context, limit int) ([]write.Claim, error) {
 	return s.keys.Left(ctx, limit)
 }
 
 // Take takes a claim over that Left has returned.
-func (s *Store) Take(ctx context.Context, left write.Claim) (write.Claim, bool, error) {
+func (s *Store) TakeOverClaim(ctx context.Context, left write.Claim) (write.Claim, bool, error) {
 	return s.keys.Take(ctx, left, s.lease)
 }
 
 // Open claims the key and stores a new order.
-func (s *Store) Open(ctx context.Context, key write.Key, b *payments.Book) (write.Claim, error) {
+func (s *Store) Open(ctx context.Context, key write.Key, b *order.Aggregate) (write.Claim, error) {
 	return s.keys.Begin(ctx, key, s.lease, func(ctx context.Context, tx pgx.Tx) (string, error) {
 		stored, err := insertOrder(ctx, tx, b.Order)
 		if errors.Is(err, pgx.ErrNoRows) {
@@ -110,16 +111,16 @@ func (s *Store) Open(ctx context.Context, key write.Key, b *payments.Book) (writ
 			return "", err
 		}
 		b.Order.ID = stored
-		return b.Order.Code, s.keep(ctx, tx, &payments.Book{Order: b.Order}, b, payments.Actor{Name: "app:" + b.Order.ServiceCode, Now: b.Now,
+		return b.Order.Code, s.persist(ctx, tx, &order.Aggregate{Order: b.Order}, b, payments.Actor{Name: "app:" + b.Order.ServiceCode, Now: b.Now,
 			RequestID: payments.RequestOf(ctx)})
 	})
 }
 
 // Claim claims the key and changes an order.
 func (s *Store) Claim(ctx context.Context, key write.Key, code string, by payments.Actor,
-	do func(*payments.Book) (string, error)) (write.Claim, error) {
+	do func(*order.Aggregate) (string, error)) (write.Claim, error) {
 	return s.keys.Begin(ctx, key, s.lease, func(ctx context.Context, tx pgx.Tx) (resource string, err error) {
-		_, err = s.change(ctx, tx, code, by, func(b *payments.Book) error {
+		_, err = s.change(ctx, tx, code, by, func(b *order.Aggregate) error {
 			resource, err = do(b)
 			return err
 		})
@@ -128,8 +129,8 @@ func (s *Store) Claim(ctx context.Context, key write.Key, code string, by paymen
 }
 
 // Change changes an order.
-func (s *Store) Change(ctx context.Context, code string, by payments.Actor, do func(*payments.Book) error,
-	end *payments.Ending) (b *payments.Book, err error) {
+func (s *Store) Change(ctx context.Context, code string, by payments.Actor, do func(*order.Aggregate) error,
+	end *payments.Completion) (b *order.Aggregate, err error) {
 	err = s.atomically(ctx, func(tx pgx.Tx) error {
 		if b, err = s.change(ctx, tx, code, by, do); err != nil || end == nil {
 			return err
@@ -147,18 +148,18 @@ func (s *Store) Change(ctx context.Context, code string, by payments.Actor, do f
 }
 
 // change locks an order, lets do change it, and keeps the difference.
-func (s *Store) change(ctx context.Context, tx pgx.Tx, code string, by payments.Actor, do func(*payments.Book) error) (*payments.Book,
+func (s *Store) change(ctx context.Context, tx pgx.Tx, code string, by payments.Actor, do func(*order.Aggregate) error) (*order.Aggregate,
 	error) {
-	b, err := readBook(ctx, tx, code, `FOR UPDATE`)
+	b, err := readOrder(ctx, tx, code, `FOR UPDATE`)
 	if err != nil {
 		return nil, err
 	}
-	before := b.Copy()
+	before := b.Clone()
 	b.Now = by.Now
 	if err := do(b); err != nil {
 		return nil, err
 	}
-	return b, s.keep(ctx, tx, before, b, by)
+	return b, s.persist(ctx, tx, before, b, by)
 }
 
 func (s *Store) atomically(ctx context.Context, do func(pgx.Tx) error) error {

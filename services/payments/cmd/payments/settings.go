@@ -9,7 +9,6 @@ import (
 	"hub.internal/pkg/config"
 	"hub.internal/pkg/seal"
 	"hub.internal/pkg/service"
-	"hub.internal/services/payments"
 	"hub.internal/services/payments/credentials"
 	"hub.internal/services/payments/nicepay"
 	"hub.internal/services/payments/notify"
@@ -22,7 +21,7 @@ type settings struct {
 	// PublicURL is where browsers and providers reach the gateway.
 	PublicURL string `env:"HUB_PUBLIC_URL,required,notEmpty"`
 	// Env is that of new orders: sandbox or production.
-	Env payments.Env `env:"HUB_PAY_ENV" envDefault:"sandbox"`
+	Env credentials.Env `env:"HUB_PAY_ENV" envDefault:"sandbox"`
 	// ProviderURL stands in for the provider's hosts, such as a simulator's; in production only a public one.
 	ProviderURL string `env:"HUB_PG_BASE_URL"`
 	// NotifyAllow are networks that apps may be told in although they are not on the Internet.
@@ -40,9 +39,9 @@ type parts struct {
 }
 
 func (s settings) parts() (p parts, err error) {
-	production := s.Env == payments.Production
+	production := s.Env == credentials.Production
 	switch {
-	case !production && s.Env != payments.Sandbox:
+	case !production && s.Env != credentials.Sandbox:
 		err = fmt.Errorf("HUB_PAY_ENV is sandbox or production, not %q", s.Env)
 	case production && (s.NotifyHTTP || len(s.NotifyAllow) > 0):
 		err = errors.New("HUB_NOTIFY_ALLOW_HTTP and HUB_NOTIFY_ALLOW_CIDRS are not for HUB_PAY_ENV=production")

@@ -10,46 +10,48 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/web"
 	"hub.internal/services/payments"
+	"hub.internal/services/payments/order"
+	"hub.internal/services/payments/provider"
 )
 
 // act is something that an operator does to an order, after a page has asked.
-type act struct {
+type operation struct {
 	title string
 	// about tells that it is about the deposit in the address.
-	about bool
+	onDeposit bool
 	// ask fills the page that asks.
-	ask func(p *Pages, b *payments.Book, d payments.Deposit) (web.Confirmation, []*web.Field)
+	confirm func(p *Pages, b *order.Aggregate, d order.Deposit) (web.Confirmation, []*web.Field)
 	// do does it, and tells what was done.
-	do func(ctx context.Context, s *payments.Service, seen payments.Seen, d payments.Deposit, form url.Values) (string, error)
+	run func(ctx context.Context, s *payments.Service, seen payments.OrderVersion, d order.Deposit, form url.Values) (string, error)
 }
 
 // asked is the page that asks before an act.
-func (p *Pages) asked(a act) web.Handler {
+func (p *Pages) confirmPage(a operation) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		b, d, err := p.named(r, a)
+		b, d, err := p.load(r, a)
 		if err != nil {
 			return err
 		}
-		if a.about && !d.Open() {
+		if a.onDeposit && !d.NeedsDecision() {
 			web.Wrong(w, r, "The deposit is "+strings.ToLower(depositBadge(d.State).Text)+": nothing is to be decided about it.")
 			return web.Go(w, r, ordersPath+"/"+b.Order.Code)
 		}
-		return p.ask(w, r, a, b, d, strconv.FormatInt(b.Order.Version, 10), nil, nil)
+		return p.renderConfirmation(w, r, a, b, d, strconv.FormatInt(b.Order.Version, 10), nil, nil)
 	}
 }
 
 // named is the order, and the deposit, that the address names.
-func (p *Pages) named(r *http.Request, a act) (b *payments.Book, d payments.Deposit, err error) {
-	if b, err = p.service.Reports().Book(r.Context(), r.PathValue("code")); err == nil && a.about {
+func (p *Pages) load(r *http.Request, a operation) (b *order.Aggregate, d order.Deposit, err error) {
+	if b, err = p.service.Reports().Order(r.Context(), r.PathValue("code")); err == nil && a.onDeposit {
 		d, err = depositOf(r, b)
 	}
 	return b, d, err
 }
 
 // ask answers the page that asks, with what was typed before and what is wrong with it.
-func (p *Pages) ask(w http.ResponseWriter, r *http.Request, a act, b *payments.Book, d payments.Deposit, version string, form url.Values,
+func (p *Pages) renderConfirmation(w http.ResponseWriter, r *http.Request, a operation, b *order.Aggregate, d order.Deposit, version string, form url.Values,
 	wrong error) error {
-	c, fields := a.ask(p, b, d)
+	c, fields := a.confirm(p, b, d)
 	status := 0
 	for _, f := range fields {
 		if f.Name != "accountNumber" { // no page shows one, not even this
@@ -74,13 +76,13 @@ func (p *Pages) ask(w http.ResponseWriter, r *http.Request, a act, b *payments.B
 }
 
 // does does what was asked about.
-func (p *Pages) does(a act) web.Handler {
+func (p *Pages) runPage(a operation) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		form, err := web.Form(r)
 		if err != nil {
 			return err
 		}
-		b, d, err := p.named(r, a)
+		b, d, err := p.load(r, a)
 		if err != nil {
 			return err
 		}
@@ -88,9 +90,9 @@ func (p *Pages) does(a act) web.Handler {
 		if err != nil {
 			return fault.New(fault.Validation, "The form does not say which state of the order it is about. Open the order again.")
 		}
-		done, err := a.do(r.Context(), p.service, payments.Seen{Code: b.Order.Code, Version: version}, d, form)
+		done, err := a.run(r.Context(), p.service, payments.OrderVersion{Code: b.Order.Code, Version: version}, d, form)
 		if fault.Is(err, fault.Validation) {
-			return p.ask(w, r, a, b, d, form.Get("version"), form, err)
+			return p.renderConfirmation(w, r, a, b, d, form.Get("version"), form, err)
 		}
 		return back(w, r, b.Order.Code, done, err)
 	}
@@ -101,7 +103,7 @@ func noteField(needed bool) *web.Field {
 		Hint: "It is kept with the order and in the audit log. Apps do not see it. Write no account numbers."}
 }
 
-func depositFacts(b *payments.Book, d payments.Deposit) []web.Fact {
+func depositFacts(b *order.Aggregate, d order.Deposit) []web.Fact {
 	return []web.Fact{
 		{Label: "Deposit", Value: won(d.Amount)},
 		{Label: "Deposited", At: d.At},
@@ -110,32 +112,32 @@ func depositFacts(b *payments.Book, d payments.Deposit) []web.Fact {
 	}
 }
 
-var applying = act{
-	title: "Apply this deposit?", about: true,
-	ask: func(_ *Pages, b *payments.Book, d payments.Deposit) (web.Confirmation, []*web.Field) {
+var applying = operation{
+	title: "Apply this deposit?", onDeposit: true,
+	confirm: func(_ *Pages, b *order.Aggregate, d order.Deposit) (web.Confirmation, []*web.Field) {
 		c := web.Confirmation{Text: "The order is paid then, and its app is told so. That cannot be taken back, but the order can be refunded.",
 			Facts: depositFacts(b, d), Button: "Apply the deposit"}
-		if !b.CanApply(d) {
+		if !b.CanApplyDeposit(d) {
 			c.Warning = "This will be refused: a deposit is applied that is of exactly the order’s amount, to an order that has ended unpaid."
 		}
 		return c, []*web.Field{noteField(false)}
 	},
-	do: func(ctx context.Context, s *payments.Service, seen payments.Seen, d payments.Deposit, form url.Values) (string, error) {
+	run: func(ctx context.Context, s *payments.Service, seen payments.OrderVersion, d order.Deposit, form url.Values) (string, error) {
 		return "The deposit is applied: the order is paid.", s.ApplyDeposit(ctx, seen, d.ID, form.Get("note"))
 	},
 }
 
-var returning = act{
-	title: "Pay this deposit back?", about: true,
-	ask: func(p *Pages, b *payments.Book, d payments.Deposit) (web.Confirmation, []*web.Field) {
+var returning = operation{
+	title: "Pay this deposit back?", onDeposit: true,
+	confirm: func(p *Pages, b *order.Aggregate, d order.Deposit) (web.Confirmation, []*web.Field) {
 		c := web.Confirmation{Text: "Hub asks the payment provider to pay " + won(d.Amount) + " back.", Facts: depositFacts(b, d),
 			Button: "Pay " + won(d.Amount) + " back"}
-		if !b.CanAskReturn(d) {
+		if !b.CanReturnDeposit(d) {
 			c.Warning = "This will be refused: the provider has the deposit under the payment that the order is paid with."
 		}
 		var fields []*web.Field
-		if b.Order.PayMethod == payments.VBank {
-			needed := p.service.Can(b.Order).NeedsRefundAccount
+		if b.Order.PayMethod == provider.VBank {
+			needed := p.service.Capabilities(b.Order).NeedsRefundAccount
 			fields = []*web.Field{
 				{Name: "bankCode", Label: "Bank code", Required: needed, MaxLength: 3, Autocomplete: "off", Placeholder: "004", Hint: "Three digits."},
 				{Name: "accountNumber", Label: "Account number", Required: needed, MaxLength: 16, Autocomplete: "off",
@@ -145,23 +147,23 @@ var returning = act{
 		}
 		return c, append(fields, noteField(false))
 	},
-	do: func(ctx context.Context, s *payments.Service, seen payments.Seen, d payments.Deposit, form url.Values) (string, error) {
-		var account *payments.RefundAccount
+	run: func(ctx context.Context, s *payments.Service, seen payments.OrderVersion, d order.Deposit, form url.Values) (string, error) {
+		var account *provider.RefundAccount
 		if form.Get("bankCode")+form.Get("accountNumber")+form.Get("holder") != "" {
-			account = &payments.RefundAccount{BankCode: strings.TrimSpace(form.Get("bankCode")), Holder: strings.TrimSpace(form.Get("holder")),
+			account = &provider.RefundAccount{BankCode: strings.TrimSpace(form.Get("bankCode")), Holder: strings.TrimSpace(form.Get("holder")),
 				AccountNumber: strings.NewReplacer("-", "", " ", "").Replace(form.Get("accountNumber"))}
 		}
 		after, err := s.ReturnDeposit(ctx, seen, d.ID, account, form.Get("note"))
-		if err == nil && after.State == payments.DepositIsReturning {
+		if err == nil && after.State == order.DepositStateReturning {
 			return "The provider was asked, and its answer is not known yet. Hub goes on asking; nothing is paid back twice.", nil
 		}
 		return won(d.Amount) + " is paid back.", err
 	},
 }
 
-var returned = act{
-	title: "You have paid this deposit back yourself?", about: true,
-	ask: func(_ *Pages, b *payments.Book, d payments.Deposit) (web.Confirmation, []*web.Field) {
+var returned = operation{
+	title: "You have paid this deposit back yourself?", onDeposit: true,
+	confirm: func(_ *Pages, b *order.Aggregate, d order.Deposit) (web.Confirmation, []*web.Field) {
 		return web.Confirmation{Text: "Hub moves no money: it only keeps that you have. That cannot be taken back.", Facts: depositFacts(b, d),
 				Button: "I have paid it back"},
 			[]*web.Field{
@@ -170,14 +172,14 @@ var returned = act{
 				noteField(true),
 			}
 	},
-	do: func(ctx context.Context, s *payments.Service, seen payments.Seen, d payments.Deposit, form url.Values) (string, error) {
-		return "It is kept that " + won(d.Amount) + " was paid back.", s.ReturnedByHand(ctx, seen, d.ID, form.Get("amount"), form.Get("note"))
+	run: func(ctx context.Context, s *payments.Service, seen payments.OrderVersion, d order.Deposit, form url.Values) (string, error) {
+		return "It is kept that " + won(d.Amount) + " was paid back.", s.RecordManualReturn(ctx, seen, d.ID, form.Get("amount"), form.Get("note"))
 	},
 }
 
-var resolving = act{
+var resolving = operation{
 	title: "Resolve this case?",
-	ask: func(_ *Pages, b *payments.Book, _ payments.Deposit) (web.Confirmation, []*web.Field) {
+	confirm: func(_ *Pages, b *order.Aggregate, _ order.Deposit) (web.Confirmation, []*web.Field) {
 		c := web.Confirmation{Text: "The order no longer needs attention then. No money moves.", Button: "Resolve the case", Facts: []web.Fact{
 			{Label: "Case", Value: attentionBadge(b.Order.Attention).Text}, {Label: "Order",
 				Value: won(b.Order.Amounts.Amount) + ", " + statusBadge(b.Order.Status).Text}}}
@@ -186,7 +188,7 @@ var resolving = act{
 		}
 		return c, []*web.Field{noteField(true)}
 	},
-	do: func(ctx context.Context, s *payments.Service, seen payments.Seen, _ payments.Deposit, form url.Values) (string, error) {
-		return "The case is resolved.", s.ResolveCase(ctx, seen, form.Get("note"))
+	run: func(ctx context.Context, s *payments.Service, seen payments.OrderVersion, _ order.Deposit, form url.Values) (string, error) {
+		return "The case is resolved.", s.ResolveAttention(ctx, seen, form.Get("note"))
 	},
 }

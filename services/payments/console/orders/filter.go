@@ -10,6 +10,8 @@ import (
 	"hub.internal/pkg/text"
 	"hub.internal/pkg/web"
 	"hub.internal/services/payments"
+	"hub.internal/services/payments/order"
+	"hub.internal/services/payments/provider"
 )
 
 const (
@@ -18,7 +20,7 @@ const (
 	// allTime is the period that leaves out nothing, and lately the one that a list begins with.
 	allTime = "all"
 	lately  = "30d"
-	day     = 24 * time.Hour
+	oneDay  = 24 * time.Hour
 )
 
 // The parts of the list.
@@ -46,8 +48,8 @@ var moments = []string{"2006-01-02 15:04", "2006-01-02T15:04", time.DateOnly, ti
 var periods = []struct {
 	name, text string
 	length     time.Duration
-}{{"24h", "24 hours", day}, {"7d", "7 days", 7 * day}, {lately, "30 days", 30 * day}, {"90d", "90 days", 90 * day}, {"365d", "A year",
-	365 * day}, {allTime, "All time", 0}}
+}{{"24h", "24 hours", oneDay}, {"7d", "7 days", 7 * oneDay}, {lately, "30 days", 30 * oneDay}, {"90d", "90 days", 90 * oneDay}, {"365d", "A year",
+	365 * oneDay}, {allTime, "All time", 0}}
 
 func filterOf(v url.Values, now time.Time) filter {
 	f := filter{Values: url.Values{}}
@@ -93,11 +95,11 @@ func filterOf(v url.Values, now time.Time) filter {
 	}
 	f.Search = field(web.Field{Name: "q", Type: "search", Label: "Code, client’s id, provider’s id or account"})
 	if s := choice(web.Field{Name: "status", Label: "Status"}, statuses()...); s != "" {
-		f.Status = []payments.Status{payments.Status(s)}
+		f.Status = []order.Status{order.Status(s)}
 	}
-	f.PayMethod = payments.PayMethod(choice(web.Field{Name: "method", Label: "Pay method"}, web.Option{Text: "Any"},
-		web.Option{Value: string(payments.Card), Text: "Card"},
-		web.Option{Value: string(payments.VBank), Text: "Virtual account"}))
+	f.PayMethod = provider.PayMethod(choice(web.Field{Name: "method", Label: "Pay method"}, web.Option{Text: "Any"},
+		web.Option{Value: string(provider.Card), Text: "Card"},
+		web.Option{Value: string(provider.VBank), Text: "Virtual account"}))
 	f.ServiceCode = field(web.Field{Name: "app", Label: "App"})
 	within := choice(web.Field{Name: "within", Label: "Made within the last"}, withins()...)
 	f.CreatedAfter = when(web.Field{Name: "from", Label: "From (UTC)", Placeholder: "2026-01-31 09:30"})
@@ -134,7 +136,7 @@ func (f *filter) limit(within string, now time.Time) {
 
 func statuses() []web.Option {
 	list := []web.Option{{Text: "Any"}}
-	for _, s := range payments.Statuses() {
+	for _, s := range order.Statuses() {
 		list = append(list, web.Option{Value: string(s), Text: statusBadge(s).Text})
 	}
 	return list
@@ -185,4 +187,4 @@ func positionOf(text string) (payments.Position, bool) {
 		!strings.Contains(code, "\x00")
 }
 
-func after(p payments.Position) string { return p.At.UTC().Format(time.RFC3339Nano) + "_" + p.Code }
+func cursorOf(p payments.Position) string { return p.At.UTC().Format(time.RFC3339Nano) + "_" + p.Code }

@@ -5,6 +5,7 @@ import (
 
 	"hub.internal/pkg/web"
 	"hub.internal/services/payments"
+	"hub.internal/services/payments/order"
 )
 
 // won is an amount as people read it.
@@ -16,12 +17,12 @@ func won(n any) string {
 	return "₩" + text
 }
 
-func statusBadge(s payments.Status) web.Badge {
-	kind := map[payments.Status]string{payments.AwaitingDeposit: "info", payments.Paid: "good", payments.Refunded: "warn",
-		payments.Failed: "bad"}[s]
-	text := map[payments.Status]string{payments.Ready: "Ready", payments.AwaitingDeposit: "Awaiting deposit", payments.Paid: "Paid",
-		payments.Refunded: "Refunded",
-		payments.Canceled: "Canceled", payments.Expired: "Expired", payments.Failed: "Failed"}[s]
+func statusBadge(s order.Status) web.Badge {
+	kind := map[order.Status]string{order.AwaitingDeposit: "info", order.Paid: "good", order.Refunded: "warn",
+		order.Failed: "bad"}[s]
+	text := map[order.Status]string{order.Ready: "Ready", order.AwaitingDeposit: "Awaiting deposit", order.Paid: "Paid",
+		order.Refunded: "Refunded",
+		order.Canceled: "Canceled", order.Expired: "Expired", order.Failed: "Failed"}[s]
 	if text == "" {
 		text = string(s)
 	}
@@ -31,20 +32,20 @@ func statusBadge(s payments.Status) web.Badge {
 // reason is what an operator is told of a case.
 type reason struct{ name, text string }
 
-var cases = map[payments.Attention]reason{
-	payments.AmountMismatch: {"Other amount",
+var cases = map[order.Attention]reason{
+	order.AmountMismatch: {"Other amount",
 		"Another amount than the order’s was issued or deposited. Pay a deposit back; the order goes on waiting, or ends by itself."},
-	payments.LateDeposit: {"Late deposit",
+	order.LateDeposit: {"Late deposit",
 		"Money has come for an order that had ended. Apply the deposit, and the order is paid; or pay it back."},
-	payments.DuplicateDeposit: {"Second deposit", "The order is paid, and money has come once more. Pay the second deposit back."},
-	payments.ReversedAfterRefund: {"Reversed after refund", "The provider has taken the deposit back after a refund was made of it. " +
+	order.DuplicateDeposit: {"Second deposit", "The order is paid, and money has come once more. Pay the second deposit back."},
+	order.ReversedAfterRefund: {"Reversed after refund", "The provider has taken the deposit back after a refund was made of it. " +
 		"Settle it with the provider, and then resolve the case."},
-	payments.BalanceDrift: {"Balance drift",
+	order.BalanceDrift: {"Balance drift",
 		"The provider has another balance than Hub. Compare the refunds here with the provider’s own pages, and then resolve the case. " +
 			"While it lasts, the next question to the provider opens it again."},
 }
 
-func attentionBadge(a payments.Attention) web.Badge {
+func attentionBadge(a order.Attention) web.Badge {
 	name := cases[a].name
 	if name == "" {
 		name = string(a)
@@ -52,83 +53,83 @@ func attentionBadge(a payments.Attention) web.Badge {
 	return web.Badge{Kind: "bad", Text: name}
 }
 
-func depositBadge(s payments.DepositState) web.Badge {
+func depositBadge(s order.DepositState) web.Badge {
 	switch s {
-	case payments.DepositIsApplied:
+	case order.DepositStateApplied:
 		return web.Badge{Kind: "good", Text: "Applied"}
-	case payments.DepositIsMismatch:
+	case order.DepositStateMismatch:
 		return web.Badge{Kind: "bad", Text: "Other amount"}
-	case payments.DepositIsUnapplied:
+	case order.DepositStateUnapplied:
 		return web.Badge{Kind: "bad", Text: "Not applied"}
-	case payments.DepositIsReturning:
+	case order.DepositStateReturning:
 		return web.Badge{Kind: "warn", Text: "Being paid back"}
-	case payments.DepositIsReturned:
+	case order.DepositStateReturned:
 		return web.Badge{Text: "Paid back"}
-	case payments.DepositIsReversed:
+	case order.DepositStateReversed:
 		return web.Badge{Text: "Taken back by the bank"}
 	}
 	return web.Badge{Text: string(s)}
 }
 
-func refundBadge(s payments.RefundStatus) web.Badge {
+func refundBadge(s order.RefundStatus) web.Badge {
 	switch s {
-	case payments.RefundSucceeded:
+	case order.RefundSucceeded:
 		return web.Badge{Kind: "good", Text: "Done"}
-	case payments.RefundPending:
+	case order.RefundPending:
 		return web.Badge{Kind: "warn", Text: "Under way"}
-	case payments.RefundFailed:
+	case order.RefundFailed:
 		return web.Badge{Kind: "bad", Text: "Failed"}
 	}
 	return web.Badge{Text: string(s)}
 }
 
-func noticeBadge(s payments.NoticeState) web.Badge {
+func noticeBadge(s payments.NotificationState) web.Badge {
 	switch s {
-	case payments.NoticeDelivered:
+	case payments.NotificationDelivered:
 		return web.Badge{Kind: "good", Text: "Delivered"}
-	case payments.NoticePending:
+	case payments.NotificationPending:
 		return web.Badge{Kind: "info", Text: "On its way"}
-	case payments.NoticeDead:
+	case payments.NotificationDead:
 		return web.Badge{Kind: "bad", Text: "Given up"}
-	case payments.NoticeStopped:
+	case payments.NotificationStopped:
 		return web.Badge{Kind: "warn", Text: "Stopped by the app"}
-	case payments.NoticeSkipped:
+	case payments.NotificationSkipped:
 		return web.Badge{Text: "Nowhere to go"}
 	}
 	return web.Badge{Text: string(s)}
 }
 
-func outcomeBadge(o payments.Outcome) web.Badge {
+func outcomeBadge(o payments.WebhookOutcome) web.Badge {
 	switch o {
-	case payments.Received:
+	case payments.WebhookReceived:
 		return web.Badge{Kind: "info", Text: "Waits"}
-	case payments.Applied:
+	case payments.WebhookApplied:
 		return web.Badge{Kind: "good", Text: "Moved the order"}
-	case payments.Ignored:
+	case payments.WebhookIgnored:
 		return web.Badge{Text: "Nothing new"}
-	case payments.Unmatched:
+	case payments.WebhookUnmatched:
 		return web.Badge{Kind: "warn", Text: "No such order yet"}
-	case payments.Abandoned:
+	case payments.WebhookAbandoned:
 		return web.Badge{Kind: "bad", Text: "No such order"}
 	}
 	return web.Badge{Text: string(o)}
 }
 
-var triggers = map[payments.Trigger]string{
-	payments.Create: "Created", payments.Issue: "A virtual account was issued",
-	payments.Pay: "Paid", payments.PayLate: "Paid in time, the news was late", payments.Decline: "The provider refuses the order",
-	payments.Lapse: "Its time is over", payments.Cancel: "Given up before it was paid", payments.Mismatch: "Another amount than the order’s",
-	payments.DepositUnused: "A deposit after the order had ended", payments.DepositTwice: "A second deposit",
-	payments.DepositApplied: "A late deposit was applied", payments.ReturnAsk: "The provider is asked to pay a deposit back",
-	payments.DepositReturned: "A deposit was paid back", payments.ReturnFailed: "A deposit was not paid back",
-	payments.Reverse: "The deposit was taken back", payments.ReverseTooLate: "The deposit was taken back after a refund",
-	payments.RefundAsk: "A refund was asked for", payments.RefundPart: "A part was refunded", payments.RefundAll: "All was refunded",
-	payments.RefundDeclined: "The provider refuses a refund", payments.RefundReturned: "The payout of a refund came back",
-	payments.Drift: "The provider has another balance", payments.ResolveCase: "The case was resolved",
+var triggers = map[order.Trigger]string{
+	order.Create: "Created", order.Issue: "A virtual account was issued",
+	order.Pay: "Paid", order.PayLate: "Paid in time, the news was late", order.Decline: "The provider refuses the order",
+	order.Lapse: "Its time is over", order.Cancel: "Given up before it was paid", order.Mismatch: "Another amount than the order’s",
+	order.DepositUnused: "A deposit after the order had ended", order.DepositTwice: "A second deposit",
+	order.DepositApplied: "A late deposit was applied", order.DepositReturnRequested: "The provider is asked to pay a deposit back",
+	order.DepositReturned: "A deposit was paid back", order.DepositReturnFailed: "A deposit was not paid back",
+	order.Reverse: "The deposit was taken back", order.ReverseTooLate: "The deposit was taken back after a refund",
+	order.RefundRequested: "A refund was asked for", order.RefundPart: "A part was refunded", order.RefundAll: "All was refunded",
+	order.RefundDeclined: "The provider refuses a refund", order.RefundReturned: "The payout of a refund came back",
+	order.BalanceDrifted: "The provider has another balance", order.AttentionResolved: "The case was resolved",
 }
 
 // happened is an event in words.
-func happened(t payments.Trigger) string {
+func happened(t order.Trigger) string {
 	if text := triggers[t]; text != "" {
 		return text
 	}

@@ -1,4 +1,4 @@
-package payments_test
+package order_test
 
 import (
 	"fmt"
@@ -9,14 +9,16 @@ import (
 	"pgregory.net/rapid"
 
 	"hub.internal/pkg/fault"
-	"hub.internal/services/payments"
+	"hub.internal/pkg/schema"
+	"hub.internal/services/payments/order"
+	"hub.internal/services/payments/provider"
 )
 
 var noon = time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
 
-func open(t testing.TB, method payments.PayMethod) *payments.Book {
+func open(t testing.TB, method provider.PayMethod) *order.Aggregate {
 	t.Helper()
-	b, err := payments.OpenBook(payments.Order{Code: "po_1", Amounts: payments.Amounts{Amount: 11000, Supply: 10000, VAT: 1000}, PayMethod: method, CreatedAt: noon})
+	b, err := order.New(order.Order{Code: "po_1", Amounts: order.Amounts{Amount: 11000, Supply: 10000, VAT: 1000}, PayMethod: method, CreatedAt: noon})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,28 +26,28 @@ func open(t testing.TB, method payments.PayMethod) *payments.Book {
 }
 
 // sound holds a book to what is true of every order (SPEC.md 11, rows 1, 2, 4, 5, 6, 13 and 15).
-func sound(b *payments.Book, deposited map[string]int64) error {
+func sound(b *order.Aggregate, deposited map[string]int64) error {
 	o := b.Order
 	var succeeded, pending, applied, received int64
 	var open bool
 	for _, r := range b.Refunds {
 		switch r.Status {
-		case payments.RefundSucceeded:
+		case order.RefundSucceeded:
 			succeeded += r.Amount
-		case payments.RefundPending:
+		case order.RefundPending:
 			pending += r.Amount
 		}
 	}
 	for _, d := range b.Deposits {
-		if d.State == payments.DepositIsApplied {
+		if d.State == order.DepositStateApplied {
 			applied++
 			if d.Amount != o.Amounts.Amount {
 				return fmt.Errorf("a deposit of %d is applied to an order of %d", d.Amount, o.Amounts.Amount)
 			}
 		}
 		received += d.Amount
-		open = open || d.Open() || d.State == payments.DepositIsReturning
-		if d.State == payments.DepositIsReturning && d.Return == nil {
+		open = open || d.NeedsDecision() || d.State == order.DepositStateReturning
+		if d.State == order.DepositStateReturning && d.Return == nil {
 			return fmt.Errorf("a deposit is returning, and nobody has asked for it")
 		}
 	}
@@ -53,7 +55,7 @@ func sound(b *payments.Book, deposited map[string]int64) error {
 	for _, amount := range deposited {
 		told += amount
 	}
-	paid := o.Status == payments.Paid || o.Status == payments.Refunded
+	paid := o.Status == order.Paid || o.Status == order.Refunded
 	switch {
 	case o.Amounts.Amount != o.Supply+o.VAT:
 		return fmt.Errorf("the amounts do not add up: %+v", o.Amounts)
@@ -63,17 +65,17 @@ func sound(b *payments.Book, deposited map[string]int64) error {
 		return fmt.Errorf("balance: %+v", o)
 	case paid != (applied == 1) || applied > 1 || paid != (o.PaidAmount > 0):
 		return fmt.Errorf("%s with %d applied deposits and %d paid", o.Status, applied, o.PaidAmount)
-	case o.Status == payments.Refunded && o.Refundable() != 0:
+	case o.Status == order.Refunded && o.Refundable() != 0:
 		return fmt.Errorf("refunded, but %d are left", o.Refundable())
 	case open && o.Attention == "":
 		return fmt.Errorf("there is money that belongs to nobody, and no case")
 	case received != told:
 		return fmt.Errorf("%d received, %d kept", told, received)
-	case o.Version != int64(len(b.Steps)):
-		return fmt.Errorf("version %d after %d steps", o.Version, len(b.Steps))
+	case o.Version != int64(len(b.Events)):
+		return fmt.Errorf("version %d after %d steps", o.Version, len(b.Events))
 	}
-	for i, s := range b.Steps {
-		if s.Seq != int64(i+1) || (s.Tells != "") != (len(s.Body) > 0) {
+	for i, s := range b.Events {
+		if s.Seq != int64(i+1) || (s.Notification != "") != (len(s.Payload) > 0) {
 			return fmt.Errorf("step %d: %+v", i, s)
 		}
 	}
@@ -84,8 +86,8 @@ func sound(b *payments.Book, deposited map[string]int64) error {
 func TestBookStaysSound(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		method := rapid.SampledFrom([]payments.PayMethod{payments.Card, payments.VBank}).Draw(t, "method")
-		b, err := payments.OpenBook(payments.Order{Code: "po_1", Amounts: payments.Amounts{Amount: 11000, Supply: 10000, VAT: 1000}, PayMethod: method, CreatedAt: noon})
+		method := rapid.SampledFrom([]provider.PayMethod{provider.Card, provider.VBank}).Draw(t, "method")
+		b, err := order.New(order.Order{Code: "po_1", Amounts: order.Amounts{Amount: 11000, Supply: 10000, VAT: 1000}, PayMethod: method, CreatedAt: noon})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,22 +95,22 @@ func TestBookStaysSound(t *testing.T) {
 		for i := range rapid.IntRange(1, 30).Draw(t, "n") {
 			b.Now = b.Now.Add(time.Duration(rapid.SampledFrom([]int{0, 1, 60, 3600, 100000}).Draw(t, "wait")) * time.Second)
 			for n := range b.Deposits { // as the store does
-				b.Deposits[n].ID = payments.ID(n + 1)
+				b.Deposits[n].ID = schema.ID(n + 1)
 			}
 			switch rapid.IntRange(0, 7).Draw(t, "do") {
 			case 0:
 				amount := rapid.Int64Range(1, 12000).Draw(t, "refund")
-				_, _ = b.AskRefund(payments.RefundAsked{Code: fmt.Sprint("rf_", i), Amount: &amount, Reason: "x"})
+				_, _ = b.RequestRefund(order.RefundRequest{Code: fmt.Sprint("rf_", i), Amount: &amount, Reason: "x"})
 			case 1:
 				if p := b.PendingRefunds(); len(p) > 0 {
-					err = b.DeclineRefund(p[0].Code, payments.Failure{Code: "2016", Message: "no"}, false)
+					err = b.DeclineRefund(p[0].Code, order.Failure{Code: "2016", Message: "no"}, false)
 				}
 			case 2:
-				_, err = b.Lapse()
+				_, err = b.Expire()
 			case 3:
 				err = operate(t, b, i)
 			default:
-				err = b.Apply(said(t, b, deposited))
+				err = b.Apply(optional(t, b, deposited))
 			}
 			if err == nil {
 				err = sound(b, deposited)
@@ -121,30 +123,30 @@ func TestBookStaysSound(t *testing.T) {
 }
 
 // operate is what an operator may do, with sense or without: a refusal leaves the book as it is.
-func operate(t *rapid.T, b *payments.Book, i int) error {
-	before := b.Copy()
-	id := payments.ID(rapid.IntRange(0, len(b.Deposits)+1).Draw(t, "deposit"))
+func operate(t *rapid.T, b *order.Aggregate, i int) error {
+	before := b.Clone()
+	id := schema.ID(rapid.IntRange(0, len(b.Deposits)+1).Draw(t, "deposit"))
 	var err error
 	switch rapid.IntRange(0, 4).Draw(t, "operator") {
 	case 0:
 		err = b.ApplyDeposit(id, "n")
 	case 1:
-		err = b.AskReturn(id, payments.DepositReturn{Code: fmt.Sprint("rf_back", i)}, "n")
+		err = b.RequestDepositReturn(id, order.DepositReturn{Code: fmt.Sprint("rf_back", i)}, "n")
 	case 2:
-		err = b.ReturnedByHand(id, "n")
+		err = b.RecordManualReturn(id, "n")
 	case 3:
-		err = b.Resolve("n")
+		err = b.ResolveAttention("n")
 	case 4:
 		for _, d := range b.Deposits {
-			if d.State == payments.DepositIsReturning {
-				return b.DeclineReturn(d.Return.Code, payments.Failure{Code: "2016", Message: "no"})
+			if d.State == order.DepositStateReturning {
+				return b.DeclineDepositReturn(d.Return.Code, order.Failure{Code: "2016", Message: "no"})
 			}
 		}
 		return nil
 	}
 	if err == nil {
-		if b.Order.Version != before.Order.Version+1 || b.Steps[len(b.Steps)-1].Note != "n" {
-			return fmt.Errorf("one act is one step with its note: %+v", b.Steps)
+		if b.Order.Version != before.Order.Version+1 || b.Events[len(b.Events)-1].Note != "n" {
+			return fmt.Errorf("one act is one step with its note: %+v", b.Events)
 		}
 		return nil
 	}
@@ -158,20 +160,20 @@ func operate(t *rapid.T, b *payments.Book, i int) error {
 }
 
 // said is what a provider may say: sense or nonsense, but about this order.
-func said(t *rapid.T, b *payments.Book, deposited map[string]int64) payments.Snapshot {
-	s := payments.Snapshot{Code: "po_1", TID: rapid.SampledFrom([]string{"t1", "t1", "t1", "t2"}).Draw(t, "tid"), Amount: 11000,
-		Status: rapid.SampledFrom([]payments.PaymentStatus{payments.PaymentIssued, payments.PaymentPaid, payments.PaymentPaid,
-			payments.PaymentCanceled, payments.PaymentFailed, payments.PaymentExpired}).Draw(t, "status")}
+func optional(t *rapid.T, b *order.Aggregate, deposited map[string]int64) provider.Snapshot {
+	s := provider.Snapshot{Code: "po_1", TID: rapid.SampledFrom([]string{"t1", "t1", "t1", "t2"}).Draw(t, "tid"), Amount: 11000,
+		Status: rapid.SampledFrom([]provider.PaymentStatus{provider.PaymentIssued, provider.PaymentPaid, provider.PaymentPaid,
+			provider.PaymentCanceled, provider.PaymentFailed, provider.PaymentExpired}).Draw(t, "status")}
 	if rapid.IntRange(0, 4).Draw(t, "other") == 0 {
 		s.Amount = rapid.Int64Range(1, 20000).Draw(t, "amount")
 	}
 	if rapid.Bool().Draw(t, "account") {
-		s.Account = &payments.VBankAccount{BankCode: "004", Number: "123", ExpiresAt: noon.Add(168 * time.Hour)}
+		s.Account = &provider.VirtualAccount{BankCode: "004", Number: "123", ExpiresAt: noon.Add(168 * time.Hour)}
 	}
-	if s.Status == payments.PaymentPaid || s.Status == payments.PaymentCanceled && rapid.Bool().Draw(t, "was paid") {
+	if s.Status == provider.PaymentPaid || s.Status == provider.PaymentCanceled && rapid.Bool().Draw(t, "was paid") {
 		s.PaidAt = noon.Add(time.Duration(rapid.IntRange(1, 2).Draw(t, "paid at")) * time.Hour)
-		ends := b.Order.Status == payments.Ready || b.Order.Status == payments.AwaitingDeposit
-		if s.Status == payments.PaymentPaid || ends {
+		ends := b.Order.Status == order.Ready || b.Order.Status == order.AwaitingDeposit
+		if s.Status == provider.PaymentPaid || ends {
 			deposited[fmt.Sprint(s.TID, s.Amount, s.PaidAt)] = s.Amount
 		}
 	}
@@ -179,7 +181,7 @@ func said(t *rapid.T, b *payments.Book, deposited map[string]int64) payments.Sna
 		s.ReversedAt = noon.Add(3 * time.Hour)
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "cancels") {
-		c := payments.ProviderCancel{TID: rapid.SampledFrom([]string{"c1", "c2", "c3"}).Draw(t, "cancel"), Amount: rapid.Int64Range(0, 12000).Draw(t, "cancelled"),
+		c := provider.Cancellation{TID: rapid.SampledFrom([]string{"c1", "c2", "c3"}).Draw(t, "cancel"), Amount: rapid.Int64Range(0, 12000).Draw(t, "cancelled"),
 			Returned: rapid.IntRange(0, 4).Draw(t, "returned") == 0}
 		if p := b.PendingRefunds(); len(p) > 0 && rapid.Bool().Draw(t, "ours") {
 			c.RefundCode, c.Amount = p[0].Code, p[0].Amount
@@ -193,7 +195,7 @@ func said(t *rapid.T, b *payments.Book, deposited map[string]int64) payments.Sna
 				break
 			}
 		}
-		s.Cancels = append(s.Cancels, c)
+		s.Cancellations = append(s.Cancellations, c)
 	}
 	return s
 }
@@ -202,9 +204,9 @@ func said(t *rapid.T, b *payments.Book, deposited map[string]int64) payments.Sna
 func TestWhatIsRepeated(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		b, _ := payments.OpenBook(payments.Order{Code: "po_1", Amounts: payments.Amounts{Amount: 11000, Supply: 10000, VAT: 1000}, PayMethod: payments.VBank, CreatedAt: noon})
+		b, _ := order.New(order.Order{Code: "po_1", Amounts: order.Amounts{Amount: 11000, Supply: 10000, VAT: 1000}, PayMethod: provider.VBank, CreatedAt: noon})
 		for range rapid.IntRange(1, 10).Draw(t, "n") {
-			s := said(t, b, map[string]int64{})
+			s := optional(t, b, map[string]int64{})
 			if err := b.Apply(s); err != nil {
 				t.Fatal(err)
 			}
@@ -216,7 +218,7 @@ func TestWhatIsRepeated(t *testing.T) {
 				t.Fatal(err)
 			}
 			if b.Order.Version != before {
-				t.Fatalf("%+v moved the order at the third time, by %s", s, b.Steps[before].Trigger)
+				t.Fatalf("%+v moved the order at the third time, by %s", s, b.Events[before].Trigger)
 			}
 		}
 	})
@@ -226,53 +228,53 @@ func TestWhatIsRepeated(t *testing.T) {
 // payout comes back, and never counts as a refund of the order.
 func TestDepositGoesBack(t *testing.T) {
 	t.Parallel()
-	b, err := payments.OpenBook(payments.Order{Code: "po_1", Amounts: payments.Amounts{Amount: 11000, Supply: 10000, VAT: 1000}, PayMethod: payments.VBank, CreatedAt: noon})
+	b, err := order.New(order.Order{Code: "po_1", Amounts: order.Amounts{Amount: 11000, Supply: 10000, VAT: 1000}, PayMethod: provider.VBank, CreatedAt: noon})
 	if err != nil {
 		t.Fatal(err)
 	}
-	paid := payments.Snapshot{Code: "po_1", TID: "t1", Status: payments.PaymentPaid, Amount: 11000, Balance: 11000, PaidAt: noon}
+	paid := provider.Snapshot{Code: "po_1", TID: "t1", Status: provider.PaymentPaid, Amount: 11000, Balance: 11000, PaidAt: noon}
 	second := paid
 	second.TID, second.PaidAt = "t2", noon.Add(time.Hour)
-	for _, s := range []payments.Snapshot{paid, second} {
+	for _, s := range []provider.Snapshot{paid, second} {
 		if err := b.Apply(s); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for n := range b.Deposits {
-		b.Deposits[n].ID = payments.ID(n + 1)
+		b.Deposits[n].ID = schema.ID(n + 1)
 	}
-	if err := b.AskReturn(1, payments.DepositReturn{Code: "rf_1"}, ""); !fault.Is(err, fault.Conflict) {
+	if err := b.RequestDepositReturn(1, order.DepositReturn{Code: "rf_1"}, ""); !fault.Is(err, fault.Conflict) {
 		t.Errorf("what the order is paid with goes back: %v", err)
 	}
-	if err := b.AskReturn(2, payments.DepositReturn{Code: "rf_1"}, ""); err != nil {
+	if err := b.RequestDepositReturn(2, order.DepositReturn{Code: "rf_1"}, ""); err != nil {
 		t.Fatal(err)
 	}
-	for what, err := range map[string]error{"asked twice": b.AskReturn(2, payments.DepositReturn{Code: "rf_2"}, ""), "by hand too": b.ReturnedByHand(2, ""),
-		"applied too": b.ApplyDeposit(2, ""), "resolved": b.Resolve("")} {
+	for what, err := range map[string]error{"asked twice": b.RequestDepositReturn(2, order.DepositReturn{Code: "rf_2"}, ""), "by hand too": b.RecordManualReturn(2, ""),
+		"applied too": b.ApplyDeposit(2, ""), "resolved": b.ResolveAttention("")} {
 		if !fault.Is(err, fault.Conflict) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	back := second
-	back.Status, back.Balance, back.Cancels = payments.PaymentCanceled, 0, []payments.ProviderCancel{{TID: "c1", RefundCode: "rf_1", Amount: 11000}}
+	back.Status, back.Balance, back.Cancellations = provider.PaymentCanceled, 0, []provider.Cancellation{{TID: "c1", RefundCode: "rf_1", Amount: 11000}}
 	for range 2 {
-		if err := b.ApplyAsked(back); err != nil {
+		if err := b.ApplyFresh(back); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if d := b.Deposits[1]; d.State != payments.DepositIsReturned || b.Order.Attention != "" || len(b.Refunds) != 0 || b.Order.Refundable() != 11000 {
+	if d := b.Deposits[1]; d.State != order.DepositStateReturned || b.Order.Attention != "" || len(b.Refunds) != 0 || b.Order.Refundable() != 11000 {
 		t.Errorf("%+v %+v %+v", d, b.Order, b.Refunds)
 	}
 	b.Now = noon.Add(24 * time.Hour)
 	for range 2 {
-		if err := b.ApplyAsked(second); err != nil { // which no longer tells of the cancel
+		if err := b.ApplyFresh(second); err != nil { // which no longer tells of the cancel
 			t.Fatal(err)
 		}
 	}
-	if d := b.Deposits[1]; !d.Open() || b.Order.Attention != payments.DuplicateDeposit || d.Return.Failure == nil {
+	if d := b.Deposits[1]; !d.NeedsDecision() || b.Order.Attention != order.DuplicateDeposit || d.Return.Failure == nil {
 		t.Errorf("%+v %+v", d, b.Order)
 	}
-	if err := b.ReturnedByHand(2, "by hand"); err != nil || b.Order.Attention != "" {
+	if err := b.RecordManualReturn(2, "by hand"); err != nil || b.Order.Attention != "" {
 		t.Errorf("%v %+v", err, b.Order)
 	}
 	if err := sound(b, map[string]int64{"1": 11000, "2": 11000}); err != nil {

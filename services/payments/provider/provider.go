@@ -1,4 +1,7 @@
-package payments
+// Package provider is the port to a payment provider: what Hub asks of one, what one answers, and the errors that tell a
+// definite refusal from an outcome that nobody knows. An adapter, such as package nicepay, implements Port. The package
+// holds no rule about orders; what an answer does to an order is decided by the aggregate in package order.
+package provider
 
 import (
 	"context"
@@ -22,25 +25,8 @@ const (
 	VBank PayMethod = "vbank"
 )
 
-// Env says whether money moves.
-type Env = credentials.Env
-
-// The environments of a provider.
-const (
-	Sandbox    = credentials.Sandbox
-	Production = credentials.Production
-)
-
-// Cred is a credential in clear, for as long as a call takes.
-type Cred = credentials.Cred
-
-// NewCred returns a credential in clear.
-func NewCred(id ID, env Env, clientID, secret string) Cred {
-	return credentials.NewCred(id, env, clientID, secret)
-}
-
-// Caps are what a provider can do with a pay method.
-type Caps struct {
+// Capabilities are what a provider can do with a pay method.
+type Capabilities struct {
 	// DirectIssue tells that Issue answers the account or the payment itself, without a page.
 	DirectIssue bool
 	// PartialRefund tells that less than all can be paid back.
@@ -68,8 +54,8 @@ type IssueRequest struct {
 	Buyer      Buyer
 }
 
-// Ref names a payment at the provider: by its own id, or by the order's code and the moment of its creation.
-type Ref struct {
+// PaymentRef names a payment at the provider: by its own id, or by the order's code and the moment of its creation.
+type PaymentRef struct {
 	TID       string
 	Code      string
 	CreatedAt time.Time
@@ -77,7 +63,7 @@ type Ref struct {
 
 // CancelRequest asks for money to be paid back, or for an unpaid order to be given up.
 type CancelRequest struct {
-	Ref Ref
+	Ref PaymentRef
 	// RefundCode is the refund's, unique at the provider, and found again in the reason; for an order that is not
 	// paid it is the order's code with "-cancel".
 	RefundCode string
@@ -116,15 +102,15 @@ type Snapshot struct {
 	// zero when it was not. A mere Issued after Paid is no reversal: it may be old news.
 	ReversedAt time.Time
 	// CheckoutURL is the page on which the payer goes on; set by Issue.
-	CheckoutURL string
-	Account     *VBankAccount
-	Cancels     []ProviderCancel
+	CheckoutURL   string
+	Account       *VirtualAccount
+	Cancellations []Cancellation
 	// Raw is what the provider has answered, without anything secret: for the operator.
 	Raw []byte
 }
 
-// ProviderCancel is money that a provider has paid back, or a payment that it has given up.
-type ProviderCancel struct {
+// Cancellation is money that a provider has paid back, or a payment that it has given up.
+type Cancellation struct {
 	TID string
 	// RefundCode is Hub's, when it is found in the reason; empty for one that Hub did not ask for.
 	RefundCode string
@@ -135,46 +121,46 @@ type ProviderCancel struct {
 	Returned bool
 }
 
-// EventKind says what a webhook is about. It is a hint: what holds is asked for.
-type EventKind string
+// WebhookKind says what a webhook is about. It is a hint: what holds is asked for.
+type WebhookKind string
 
 // The kinds of webhook.
 const (
-	// EventPayment is about a payment.
-	EventPayment EventKind = "payment"
-	// EventTest is a provider's trial of the address: it is acknowledged, and nothing is stored.
-	EventTest EventKind = "test"
+	// WebhookOfPayment is about a payment.
+	WebhookOfPayment WebhookKind = "payment"
+	// WebhookTrial is a provider's trial of the address: it is acknowledged, and nothing is stored.
+	WebhookTrial WebhookKind = "test"
 )
 
-// Event is a verified webhook.
-type Event struct {
+// WebhookEvent is a verified webhook.
+type WebhookEvent struct {
 	// Key is the same for a repetition of the event, and another one for another event.
 	Key  string
 	TID  string
 	Code string
-	Kind EventKind
-	// Cred is the one that has verified it.
-	Cred Cred
+	Kind WebhookKind
+	// Credential is the one that has verified it.
+	Credential credentials.Unsealed
 	// Status is what it claims, for the operator alone.
 	Status string
 }
 
-// Provider speaks with a payment provider. Each call takes one credential, that of the order.
-type Provider interface {
+// Port speaks with a payment provider. Each call takes one credential, that of the order.
+type Port interface {
 	Name() string
-	Caps(PayMethod) Caps
+	Capabilities(PayMethod) Capabilities
 	// Issue begins a payment. The same Code again answers the one that was begun.
-	Issue(context.Context, Cred, IssueRequest) (Snapshot, error)
+	Issue(context.Context, credentials.Unsealed, IssueRequest) (Snapshot, error)
 	// Get asks for a payment as it is. ErrNotFound when the provider knows none.
-	Get(context.Context, Cred, Ref) (Snapshot, error)
+	Get(context.Context, credentials.Unsealed, PaymentRef) (Snapshot, error)
 	// Cancel pays back, or gives up what is not paid. It answers the payment as it is then.
-	Cancel(context.Context, Cred, CancelRequest) (Snapshot, error)
+	Cancel(context.Context, credentials.Unsealed, CancelRequest) (Snapshot, error)
 	// Expire closes the provider's page of an order that nobody has begun to pay.
-	Expire(context.Context, Cred, Ref) error
+	Expire(context.Context, credentials.Unsealed, PaymentRef) error
 	// NetCancel undoes an approval whose outcome stayed unknown, within an hour.
-	NetCancel(ctx context.Context, c Cred, code string) error
+	NetCancel(ctx context.Context, c credentials.Unsealed, code string) error
 	// VerifyWebhook reads a webhook: ErrUnverified when no credential verifies it.
-	VerifyWebhook(contentType string, raw []byte, creds []Cred) (Event, error)
+	VerifyWebhook(contentType string, raw []byte, creds []credentials.Unsealed) (WebhookEvent, error)
 	// Ack is what the provider wants to hear.
 	Ack(ok bool) (status int, contentType, body string)
 }
@@ -214,8 +200,8 @@ type Buyer struct {
 	Tel   string `json:"tel,omitempty"`
 }
 
-// VBankAccount is a virtual account that waits for a deposit.
-type VBankAccount struct {
+// VirtualAccount is a virtual account that waits for a deposit.
+type VirtualAccount struct {
 	BankCode  string
 	BankName  string
 	Number    string
@@ -232,17 +218,17 @@ type RefundAccount struct {
 
 var (
 	bankCode      = regexp.MustCompile(`^[0-9]{3}$`)
-	accountDigits = regexp.MustCompile(`^[0-9]{1,16}$`)
+	accountNumber = regexp.MustCompile(`^[0-9]{1,16}$`)
 )
 
 // maxHolder bounds the holder of an account that money goes back to, in characters.
 const maxHolder = 10
 
-func (a RefundAccount) check() error {
+func (a RefundAccount) Check() error {
 	switch {
 	case !bankCode.MatchString(a.BankCode):
 		return schema.Invalid("/bankCode", "pattern", "must be three digits")
-	case !accountDigits.MatchString(a.AccountNumber):
+	case !accountNumber.MatchString(a.AccountNumber):
 		return schema.Invalid("/accountNumber", "pattern", "must be 1 to 16 digits")
 	case strings.TrimSpace(a.Holder) == "" || utf8.RuneCountInString(a.Holder) > maxHolder:
 		return schema.Invalid("/holder", "length", "must be 1 to %d characters", maxHolder)
@@ -250,10 +236,10 @@ func (a RefundAccount) check() error {
 	return nil
 }
 
-// holds tells that a snapshot's balance is what its cancels leave.
-func (s Snapshot) holds() bool {
+// AddsUp tells whether a snapshot's balance is what its cancels leave.
+func (s Snapshot) AddsUp() bool {
 	left := s.Amount
-	for _, c := range s.Cancels {
+	for _, c := range s.Cancellations {
 		if !c.Returned {
 			left -= c.Amount
 		}

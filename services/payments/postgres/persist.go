@@ -11,35 +11,37 @@ import (
 
 	"hub.internal/pkg/jobs"
 	"hub.internal/services/payments"
+	"hub.internal/services/payments/order"
+	"hub.internal/services/payments/provider"
 )
 
 // keep stores what was done to an order since before, with its events, its messages and the jobs that follow.
-func (s *Store) keep(ctx context.Context, tx pgx.Tx, before, b *payments.Book, by payments.Actor) error {
+func (s *Store) persist(ctx context.Context, tx pgx.Tx, before, b *order.Aggregate, by payments.Actor) error {
 	batch := &pgx.Batch{}
 	orderID := int64(b.Order.ID)
-	keepOrder(batch, before, b)
+	persistOrder(batch, before, b)
 	for _, r := range b.Refunds {
-		if err := keepRefund(batch, orderID, before.Refunds, r); err != nil {
+		if err := persistRefund(batch, orderID, before.Refunds, r); err != nil {
 			return err
 		}
 	}
 	for _, d := range b.Deposits {
-		if err := keepDeposit(batch, orderID, before.Deposits, d); err != nil {
+		if err := persistDeposit(batch, orderID, before.Deposits, d); err != nil {
 			return err
 		}
 	}
 	var follow []jobs.Job
-	for _, step := range b.Steps {
+	for _, step := range b.Events {
 		batch.Queue(`INSERT INTO payments.order_events (order_id, seq, from_status, to_status, trigger, about, note, actor, request_id, at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-			orderID, step.Seq, step.From, step.To, step.Trigger, step.About, step.Note, by.Name, by.RequestID, by.Now)
-		if step.Tells == "" {
+			orderID, step.Seq, step.From, step.To, step.Trigger, step.Subject, step.Note, by.Name, by.RequestID, by.Now)
+		if step.Notification == "" {
 			continue
 		}
 		id := "msg_" + ulid.Make().String()
 		batch.Queue(`INSERT INTO payments.notices (id, order_id, seq, type, body, state, created_at)
 			SELECT $1, $2, $3, $4, $5, CASE WHEN notify_url = '' THEN 'SKIPPED' WHEN notify_stopped THEN 'STOPPED' ELSE 'PENDING' END, $6
-			FROM payments.orders WHERE id = $2`, id, orderID, step.Seq, step.Tells, step.Body, by.Now)
+			FROM payments.orders WHERE id = $2`, id, orderID, step.Seq, step.Notification, step.Payload, by.Now)
 		follow = append(follow, Notify{id})
 	}
 	if batch.Len() > 0 {
@@ -50,16 +52,16 @@ func (s *Store) keep(ctx context.Context, tx pgx.Tx, before, b *payments.Book, b
 	if err := s.jobs.Add(ctx, tx, follow...); err != nil {
 		return err
 	}
-	return s.watch(ctx, tx, b, by.Now)
+	return s.scheduleCheck(ctx, tx, b, by.Now)
 }
 
 // watch lets somebody look at an order that has moved, when it waits for something.
-func (s *Store) watch(ctx context.Context, tx pgx.Tx, b *payments.Book, now time.Time) error {
-	if len(b.Steps) == 0 {
+func (s *Store) scheduleCheck(ctx context.Context, tx pgx.Tx, b *order.Aggregate, now time.Time) error {
+	if len(b.Events) == 0 {
 		return nil
 	}
 	b.Now = now
-	at, ok := b.NextLook(0)
+	at, ok := b.NextCheck(0)
 	if !ok {
 		_, err := tx.Exec(ctx, `UPDATE payments.orders SET looks = 0, look_at = NULL WHERE id = $1 AND look_at IS NOT NULL`, int64(b.Order.ID))
 		return err
@@ -70,12 +72,12 @@ func (s *Store) watch(ctx context.Context, tx pgx.Tx, b *payments.Book, now time
 	return s.jobs.AddAt(ctx, tx, at, Resolve{b.Order.Code})
 }
 
-func keepOrder(batch *pgx.Batch, before, b *payments.Book) {
+func persistOrder(batch *pgx.Batch, before, b *order.Aggregate) {
 	o := b.Order
-	if o.Same(before.Order) {
+	if o.Unchanged(before.Order) {
 		return
 	}
-	var account payments.VBankAccount
+	var account provider.VirtualAccount
 	var expires *time.Time
 	if o.Account != nil {
 		account, expires = *o.Account, &o.Account.ExpiresAt
@@ -89,10 +91,10 @@ func keepOrder(batch *pgx.Batch, before, b *payments.Book) {
 			attention = $14, failure = $15, issued_at = $16, paid_at = $17, closed_at = $18 WHERE id = $1`,
 		int64(o.ID), o.TID, o.Status, o.Version, o.PaidAmount, o.RefundedAmount, o.PendingRefund, o.CheckoutURL, account.BankCode,
 		account.BankName,
-		account.Number, account.Holder, expires, o.Attention, text(failure), o.IssuedAt, o.PaidAt, o.ClosedAt)
+		account.Number, account.Holder, expires, o.Attention, nullText(failure), o.IssuedAt, o.PaidAt, o.ClosedAt)
 }
 
-func keepRefund(batch *pgx.Batch, orderID int64, before []payments.Refund, r payments.Refund) error {
+func persistRefund(batch *pgx.Batch, orderID int64, before []order.Refund, r order.Refund) error {
 	var masked, failure []byte
 	var err error
 	if r.Masked != nil {
@@ -105,22 +107,22 @@ func keepRefund(batch *pgx.Batch, orderID int64, before []payments.Refund, r pay
 			return err
 		}
 	}
-	i := slices.IndexFunc(before, func(known payments.Refund) bool { return known.Code == r.Code })
+	i := slices.IndexFunc(before, func(known order.Refund) bool { return known.Code == r.Code })
 	switch {
 	case i < 0:
 		batch.Queue(`INSERT INTO payments.refunds (code, order_id, amount, status, source, tid, reason, account, masked, failure, created_at,
 			settled_at)
 			VALUES ($1, $2, $3, $4, $5, nullif($6, ''), $7, $8, $9, $10, $11, $12)`,
-			r.Code, orderID, r.Amount, r.Status, r.Source, r.TID, r.Reason, r.Account, text(masked), text(failure), r.CreatedAt, r.SettledAt)
+			r.Code, orderID, r.Amount, r.Status, r.Source, r.TID, r.Reason, r.Account, nullText(masked), nullText(failure), r.CreatedAt, r.SettledAt)
 	case before[i].Status != r.Status || before[i].TID != r.TID:
 		batch.Queue(`UPDATE payments.refunds SET status = $2, tid = nullif($3, ''), failure = $4, settled_at = $5 WHERE code = $1`,
-			r.Code, r.Status, r.TID, text(failure), r.SettledAt)
+			r.Code, r.Status, r.TID, nullText(failure), r.SettledAt)
 	}
 	return nil
 }
 
-func keepDeposit(batch *pgx.Batch, orderID int64, before []payments.Deposit, d payments.Deposit) error {
-	i := slices.IndexFunc(before, func(known payments.Deposit) bool { return known.ID == d.ID })
+func persistDeposit(batch *pgx.Batch, orderID int64, before []order.Deposit, d order.Deposit) error {
+	i := slices.IndexFunc(before, func(known order.Deposit) bool { return known.ID == d.ID })
 	switch {
 	case d.ID == 0:
 		batch.Queue(`INSERT INTO payments.deposits (order_id, tid, amount, deposited_at, state) VALUES ($1, $2, $3, $4, $5)`,
@@ -128,7 +130,7 @@ func keepDeposit(batch *pgx.Batch, orderID int64, before []payments.Deposit, d p
 	case i >= 0 && before[i].State != d.State:
 		r := d.Return
 		if r == nil {
-			r = &payments.DepositReturn{}
+			r = &order.DepositReturn{}
 		}
 		var masked, failure []byte
 		var err error
@@ -144,13 +146,13 @@ func keepDeposit(batch *pgx.Batch, orderID int64, before []payments.Deposit, d p
 		}
 		batch.Queue(`UPDATE payments.deposits SET state = $2, return_code = nullif($3, ''), return_tid = nullif($4, ''), return_account = $5,
 			return_masked = $6, return_failure = $7, return_settled = $8 WHERE id = $1`, int64(d.ID), d.State, r.Code, r.TID, r.Account,
-			text(masked), text(failure), r.SettledAt)
+			nullText(masked), nullText(failure), r.SettledAt)
 	}
 	return nil
 }
 
 // text is JSON for the driver; nil stays null.
-func text(b []byte) *string {
+func nullText(b []byte) *string {
 	if b == nil {
 		return nil
 	}

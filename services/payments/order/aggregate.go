@@ -1,53 +1,55 @@
-package payments
+package order
 
 import (
 	"fmt"
 	"slices"
 	"time"
+
+	"hub.internal/services/payments/provider"
 )
 
 // Step is an event of an order: what moved it, and what the app is told. Seq is the version that it made.
-type Step struct {
+type Event struct {
 	Seq      int64
 	From, To Status
 	Trigger  Trigger
 	// About names the refund or the payment that the step is about.
-	About string
+	Subject string
 	// Note is what an operator has written.
 	Note string
 	// Tells is the type of the message, and Body what is sent, as it was at this step; empty for none.
-	Tells string
-	Body  []byte
+	Notification string
+	Payload      []byte
 }
 
 // Book is an order with all that belongs to it, while its row is locked: what is done to it here is stored together.
-type Book struct {
+type Aggregate struct {
 	Order    Order
 	Refunds  []Refund
 	Deposits []Deposit
 	// Now is the moment at which everything here happens.
 	Now time.Time
 	// Steps are what was done since the book was opened.
-	Steps []Step
+	Events []Event
 	// GiveUp tells that the provider issued something that must not be paid.
-	GiveUp bool
+	CancelAtProvider bool
 }
 
 // OpenBook begins the book of a new order.
-func OpenBook(o Order) (*Book, error) {
-	b := &Book{Order: o, Now: o.CreatedAt}
-	return b, b.step(Create, Ready, "")
+func New(o Order) (*Aggregate, error) {
+	b := &Aggregate{Order: o, Now: o.CreatedAt}
+	return b, b.record(Create, Ready, "")
 }
 
 // Copy is the book as it is, for a comparison with what becomes of it.
-func (b *Book) Copy() *Book {
+func (b *Aggregate) Clone() *Aggregate {
 	c := *b
 	c.Refunds, c.Deposits = slices.Clone(b.Refunds), slices.Clone(b.Deposits)
 	return &c
 }
 
 // step moves the order along a row of the table, or keeps an event beside it.
-func (b *Book) step(trigger Trigger, to Status, about string) error {
+func (b *Aggregate) record(trigger Trigger, to Status, about string) error {
 	o := &b.Order
 	row, err := transition(o.Status, trigger, to)
 	if err != nil {
@@ -61,25 +63,25 @@ func (b *Book) step(trigger Trigger, to Status, about string) error {
 			o.ClosedAt = new(b.Now)
 		}
 	}
-	s := Step{Seq: o.Version, From: row.From, To: to, Trigger: trigger, About: about, Tells: row.Tells}
-	if row.Tells != tellNothing {
-		if s.Body, err = b.message(s); err != nil {
+	s := Event{Seq: o.Version, From: row.From, To: to, Trigger: trigger, Subject: about, Notification: row.Notification}
+	if row.Notification != noNotification {
+		if s.Payload, err = b.notification(s); err != nil {
 			return err
 		}
 	}
-	b.Steps = append(b.Steps, s)
+	b.Events = append(b.Events, s)
 	return nil
 }
 
 // attend keeps why an operator has to look.
-func (b *Book) attend(why Attention, trigger Trigger, about string) error {
+func (b *Aggregate) flag(why Attention, trigger Trigger, about string) error {
 	b.Order.Attention = why
-	return b.step(trigger, b.Order.Status, about)
+	return b.record(trigger, b.Order.Status, about)
 }
 
 // Apply brings the order to what its provider has answered when asked (SPEC.md 4.4). What is old news, or known
 // already, changes nothing. An answer about another order is an error.
-func (b *Book) Apply(s Snapshot) error {
+func (b *Aggregate) Apply(s provider.Snapshot) error {
 	o := &b.Order
 	if s.Code != o.Code {
 		return fmt.Errorf("the provider answers about %q, asked about %s", s.Code, o.Code)
@@ -87,55 +89,55 @@ func (b *Book) Apply(s Snapshot) error {
 	if s.CheckoutURL != "" && o.CheckoutURL == "" && o.Status == Ready {
 		o.CheckoutURL = s.CheckoutURL // where to go on is no event
 	}
-	if err := b.returns(s); err != nil {
+	if err := b.settleDepositReturns(s); err != nil {
 		return err
 	}
 	switch s.Status {
-	case PaymentIssued:
-		return b.issued(s)
-	case PaymentPaid:
-		if err := b.deposited(s); err != nil {
+	case provider.PaymentIssued:
+		return b.applyIssue(s)
+	case provider.PaymentPaid:
+		if err := b.applyPayment(s); err != nil {
 			return err
 		}
-		return b.cancels(s)
-	case PaymentCanceled:
-		return b.canceled(s)
-	case PaymentFailed:
+		return b.settleCancellations(s)
+	case provider.PaymentCanceled:
+		return b.applyCancellation(s)
+	case provider.PaymentFailed:
 		if o.Status == Ready {
 			o.Failure = &Failure{"FAILED", "the provider says that the payment failed"}
-			return b.step(Decline, Failed, "")
+			return b.record(Decline, Failed, "")
 		}
-	case PaymentExpired:
+	case provider.PaymentExpired:
 		if o.Status == Ready || o.Status == AwaitingDeposit && b.pastDue() {
-			return b.step(Lapse, Expired, "")
+			return b.record(Lapse, Expired, "")
 		}
-		return b.reversed(s)
+		return b.applyReversal(s)
 	}
 	return nil
 }
 
 // ApplyAsked is Apply of an answer that was asked for when the order was as it is here already. Such a one tells of every refund
 // that has succeeded: one that it leaves out, with a balance that says the same, has come back.
-func (b *Book) ApplyAsked(s Snapshot) error {
-	if err := b.cameBack(s); err != nil {
+func (b *Aggregate) ApplyFresh(s provider.Snapshot) error {
+	if err := b.reopenRefunds(s); err != nil {
 		return err
 	}
 	return b.Apply(s)
 }
 
-func (b *Book) cameBack(s Snapshot) error {
+func (b *Aggregate) reopenRefunds(s provider.Snapshot) error {
 	o := &b.Order
-	if s.Code != o.Code || s.PaidAt.IsZero() || !s.holds() {
+	if s.Code != o.Code || s.PaidAt.IsZero() || !s.AddsUp() {
 		return nil
 	}
-	if err := b.returnsCameBack(s); err != nil || s.TID != o.TID || o.Status != Paid && o.Status != Refunded {
+	if err := b.reopenDeposits(s); err != nil || s.TID != o.TID || o.Status != Paid && o.Status != Refunded {
 		return err
 	}
 	for i := range b.Refunds {
 		r := &b.Refunds[i]
-		told := slices.ContainsFunc(s.Cancels, func(c ProviderCancel) bool { return c.TID == r.TID })
-		if r.Status == RefundSucceeded && !told && r.SettledAt != nil && b.Now.After(r.SettledAt.Add(returnGrace)) {
-			if err := b.returned(r); err != nil {
+		told := slices.ContainsFunc(s.Cancellations, func(c provider.Cancellation) bool { return c.TID == r.TID })
+		if r.Status == RefundSucceeded && !told && r.SettledAt != nil && b.Now.After(r.SettledAt.Add(payoutGrace)) {
+			if err := b.refundCameBack(r); err != nil {
 				return err
 			}
 		}
@@ -143,42 +145,42 @@ func (b *Book) cameBack(s Snapshot) error {
 	return nil
 }
 
-func (b *Book) issued(s Snapshot) error {
+func (b *Aggregate) applyIssue(s provider.Snapshot) error {
 	o := &b.Order
 	switch {
 	case o.Status == Paid || o.Status == Refunded:
-		return b.reversed(s)
+		return b.applyReversal(s)
 	case o.Status != Ready || s.Account == nil:
 		return nil
 	case s.Amount != o.Amount:
-		b.GiveUp = true
+		b.CancelAtProvider = true
 		if o.Attention == AmountMismatch {
 			return nil
 		}
-		return b.attend(AmountMismatch, Mismatch, s.TID)
+		return b.flag(AmountMismatch, Mismatch, s.TID)
 	}
-	return b.issue(s)
+	return b.recordIssue(s)
 }
 
-func (b *Book) issue(s Snapshot) error {
+func (b *Aggregate) recordIssue(s provider.Snapshot) error {
 	o := &b.Order
 	o.TID, o.Account, o.IssuedAt = s.TID, s.Account, new(b.Now)
-	return b.step(Issue, AwaitingDeposit, "")
+	return b.record(Issue, AwaitingDeposit, "")
 }
 
 // deposited judges money that has arrived.
-func (b *Book) deposited(s Snapshot) error {
+func (b *Aggregate) applyPayment(s provider.Snapshot) error {
 	o := &b.Order
-	d := Deposit{TID: s.TID, Amount: s.Amount, At: s.PaidAt, State: DepositIsUnapplied}
+	d := Deposit{TID: s.TID, Amount: s.Amount, At: s.PaidAt, State: DepositStateUnapplied}
 	// One that was taken back is new again when the provider holds it after all.
-	if i := slices.IndexFunc(b.Deposits, d.same); i >= 0 {
-		if b.Deposits[i].State != DepositIsReversed {
+	if i := slices.IndexFunc(b.Deposits, d.Same); i >= 0 {
+		if b.Deposits[i].State != DepositStateReversed {
 			return nil
 		}
 		d.ID = b.Deposits[i].ID
 	}
 	if o.Status == Ready && s.Account != nil && s.Amount == o.Amount {
-		if err := b.issue(s); err != nil { // the news of the account comes with that of the deposit
+		if err := b.recordIssue(s); err != nil { // the news of the account comes with that of the deposit
 			return err
 		}
 	}
@@ -186,38 +188,38 @@ func (b *Book) deposited(s Snapshot) error {
 	switch o.Status {
 	case Ready, AwaitingDeposit:
 		if !fits {
-			d.State = DepositIsMismatch
-			b.hold(d)
-			return b.attend(AmountMismatch, Mismatch, s.TID)
+			d.State = DepositStateMismatch
+			b.keepDeposit(d)
+			return b.flag(AmountMismatch, Mismatch, s.TID)
 		}
-		return b.pay(d, Pay)
+		return b.recordPayment(d, Pay)
 	case Expired:
 		if fits && o.Account != nil && !s.PaidAt.After(o.Account.ExpiresAt) {
-			return b.pay(d, PayLate)
+			return b.recordPayment(d, PayLate)
 		}
 		fallthrough
 	case Canceled, Failed:
-		b.hold(d)
-		return b.attend(LateDeposit, DepositUnused, s.TID)
+		b.keepDeposit(d)
+		return b.flag(LateDeposit, DepositUnused, s.TID)
 	case Paid, Refunded:
-		b.hold(d)
-		return b.attend(DuplicateDeposit, DepositTwice, s.TID)
+		b.keepDeposit(d)
+		return b.flag(DuplicateDeposit, DepositTwice, s.TID)
 	}
 	return nil
 }
 
 // pay applies a deposit of the whole amount.
-func (b *Book) pay(d Deposit, trigger Trigger) error {
+func (b *Aggregate) recordPayment(d Deposit, trigger Trigger) error {
 	o := &b.Order
-	d.State = DepositIsApplied
+	d.State = DepositStateApplied
 	o.TID, o.PaidAmount, o.PaidAt = d.TID, d.Amount, new(d.At)
-	b.hold(d)
-	return b.step(trigger, Paid, "")
+	b.keepDeposit(d)
+	return b.record(trigger, Paid, "")
 }
 
 // hold keeps a deposit as it is now.
-func (b *Book) hold(d Deposit) {
-	if i := slices.IndexFunc(b.Deposits, d.same); i >= 0 {
+func (b *Aggregate) keepDeposit(d Deposit) {
+	if i := slices.IndexFunc(b.Deposits, d.Same); i >= 0 {
 		b.Deposits[i] = d
 	} else {
 		b.Deposits = append(b.Deposits, d)
@@ -225,9 +227,9 @@ func (b *Book) hold(d Deposit) {
 }
 
 // reversed takes a deposit back that the provider says that it has taken back.
-func (b *Book) reversed(s Snapshot) error {
+func (b *Aggregate) applyReversal(s provider.Snapshot) error {
 	o := &b.Order
-	i := slices.IndexFunc(b.Deposits, func(d Deposit) bool { return d.State == DepositIsApplied })
+	i := slices.IndexFunc(b.Deposits, func(d Deposit) bool { return d.State == DepositStateApplied })
 	if i < 0 || s.ReversedAt.IsZero() || b.Deposits[i].TID != s.TID || b.Deposits[i].At.After(s.ReversedAt) {
 		return nil
 	}
@@ -235,100 +237,100 @@ func (b *Book) reversed(s Snapshot) error {
 		if o.Attention == ReversedAfterRefund || o.Status != Paid {
 			return nil
 		}
-		return b.attend(ReversedAfterRefund, ReverseTooLate, s.TID)
+		return b.flag(ReversedAfterRefund, ReverseTooLate, s.TID)
 	}
-	b.Deposits[i].State = DepositIsReversed
+	b.Deposits[i].State = DepositStateReversed
 	o.PaidAmount, o.PaidAt = 0, nil
 	to := AwaitingDeposit
 	if o.Account == nil || b.Now.After(o.Account.ExpiresAt) {
 		to = Expired
 	}
-	return b.step(Reverse, to, "")
+	return b.record(Reverse, to, "")
 }
 
 // canceled gives an unpaid order up, or settles the refunds of a paid one.
-func (b *Book) canceled(s Snapshot) error {
+func (b *Aggregate) applyCancellation(s provider.Snapshot) error {
 	switch b.Order.Status {
 	case Ready, AwaitingDeposit:
 		if !s.PaidAt.IsZero() { // paid and paid back while nobody looked
-			if err := b.deposited(s); err != nil {
+			if err := b.applyPayment(s); err != nil {
 				return err
 			}
-			return b.cancels(s)
+			return b.settleCancellations(s)
 		}
-		return b.step(Cancel, Canceled, "")
+		return b.record(Cancel, Canceled, "")
 	case Paid, Refunded:
-		return b.cancels(s)
+		return b.settleCancellations(s)
 	}
 	return nil
 }
 
 // Audit compares the provider's balance with what Hub takes for refundable: unequal ones are for an operator.
-func (b *Book) Audit(s Snapshot) error {
+func (b *Aggregate) CheckBalance(s provider.Snapshot) error {
 	o := &b.Order
 	if (o.Status != Paid && o.Status != Refunded) || o.PendingRefund > 0 || s.TID != o.TID || s.Balance == o.Refundable() ||
-		o.Attention == BalanceDrift || s.Status == PaymentIssued || s.Status == PaymentExpired {
+		o.Attention == BalanceDrift || s.Status == provider.PaymentIssued || s.Status == provider.PaymentExpired {
 		return nil
 	}
-	return b.attend(BalanceDrift, Drift, s.TID)
+	return b.flag(BalanceDrift, BalanceDrifted, s.TID)
 }
 
 // pastDue tells that an account has waited for ten minutes longer than it should.
-func (b *Book) pastDue() bool {
-	return b.Order.Account != nil && b.Now.After(b.Order.Account.ExpiresAt.Add(lateGrace))
+func (b *Aggregate) pastDue() bool {
+	return b.Order.Account != nil && b.Now.After(b.Order.Account.ExpiresAt.Add(expiryGrace))
 }
 
 // Lapse ends an order that nobody pays any more. The provider, asked just now, has said that nothing was paid. It tells
 // whether the time has come.
-func (b *Book) Lapse() (bool, error) {
+func (b *Aggregate) Expire() (bool, error) {
 	o := &b.Order
-	if o.Status == Ready && !b.Now.Before(o.CreatedAt.Add(readyFor)) || o.Status == AwaitingDeposit && b.pastDue() {
-		return true, b.step(Lapse, Expired, "")
+	if o.Status == Ready && !b.Now.Before(o.CreatedAt.Add(ReadyFor)) || o.Status == AwaitingDeposit && b.pastDue() {
+		return true, b.record(Lapse, Expired, "")
 	}
 	return false, nil
 }
 
 // CancelUnpaid ends an unpaid order that the provider does not let anybody pay any more.
-func (b *Book) CancelUnpaid() error { return b.step(Cancel, Canceled, "") }
+func (b *Aggregate) CancelUnpaid() error { return b.record(Cancel, Canceled, "") }
 
 // Decline ends an order that the provider definitely refuses.
-func (b *Book) Decline(why Failure) error {
+func (b *Aggregate) Decline(why Failure) error {
 	if b.Order.Status != Ready {
 		return nil
 	}
 	b.Order.Failure = &why
-	return b.step(Decline, Failed, "")
+	return b.record(Decline, Failed, "")
 }
 
 const (
 	// lateGrace is how long after its end an account is given up.
-	lateGrace = 10 * time.Minute
+	expiryGrace = 10 * time.Minute
 	// cancelsAtOnce bounds what one look settles, while the order is locked; the next one goes on.
-	cancelsAtOnce = 200
+	maxCancellations = 200
 	// returnGrace is how long after a refund a provider that does not tell of it may just be slow: no payout comes back so soon.
-	returnGrace = 5 * time.Minute
+	payoutGrace = 5 * time.Minute
 	// readyFor is how long an order waits for its payer.
-	readyFor = 24 * time.Hour
+	ReadyFor = 24 * time.Hour
 )
 
 // NextLook is when somebody has to look at the order again that was looked at so often since it last moved; ok is false
 // for one that waits for nothing.
-func (b *Book) NextLook(looks int) (at time.Time, ok bool) {
+func (b *Aggregate) NextCheck(looks int) (at time.Time, ok bool) {
 	o := b.Order
 	waits := []time.Duration{2 * time.Minute, 5 * time.Minute, time.Hour, 24 * time.Hour}
 	wait := waits[min(looks, len(waits)-1)]
 	switch {
-	case o.PendingRefund > 0 || len(b.returning()) > 0:
+	case o.PendingRefund > 0 || len(b.ReturningDeposits()) > 0:
 		return b.Now.Add(wait), true
 	case o.Status == Ready:
 		// Its day ends at a moment of its own.
 		at := b.Now.Add(wait)
-		if end := o.CreatedAt.Add(readyFor); b.Now.Before(end) && at.After(end) {
+		if end := o.CreatedAt.Add(ReadyFor); b.Now.Before(end) && at.After(end) {
 			at = end
 		}
 		return at, true
 	case o.Status == AwaitingDeposit && o.Account != nil:
-		if end := o.Account.ExpiresAt.Add(lateGrace + time.Second); b.Now.Before(end) {
+		if end := o.Account.ExpiresAt.Add(expiryGrace + time.Second); b.Now.Before(end) {
 			return end, true
 		}
 		return b.Now.Add(waits[min(looks+1, len(waits)-1)]), true

@@ -1,7 +1,7 @@
 // Package payments takes money for Connected Apps: orders, deposits, refunds, and what is told of them. It keeps what Hub
 // knows and what the provider says apart, and moves an order only to what the provider has said when asked. It refuses
 // to believe a webhook, to try again blindly what may have happened, and to call a provider within a transaction.
-package payments
+package order
 
 import (
 	"fmt"
@@ -9,6 +9,8 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
+	"hub.internal/services/payments/credentials"
+	"hub.internal/services/payments/provider"
 )
 
 // ID is the identity of a row.
@@ -45,14 +47,14 @@ const (
 
 // Order is the record of an order.
 type Order struct {
-	ID   ID
+	ID   schema.ID
 	Code string
 	// ServiceCode is the app, ExternalUserID its user, HubUser the account linked to that one.
 	ServiceCode, ExternalUserID, HubUser string
 
-	Env          Env
+	Env          credentials.Env
 	Provider     string
-	CredentialID ID
+	CredentialID schema.ID
 	// TID is the provider's id of the payment.
 	TID string
 
@@ -63,17 +65,17 @@ type Order struct {
 	// PaidAmount was deposited, RefundedAmount paid back, PendingRefund is reserved for refunds under way.
 	PaidAmount, RefundedAmount, PendingRefund int64
 
-	PayMethod     PayMethod
+	PayMethod     provider.PayMethod
 	ClientOrderID string
 	Name          string
 	NotifyURL     string
 	ReturnURL     string
 	ValidHours    int
 	Holder        string
-	Buyer         Buyer
+	Buyer         provider.Buyer
 	Metadata      map[string]string
 	CheckoutURL   string
-	Account       *VBankAccount
+	Account       *provider.VirtualAccount
 	Attention     Attention
 	// Failure is the provider's code and text of a refusal.
 	Failure *Failure
@@ -89,7 +91,7 @@ type Failure struct {
 }
 
 // Same tells whether nothing was done to the order since other.
-func (o Order) Same(other Order) bool {
+func (o Order) Unchanged(other Order) bool {
 	return o.Version == other.Version && o.TID == other.TID && o.CheckoutURL == other.CheckoutURL && o.Attention == other.Attention
 }
 

@@ -10,14 +10,15 @@ import (
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/postgres"
 	"hub.internal/services/payments"
+	"hub.internal/services/payments/order"
 )
 
 // Act changes an order, and keeps the row of the audit log.
-func (s *Store) Act(ctx context.Context, code string, by payments.Actor, do func(*payments.Book) (audit.Entry, error)) (b *payments.Book,
+func (s *Store) Operate(ctx context.Context, code string, by payments.Actor, do func(*order.Aggregate) (audit.Entry, error)) (b *order.Aggregate,
 	err error) {
 	err = s.atomically(ctx, func(tx pgx.Tx) error {
 		var entry audit.Entry
-		b, err = s.change(ctx, tx, code, by, func(b *payments.Book) (err error) {
+		b, err = s.change(ctx, tx, code, by, func(b *order.Aggregate) (err error) {
 			entry, err = do(b)
 			return err
 		})
@@ -38,24 +39,24 @@ func (s *Store) Webhooks(ctx context.Context, code string, limit int) ([]payment
 }
 
 // Cases counts what an operator has to look at.
-func (s *Store) Cases(ctx context.Context, readySince time.Time) (c payments.Cases, err error) {
+func (s *Store) AttentionCounts(ctx context.Context, readySince time.Time) (c payments.AttentionCounts, err error) {
 	err = s.pool.QueryRow(ctx, `SELECT (SELECT count(*) FROM payments.orders WHERE attention <> ''),
 		(SELECT count(*) FROM payments.orders WHERE status = 'READY' AND created_at < $1),
-		(SELECT count(DISTINCT order_id) FROM payments.notices WHERE state = 'DEAD')`, readySince).Scan(&c.Attention, &c.Stuck, &c.Undelivered)
+		(SELECT count(DISTINCT order_id) FROM payments.notices WHERE state = 'DEAD')`, readySince).Scan(&c.Flagged, &c.Stuck, &c.Undelivered)
 	return c, explain(err)
 }
 
 // Totals are the sums of the orders that a filter leaves, by status.
-func (s *Store) Totals(ctx context.Context, f payments.Filter) ([]payments.Total, error) {
+func (s *Store) Totals(ctx context.Context, f payments.Filter) ([]payments.StatusTotal, error) {
 	where, args := conditions(f)
-	list, err := postgres.All(ctx, s.pool, pgx.RowToStructByPos[payments.Total],
+	list, err := postgres.All(ctx, s.pool, pgx.RowToStructByPos[payments.StatusTotal],
 		`SELECT status, count(*), sum(amount)::bigint, sum(paid_amount)::bigint,
 		sum(refunded_amount)::bigint, sum(pending_refund)::bigint FROM payments.orders WHERE `+where+` GROUP BY status`, args...)
 	return list, explain(err)
 }
 
 // Days are what was paid and paid back of the orders that a filter leaves, by Korean day.
-func (s *Store) Days(ctx context.Context, f payments.Filter, from time.Time) ([]payments.Day, error) {
+func (s *Store) Days(ctx context.Context, f payments.Filter, from time.Time) ([]payments.DailyTotal, error) {
 	// When an order was made is not when it was paid.
 	f.CreatedAfter, f.CreatedBefore = time.Time{}, time.Time{}
 	where, args := conditions(f)
@@ -64,7 +65,7 @@ func (s *Store) Days(ctx context.Context, f payments.Filter, from time.Time) ([]
 		join = `JOIN (SELECT id FROM payments.orders WHERE ` + where + `) o ON o.id = m.order_id`
 	}
 	args = append(args, from)
-	list, err := postgres.All(ctx, s.pool, pgx.RowToStructByPos[payments.Day],
+	list, err := postgres.All(ctx, s.pool, pgx.RowToStructByPos[payments.DailyTotal],
 		fmt.Sprintf(`SELECT day AT TIME ZONE 'Asia/Seoul', sum(paid)::bigint, sum(back)::bigint FROM (
 			SELECT date_trunc('day', m.deposited_at AT TIME ZONE 'Asia/Seoul') AS day, m.amount AS paid, 0 AS back
 			FROM payments.deposits m %[1]s WHERE m.state = 'APPLIED' AND m.deposited_at >= $%[2]d
@@ -75,7 +76,7 @@ func (s *Store) Days(ctx context.Context, f payments.Filter, from time.Time) ([]
 }
 
 // Export hands over the orders that a filter leaves.
-func (s *Store) Export(ctx context.Context, f payments.Filter, limit int, row func(payments.Order) error) (more bool, err error) {
+func (s *Store) Export(ctx context.Context, f payments.Filter, limit int, row func(order.Order) error) (more bool, err error) {
 	const page = 1000
 	for n := 0; ; {
 		f.Limit = min(page, limit-n) + 1
@@ -103,7 +104,7 @@ func (s *Store) Export(ctx context.Context, f payments.Filter, limit int, row fu
 }
 
 // accounts are the books, by order.
-const accounts = `FROM payments.orders o
+const ledgerTables = `FROM payments.orders o
 	LEFT JOIN (SELECT order_id, sum(amount)::bigint AS received,
 			coalesce(sum(amount) FILTER (WHERE state = 'APPLIED'), 0)::bigint AS applied,
 			coalesce(sum(amount) FILTER (WHERE state IN ('MISMATCH', 'UNAPPLIED')), 0)::bigint AS open,
@@ -116,21 +117,21 @@ const accounts = `FROM payments.orders o
 		FROM payments.refunds GROUP BY order_id) r ON r.order_id = o.id`
 
 // Ledger is what was received, and what became of it, by app.
-func (s *Store) Ledger(ctx context.Context) ([]payments.Account, error) {
-	list, err := postgres.All(ctx, s.pool, pgx.RowToStructByPos[payments.Account],
+func (s *Store) Ledger(ctx context.Context) ([]payments.LedgerAccount, error) {
+	list, err := postgres.All(ctx, s.pool, pgx.RowToStructByPos[payments.LedgerAccount],
 		`SELECT o.service_code, '', count(*), coalesce(sum(received), 0)::bigint,
 		coalesce(sum(applied), 0)::bigint, coalesce(sum(open), 0)::bigint, coalesce(sum(asked), 0)::bigint, coalesce(sum(returned), 0)::bigint,
 		coalesce(sum(reversed), 0)::bigint, sum(paid_amount)::bigint, sum(refunded_amount)::bigint, sum(pending_refund)::bigint,
-		coalesce(sum(done), 0)::bigint, coalesce(sum(pending), 0)::bigint `+accounts+` GROUP BY o.service_code ORDER BY o.service_code`)
+		coalesce(sum(done), 0)::bigint, coalesce(sum(pending), 0)::bigint `+ledgerTables+` GROUP BY o.service_code ORDER BY o.service_code`)
 	return list, explain(err)
 }
 
 // Unbalanced are the orders of which the books do not add up.
-func (s *Store) Unbalanced(ctx context.Context, limit int) ([]payments.Account, error) {
-	list, err := postgres.All(ctx, s.pool, pgx.RowToStructByPos[payments.Account],
+func (s *Store) Unbalanced(ctx context.Context, limit int) ([]payments.LedgerAccount, error) {
+	list, err := postgres.All(ctx, s.pool, pgx.RowToStructByPos[payments.LedgerAccount],
 		`SELECT o.service_code, o.code, 1::bigint, coalesce(received, 0),
 		coalesce(applied, 0), coalesce(open, 0), coalesce(asked, 0), coalesce(returned, 0), coalesce(reversed, 0), paid_amount, refunded_amount,
-		pending_refund, coalesce(done, 0), coalesce(pending, 0) `+accounts+`
+		pending_refund, coalesce(done, 0), coalesce(pending, 0) `+ledgerTables+`
 		WHERE coalesce(received, 0) <> coalesce(applied + open + asked + returned + reversed, 0) OR coalesce(applied, 0) <> paid_amount
 			OR coalesce(done, 0) <> refunded_amount OR coalesce(pending, 0) <> pending_refund
 		ORDER BY o.created_at DESC, o.code DESC LIMIT $1`, limit)

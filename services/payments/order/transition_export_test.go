@@ -1,4 +1,4 @@
-package payments
+package order
 
 // TransitionOf is the table's answer about a step.
 var TransitionOf = transition

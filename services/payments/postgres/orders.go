@@ -9,7 +9,10 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"hub.internal/pkg/postgres"
+	"hub.internal/pkg/schema"
 	"hub.internal/services/payments"
+	"hub.internal/services/payments/order"
+	"hub.internal/services/payments/provider"
 )
 
 const orderColumns = `id, code, service_code, external_user_id, hub_user, env, provider, credential_id, coalesce(tid, ''), status, version,
@@ -19,9 +22,9 @@ const orderColumns = `id, code, service_code, external_user_id, hub_user, env, p
 		attention,
 	failure, created_at, issued_at, paid_at, closed_at`
 
-func scanOrder(row pgx.CollectableRow) (*payments.Book, error) {
-	var o payments.Order
-	var account payments.VBankAccount
+func scanOrder(row pgx.CollectableRow) (*order.Aggregate, error) {
+	var o order.Order
+	var account provider.VirtualAccount
 	var expires *time.Time
 	var buyer, metadata, failure []byte
 	err := row.Scan(&o.ID, &o.Code, &o.ServiceCode, &o.ExternalUserID, &o.HubUser, &o.Env, &o.Provider, &o.CredentialID, &o.TID, &o.Status,
@@ -35,11 +38,11 @@ func scanOrder(row pgx.CollectableRow) (*payments.Book, error) {
 		account.ExpiresAt = *expires
 		o.Account = &account
 	}
-	err = errors.Join(json.Unmarshal(buyer, &o.Buyer), json.Unmarshal(metadata, &o.Metadata), optional(failure, &o.Failure))
-	return &payments.Book{Order: o}, err
+	err = errors.Join(json.Unmarshal(buyer, &o.Buyer), json.Unmarshal(metadata, &o.Metadata), unmarshalOptional(failure, &o.Failure))
+	return &order.Aggregate{Order: o}, err
 }
 
-func optional(text []byte, into any) error {
+func unmarshalOptional(text []byte, into any) error {
 	if text == nil {
 		return nil
 	}
@@ -47,16 +50,16 @@ func optional(text []byte, into any) error {
 }
 
 // Book returns an order as it is.
-func (s *Store) Book(ctx context.Context, code string) (b *payments.Book, err error) {
+func (s *Store) Order(ctx context.Context, code string) (b *order.Aggregate, err error) {
 	// One snapshot: an order and its refunds have to fit.
 	err = explain(pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		b, err = readBook(ctx, tx, code, ``)
+		b, err = readOrder(ctx, tx, code, ``)
 		return err
 	}))
 	return b, err
 }
 
-func readBook(ctx context.Context, tx pgx.Tx, code, lock string) (*payments.Book, error) {
+func readOrder(ctx context.Context, tx pgx.Tx, code, lock string) (*order.Aggregate, error) {
 	b, err := postgres.One(ctx, tx, scanOrder, `SELECT `+orderColumns+` FROM payments.orders WHERE code = $1 `+lock, code)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, payments.NoSuchOrder(code)
@@ -64,23 +67,23 @@ func readBook(ctx context.Context, tx pgx.Tx, code, lock string) (*payments.Book
 	if err != nil {
 		return nil, err
 	}
-	return b, readRest(ctx, tx, b)
+	return b, readRefundsAndDeposits(ctx, tx, b)
 }
 
 // readRest reads the refunds and deposits of orders.
-func readRest(ctx context.Context, q postgres.Querier, books ...*payments.Book) error {
-	ids, byID := make([]int64, len(books)), map[payments.ID]*payments.Book{}
+func readRefundsAndDeposits(ctx context.Context, q postgres.Querier, books ...*order.Aggregate) error {
+	ids, byID := make([]int64, len(books)), map[schema.ID]*order.Aggregate{}
 	for i, b := range books {
 		ids[i], byID[b.Order.ID] = int64(b.Order.ID), b
 	}
-	_, err := postgres.All(ctx, q, func(row pgx.CollectableRow) (id payments.ID, err error) {
-		var r payments.Refund
+	_, err := postgres.All(ctx, q, func(row pgx.CollectableRow) (id schema.ID, err error) {
+		var r order.Refund
 		var masked, failure []byte
 		if err := row.Scan(&id, &r.Code, &r.Amount, &r.Status, &r.Source, &r.TID, &r.Reason, &r.Account, &masked, &failure, &r.CreatedAt,
 			&r.SettledAt); err != nil {
 			return id, err
 		}
-		err = errors.Join(optional(masked, &r.Masked), optional(failure, &r.Failure))
+		err = errors.Join(unmarshalOptional(masked, &r.Masked), unmarshalOptional(failure, &r.Failure))
 		byID[id].Refunds = append(byID[id].Refunds, r)
 		return id, err
 	}, `SELECT order_id, code, amount, status, source, coalesce(tid, ''), reason, account, masked, failure, created_at, settled_at
@@ -88,16 +91,16 @@ func readRest(ctx context.Context, q postgres.Querier, books ...*payments.Book) 
 	if err != nil {
 		return err
 	}
-	_, err = postgres.All(ctx, q, func(row pgx.CollectableRow) (id payments.ID, err error) {
-		var d payments.Deposit
-		var r payments.DepositReturn
+	_, err = postgres.All(ctx, q, func(row pgx.CollectableRow) (id schema.ID, err error) {
+		var d order.Deposit
+		var r order.DepositReturn
 		var masked, failure []byte
 		err = row.Scan(&id, &d.ID, &d.TID, &d.Amount, &d.At, &d.State, &r.Code, &r.TID, &r.Account, &masked, &failure, &r.SettledAt)
 		if err != nil {
 			return id, err
 		}
 		if r.Code != "" {
-			err = errors.Join(optional(masked, &r.Masked), optional(failure, &r.Failure))
+			err = errors.Join(unmarshalOptional(masked, &r.Masked), unmarshalOptional(failure, &r.Failure))
 			d.Return = &r
 		}
 		byID[id].Deposits = append(byID[id].Deposits, d)
@@ -109,7 +112,7 @@ func readRest(ctx context.Context, q postgres.Querier, books ...*payments.Book) 
 }
 
 // insertOrder stores an order; pgx.ErrNoRows when its app has one with that clientOrderId.
-func insertOrder(ctx context.Context, tx pgx.Tx, o payments.Order) (id payments.ID, err error) {
+func insertOrder(ctx context.Context, tx pgx.Tx, o order.Order) (id schema.ID, err error) {
 	buyer, err := json.Marshal(o.Buyer)
 	if err != nil {
 		return 0, err

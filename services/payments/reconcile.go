@@ -8,18 +8,20 @@ import (
 	"time"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/services/payments/order"
+	"hub.internal/services/payments/provider"
 )
 
 // Schedule keeps when orders are looked at next, and what a sweep has found.
-type Schedule interface {
+type Reconciliations interface {
 	// LookedAt tells whether somebody has looked at an order since a moment; if not, now is kept as the last look.
-	LookedAt(ctx context.Context, code string, since, now time.Time) (bool, error)
+	CheckedSince(ctx context.Context, code string, since, now time.Time) (bool, error)
 	// TakeLook tells whether an order is to be looked at by now; if so, the next look is at until, for whoever asks meanwhile.
-	TakeLook(ctx context.Context, code string, now, until time.Time) (bool, error)
+	TakeCheck(ctx context.Context, code string, now, until time.Time) (bool, error)
 	// Postpone keeps when an order is looked at next; false when it has moved since version, and a look of its own follows.
-	Postpone(ctx context.Context, code string, version int64, looks int, at time.Time) (bool, error)
+	ScheduleCheck(ctx context.Context, code string, version int64, looks int, at time.Time) (bool, error)
 	// Looks is how often an order has been looked at since it moved.
-	Looks(ctx context.Context, code string) (int, error)
+	Checks(ctx context.Context, code string) (int, error)
 	// Unsettled returns orders after a code that wait for a deposit, or were paid since a moment.
 	Unsettled(ctx context.Context, after string, since time.Time, limit int) ([]string, error)
 	// LastSweep is when the last sweep ended that did; zero without one.
@@ -30,16 +32,16 @@ type Schedule interface {
 
 const (
 	// lookTakes is more than one look takes; after that somebody else may look.
-	lookTakes = 5 * time.Minute
+	checkTimeout = 5 * time.Minute
 	// earlyLook is how much too early a job may run: its clock is another one.
-	earlyLook = 5 * time.Second
+	clockSkew = 5 * time.Second
 )
 
 // Look is Resolve for the job of an order, of which each of its moves leaves one behind: the one that comes when the order is to be
 // looked at does it, and the others have nothing to do.
-func (s *Service) Look(ctx context.Context, code string) (again time.Duration, err error) {
+func (s *Service) ResolveDue(ctx context.Context, code string) (again time.Duration, err error) {
 	now := s.now()
-	if due, err := s.c.Store.TakeLook(ctx, code, now.Add(earlyLook), now.Add(lookTakes)); err != nil || !due {
+	if due, err := s.c.Store.TakeCheck(ctx, code, now.Add(clockSkew), now.Add(checkTimeout)); err != nil || !due {
 		return 0, err
 	}
 	return s.Resolve(ctx, code)
@@ -50,50 +52,50 @@ func (s *Service) Look(ctx context.Context, code string) (again time.Duration, e
 // wait after which to look once more; 0 when there is nothing to wait for.
 func (s *Service) Resolve(ctx context.Context, code string) (again time.Duration, err error) {
 	by := Actor{Name: "hub", Now: s.now()}
-	_, err = s.resolve(ctx, code, by)
+	_, err = s.resolveOutcome(ctx, code, by)
 	if err != nil && !fault.Is(err, fault.DB) {
 		return 0, err
 	}
 	if err != nil { // the provider does not answer: that is a look, too
 		s.c.Logger.WarnContext(ctx, "an order is not resolved yet", "order", code, "error", err)
 	}
-	b, err := s.c.Store.Book(ctx, code)
+	b, err := s.c.Store.Order(ctx, code)
 	if err != nil {
 		return 0, err
 	}
-	looks, err := s.c.Store.Looks(ctx, code)
+	looks, err := s.c.Store.Checks(ctx, code)
 	if err != nil {
 		return 0, err
 	}
 	b.Now = s.now()
-	at, ok := b.NextLook(looks)
+	at, ok := b.NextCheck(looks)
 	if !ok {
 		return 0, nil
 	}
-	kept, err := s.c.Store.Postpone(ctx, code, b.Order.Version, looks+1, at)
+	kept, err := s.c.Store.ScheduleCheck(ctx, code, b.Order.Version, looks+1, at)
 	if err != nil || !kept {
 		return 0, err
 	}
 	return max(at.Sub(b.Now), time.Second), nil
 }
 
-func (s *Service) resolve(ctx context.Context, code string, by Actor) (*Book, error) {
-	b, snapshot, err := s.pull(ctx, Ref{Code: code}, by)
+func (s *Service) resolveOutcome(ctx context.Context, code string, by Actor) (*order.Aggregate, error) {
+	b, snapshot, err := s.reconcileWithProvider(ctx, provider.PaymentRef{Code: code}, by)
 	if err != nil {
 		return b, err
 	}
-	if snapshot == nil && b.Order.Status == Ready && b.Order.CheckoutURL == "" {
+	if snapshot == nil && b.Order.Status == order.Ready && b.Order.CheckoutURL == "" {
 		if b, err = s.issueAgain(ctx, code, by); err != nil {
 			return b, err
 		}
 	}
 	for _, r := range b.PendingRefunds() {
-		if err := s.payBack(ctx, code, r.Code, false, by); err != nil { // pull has just looked for it
+		if err := s.refundAtProvider(ctx, code, r.Code, false, by); err != nil { // pull has just looked for it
 			return b, err
 		}
 	}
-	for _, d := range b.returning() {
-		if err := s.giveBack(ctx, code, d.ID, true, by); err != nil {
+	for _, d := range b.ReturningDeposits() {
+		if err := s.returnAtProvider(ctx, code, d.ID, true, by); err != nil {
 			return b, err
 		}
 	}
@@ -101,9 +103,9 @@ func (s *Service) resolve(ctx context.Context, code string, by Actor) (*Book, er
 }
 
 // issueAgain asks for an order that the provider does not know, unless its day is over.
-func (s *Service) issueAgain(ctx context.Context, code string, by Actor) (*Book, error) {
-	b, err := s.c.Store.Book(ctx, code)
-	if err != nil || !by.Now.Before(b.Order.CreatedAt.Add(readyFor)) {
+func (s *Service) issueAgain(ctx context.Context, code string, by Actor) (*order.Aggregate, error) {
+	b, err := s.c.Store.Order(ctx, code)
+	if err != nil || !by.Now.Before(b.Order.CreatedAt.Add(order.ReadyFor)) {
 		return b, err
 	}
 	snapshot, declined, err := s.askToIssue(ctx, code)
@@ -111,39 +113,39 @@ func (s *Service) issueAgain(ctx context.Context, code string, by Actor) (*Book,
 		return b, err
 	}
 	if declined != nil {
-		return s.c.Store.Change(ctx, code, by, func(b *Book) error { return b.Decline(*declined) }, nil)
+		return s.c.Store.Change(ctx, code, by, func(b *order.Aggregate) error { return b.Decline(*declined) }, nil)
 	}
 	return s.apply(ctx, code, by, snapshot, nil)
 }
 
 // lapse ends an order whose time is over, after the provider has closed its page.
-func (s *Service) lapse(ctx context.Context, b *Book, by Actor) (*Book, error) {
+func (s *Service) lapse(ctx context.Context, b *order.Aggregate, by Actor) (*order.Aggregate, error) {
 	seen := b.Order
-	trial := Book{Order: seen, Now: by.Now}
-	if over, err := trial.Lapse(); err != nil || !over {
+	trial := order.Aggregate{Order: seen, Now: by.Now}
+	if over, err := trial.Expire(); err != nil || !over {
 		return b, err
 	}
 	cred, err := s.c.Credentials.ByID(ctx, seen.CredentialID)
 	if err != nil {
 		return b, err
 	}
-	if seen.Status == Ready {
-		err := s.c.Provider.Expire(ctx, cred, Ref{TID: seen.TID, Code: seen.Code, CreatedAt: seen.CreatedAt})
-		if errors.Is(err, ErrAlreadyPaid) {
+	if seen.Status == order.Ready {
+		err := s.c.Provider.Expire(ctx, cred, provider.PaymentRef{TID: seen.TID, Code: seen.Code, CreatedAt: seen.CreatedAt})
+		if errors.Is(err, provider.ErrAlreadyPaid) {
 			// It stays READY when what was paid is not what it costs: then the money is an operator's, and the order is over.
-			if b, _, err = s.pull(ctx, Ref{Code: seen.Code}, by); err != nil || !slices.ContainsFunc(b.Deposits, Deposit.Open) {
+			if b, _, err = s.reconcileWithProvider(ctx, provider.PaymentRef{Code: seen.Code}, by); err != nil || !slices.ContainsFunc(b.Deposits, order.Deposit.NeedsDecision) {
 				return b, err
 			}
 			seen = b.Order
-		} else if err != nil && !errors.Is(err, ErrNotFound) {
-			return b, s.undecided().Because(err)
+		} else if err != nil && !errors.Is(err, provider.ErrNotFound) {
+			return b, s.providerUnreachable().Because(err)
 		}
 	}
-	after, err := s.c.Store.Change(ctx, seen.Code, by, func(b *Book) error {
+	after, err := s.c.Store.Change(ctx, seen.Code, by, func(b *order.Aggregate) error {
 		if b.Order.Version != seen.Version {
 			return errStale
 		}
-		_, err := b.Lapse()
+		_, err := b.Expire()
 		return err
 	}, nil)
 	if errors.Is(err, errStale) {
@@ -161,8 +163,8 @@ type SweepReport struct {
 }
 
 const (
-	sweepPage = 200
-	sweptBack = 7 * 24 * time.Hour
+	sweepPage   = 200
+	sweepWindow = 7 * 24 * time.Hour
 	// sweepEvery is the least time from one sweep to the next.
 	sweepEvery = 20 * time.Hour
 )
@@ -184,7 +186,7 @@ func (s *Service) Sweep(ctx context.Context) error {
 func (s *Service) sweep(ctx context.Context) (SweepReport, error) {
 	r := SweepReport{StartedAt: s.now()}
 	for after := ""; ; {
-		codes, err := s.c.Store.Unsettled(ctx, after, r.StartedAt.Add(-sweptBack), sweepPage)
+		codes, err := s.c.Store.Unsettled(ctx, after, r.StartedAt.Add(-sweepWindow), sweepPage)
 		if err != nil {
 			return r, err
 		}
@@ -204,26 +206,26 @@ func (s *Service) sweep(ctx context.Context) (SweepReport, error) {
 
 func (s *Service) compare(ctx context.Context, code string, r *SweepReport) {
 	r.Checked++
-	before, err := s.c.Store.Book(ctx, code)
-	var b *Book
-	var snapshot *Snapshot
+	before, err := s.c.Store.Order(ctx, code)
+	var b *order.Aggregate
+	var snapshot *provider.Snapshot
 	by := Actor{Name: "hub", Now: s.now()}
 	if err == nil {
-		b, snapshot, err = s.pull(ctx, Ref{Code: code}, by)
+		b, snapshot, err = s.reconcileWithProvider(ctx, provider.PaymentRef{Code: code}, by)
 	}
 	if err == nil && snapshot != nil {
-		b, err = s.c.Store.Change(ctx, code, by, func(now *Book) error {
+		b, err = s.c.Store.Change(ctx, code, by, func(now *order.Aggregate) error {
 			if now.Order.Version != b.Order.Version {
 				return nil
 			}
-			return now.Audit(*snapshot)
+			return now.CheckBalance(*snapshot)
 		}, nil)
 	}
 	switch {
 	case err != nil:
 		r.Failed++
 		s.c.Logger.WarnContext(ctx, "an order is not compared with the provider", "order", code, "error", err)
-	case b.Order.Attention == BalanceDrift && before.Order.Attention != BalanceDrift:
+	case b.Order.Attention == order.BalanceDrift && before.Order.Attention != order.BalanceDrift:
 		r.Drifted++
 	case b.Order.Version != before.Order.Version:
 		r.Moved++
@@ -231,32 +233,32 @@ func (s *Service) compare(ctx context.Context, code string, r *SweepReport) {
 }
 
 // sealAccount seals an account under a name that binds it to its row, and masks it for people.
-func (s *Service) sealAccount(name string, a RefundAccount) ([]byte, *RefundAccount, error) {
+func (s *Service) sealAccount(name string, a provider.RefundAccount) ([]byte, *provider.RefundAccount, error) {
 	text, err := json.Marshal(a)
 	if err != nil {
 		return nil, nil, err
 	}
 	sealed, err := s.c.Sealer.Seal(string(text), name)
-	masked := RefundAccount{BankCode: a.BankCode, AccountNumber: "****" + a.AccountNumber[max(len(a.AccountNumber)-4,
+	masked := provider.RefundAccount{BankCode: a.BankCode, AccountNumber: "****" + a.AccountNumber[max(len(a.AccountNumber)-4,
 		(len(a.AccountNumber)+1)/2):],
-		Holder: mask(a.Holder)}
+		Holder: maskName(a.Holder)}
 	return sealed, &masked, err
 }
 
-func (s *Service) openAccount(name string, sealed []byte) (*RefundAccount, error) {
+func (s *Service) openAccount(name string, sealed []byte) (*provider.RefundAccount, error) {
 	text, err := s.c.Sealer.Open(sealed, name)
 	if err != nil {
 		return nil, err
 	}
-	var a RefundAccount
+	var a provider.RefundAccount
 	return &a, json.Unmarshal([]byte(text), &a)
 }
 
 // accountName binds the sealed account of a refund to its row.
-func accountName(refund string) string { return "payments.refunds|account|" + refund }
+func refundAccountName(refund string) string { return "payments.refunds|account|" + refund }
 
 // mask leaves the first character.
-func mask(name string) string {
+func maskName(name string) string {
 	for _, first := range name {
 		return string(first) + "**"
 	}

@@ -1,4 +1,4 @@
-package payments
+package order
 
 import (
 	"crypto/sha256"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/services/payments/provider"
 )
 
 // RefundStatus is the state of a refund.
@@ -38,7 +39,7 @@ type Refund struct {
 	Reason string
 	// Account is where the money goes, sealed; Masked is what is shown of it.
 	Account []byte
-	Masked  *RefundAccount
+	Masked  *provider.RefundAccount
 	Failure *Failure
 
 	CreatedAt time.Time
@@ -47,21 +48,21 @@ type Refund struct {
 
 // The details.code of conflicts about money.
 const (
-	codeNotRefundable  = "ORDER_NOT_REFUNDABLE"
-	codeExceedsBalance = "REFUND_EXCEEDS_BALANCE"
-	codeMismatch       = "AMOUNT_MISMATCH"
-	codeNotCancelable  = "ORDER_NOT_CANCELABLE"
-	codeDeclined       = "PROVIDER_DECLINED"
-	codeKeyReused      = "IDEMPOTENCY_KEY_CONFLICT"
-	codeMoved          = "ORDER_CHANGED"
-	codeDeposit        = "DEPOSIT_NOT_OPEN"
-	codeSamePayment    = "DEPOSIT_OF_APPLIED_PAYMENT"
-	codeDepositGone    = "DEPOSIT_GONE"
-	codeOpenDeposits   = "DEPOSITS_OPEN"
-	codeNoCase         = "NO_CASE"
+	codeNotRefundable    = "ORDER_NOT_REFUNDABLE"
+	codeExceedsBalance   = "REFUND_EXCEEDS_BALANCE"
+	CodeAmountMismatch   = "AMOUNT_MISMATCH"
+	CodeNotCancelable    = "ORDER_NOT_CANCELABLE"
+	CodeProviderDeclined = "PROVIDER_DECLINED"
+	CodeKeyReused        = "IDEMPOTENCY_KEY_CONFLICT"
+	codeOrderChanged     = "ORDER_CHANGED"
+	codeDepositNotOpen   = "DEPOSIT_NOT_OPEN"
+	CodeSamePayment      = "DEPOSIT_OF_APPLIED_PAYMENT"
+	CodeDepositGone      = "DEPOSIT_GONE"
+	codeOpenDeposits     = "DEPOSITS_OPEN"
+	codeNoAttention      = "NO_CASE"
 )
 
-func conflict(code, message string, details map[string]any) error {
+func Conflict(code, message string, details map[string]any) error {
 	all := map[string]any{"code": code}
 	for name, value := range details {
 		all[name] = value
@@ -70,46 +71,46 @@ func conflict(code, message string, details map[string]any) error {
 }
 
 // RefundAsked is the wish for a refund. A nil Amount is all that can be paid back.
-type RefundAsked struct {
+type RefundRequest struct {
 	Code    string
 	Amount  *int64
 	Reason  string
 	Account []byte
-	Masked  *RefundAccount
+	Masked  *provider.RefundAccount
 	// Expected is what the caller takes the refundable amount for, if it says so.
-	Expected *int64
+	ExpectedRefundable *int64
 }
 
 // AskRefund reserves the amount of a refund that is then asked of the provider. In this order it returns E_CONFLICT with
 // ORDER_NOT_REFUNDABLE, AMOUNT_MISMATCH or REFUND_EXCEEDS_BALANCE.
-func (b *Book) AskRefund(in RefundAsked) (Refund, error) {
+func (b *Aggregate) RequestRefund(in RefundRequest) (Refund, error) {
 	o := &b.Order
 	left := o.Refundable()
 	if o.Status != Paid {
-		return Refund{}, conflict(codeNotRefundable, "The order "+o.Code+" is "+string(o.Status)+"; only a PAID one can be refunded.",
+		return Refund{}, Conflict(codeNotRefundable, "The order "+o.Code+" is "+string(o.Status)+"; only a PAID one can be refunded.",
 			map[string]any{"status": o.Status})
 	}
-	if in.Expected != nil && *in.Expected != left {
-		return Refund{}, conflict(codeMismatch, "What can be refunded is not what expectedRefundable says. Look at the order again.",
-			map[string]any{"expected": *in.Expected, "refundable": left})
+	if in.ExpectedRefundable != nil && *in.ExpectedRefundable != left {
+		return Refund{}, Conflict(CodeAmountMismatch, "What can be refunded is not what expectedRefundable says. Look at the order again.",
+			map[string]any{"expected": *in.ExpectedRefundable, "refundable": left})
 	}
 	amount := left
 	if in.Amount != nil {
 		amount = *in.Amount
 	}
 	if amount > left || left == 0 || amount < 1 {
-		return Refund{}, conflict(codeExceedsBalance, "The refund is more than what can be refunded of the order.",
+		return Refund{}, Conflict(codeExceedsBalance, "The refund is more than what can be refunded of the order.",
 			map[string]any{"requested": amount, "refundable": left})
 	}
 	r := Refund{Code: in.Code, Amount: amount, Status: RefundPending, Source: SourceAPI, Reason: in.Reason, Account: in.Account,
 		Masked: in.Masked, CreatedAt: b.Now}
 	o.PendingRefund += amount
 	b.Refunds = append(b.Refunds, r)
-	return r, b.step(RefundAsk, Paid, r.Code)
+	return r, b.record(RefundRequested, Paid, r.Code)
 }
 
 // refund finds a refund by its code; nil when the order has none.
-func (b *Book) refund(code string) *Refund {
+func (b *Aggregate) Refund(code string) *Refund {
 	i := slices.IndexFunc(b.Refunds, func(r Refund) bool { return r.Code == code })
 	if i < 0 || code == "" {
 		return nil
@@ -118,7 +119,7 @@ func (b *Book) refund(code string) *Refund {
 }
 
 // succeed settles a refund that the provider confirms. It frees the reserve of a pending one.
-func (b *Book) succeed(r *Refund, tid string) error {
+func (b *Aggregate) settleRefund(r *Refund, tid string) error {
 	o := &b.Order
 	if r.Status == RefundPending {
 		o.PendingRefund -= r.Amount
@@ -126,50 +127,50 @@ func (b *Book) succeed(r *Refund, tid string) error {
 	o.RefundedAmount += r.Amount
 	r.Status, r.TID, r.Failure, r.SettledAt = RefundSucceeded, tid, nil, new(b.Now)
 	if o.RefundedAmount == o.PaidAmount {
-		return b.step(RefundAll, Refunded, r.Code)
+		return b.record(RefundAll, Refunded, r.Code)
 	}
-	return b.step(RefundPart, Paid, r.Code)
+	return b.record(RefundPart, Paid, r.Code)
 }
 
 // DeclineRefund ends a pending refund that the provider definitely refuses; any other stays as it is. With drift the
 // provider's balance is not what Hub takes it for, and an operator has to look at the order.
-func (b *Book) DeclineRefund(code string, why Failure, drift bool) error {
-	if r := b.refund(code); r != nil && r.Status == RefundPending {
+func (b *Aggregate) DeclineRefund(code string, why Failure, drift bool) error {
+	if r := b.Refund(code); r != nil && r.Status == RefundPending {
 		b.Order.PendingRefund -= r.Amount
 		r.Status, r.Failure, r.SettledAt = RefundFailed, &why, new(b.Now)
-		if err := b.step(RefundDeclined, Paid, r.Code); err != nil {
+		if err := b.record(RefundDeclined, Paid, r.Code); err != nil {
 			return err
 		}
 	}
 	if drift && b.Order.Attention != BalanceDrift && (b.Order.Status == Paid || b.Order.Status == Refunded) {
-		return b.attend(BalanceDrift, Drift, code)
+		return b.flag(BalanceDrift, BalanceDrifted, code)
 	}
 	return nil
 }
 
 // returned undoes a refund whose payout came back.
-func (b *Book) returned(r *Refund) error {
+func (b *Aggregate) refundCameBack(r *Refund) error {
 	b.Order.RefundedAmount -= r.Amount
 	r.Status, r.Failure, r.SettledAt = RefundFailed, &Failure{"RETURNED", "the payout came back"}, new(b.Now)
-	return b.step(RefundReturned, Paid, r.Code)
+	return b.record(RefundReturned, Paid, r.Code)
 }
 
 // PendingRefunds are those whose outcome is not known yet.
-func (b *Book) PendingRefunds() []Refund {
+func (b *Aggregate) PendingRefunds() []Refund {
 	return slices.DeleteFunc(slices.Clone(b.Refunds), func(r Refund) bool { return r.Status != RefundPending })
 }
 
 // consoleRefund names a refund that was made at the provider: the same one each time it is told of.
-func consoleRefund(tid string) string {
+func providerRefundCode(tid string) string {
 	sum := sha256.Sum256([]byte(tid))
 	return "rf_" + strings.ToUpper(hex.EncodeToString(sum[:13]))
 }
 
 // Seen returns E_CONFLICT with ORDER_CHANGED unless the order is as somebody has seen it.
-func (b *Book) Seen(version int64) error {
+func (b *Aggregate) CheckVersion(version int64) error {
 	if b.Order.Version == version {
 		return nil
 	}
-	return conflict(codeMoved, "The order has changed since you looked at it, and nothing was done. Look again.",
+	return Conflict(codeOrderChanged, "The order has changed since you looked at it, and nothing was done. Look again.",
 		map[string]any{"version": b.Order.Version})
 }

@@ -11,61 +11,63 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/text"
+	"hub.internal/services/payments/order"
+	"hub.internal/services/payments/provider"
 )
 
 // Desk keeps what operators do.
-type Desk interface {
+type Operations interface {
 	// Act changes an order by do, and keeps the row of the audit log that do makes in the same transaction.
-	Act(ctx context.Context, code string, by Actor, do func(*Book) (audit.Entry, error)) (*Book, error)
+	Operate(ctx context.Context, code string, by Actor, do func(*order.Aggregate) (audit.Entry, error)) (*order.Aggregate, error)
 	Reports
 }
 
 // Reports are what operators read.
 type Reports interface {
 	// Book returns an order as it is.
-	Book(ctx context.Context, code string) (*Book, error)
+	Order(ctx context.Context, code string) (*order.Aggregate, error)
 	// History returns the events and the messages of an order, oldest first.
 	History(ctx context.Context, code string) (History, error)
 	// Webhooks returns what a provider has told of an order, newest first.
 	Webhooks(ctx context.Context, code string, limit int) ([]Webhook, error)
 	// Cases counts what an operator has to look at, READY ones among them since a moment.
-	Cases(ctx context.Context, readySince time.Time) (Cases, error)
+	AttentionCounts(ctx context.Context, readySince time.Time) (AttentionCounts, error)
 	// Totals are the sums of the orders that a filter leaves, by status.
-	Totals(ctx context.Context, f Filter) ([]Total, error)
+	Totals(ctx context.Context, f Filter) ([]StatusTotal, error)
 	// Days are what was paid and paid back of the orders that a filter leaves, by Korean day, from a moment on.
-	Days(ctx context.Context, f Filter, from time.Time) ([]Day, error)
+	Days(ctx context.Context, f Filter, from time.Time) ([]DailyTotal, error)
 	// Export hands over the orders that a filter leaves, newest first, limit at most; more tells that some are left.
-	Export(ctx context.Context, f Filter, limit int, row func(Order) error) (more bool, err error)
+	Export(ctx context.Context, f Filter, limit int, row func(order.Order) error) (more bool, err error)
 	// Ledger is what was received, and what became of it, by app.
-	Ledger(ctx context.Context) ([]Account, error)
+	Ledger(ctx context.Context) ([]LedgerAccount, error)
 	// Unbalanced are the orders of which the books do not add up.
-	Unbalanced(ctx context.Context, limit int) ([]Account, error)
+	Unbalanced(ctx context.Context, limit int) ([]LedgerAccount, error)
 	// Sweeps are the reports of the last sweeps, newest first.
 	Sweeps(ctx context.Context, limit int) ([]SweepReport, error)
 }
 
 // Cases counts orders that an operator has to look at.
-type Cases struct {
+type AttentionCounts struct {
 	// Attention ones name the reason themselves. Stuck ones have been READY for too long, Undelivered ones have a message
 	// that was given up.
-	Attention, Stuck, Undelivered int
+	Flagged, Stuck, Undelivered int
 }
 
 // Total is the sum of orders in one status, in won.
-type Total struct {
-	Status                                  Status
+type StatusTotal struct {
+	Status                                  order.Status
 	Orders, Amount, Paid, Refunded, Pending int64
 }
 
 // Day is what was paid and paid back on one day in Korea, in won.
-type Day struct {
+type DailyTotal struct {
 	// At is when the day began.
 	At             time.Time
 	Paid, Refunded int64
 }
 
 // Account is money by app, or of one order: what was received, and what became of it. Orders is how many there are.
-type Account struct {
+type LedgerAccount struct {
 	ServiceCode, Code string
 	Orders            int64
 	// Received is the sum of all deposits; the next five are what became of it.
@@ -76,17 +78,17 @@ type Account struct {
 }
 
 // Gap is what was received and is nowhere (SPEC.md 11, row 13).
-func (a Account) Gap() int64 {
+func (a LedgerAccount) Unaccounted() int64 {
 	return a.Received - a.Applied - a.Open - a.Returning - a.Returned - a.Reversed
 }
 
 // Sound tells that everything adds up: what was received, what was paid, and what was refunded.
-func (a Account) Sound() bool {
-	return a.Gap() == 0 && a.Applied == a.Paid && a.RefundsDone == a.Refunded && a.RefundsPending == a.Pending
+func (a LedgerAccount) Balanced() bool {
+	return a.Unaccounted() == 0 && a.Applied == a.Paid && a.RefundsDone == a.Refunded && a.RefundsPending == a.Pending
 }
 
 // Add adds up.
-func (a Account) Add(b Account) Account {
+func (a LedgerAccount) Add(b LedgerAccount) LedgerAccount {
 	a.Orders += b.Orders
 	a.Received, a.Applied, a.Open = a.Received+b.Received, a.Applied+b.Applied, a.Open+b.Open
 	a.Returning, a.Returned, a.Reversed = a.Returning+b.Returning, a.Returned+b.Returned, a.Reversed+b.Reversed
@@ -105,36 +107,38 @@ const MaxNote = 500
 func (s *Service) Reports() Reports { return s.c.Store }
 
 // Can is what the provider can do with an order's pay method.
-func (s *Service) Can(o Order) Caps { return s.c.Provider.Caps(o.PayMethod) }
+func (s *Service) Capabilities(o order.Order) provider.Capabilities {
+	return s.c.Provider.Capabilities(o.PayMethod)
+}
 
 // Exports keeps that an operator takes orders or accounts away as a file, before the first byte of it leaves.
-func (s *Service) Exports(ctx context.Context, what string, detail map[string]string) error {
+func (s *Service) RecordExport(ctx context.Context, what string, detail map[string]string) error {
 	return s.c.Store.Record(ctx, audit.Entry{At: s.now(), Caller: caller.From(ctx), Tool: what, Outcome: audit.OK, Detail: detail})
 }
 
 // RedeliverNotice lets a message be sent again that is not on its way; E_CONFLICT for one that is. See Redeliver.
-func (s *Service) RedeliverNotice(ctx context.Context, code, id string) error {
-	n, err := s.c.Store.Notice(ctx, id)
+func (s *Service) RedeliverSettled(ctx context.Context, code, id string) error {
+	n, err := s.c.Store.Notification(ctx, id)
 	if err != nil {
 		return err
 	}
-	if n.State == NoticePending {
-		return conflict("NOTICE_PENDING", "The notification is on its way already.", nil)
+	if n.State == NotificationPending {
+		return order.Conflict("NOTICE_PENDING", "The notification is on its way already.", nil)
 	}
 	return s.Redeliver(ctx, code, id)
 }
 
 // Seen names an order as an operator has seen it: what is done to it is refused when it has moved since.
-type Seen struct {
+type OrderVersion struct {
 	Code    string
 	Version int64
 }
 
 // act changes an order that is as it was seen, with a row of the audit log.
-func (s *Service) act(ctx context.Context, seen Seen, name string, detail map[string]any, do func(*Book) error) error {
-	by := s.by(ctx)
-	_, err := s.c.Store.Act(ctx, seen.Code, by, func(b *Book) (audit.Entry, error) {
-		if err := b.Seen(seen.Version); err != nil {
+func (s *Service) operate(ctx context.Context, seen OrderVersion, name string, detail map[string]any, do func(*order.Aggregate) error) error {
+	by := s.actor(ctx)
+	_, err := s.c.Store.Operate(ctx, seen.Code, by, func(b *order.Aggregate) (audit.Entry, error) {
+		if err := b.CheckVersion(seen.Version); err != nil {
 			return audit.Entry{}, err
 		}
 		if err := do(b); err != nil {
@@ -149,7 +153,7 @@ func (s *Service) act(ctx context.Context, seen Seen, name string, detail map[st
 // ApplyDeposit lets a late deposit pay its order; see Book.ApplyDeposit. The provider is asked before: E_CONFLICT with
 // DEPOSIT_GONE when it does not hold the money any more, E_DB when it does not say. E_CONFLICT with ORDER_CHANGED for an order
 // that was not seen as it is.
-func (s *Service) ApplyDeposit(ctx context.Context, seen Seen, deposit ID, note string) error {
+func (s *Service) ApplyDeposit(ctx context.Context, seen OrderVersion, deposit schema.ID, note string) error {
 	note, err := checkNote(note, false)
 	if err != nil {
 		return err
@@ -157,99 +161,99 @@ func (s *Service) ApplyDeposit(ctx context.Context, seen Seen, deposit ID, note 
 	if err := s.stillThere(ctx, seen.Code, deposit); err != nil {
 		return err
 	}
-	return s.act(ctx, seen, "pay.deposits.apply", map[string]any{"deposit": deposit, "note": note},
-		func(b *Book) error { return b.ApplyDeposit(deposit, note) })
+	return s.operate(ctx, seen, "pay.deposits.apply", map[string]any{"deposit": deposit, "note": note},
+		func(b *order.Aggregate) error { return b.ApplyDeposit(deposit, note) })
 }
 
 // stillThere asks the provider whether it holds an open deposit, whole. Of any other deposit the book says why it cannot be applied.
-func (s *Service) stillThere(ctx context.Context, code string, deposit ID) error {
-	b, err := s.c.Store.Book(ctx, code)
+func (s *Service) stillThere(ctx context.Context, code string, deposit schema.ID) error {
+	b, err := s.c.Store.Order(ctx, code)
 	if err != nil {
 		return err
 	}
-	d, err := b.deposit(deposit)
-	if err != nil || !b.CanApply(*d) {
+	d, err := b.Deposit(deposit)
+	if err != nil || !b.CanApplyDeposit(*d) {
 		return err
 	}
-	_, now, err := s.look(ctx, Ref{TID: d.TID, Code: code})
-	if err != nil || now != nil && now.Status == PaymentPaid && now.Balance == d.Amount &&
-		d.same(Deposit{TID: now.TID, Amount: now.Amount, At: now.PaidAt}) {
+	_, now, err := s.fetch(ctx, provider.PaymentRef{TID: d.TID, Code: code})
+	if err != nil || now != nil && now.Status == provider.PaymentPaid && now.Balance == d.Amount &&
+		d.Same(order.Deposit{TID: now.TID, Amount: now.Amount, At: now.PaidAt}) {
 		return err
 	}
-	return conflict(codeDepositGone, "The provider does not hold this deposit any more: it was taken or paid back. Keep that it went back.",
+	return order.Conflict(order.CodeDepositGone, "The provider does not hold this deposit any more: it was taken or paid back. Keep that it went back.",
 		map[string]any{"tid": d.TID})
 }
 
 // ReturnedByHand keeps that an operator has paid a deposit back without Hub. typed is the amount, to be sure: E_VALIDATION
 // unless it is the deposit's. See Book.ReturnedByHand.
-func (s *Service) ReturnedByHand(ctx context.Context, seen Seen, deposit ID, typed, note string) error {
+func (s *Service) RecordManualReturn(ctx context.Context, seen OrderVersion, deposit schema.ID, typed, note string) error {
 	note, err := checkNote(note, true)
 	if err != nil {
 		return err
 	}
-	return s.act(ctx, seen, "pay.deposits.returned", map[string]any{"deposit": deposit, "note": note}, func(b *Book) error {
-		d, err := b.deposit(deposit)
-		if err == nil && won(typed) != d.Amount {
+	return s.operate(ctx, seen, "pay.deposits.returned", map[string]any{"deposit": deposit, "note": note}, func(b *order.Aggregate) error {
+		d, err := b.Deposit(deposit)
+		if err == nil && parseWon(typed) != d.Amount {
 			err = schema.Invalid("/amount", "equal", "must be the deposit's amount, %d", d.Amount)
 		}
 		if err != nil {
 			return err
 		}
-		return b.ReturnedByHand(deposit, note)
+		return b.RecordManualReturn(deposit, note)
 	})
 }
 
 // ResolveCase ends what an operator had to look at; see Book.Resolve.
-func (s *Service) ResolveCase(ctx context.Context, seen Seen, note string) error {
+func (s *Service) ResolveAttention(ctx context.Context, seen OrderVersion, note string) error {
 	note, err := checkNote(note, true)
 	if err != nil {
 		return err
 	}
-	return s.act(ctx, seen, "pay.cases.resolve", map[string]any{"note": note}, func(b *Book) error { return b.Resolve(note) })
+	return s.operate(ctx, seen, "pay.cases.resolve", map[string]any{"note": note}, func(b *order.Aggregate) error { return b.ResolveAttention(note) })
 }
 
 // ReturnDeposit has the provider pay an open deposit back: the wish is kept, the provider is asked, and what it says is
 // kept. Of an unknown outcome the deposit stays RETURNING, for a job to find out. E_VALIDATION when the provider needs an
 // account, E_CONFLICT with PROVIDER_DECLINED when it refuses; see Book.AskReturn.
-func (s *Service) ReturnDeposit(ctx context.Context, seen Seen, deposit ID, account *RefundAccount, note string) (Deposit, error) {
+func (s *Service) ReturnDeposit(ctx context.Context, seen OrderVersion, deposit schema.ID, account *provider.RefundAccount, note string) (order.Deposit, error) {
 	note, err := checkNote(note, false)
 	if err != nil {
-		return Deposit{}, err
+		return order.Deposit{}, err
 	}
-	r := DepositReturn{Code: s.newCode("rf_")}
+	r := order.DepositReturn{Code: s.newCode("rf_")}
 	if account != nil {
-		if err := account.check(); err != nil {
-			return Deposit{}, err
+		if err := account.Check(); err != nil {
+			return order.Deposit{}, err
 		}
-		if r.Account, r.Masked, err = s.sealAccount(returnName(r.Code), *account); err != nil {
-			return Deposit{}, err
+		if r.Account, r.Masked, err = s.sealAccount(returnAccountName(r.Code), *account); err != nil {
+			return order.Deposit{}, err
 		}
 	}
-	err = s.act(ctx, seen, "pay.deposits.return", map[string]any{"deposit": deposit, "code": r.Code, "note": note}, func(b *Book) error {
-		if account == nil && s.Can(b.Order).NeedsRefundAccount {
+	err = s.operate(ctx, seen, "pay.deposits.return", map[string]any{"deposit": deposit, "code": r.Code, "note": note}, func(b *order.Aggregate) error {
+		if account == nil && s.Capabilities(b.Order).NeedsRefundAccount {
 			return schema.Invalid("/accountNumber", "required", "is needed: the provider pays back to an account")
 		}
-		return b.AskReturn(deposit, r, note)
+		return b.RequestDepositReturn(deposit, r, note)
 	})
 	if err != nil {
-		return Deposit{}, err
+		return order.Deposit{}, err
 	}
-	by := s.by(ctx)
-	ctx, cancel := steady(ctx)
+	by := s.actor(ctx)
+	ctx, cancel := detach(ctx)
 	defer cancel()
-	if err := s.giveBack(ctx, seen.Code, deposit, false, by); err != nil {
-		return Deposit{}, err
+	if err := s.returnAtProvider(ctx, seen.Code, deposit, false, by); err != nil {
+		return order.Deposit{}, err
 	}
-	b, err := s.c.Store.Book(ctx, seen.Code)
+	b, err := s.c.Store.Order(ctx, seen.Code)
 	if err != nil {
-		return Deposit{}, err
+		return order.Deposit{}, err
 	}
-	d, err := b.deposit(deposit)
+	d, err := b.Deposit(deposit)
 	if err != nil {
-		return Deposit{}, err
+		return order.Deposit{}, err
 	}
-	if d.Open() && d.Return != nil && d.Return.Failure != nil {
-		return *d, conflict(codeDeclined, "The payment provider does not pay it back: "+d.Return.Failure.Message+". The deposit is open again.",
+	if d.NeedsDecision() && d.Return != nil && d.Return.Failure != nil {
+		return *d, order.Conflict(order.CodeProviderDeclined, "The payment provider does not pay it back: "+d.Return.Failure.Message+". The deposit is open again.",
 			map[string]any{"provider": d.Return.Failure})
 	}
 	return *d, nil
@@ -257,71 +261,71 @@ func (s *Service) ReturnDeposit(ctx context.Context, seen Seen, deposit ID, acco
 
 // giveBack asks the provider for a deposit that is returning. What the provider may have done is looked for first. An
 // unknown outcome is no error: the deposit stays RETURNING.
-func (s *Service) giveBack(ctx context.Context, code string, deposit ID, mayBeDone bool, by Actor) error {
-	b, err := s.c.Store.Book(ctx, code)
+func (s *Service) returnAtProvider(ctx context.Context, code string, deposit schema.ID, mayBeDone bool, by Actor) error {
+	b, err := s.c.Store.Order(ctx, code)
 	if err != nil {
 		return err
 	}
-	d, err := b.deposit(deposit)
-	if err == nil && mayBeDone && d.State == DepositIsReturning {
-		if b, _, err = s.pull(ctx, Ref{TID: d.TID, Code: code}, by); err != nil {
+	d, err := b.Deposit(deposit)
+	if err == nil && mayBeDone && d.State == order.DepositStateReturning {
+		if b, _, err = s.reconcileWithProvider(ctx, provider.PaymentRef{TID: d.TID, Code: code}, by); err != nil {
 			return nil //nolint:nilerr // who does not answer now is asked later
 		}
-		d, err = b.deposit(deposit)
+		d, err = b.Deposit(deposit)
 	}
-	if err != nil || d.State != DepositIsReturning {
+	if err != nil || d.State != order.DepositStateReturning {
 		return err
 	}
-	if b.paidWith(d.TID) {
-		return s.declineReturn(ctx, code, d.Return.Code, by, Failure{codeSamePayment, "the order was paid with this payment meanwhile"})
+	if b.PaidWith(d.TID) {
+		return s.declineReturn(ctx, code, d.Return.Code, by, order.Failure{Code: order.CodeSamePayment, Message: "the order was paid with this payment meanwhile"})
 	}
-	snapshot, err := s.askToGiveBack(ctx, b.Order, *d)
+	snapshot, err := s.requestReturn(ctx, b.Order, *d)
 	by.Now = s.now()
-	var declined *DeclinedError
+	var declined *provider.DeclinedError
 	switch {
 	case err == nil:
 		_, err = s.apply(ctx, code, by, &snapshot, nil)
 		return err
 	case errors.As(err, &declined):
-		return s.declineReturn(ctx, code, d.Return.Code, by, Failure{declined.Code, declined.Message})
-	case errors.Is(err, ErrNotFound):
-		return s.declineReturn(ctx, code, d.Return.Code, by, Failure{"NOT_FOUND", "the provider knows no such payment"})
-	case errors.Is(err, ErrAlreadyCanceled):
-		if _, snapshot, pulled := s.pull(ctx, Ref{TID: d.TID, Code: code}, by); pulled != nil || snapshot == nil {
+		return s.declineReturn(ctx, code, d.Return.Code, by, order.Failure{Code: declined.Code, Message: declined.Message})
+	case errors.Is(err, provider.ErrNotFound):
+		return s.declineReturn(ctx, code, d.Return.Code, by, order.Failure{Code: "NOT_FOUND", Message: "the provider knows no such payment"})
+	case errors.Is(err, provider.ErrAlreadyCanceled):
+		if _, snapshot, pulled := s.reconcileWithProvider(ctx, provider.PaymentRef{TID: d.TID, Code: code}, by); pulled != nil || snapshot == nil {
 			return nil //nolint:nilerr // as above
 		}
-		return s.declineReturn(ctx, code, d.Return.Code, by, Failure{"ALREADY_CANCELED", "the provider has paid it back otherwise"})
+		return s.declineReturn(ctx, code, d.Return.Code, by, order.Failure{Code: "ALREADY_CANCELED", Message: "the provider has paid it back otherwise"})
 	}
 	s.c.Logger.WarnContext(ctx, "the provider was asked to pay a deposit back, and its answer is not known", "order", code, "return",
 		d.Return.Code, "error", err)
 	return nil
 }
 
-func (s *Service) askToGiveBack(ctx context.Context, o Order, d Deposit) (Snapshot, error) {
+func (s *Service) requestReturn(ctx context.Context, o order.Order, d order.Deposit) (provider.Snapshot, error) {
 	cred, err := s.c.Credentials.ByID(ctx, o.CredentialID)
 	if err != nil {
-		return Snapshot{}, err
+		return provider.Snapshot{}, err
 	}
-	in := CancelRequest{Ref: Ref{TID: d.TID, Code: o.Code, CreatedAt: o.CreatedAt}, RefundCode: d.Return.Code, Reason: "deposit not applied",
+	in := provider.CancelRequest{Ref: provider.PaymentRef{TID: d.TID, Code: o.Code, CreatedAt: o.CreatedAt}, RefundCode: d.Return.Code, Reason: "deposit not applied",
 		Amount: &d.Amount, TaxFree: o.TaxFree}
-	if !s.Can(o).PartialRefund {
+	if !s.Capabilities(o).PartialRefund {
 		in.Amount = nil
 	}
 	if d.Return.Account != nil {
-		if in.Account, err = s.openAccount(returnName(d.Return.Code), d.Return.Account); err != nil {
-			return Snapshot{}, err
+		if in.Account, err = s.openAccount(returnAccountName(d.Return.Code), d.Return.Account); err != nil {
+			return provider.Snapshot{}, err
 		}
 	}
 	return s.c.Provider.Cancel(ctx, cred, in)
 }
 
-func (s *Service) declineReturn(ctx context.Context, code, returned string, by Actor, why Failure) error {
-	_, err := s.c.Store.Change(ctx, code, by, func(b *Book) error { return b.DeclineReturn(returned, why) }, nil)
+func (s *Service) declineReturn(ctx context.Context, code, returned string, by Actor, why order.Failure) error {
+	_, err := s.c.Store.Change(ctx, code, by, func(b *order.Aggregate) error { return b.DeclineDepositReturn(returned, why) }, nil)
 	return err
 }
 
 // returnName binds the account that a deposit goes back to, to its row.
-func returnName(code string) string { return "payments.deposits|return_account|" + code }
+func returnAccountName(code string) string { return "payments.deposits|return_account|" + code }
 
 // checkNote trims a note.
 func checkNote(note string, needed bool) (string, error) {
@@ -336,7 +340,7 @@ func checkNote(note string, needed bool) (string, error) {
 }
 
 // won reads an amount that somebody has typed, with separators or without; -1 for what is none.
-func won(typed string) (n int64) {
+func parseWon(typed string) (n int64) {
 	typed = strings.Trim(strings.NewReplacer(",", "", "₩", "", " ", "").Replace(typed), " ")
 	if typed == "" || len(typed) > 12 {
 		return -1

@@ -1,0 +1,278 @@
+package order
+
+import (
+	"slices"
+	"time"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/schema"
+	"hub.internal/services/payments/provider"
+)
+
+// DepositState says what became of money that arrived.
+type DepositState string
+
+// The states of a deposit. Mismatch and Unapplied are open cases; a Returning one is asked back of the provider.
+const (
+	DepositStateApplied   DepositState = "APPLIED"
+	DepositStateMismatch  DepositState = "MISMATCH"
+	DepositStateUnapplied DepositState = "UNAPPLIED"
+	DepositStateReversed  DepositState = "REVERSED"
+	DepositStateReturning DepositState = "RETURNING"
+	DepositStateReturned  DepositState = "RETURNED"
+)
+
+// Deposit is money that the provider says has arrived.
+type Deposit struct {
+	// ID is 0 for one that is not stored yet.
+	ID     schema.ID
+	TID    string
+	Amount int64
+	At     time.Time
+	State  DepositState
+	// Return is how the provider was asked to pay it back; nil for one that it never was.
+	Return *DepositReturn
+}
+
+// DepositReturn is the wish that the provider pays a deposit back.
+type DepositReturn struct {
+	// Code is unique at the provider, as a refund's is; TID is the provider's id of the cancellation.
+	Code, TID string
+	// Account is where the money goes, sealed; Masked is what is shown of it.
+	Account []byte
+	Masked  *provider.RefundAccount
+	// Failure is why it was not paid back.
+	Failure   *Failure
+	SettledAt *time.Time
+}
+
+// Open tells that somebody has to decide about the deposit.
+func (d Deposit) NeedsDecision() bool {
+	return d.State == DepositStateMismatch || d.State == DepositStateUnapplied
+}
+
+// same tells whether both are one deposit: there is one of an amount at a moment.
+func (d Deposit) Same(other Deposit) bool {
+	return d.TID == other.TID && d.Amount == other.Amount && d.At.Equal(other.At)
+}
+
+// deposit finds a deposit; E_NOT_FOUND when the order has none of that id.
+func (b *Aggregate) Deposit(id schema.ID) (*Deposit, error) {
+	i := slices.IndexFunc(b.Deposits, func(d Deposit) bool { return d.ID == id && id != 0 })
+	if i < 0 {
+		return nil, fault.New(fault.NotFound, "The order %s has no such deposit.", b.Order.Code)
+	}
+	return &b.Deposits[i], nil
+}
+
+// ApplyDeposit takes a deposit that has come too late for the payment of its order, which is paid then (SPEC.md 4.4).
+// It returns E_NOT_FOUND, or E_CONFLICT with DEPOSIT_NOT_OPEN, with AMOUNT_MISMATCH for a deposit of another amount than the
+// order's, with DEPOSIT_OF_APPLIED_PAYMENT while the payment that it belongs to is being paid back, or with ORDER_NOT_PAYABLE
+// for an order that has not ended unpaid.
+func (b *Aggregate) ApplyDeposit(id schema.ID, note string) error {
+	d, err := b.Deposit(id)
+	if err != nil {
+		return err
+	}
+	o := &b.Order
+	switch {
+	case d.State != DepositStateUnapplied:
+		return depositNotOpen(*d)
+	case d.Amount != o.Amounts.Amount:
+		return Conflict(CodeAmountMismatch, "The deposit is not of the order's amount: it can only be paid back.",
+			map[string]any{"stored": o.Amounts.Amount, "deposited": d.Amount})
+	case slices.ContainsFunc(b.ReturningDeposits(), func(r Deposit) bool { return r.TID == d.TID }):
+		return Conflict(CodeSamePayment, "The provider is paying another deposit of the same payment back, and could take this one. Wait for "+
+			"that.",
+			map[string]any{"tid": d.TID})
+	case o.Status != Expired && o.Status != Canceled && o.Status != Failed:
+		return Conflict("ORDER_NOT_PAYABLE", "The order "+o.Code+" is "+string(o.Status)+": a deposit cannot be applied to it.",
+			map[string]any{"status": o.Status})
+	}
+	o.Failure = nil
+	b.clearDepositAttention(id)
+	err = b.recordPayment(*d, DepositApplied)
+	b.annotate(note)
+	return err
+}
+
+// AskReturn keeps the wish that the provider pays an open deposit back, before it is asked. It returns E_NOT_FOUND, or
+// E_CONFLICT with DEPOSIT_NOT_OPEN, or with DEPOSIT_OF_APPLIED_PAYMENT when the provider would pay back what the order was
+// paid with.
+func (b *Aggregate) RequestDepositReturn(id schema.ID, in DepositReturn, note string) error {
+	d, err := b.Deposit(id)
+	if err != nil {
+		return err
+	}
+	if !d.NeedsDecision() {
+		return depositNotOpen(*d)
+	}
+	if !b.CanReturnDeposit(*d) {
+		return Conflict(CodeSamePayment, "The provider has this deposit under the payment that the order is paid with. "+
+			"Pay it back yourself, and keep that here.", map[string]any{"tid": d.TID})
+	}
+	d.State, d.Return = DepositStateReturning, &in
+	err = b.record(DepositReturnRequested, b.Order.Status, in.Code)
+	b.annotate(note)
+	return err
+}
+
+// CanAskReturn tells whether the provider can pay an open deposit back without touching what the order is paid with.
+func (b *Aggregate) CanReturnDeposit(d Deposit) bool {
+	return d.NeedsDecision() && !b.PaidWith(d.TID)
+}
+
+// paidWith tells whether the order is paid with a payment of the provider's.
+func (b *Aggregate) PaidWith(tid string) bool {
+	return slices.ContainsFunc(b.Deposits, func(d Deposit) bool { return d.State == DepositStateApplied && d.TID == tid })
+}
+
+// CanApply tells whether an open deposit can pay the order.
+func (b *Aggregate) CanApplyDeposit(d Deposit) bool {
+	o := b.Order
+	return d.State == DepositStateUnapplied && d.Amount == o.Amounts.Amount && (o.Status == Expired || o.Status == Canceled || o.Status == Failed)
+}
+
+// ReturnedByHand keeps that an operator has paid an open deposit back without Hub. It returns E_NOT_FOUND, or E_CONFLICT
+// with DEPOSIT_NOT_OPEN.
+func (b *Aggregate) RecordManualReturn(id schema.ID, note string) error {
+	d, err := b.Deposit(id)
+	if err != nil {
+		return err
+	}
+	if !d.NeedsDecision() {
+		return depositNotOpen(*d)
+	}
+	d.State = DepositStateReturned
+	b.clearDepositAttention(id)
+	err = b.record(DepositReturned, b.Order.Status, d.TID)
+	b.annotate(note)
+	return err
+}
+
+// Resolve ends a case that an operator has looked at. It returns E_CONFLICT with NO_CASE, or with DEPOSITS_OPEN while
+// there is money that belongs to nobody: that is applied or paid back.
+func (b *Aggregate) ResolveAttention(note string) error {
+	switch {
+	case b.Order.Attention == "":
+		return Conflict(codeNoAttention, "The order "+b.Order.Code+" needs no attention.", nil)
+	case b.hasUnsettledDeposit(0):
+		return Conflict(codeOpenDeposits, "A deposit of the order is neither applied nor paid back. Decide about that first.", nil)
+	}
+	b.Order.Attention = ""
+	err := b.record(AttentionResolved, b.Order.Status, "")
+	b.annotate(note)
+	return err
+}
+
+func depositNotOpen(d Deposit) error {
+	return Conflict(codeDepositNotOpen, "The deposit is "+string(d.State)+": nothing is to be decided about it.", map[string]any{"state": d.State})
+}
+
+// note keeps a note with the last step.
+func (b *Aggregate) annotate(text string) {
+	if len(b.Events) > 0 {
+		b.Events[len(b.Events)-1].Note = text
+	}
+}
+
+// unsettled tells that there is a deposit, beside one, that is neither applied nor back.
+func (b *Aggregate) hasUnsettledDeposit(but schema.ID) bool {
+	return slices.ContainsFunc(b.Deposits, func(d Deposit) bool {
+		return (d.NeedsDecision() || d.State == DepositStateReturning) && (d.ID != but ||
+			but == 0)
+	})
+}
+
+// ease ends a case about deposits when the last of them is decided.
+func (b *Aggregate) clearDepositAttention(decided schema.ID) {
+	switch b.Order.Attention {
+	case LateDeposit, DuplicateDeposit, AmountMismatch:
+		if !b.hasUnsettledDeposit(decided) {
+			b.Order.Attention = ""
+		}
+	}
+}
+
+// returning are the deposits that the provider is asked to pay back.
+func (b *Aggregate) ReturningDeposits() []Deposit {
+	return slices.DeleteFunc(slices.Clone(b.Deposits), func(d Deposit) bool { return d.State != DepositStateReturning })
+}
+
+// returnOf finds the deposit that a code of the provider's is the return of.
+func (b *Aggregate) depositByReturnCode(code string) *Deposit {
+	i := slices.IndexFunc(b.Deposits, func(d Deposit) bool { return d.Return != nil && d.Return.Code == code && code != "" })
+	if i < 0 {
+		return nil
+	}
+	return &b.Deposits[i]
+}
+
+// returns settles the deposits that the provider tells it has paid back.
+func (b *Aggregate) settleDepositReturns(s provider.Snapshot) error {
+	for _, c := range s.Cancellations {
+		d := b.depositByReturnCode(c.RefundCode)
+		if d == nil || d.TID != s.TID || d.Amount != c.Amount {
+			continue
+		}
+		var err error
+		switch {
+		case c.Returned && (d.State == DepositStateReturned || d.State == DepositStateReturning):
+			err = b.reopenDeposit(d, Failure{"RETURNED", "the payout came back"})
+		case !c.Returned && (d.State == DepositStateReturning || d.NeedsDecision() && d.Return.TID == ""): // also after it seemed to refuse
+			r := *d.Return
+			r.TID, r.Failure, r.SettledAt = c.TID, nil, new(b.Now)
+			d.State, d.Return = DepositStateReturned, &r
+			b.clearDepositAttention(d.ID)
+			err = b.record(DepositReturned, b.Order.Status, r.Code)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// returnsCameBack opens deposits again that a provider, asked just now, no longer tells of as paid back.
+func (b *Aggregate) reopenDeposits(s provider.Snapshot) error {
+	for i := range b.Deposits {
+		d := &b.Deposits[i]
+		if d.State != DepositStateReturned || d.TID != s.TID || d.Return == nil || d.Return.TID == "" ||
+			!b.Now.After(d.Return.SettledAt.Add(payoutGrace)) ||
+			slices.ContainsFunc(s.Cancellations, func(c provider.Cancellation) bool { return c.TID == d.Return.TID }) {
+			continue
+		}
+		if err := b.reopenDeposit(d, Failure{"RETURNED", "the payout came back"}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DeclineReturn opens a deposit again that the provider definitely does not pay back; any other stays as it is.
+func (b *Aggregate) DeclineDepositReturn(code string, why Failure) error {
+	d := b.depositByReturnCode(code)
+	if d == nil || d.State != DepositStateReturning {
+		return nil
+	}
+	return b.reopenDeposit(d, why)
+}
+
+func (b *Aggregate) reopenDeposit(d *Deposit, why Failure) error {
+	r := *d.Return
+	r.Failure, r.SettledAt = &why, new(b.Now)
+	d.Return, d.State = &r, DepositStateUnapplied
+	o := &b.Order
+	switch {
+	case d.Amount != o.Amounts.Amount:
+		d.State = DepositStateMismatch
+		o.Attention = AmountMismatch
+	case o.Status == Paid || o.Status == Refunded:
+		o.Attention = DuplicateDeposit
+	default:
+		o.Attention = LateDeposit
+	}
+	err := b.record(DepositReturnFailed, o.Status, r.Code)
+	b.annotate(why.Message)
+	return err
+}

@@ -2,5 +2,5 @@ package payments
 
 import "time"
 
-// Turns are those of attempts to notify apps.
+// NewBulkhead are those of attempts to notify apps.
 func NewBulkhead() func(app string) (done func(), wait time.Duration) { return newBulkhead().acquire }

@@ -16,7 +16,7 @@ import (
 	"hub.internal/services/payments/provider"
 )
 
-// Outcome says what became of a webhook.
+// WebhookOutcome says what became of a webhook.
 type WebhookOutcome string
 
 // The outcomes of a webhook. Unmatched is for an order that is not there, or not yet.
@@ -28,9 +28,9 @@ const (
 	WebhookAbandoned WebhookOutcome = "ABANDONED"
 	maxWebhookBytes                 = 64 << 10
 	returnTimeout                   = 5 * time.Second
-	// lookedFor is how long a webhook is looked into that the provider does not explain.
+	// webhookRetention is how long a webhook is looked into that the provider does not explain.
 	webhookRetention = 3 * 24 * time.Hour
-	// lookAgain is how long after a look a browser's return starts no other.
+	// returnCheckInterval is how long after a look a browser's return starts no other.
 	returnCheckInterval = 2 * time.Second
 )
 
@@ -47,12 +47,12 @@ type Webhook struct {
 	Attempts   int
 }
 
-// unshown begin the names of what of a webhook nobody sees: what proves or is secret, and who has paid. It is in lower case.
+// redactedFields begin the names of what of a webhook nobody sees: what proves or is secret, and who has paid. It is in lower case.
 var redactedFields = []string{"signature", "secret", "clientid", "clientkey", "authorization", "buyer", "mallreserved", "malluserid",
 	"refundaccount", "refundholder",
 	"cardnum", "cardno"}
 
-// Shown is what the webhook says as an operator may see it, indented: without its signature, and without the payer. It
+// Redacted is what the webhook says as an operator may see it, indented: without its signature, and without the payer. It
 // is empty for what is no JSON.
 func (w Webhook) Redacted() string {
 	decoder := json.NewDecoder(bytes.NewReader(w.Raw))
@@ -97,7 +97,7 @@ type Inbox interface {
 	Settle(ctx context.Context, w Webhook, o WebhookOutcome) error
 }
 
-// rematch are the waits for an order that a webhook names and that is not there.
+// rematchWaits are the waits for an order that a webhook names and that is not there.
 var rematchWaits = []time.Duration{10 * time.Second, time.Minute, 10 * time.Minute, time.Hour, 24 * time.Hour}
 
 // Receive takes a webhook of a provider: what is signed is stored and looked into later, for a signature does not cover
@@ -122,7 +122,8 @@ func (s *Service) Receive(ctx context.Context, providerName, contentType string,
 	case e.Kind == provider.WebhookTrial:
 		return nil
 	}
-	return s.c.Store.Receive(ctx, Webhook{Provider: providerName, Env: e.Credential.Env, Key: e.Key, TID: e.TID, Code: e.Code, Claims: e.Status,
+	return s.c.Store.Receive(ctx, Webhook{Provider: providerName, Env: e.Credential.Env, Key: e.Key, TID: e.TID, Code: e.Code,
+		Claims:     e.Status,
 		Raw:        raw,
 		ReceivedAt: s.now()})
 }
@@ -135,9 +136,10 @@ func (s *Service) Acknowledge(ctx context.Context, err error) (status int, conte
 	return s.c.Provider.Ack(err == nil)
 }
 
-// LookInto asks the provider about what a webhook has hinted at. again is the wait after which to do so once more; 0 for
+// ProcessWebhook asks the provider about what a webhook has hinted at. again is the wait after which to do so once more; 0 for
 // one that is settled.
-func (s *Service) ProcessWebhook(ctx context.Context, providerName string, env credentials.Env, key string) (again time.Duration, err error) {
+func (s *Service) ProcessWebhook(ctx context.Context, providerName string, env credentials.Env, key string) (again time.Duration,
+	err error) {
 	w, err := s.c.Store.Webhook(ctx, providerName, env, key)
 	if err != nil || w.Outcome != WebhookReceived && w.Outcome != WebhookUnmatched {
 		return 0, err
@@ -172,11 +174,11 @@ func (s *Service) ProcessWebhook(ctx context.Context, providerName string, env c
 // Return is where a browser goes on that comes back from the provider's page: to the app, with the order's code and
 // status, after one question to the provider. An order without a returnUrl has none. E_NOT_FOUND for a code that is none.
 func (s *Service) Return(ctx context.Context, code string) (location string, status string, err error) {
-	b, err := s.c.Store.Order(ctx, code)
+	a, err := s.c.Store.Order(ctx, code)
 	if err != nil {
 		return "", "", err
 	}
-	if o := b.Order; o.Status == order.Ready || o.Status == order.AwaitingDeposit {
+	if o := a.Order; o.Status == order.Ready || o.Status == order.AwaitingDeposit {
 		fresh, err := s.c.Store.CheckedSince(ctx, code, s.now().Add(-returnCheckInterval), s.now())
 		if err != nil {
 			return "", "", err
@@ -184,26 +186,27 @@ func (s *Service) Return(ctx context.Context, code string) (location string, sta
 		if !fresh {
 			asking, cancel := context.WithTimeout(ctx, returnTimeout)
 			defer cancel()
-			if pulled, _, err := s.reconcileWithProvider(asking, provider.PaymentRef{Code: code}, Actor{Name: "provider", Now: s.now()}); err == nil {
-				b = pulled
+			if pulled, _, err := s.reconcileWithProvider(asking, provider.PaymentRef{Code: code}, Actor{Name: "provider",
+				Now: s.now()}); err == nil {
+				a = pulled
 			} else if errors.Is(err, context.Canceled) {
 				return "", "", err
 			}
 		}
 	}
-	status = string(b.Order.Status)
-	if b.Order.Status == order.AwaitingDeposit {
+	status = string(a.Order.Status)
+	if a.Order.Status == order.AwaitingDeposit {
 		status = order.VBankIssued
 	}
-	if b.Order.ReturnURL == "" {
+	if a.Order.ReturnURL == "" {
 		return "", status, nil
 	}
-	back, err := url.Parse(b.Order.ReturnURL)
+	back, err := url.Parse(a.Order.ReturnURL)
 	if err != nil {
 		return "", "", err
 	}
 	q := back.Query()
-	q.Set("code", b.Order.Code)
+	q.Set("code", a.Order.Code)
 	q.Set("status", status)
 	back.RawQuery = q.Encode()
 	return back.String(), status, nil

@@ -51,8 +51,8 @@ func TestUnreachableProviderAppliesNothing(t *testing.T) {
 	d := newDesk(t, options{})
 	o := d.late(11000)
 	d.do(d.sim.Arm(pgsim.Fault{Kind: pgsim.TimeoutBefore, On: "get", Times: 50}))
-	b := d.book(o.Code)
-	err := d.service.ApplyDeposit(t.Context(), payments.OrderVersion{Code: o.Code, Version: b.Order.Version}, b.Deposits[0].ID, "")
+	a := d.book(o.Code)
+	err := d.service.ApplyDeposit(t.Context(), payments.OrderVersion{Code: o.Code, Version: a.Order.Version}, a.Deposits[0].ID, "")
 	if !fault.Is(err, fault.DB) || d.show(o.Code).Status != order.Canceled {
 		t.Errorf("%v: %+v", err, d.show(o.Code))
 	}
@@ -70,11 +70,11 @@ func TestReturnLeavesWhatPays(t *testing.T) {
 	s.do(s.sim.Deposit(o.Code, 11000, clock.Now(), 1))
 	s.drain()
 	ctx := t.Context()
-	b, err := s.store.Order(ctx, o.Code)
+	a, err := s.store.Order(ctx, o.Code)
 	s.do(err)
 	s.arm(pgsim.TimeoutBefore, "cancel", 1)
 	by := provider.RefundAccount{BankCode: "004", AccountNumber: accountNumber, Holder: "Kim"}
-	if _, err := s.service.ReturnDeposit(ctx, payments.OrderVersion{Code: o.Code, Version: b.Order.Version}, b.Deposits[0].ID, &by, ""); err != nil {
+	if _, err := s.service.ReturnDeposit(ctx, payments.OrderVersion{Code: o.Code, Version: a.Order.Version}, a.Deposits[0].ID, &by, ""); err != nil {
 		t.Fatal(err)
 	}
 	// The bank takes it back, and tells of another one into the same account that was in time.
@@ -89,8 +89,8 @@ func TestReturnLeavesWhatPays(t *testing.T) {
 	if truth := s.truth(o.Code); truth.Cancelled != 0 {
 		t.Errorf("the provider has paid back %+v", truth)
 	}
-	if b, err = s.store.Order(ctx, o.Code); err != nil || !b.Deposits[0].NeedsDecision() || b.Order.Attention == "" {
-		t.Errorf("%v: %+v %+v", err, b.Order, b.Deposits)
+	if a, err = s.store.Order(ctx, o.Code); err != nil || !a.Deposits[0].NeedsDecision() || a.Order.Attention == "" {
+		t.Errorf("%v: %+v %+v", err, a.Order, a.Deposits)
 	}
 }
 

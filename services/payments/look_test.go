@@ -104,10 +104,10 @@ func TestSlowTransactionLosesNoMessage(t *testing.T) {
 	held, release := make(chan struct{}), make(chan struct{})
 	done := make(chan error, 1)
 	go func() {
-		_, err := s.store.Change(t.Context(), slow.Code, payments.Actor{Name: "hub", Now: time.Now()}, func(b *order.Aggregate) error {
-			_, err := b.RequestRefund(order.RefundRequest{Code: "rf_slow", Reason: "x"})
+		_, err := s.store.Change(t.Context(), slow.Code, payments.Actor{Name: "hub", Now: time.Now()}, func(a *order.Aggregate) error {
+			_, err := a.RequestRefund(order.RefundRequest{Code: "rf_slow", Reason: "x"})
 			if err == nil {
-				err = b.DeclineRefund("rf_slow", order.Failure{Code: "1", Message: "no"}, false)
+				err = a.DeclineRefund("rf_slow", order.Failure{Code: "1", Message: "no"}, false)
 			}
 			close(held)
 			<-release

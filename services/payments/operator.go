@@ -15,22 +15,22 @@ import (
 	"hub.internal/services/payments/provider"
 )
 
-// Desk keeps what operators do.
+// Operations keeps what operators do.
 type Operations interface {
-	// Act changes an order by do, and keeps the row of the audit log that do makes in the same transaction.
+	// Operate changes an order by do, and keeps the row of the audit log that do makes in the same transaction.
 	Operate(ctx context.Context, code string, by Actor, do func(*order.Aggregate) (audit.Entry, error)) (*order.Aggregate, error)
 	Reports
 }
 
 // Reports are what operators read.
 type Reports interface {
-	// Book returns an order as it is.
+	// Order returns an order as it is.
 	Order(ctx context.Context, code string) (*order.Aggregate, error)
 	// History returns the events and the messages of an order, oldest first.
 	History(ctx context.Context, code string) (History, error)
 	// Webhooks returns what a provider has told of an order, newest first.
 	Webhooks(ctx context.Context, code string, limit int) ([]Webhook, error)
-	// Cases counts what an operator has to look at, READY ones among them since a moment.
+	// AttentionCounts counts what an operator has to look at, READY ones among them since a moment.
 	AttentionCounts(ctx context.Context, readySince time.Time) (AttentionCounts, error)
 	// Totals are the sums of the orders that a filter leaves, by status.
 	Totals(ctx context.Context, f Filter) ([]StatusTotal, error)
@@ -46,27 +46,27 @@ type Reports interface {
 	Sweeps(ctx context.Context, limit int) ([]SweepReport, error)
 }
 
-// Cases counts orders that an operator has to look at.
+// AttentionCounts counts orders that an operator has to look at.
 type AttentionCounts struct {
-	// Attention ones name the reason themselves. Stuck ones have been READY for too long, Undelivered ones have a message
+	// Flagged ones name the reason themselves. Stuck ones have been READY for too long, Undelivered ones have a message
 	// that was given up.
 	Flagged, Stuck, Undelivered int
 }
 
-// Total is the sum of orders in one status, in won.
+// StatusTotal is the sum of orders in one status, in won.
 type StatusTotal struct {
 	Status                                  order.Status
 	Orders, Amount, Paid, Refunded, Pending int64
 }
 
-// Day is what was paid and paid back on one day in Korea, in won.
+// DailyTotal is what was paid and paid back on one day in Korea, in won.
 type DailyTotal struct {
 	// At is when the day began.
 	At             time.Time
 	Paid, Refunded int64
 }
 
-// Account is money by app, or of one order: what was received, and what became of it. Orders is how many there are.
+// LedgerAccount is money by app, or of one order: what was received, and what became of it. Orders is how many there are.
 type LedgerAccount struct {
 	ServiceCode, Code string
 	Orders            int64
@@ -77,12 +77,12 @@ type LedgerAccount struct {
 	Paid, Refunded, Pending, RefundsDone, RefundsPending int64
 }
 
-// Gap is what was received and is nowhere (SPEC.md 11, row 13).
+// Unaccounted is what was received and is nowhere (SPEC.md 11, row 13).
 func (a LedgerAccount) Unaccounted() int64 {
 	return a.Received - a.Applied - a.Open - a.Returning - a.Returned - a.Reversed
 }
 
-// Sound tells that everything adds up: what was received, what was paid, and what was refunded.
+// Balanced tells that everything adds up: what was received, what was paid, and what was refunded.
 func (a LedgerAccount) Balanced() bool {
 	return a.Unaccounted() == 0 && a.Applied == a.Paid && a.RefundsDone == a.Refunded && a.RefundsPending == a.Pending
 }
@@ -106,17 +106,17 @@ const MaxNote = 500
 // Reports are what operators read.
 func (s *Service) Reports() Reports { return s.c.Store }
 
-// Can is what the provider can do with an order's pay method.
+// Capabilities is what the provider can do with an order's pay method.
 func (s *Service) Capabilities(o order.Order) provider.Capabilities {
 	return s.c.Provider.Capabilities(o.PayMethod)
 }
 
-// Exports keeps that an operator takes orders or accounts away as a file, before the first byte of it leaves.
+// RecordExport keeps that an operator takes orders or accounts away as a file, before the first byte of it leaves.
 func (s *Service) RecordExport(ctx context.Context, what string, detail map[string]string) error {
 	return s.c.Store.Record(ctx, audit.Entry{At: s.now(), Caller: caller.From(ctx), Tool: what, Outcome: audit.OK, Detail: detail})
 }
 
-// RedeliverNotice lets a message be sent again that is not on its way; E_CONFLICT for one that is. See Redeliver.
+// RedeliverSettled lets a message be sent again that is not on its way; E_CONFLICT for one that is. See Redeliver.
 func (s *Service) RedeliverSettled(ctx context.Context, code, id string) error {
 	n, err := s.c.Store.Notification(ctx, id)
 	if err != nil {
@@ -128,29 +128,30 @@ func (s *Service) RedeliverSettled(ctx context.Context, code, id string) error {
 	return s.Redeliver(ctx, code, id)
 }
 
-// Seen names an order as an operator has seen it: what is done to it is refused when it has moved since.
+// OrderVersion names an order as an operator has seen it: what is done to it is refused when it has moved since.
 type OrderVersion struct {
 	Code    string
 	Version int64
 }
 
-// act changes an order that is as it was seen, with a row of the audit log.
-func (s *Service) operate(ctx context.Context, seen OrderVersion, name string, detail map[string]any, do func(*order.Aggregate) error) error {
+// operate changes an order that is as it was seen, with a row of the audit log.
+func (s *Service) operate(ctx context.Context, seen OrderVersion, name string, detail map[string]any,
+	do func(*order.Aggregate) error) error {
 	by := s.actor(ctx)
-	_, err := s.c.Store.Operate(ctx, seen.Code, by, func(b *order.Aggregate) (audit.Entry, error) {
-		if err := b.CheckVersion(seen.Version); err != nil {
+	_, err := s.c.Store.Operate(ctx, seen.Code, by, func(a *order.Aggregate) (audit.Entry, error) {
+		if err := a.CheckVersion(seen.Version); err != nil {
 			return audit.Entry{}, err
 		}
-		if err := do(b); err != nil {
+		if err := do(a); err != nil {
 			return audit.Entry{}, err
 		}
-		detail["order"], detail["status"] = seen.Code, b.Order.Status
+		detail["order"], detail["status"] = seen.Code, a.Order.Status
 		return audit.Entry{At: by.Now, Caller: caller.From(ctx), Tool: name, Outcome: audit.OK, Count: 1, Detail: detail}, nil
 	})
 	return err
 }
 
-// ApplyDeposit lets a late deposit pay its order; see Book.ApplyDeposit. The provider is asked before: E_CONFLICT with
+// ApplyDeposit lets a late deposit pay its order; see order.Aggregate.ApplyDeposit. The provider is asked before: E_CONFLICT with
 // DEPOSIT_GONE when it does not hold the money any more, E_DB when it does not say. E_CONFLICT with ORDER_CHANGED for an order
 // that was not seen as it is.
 func (s *Service) ApplyDeposit(ctx context.Context, seen OrderVersion, deposit schema.ID, note string) error {
@@ -162,17 +163,17 @@ func (s *Service) ApplyDeposit(ctx context.Context, seen OrderVersion, deposit s
 		return err
 	}
 	return s.operate(ctx, seen, "pay.deposits.apply", map[string]any{"deposit": deposit, "note": note},
-		func(b *order.Aggregate) error { return b.ApplyDeposit(deposit, note) })
+		func(a *order.Aggregate) error { return a.ApplyDeposit(deposit, note) })
 }
 
 // stillThere asks the provider whether it holds an open deposit, whole. Of any other deposit the book says why it cannot be applied.
 func (s *Service) stillThere(ctx context.Context, code string, deposit schema.ID) error {
-	b, err := s.c.Store.Order(ctx, code)
+	a, err := s.c.Store.Order(ctx, code)
 	if err != nil {
 		return err
 	}
-	d, err := b.Deposit(deposit)
-	if err != nil || !b.CanApplyDeposit(*d) {
+	d, err := a.Deposit(deposit)
+	if err != nil || !a.CanApplyDeposit(*d) {
 		return err
 	}
 	_, now, err := s.fetch(ctx, provider.PaymentRef{TID: d.TID, Code: code})
@@ -180,47 +181,50 @@ func (s *Service) stillThere(ctx context.Context, code string, deposit schema.ID
 		d.Same(order.Deposit{TID: now.TID, Amount: now.Amount, At: now.PaidAt}) {
 		return err
 	}
-	return order.Conflict(order.CodeDepositGone, "The provider does not hold this deposit any more: it was taken or paid back. Keep that it went back.",
+	return order.Conflict(order.CodeDepositGone,
+		"The provider does not hold this deposit any more: it was taken or paid back. Keep that it went back.",
 		map[string]any{"tid": d.TID})
 }
 
-// ReturnedByHand keeps that an operator has paid a deposit back without Hub. typed is the amount, to be sure: E_VALIDATION
-// unless it is the deposit's. See Book.ReturnedByHand.
+// RecordManualReturn keeps that an operator has paid a deposit back without Hub. typed is the amount, to be sure: E_VALIDATION
+// unless it is the deposit's. See order.Aggregate.RecordManualReturn.
 func (s *Service) RecordManualReturn(ctx context.Context, seen OrderVersion, deposit schema.ID, typed, note string) error {
 	note, err := checkNote(note, true)
 	if err != nil {
 		return err
 	}
-	return s.operate(ctx, seen, "pay.deposits.returned", map[string]any{"deposit": deposit, "note": note}, func(b *order.Aggregate) error {
-		d, err := b.Deposit(deposit)
+	return s.operate(ctx, seen, "pay.deposits.returned", map[string]any{"deposit": deposit, "note": note}, func(a *order.Aggregate) error {
+		d, err := a.Deposit(deposit)
 		if err == nil && parseWon(typed) != d.Amount {
 			err = schema.Invalid("/amount", "equal", "must be the deposit's amount, %d", d.Amount)
 		}
 		if err != nil {
 			return err
 		}
-		return b.RecordManualReturn(deposit, note)
+		return a.RecordManualReturn(deposit, note)
 	})
 }
 
-// ResolveCase ends what an operator had to look at; see Book.Resolve.
+// ResolveAttention ends what an operator had to look at; see order.Aggregate.ResolveAttention.
 func (s *Service) ResolveAttention(ctx context.Context, seen OrderVersion, note string) error {
 	note, err := checkNote(note, true)
 	if err != nil {
 		return err
 	}
-	return s.operate(ctx, seen, "pay.cases.resolve", map[string]any{"note": note}, func(b *order.Aggregate) error { return b.ResolveAttention(note) })
+	return s.operate(ctx, seen, "pay.cases.resolve", map[string]any{"note": note},
+		func(a *order.Aggregate) error { return a.ResolveAttention(note) })
 }
 
 // ReturnDeposit has the provider pay an open deposit back: the wish is kept, the provider is asked, and what it says is
 // kept. Of an unknown outcome the deposit stays RETURNING, for a job to find out. E_VALIDATION when the provider needs an
-// account, E_CONFLICT with PROVIDER_DECLINED when it refuses; see Book.AskReturn.
-func (s *Service) ReturnDeposit(ctx context.Context, seen OrderVersion, deposit schema.ID, account *provider.RefundAccount, note string) (order.Deposit, error) {
+// account, E_CONFLICT with PROVIDER_DECLINED when it refuses; see order.Aggregate.RequestDepositReturn.
+func (s *Service) ReturnDeposit(ctx context.Context, seen OrderVersion, deposit schema.ID, account *provider.RefundAccount,
+	note string) (order.Deposit, error) {
 	note, err := checkNote(note, false)
 	if err != nil {
 		return order.Deposit{}, err
 	}
-	r := order.DepositReturn{Code: s.newCode("rf_")}
+	r := order.DepositReturn{Code: s.newCode(refundPrefix)}
 	if account != nil {
 		if err := account.Check(); err != nil {
 			return order.Deposit{}, err
@@ -229,12 +233,13 @@ func (s *Service) ReturnDeposit(ctx context.Context, seen OrderVersion, deposit 
 			return order.Deposit{}, err
 		}
 	}
-	err = s.operate(ctx, seen, "pay.deposits.return", map[string]any{"deposit": deposit, "code": r.Code, "note": note}, func(b *order.Aggregate) error {
-		if account == nil && s.Capabilities(b.Order).NeedsRefundAccount {
-			return schema.Invalid("/accountNumber", "required", "is needed: the provider pays back to an account")
-		}
-		return b.RequestDepositReturn(deposit, r, note)
-	})
+	err = s.operate(ctx, seen, "pay.deposits.return", map[string]any{"deposit": deposit, "code": r.Code, "note": note},
+		func(a *order.Aggregate) error {
+			if account == nil && s.Capabilities(a.Order).NeedsRefundAccount {
+				return schema.Invalid("/accountNumber", "required", "is needed: the provider pays back to an account")
+			}
+			return a.RequestDepositReturn(deposit, r, note)
+		})
 	if err != nil {
 		return order.Deposit{}, err
 	}
@@ -244,42 +249,44 @@ func (s *Service) ReturnDeposit(ctx context.Context, seen OrderVersion, deposit 
 	if err := s.returnAtProvider(ctx, seen.Code, deposit, false, by); err != nil {
 		return order.Deposit{}, err
 	}
-	b, err := s.c.Store.Order(ctx, seen.Code)
+	a, err := s.c.Store.Order(ctx, seen.Code)
 	if err != nil {
 		return order.Deposit{}, err
 	}
-	d, err := b.Deposit(deposit)
+	d, err := a.Deposit(deposit)
 	if err != nil {
 		return order.Deposit{}, err
 	}
 	if d.NeedsDecision() && d.Return != nil && d.Return.Failure != nil {
-		return *d, order.Conflict(order.CodeProviderDeclined, "The payment provider does not pay it back: "+d.Return.Failure.Message+". The deposit is open again.",
+		return *d, order.Conflict(order.CodeProviderDeclined,
+			"The payment provider does not pay it back: "+d.Return.Failure.Message+". The deposit is open again.",
 			map[string]any{"provider": d.Return.Failure})
 	}
 	return *d, nil
 }
 
-// giveBack asks the provider for a deposit that is returning. What the provider may have done is looked for first. An
+// returnAtProvider asks the provider for a deposit that is returning. What the provider may have done is looked for first. An
 // unknown outcome is no error: the deposit stays RETURNING.
 func (s *Service) returnAtProvider(ctx context.Context, code string, deposit schema.ID, mayBeDone bool, by Actor) error {
-	b, err := s.c.Store.Order(ctx, code)
+	a, err := s.c.Store.Order(ctx, code)
 	if err != nil {
 		return err
 	}
-	d, err := b.Deposit(deposit)
+	d, err := a.Deposit(deposit)
 	if err == nil && mayBeDone && d.State == order.DepositStateReturning {
-		if b, _, err = s.reconcileWithProvider(ctx, provider.PaymentRef{TID: d.TID, Code: code}, by); err != nil {
+		if a, _, err = s.reconcileWithProvider(ctx, provider.PaymentRef{TID: d.TID, Code: code}, by); err != nil {
 			return nil //nolint:nilerr // who does not answer now is asked later
 		}
-		d, err = b.Deposit(deposit)
+		d, err = a.Deposit(deposit)
 	}
 	if err != nil || d.State != order.DepositStateReturning {
 		return err
 	}
-	if b.PaidWith(d.TID) {
-		return s.declineReturn(ctx, code, d.Return.Code, by, order.Failure{Code: order.CodeSamePayment, Message: "the order was paid with this payment meanwhile"})
+	if a.PaidWith(d.TID) {
+		return s.declineReturn(ctx, code, d.Return.Code, by, order.Failure{Code: order.CodeSamePayment,
+			Message: "the order was paid with this payment meanwhile"})
 	}
-	snapshot, err := s.requestReturn(ctx, b.Order, *d)
+	snapshot, err := s.requestReturn(ctx, a.Order, *d)
 	by.Now = s.now()
 	var declined *provider.DeclinedError
 	switch {
@@ -291,10 +298,12 @@ func (s *Service) returnAtProvider(ctx context.Context, code string, deposit sch
 	case errors.Is(err, provider.ErrNotFound):
 		return s.declineReturn(ctx, code, d.Return.Code, by, order.Failure{Code: "NOT_FOUND", Message: "the provider knows no such payment"})
 	case errors.Is(err, provider.ErrAlreadyCanceled):
-		if _, snapshot, pulled := s.reconcileWithProvider(ctx, provider.PaymentRef{TID: d.TID, Code: code}, by); pulled != nil || snapshot == nil {
+		if _, snapshot, pulled := s.reconcileWithProvider(ctx, provider.PaymentRef{TID: d.TID, Code: code}, by); pulled != nil ||
+			snapshot == nil {
 			return nil //nolint:nilerr // as above
 		}
-		return s.declineReturn(ctx, code, d.Return.Code, by, order.Failure{Code: "ALREADY_CANCELED", Message: "the provider has paid it back otherwise"})
+		return s.declineReturn(ctx, code, d.Return.Code, by, order.Failure{Code: "ALREADY_CANCELED",
+			Message: "the provider has paid it back otherwise"})
 	}
 	s.c.Logger.WarnContext(ctx, "the provider was asked to pay a deposit back, and its answer is not known", "order", code, "return",
 		d.Return.Code, "error", err)
@@ -306,7 +315,8 @@ func (s *Service) requestReturn(ctx context.Context, o order.Order, d order.Depo
 	if err != nil {
 		return provider.Snapshot{}, err
 	}
-	in := provider.CancelRequest{Ref: provider.PaymentRef{TID: d.TID, Code: o.Code, CreatedAt: o.CreatedAt}, RefundCode: d.Return.Code, Reason: "deposit not applied",
+	in := provider.CancelRequest{Ref: provider.PaymentRef{TID: d.TID, Code: o.Code, CreatedAt: o.CreatedAt}, RefundCode: d.Return.Code,
+		Reason: "deposit not applied",
 		Amount: &d.Amount, TaxFree: o.TaxFree}
 	if !s.Capabilities(o).PartialRefund {
 		in.Amount = nil
@@ -320,11 +330,11 @@ func (s *Service) requestReturn(ctx context.Context, o order.Order, d order.Depo
 }
 
 func (s *Service) declineReturn(ctx context.Context, code, returned string, by Actor, why order.Failure) error {
-	_, err := s.c.Store.Change(ctx, code, by, func(b *order.Aggregate) error { return b.DeclineDepositReturn(returned, why) }, nil)
+	_, err := s.c.Store.Change(ctx, code, by, func(a *order.Aggregate) error { return a.DeclineDepositReturn(returned, why) }, nil)
 	return err
 }
 
-// returnName binds the account that a deposit goes back to, to its row.
+// returnAccountName binds the account that a deposit goes back to, to its row.
 func returnAccountName(code string) string { return "payments.deposits|return_account|" + code }
 
 // checkNote trims a note.
@@ -339,7 +349,7 @@ func checkNote(note string, needed bool) (string, error) {
 	return note, nil
 }
 
-// won reads an amount that somebody has typed, with separators or without; -1 for what is none.
+// parseWon reads an amount that somebody has typed, with separators or without; -1 for what is none.
 func parseWon(typed string) (n int64) {
 	typed = strings.Trim(strings.NewReplacer(",", "", "₩", "", " ", "").Replace(typed), " ")
 	if typed == "" || len(typed) > 12 {

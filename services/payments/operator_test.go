@@ -143,18 +143,18 @@ func (d *desk) form(path string, typed ...string) url.Values {
 // book is an order with its deposits.
 func (d *desk) book(code string) *order.Aggregate {
 	d.t.Helper()
-	b, err := d.store.Order(d.t.Context(), code)
+	a, err := d.store.Order(d.t.Context(), code)
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	return b
+	return a
 }
 
 // deposit is the address of the newest deposit of an order.
 func (d *desk) depositPath(code string) string {
 	d.t.Helper()
-	b := d.book(code)
-	return fmt.Sprintf("/admin/orders/%s/deposits/%s", code, b.Deposits[len(b.Deposits)-1].ID)
+	a := d.book(code)
+	return fmt.Sprintf("/admin/orders/%s/deposits/%s", code, a.Deposits[len(a.Deposits)-1].ID)
 }
 
 func (d *desk) count(sql string, args ...any) (n int) {
@@ -215,9 +215,9 @@ func TestLateDepositIsApplied(t *testing.T) {
 	}
 	both.Wait()
 	d.says(path+"/apply", form, "has changed since you looked")
-	b := d.book(o.Code)
-	if b.Order.Status != order.Paid || b.Order.Attention != "" || b.Order.PaidAmount != 11000 || b.Deposits[0].State != order.DepositStateApplied {
-		t.Errorf("%+v %+v", b.Order, b.Deposits)
+	a := d.book(o.Code)
+	if a.Order.Status != order.Paid || a.Order.Attention != "" || a.Order.PaidAmount != 11000 || a.Deposits[0].State != order.DepositStateApplied {
+		t.Errorf("%+v %+v", a.Order, a.Deposits)
 	}
 	if n := d.count(`SELECT count(*) FROM audit.calls WHERE tool = 'pay.deposits.apply' AND external_user_id = $1 AND detail->>'order' = $2 AND detail->>'note' LIKE 'Kim%'`, operator, o.Code); n != 1 {
 		t.Errorf("%d rows of the audit log", n)
@@ -228,7 +228,7 @@ func TestLateDepositIsApplied(t *testing.T) {
 	if last := told[len(told)-1]; last.Type != order.NotifyPaid {
 		t.Errorf("the app was told %s last", last.Type)
 	}
-	d.says("/admin/orders/"+o.Code+"/deposits/"+b.Deposits[0].ID.String()+"/apply", url.Values{"version": {fmt.Sprint(b.Order.Version)}}, "nothing is to be decided")
+	d.says("/admin/orders/"+o.Code+"/deposits/"+a.Deposits[0].ID.String()+"/apply", url.Values{"version": {fmt.Sprint(a.Order.Version)}}, "nothing is to be decided")
 }
 
 func TestDepositOfAnotherAmountIsNotApplied(t *testing.T) {
@@ -240,8 +240,8 @@ func TestDepositOfAnotherAmountIsNotApplied(t *testing.T) {
 		t.Error("the page offers to apply it")
 	}
 	d.says(path+"/apply", d.form(path+"/apply"), "not of the order's amount")
-	if b := d.book(o.Code); b.Order.Status != order.Canceled || b.Order.PaidAmount != 0 || !b.Deposits[0].NeedsDecision() {
-		t.Errorf("%+v %+v", b.Order, b.Deposits)
+	if a := d.book(o.Code); a.Order.Status != order.Canceled || a.Order.PaidAmount != 0 || !a.Deposits[0].NeedsDecision() {
+		t.Errorf("%+v %+v", a.Order, a.Deposits)
 	}
 	// By hand: the amount has to be typed, and why.
 	for _, wrong := range []string{"", "10998", "11,000", "x", "-10999"} {
@@ -260,8 +260,8 @@ func TestDepositOfAnotherAmountIsNotApplied(t *testing.T) {
 	if truth, _ := d.sim.Payment(o.Code); truth.Cancelled != 0 {
 		t.Errorf("Hub has moved money: %+v", truth)
 	}
-	if b := d.book(o.Code); b.Deposits[0].State != order.DepositStateReturned || b.Order.Attention != "" {
-		t.Errorf("%+v %+v", b.Order, b.Deposits)
+	if a := d.book(o.Code); a.Deposits[0].State != order.DepositStateReturned || a.Order.Attention != "" {
+		t.Errorf("%+v %+v", a.Order, a.Deposits)
 	}
 }
 
@@ -307,11 +307,11 @@ func TestDepositIsPaidBackOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b := d.book(o.Code)
-	last := b.Deposits[len(b.Deposits)-1]
-	if last.State != order.DepositStateReturned || last.Return.TID == "" || b.Order.Attention != "" || b.Order.Status != order.Paid || len(b.Refunds) != 0 ||
-		b.Order.Refundable() != 11000 {
-		t.Errorf("%+v %+v %+v", b.Order, b.Deposits, b.Refunds)
+	a := d.book(o.Code)
+	last := a.Deposits[len(a.Deposits)-1]
+	if last.State != order.DepositStateReturned || last.Return.TID == "" || a.Order.Attention != "" || a.Order.Status != order.Paid || len(a.Refunds) != 0 ||
+		a.Order.Refundable() != 11000 {
+		t.Errorf("%+v %+v %+v", a.Order, a.Deposits, a.Refunds)
 	}
 	d.paidBack(o.Code, 11000)
 	d.says(path+"/return", form, "has changed since you looked")
@@ -342,9 +342,9 @@ func TestProviderDeclinesToPayADepositBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.says(path+"/return", d.form(path+"/return", payersAccount...), "does not pay it back")
-	b := d.book(o.Code)
-	if !b.Deposits[0].NeedsDecision() || b.Order.Attention != order.LateDeposit {
-		t.Errorf("%+v %+v", b.Order, b.Deposits)
+	a := d.book(o.Code)
+	if !a.Deposits[0].NeedsDecision() || a.Order.Attention != order.LateDeposit {
+		t.Errorf("%+v %+v", a.Order, a.Deposits)
 	}
 	d.page("/admin/orders/"+o.Code, "A deposit was not paid back", "2016")
 	d.says(path+"/apply", d.form(path+"/apply"), "the order is paid")
@@ -366,8 +366,8 @@ func TestUnknownReturnsAreFoundOut(t *testing.T) {
 	if _, err := d.service.Resolve(t.Context(), o.Code); err != nil {
 		t.Fatal(err)
 	}
-	if b := d.book(o.Code); b.Deposits[0].State != order.DepositStateReturned {
-		t.Errorf("%+v", b.Deposits)
+	if a := d.book(o.Code); a.Deposits[0].State != order.DepositStateReturned {
+		t.Errorf("%+v", a.Deposits)
 	}
 	d.paidBack(o.Code, 11000)
 }

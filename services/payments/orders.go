@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"hub.internal/pkg/audit"
@@ -19,7 +18,7 @@ import (
 	"hub.internal/services/payments/provider"
 )
 
-// Wanted is an order as its app wants it.
+// CreateInput is an order as its app wants it.
 type CreateInput struct {
 	Amount, SupplyAmount, VAT *int64
 	PayMethod                 provider.PayMethod
@@ -32,19 +31,11 @@ type CreateInput struct {
 	Metadata                  map[string]string
 }
 
-// WantedVBank is how long a virtual account waits, in hours, and whose name it has.
+// VirtualAccountInput is how long a virtual account waits, in hours, and whose name it has.
 type VirtualAccountInput struct {
 	ValidHours int
 	Holder     string
 }
-
-// What a claim's resource begins with that is about an order which was there before, or to be given up. A refund's is its
-// code, and any other one is the code of a new order.
-const (
-	Known    = "known "
-	toCancel = "cancel "
-	refunds  = "rf_"
-)
 
 // The writes of apps, as the audit log names them.
 const (
@@ -86,18 +77,18 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (tool.Result, erro
 	if err != nil {
 		return tool.Result{}, err
 	}
-	b, err := order.New(o)
+	a, err := order.New(o)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	claim, err := s.c.Store.Open(ctx, call.Key, b)
+	claim, err := s.c.Store.Open(ctx, call.Key, a)
 	if err != nil || claim.Done {
 		return claim.Answer, err
 	}
 	ctx, cancel := detach(ctx)
 	defer cancel()
-	if code, known := strings.CutPrefix(claim.Resource, Known); known {
-		return s.answerExisting(ctx, call, claim, code, o)
+	if about := ParseSubject(claim.Resource); about.Kind == KnownOrder {
+		return s.answerExisting(ctx, call, claim, about.Code, o)
 	}
 	return s.issue(ctx, call, claim)
 }
@@ -152,47 +143,50 @@ func (s *Service) checkURLs(in CreateInput, app App) error {
 	return nil
 }
 
-// again answers the order that has the clientOrderId already.
-func (s *Service) answerExisting(ctx context.Context, call write.Call, claim write.Claim, code string, wanted order.Order) (tool.Result, error) {
-	b, err := s.c.Store.Order(ctx, code)
+// answerExisting answers the order that has the clientOrderId already.
+func (s *Service) answerExisting(ctx context.Context, call write.Call, claim write.Claim, code string,
+	wanted order.Order) (tool.Result, error) {
+	a, err := s.c.Store.Order(ctx, code)
 	switch {
 	case err != nil:
-	case ownedBy(call.Caller, b.Order) != nil:
+	case ownedBy(call.Caller, a.Order) != nil:
 		err = fault.New(fault.Conflict, "Another order has the clientOrderId %q already. Choose another one.", wanted.ClientOrderID).
 			With(map[string]string{"code": "CLIENT_ORDER_ID_TAKEN"})
-	case b.Order.Amounts.Amount != wanted.Amounts.Amount || b.Order.Supply != wanted.Supply || b.Order.VAT != wanted.VAT:
+	case a.Order.Amounts.Amount != wanted.Amounts.Amount || a.Order.Supply != wanted.Supply || a.Order.VAT != wanted.VAT:
 		err = order.Conflict(order.CodeAmountMismatch, "The order with this clientOrderId has another amount.",
-			map[string]any{"stored": b.Order.Amounts.Amount, "requested": wanted.Amounts.Amount})
+			map[string]any{"stored": a.Order.Amounts.Amount, "requested": wanted.Amounts.Amount})
 	}
 	if err != nil {
 		return tool.Result{}, s.release(ctx, claim, err)
 	}
-	return s.finish(ctx, call, claim, b.Order.Code, http.StatusOK, nil)
+	return s.finish(ctx, call, claim, a.Order.Code, http.StatusOK, nil)
 }
 
 // issue asks the provider for an order, and finishes the call with what became of it.
 func (s *Service) issue(ctx context.Context, call write.Call, claim write.Claim) (tool.Result, error) {
-	snapshot, declined, err := s.askToIssue(ctx, claim.Resource)
+	code := ParseSubject(claim.Resource).Code
+	snapshot, declined, err := s.askToIssue(ctx, code)
 	if err != nil {
 		return tool.Result{}, err
 	}
 	if declined != nil {
-		if _, err := s.c.Store.Change(ctx, claim.Resource, s.callActor(call), func(b *order.Aggregate) error { return b.Decline(*declined) }, nil); err != nil {
+		if _, err := s.c.Store.Change(ctx, code, s.callActor(call),
+			func(a *order.Aggregate) error { return a.Decline(*declined) }, nil); err != nil {
 			return tool.Result{}, err
 		}
 		return tool.Result{}, s.release(ctx, claim, order.Conflict(order.CodeProviderDeclined, "The payment provider refuses this order.",
-			map[string]any{"order": claim.Resource, "provider": declined}))
+			map[string]any{"order": code, "provider": declined}))
 	}
-	return s.finish(ctx, call, claim, claim.Resource, http.StatusCreated, snapshot)
+	return s.finish(ctx, call, claim, code, http.StatusCreated, snapshot)
 }
 
 // askToIssue asks the provider for an order that it may have heard of. No snapshot is an unknown outcome.
 func (s *Service) askToIssue(ctx context.Context, code string) (*provider.Snapshot, *order.Failure, error) {
-	b, err := s.c.Store.Order(ctx, code)
+	a, err := s.c.Store.Order(ctx, code)
 	if err != nil {
 		return nil, nil, err
 	}
-	o := b.Order
+	o := a.Order
 	if o.Status == order.Failed {
 		return nil, o.Failure, nil // by whoever had the claim before
 	}
@@ -221,15 +215,15 @@ func (s *Service) askToIssue(ctx context.Context, code string) (*provider.Snapsh
 func (s *Service) finish(ctx context.Context, call write.Call, claim write.Claim, code string, status int,
 	snapshot *provider.Snapshot) (tool.Result, error) {
 	var answer tool.Result
-	_, err := s.apply(ctx, code, s.callActor(call), snapshot, &Completion{claim, func(b *order.Aggregate) (tool.Result, audit.Entry, error) {
+	_, err := s.apply(ctx, code, s.callActor(call), snapshot, &Completion{claim, func(a *order.Aggregate) (tool.Result, audit.Entry, error) {
 		var err error
-		answer, err = write.AnswerAs(status, OrderAnswer{b.View()}, 1)
-		return answer, call.Entry(1, map[string]any{"order": b.Order.Code, "status": b.Order.Status}), err
+		answer, err = write.AnswerAs(status, OrderAnswer{a.View()}, 1)
+		return answer, call.Entry(1, map[string]any{"order": a.Order.Code, "status": a.Order.Status}), err
 	}})
 	return answer, s.explainTakenOver(err)
 }
 
-// ended says of a call whose claim was taken over what its caller can do.
+// explainTakenOver says of a call whose claim was taken over what its caller can do.
 func (s *Service) explainTakenOver(err error) error {
 	if errors.Is(err, write.ErrTakenOver) {
 		return fault.New(fault.Conflict, "A call with this Idempotency-Key is still running. Send it again in a second.").
@@ -246,32 +240,33 @@ func (s *Service) release(ctx context.Context, claim write.Claim, refused error)
 	return refused
 }
 
-// itself is the caller of a call as an actor, now.
+// callActor is the caller of a call as an actor, now.
 func (s *Service) callActor(call write.Call) Actor {
 	return Actor{Name: "app:" + call.Caller.Service, RequestID: call.Caller.RequestID, Now: s.now()}
 }
 
 // apply brings an order to a snapshot, if there is one, and gives up at the provider what must not be paid.
-func (s *Service) apply(ctx context.Context, code string, by Actor, snapshot *provider.Snapshot, end *Completion) (*order.Aggregate, error) {
-	b, err := s.c.Store.Change(ctx, code, by, func(b *order.Aggregate) error {
+func (s *Service) apply(ctx context.Context, code string, by Actor, snapshot *provider.Snapshot, end *Completion) (*order.Aggregate,
+	error) {
+	a, err := s.c.Store.Change(ctx, code, by, func(a *order.Aggregate) error {
 		if snapshot == nil {
 			return nil
 		}
-		return b.Apply(*snapshot)
+		return a.Apply(*snapshot)
 	}, end)
-	if err == nil && b.CancelAtProvider {
-		s.cancelUnwanted(ctx, b.Order)
+	if err == nil && a.CancelAtProvider {
+		s.cancelUnwanted(ctx, a.Order)
 	}
-	return b, err
+	return a, err
 }
 
 // Order returns an order of the caller's; E_NOT_FOUND for any other.
 func (s *Service) Order(ctx context.Context, code string) (OrderAnswer, error) {
-	b, err := s.ownOrder(ctx, code)
+	a, err := s.ownOrder(ctx, code)
 	if err != nil {
 		return OrderAnswer{}, err
 	}
-	return OrderAnswer{b.View()}, nil
+	return OrderAnswer{a.View()}, nil
 }
 
 // List returns a page of the caller's orders, newest first, and the position after it, if there are more.
@@ -311,11 +306,11 @@ func (s *Service) CancelOrder(ctx context.Context, code string) (tool.Result, er
 	if err != nil {
 		return tool.Result{}, err
 	}
-	claim, err := s.c.Store.Claim(ctx, call.Key, code, s.callActor(call), func(b *order.Aggregate) (string, error) {
-		if err := ownedBy(call.Caller, b.Order); err != nil {
-			return "", err
+	claim, err := s.c.Store.Claim(ctx, call.Key, code, s.callActor(call), func(a *order.Aggregate) (Subject, error) {
+		if err := ownedBy(call.Caller, a.Order); err != nil {
+			return Subject{}, err
 		}
-		return toCancel + code, cancelable(b.Order)
+		return Subject{Cancellation, code}, cancelable(a.Order)
 	})
 	if err != nil || claim.Done {
 		return claim.Answer, err
@@ -327,11 +322,11 @@ func (s *Service) CancelOrder(ctx context.Context, code string) (tool.Result, er
 
 // cancelClaimed gives an order up, and finishes the call that wants it.
 func (s *Service) cancelClaimed(ctx context.Context, call write.Call, claim write.Claim, code string) (tool.Result, error) {
-	b, err := s.cancelAtProvider(ctx, code, s.callActor(call))
-	if err == nil && b.Order.Status != order.Canceled {
-		err = cancelable(b.Order)
+	a, err := s.cancelAtProvider(ctx, code, s.callActor(call))
+	if err == nil && a.Order.Status != order.Canceled {
+		err = cancelable(a.Order)
 	}
-	if err == nil && b.Order.Status != order.Canceled {
+	if err == nil && a.Order.Status != order.Canceled {
 		err = s.providerUnreachable()
 	}
 	if err != nil {
@@ -344,31 +339,33 @@ func cancelable(o order.Order) error {
 	if o.Status == order.Ready || o.Status == order.AwaitingDeposit {
 		return nil
 	}
-	return order.Conflict(order.CodeNotCancelable, "The order "+o.Code+" is "+string(o.Status)+"; only one that is not paid can be canceled. Refund a "+
-		"paid one.",
+	return order.Conflict(order.CodeNotCancelable,
+		"The order "+o.Code+" is "+string(o.Status)+"; only one that is not paid can be canceled. Refund a "+
+			"paid one.",
 		map[string]any{"status": o.Status})
 }
 
 // Reconcile asks the provider, and brings the order to what it says. It returns E_CONFLICT with AMOUNT_MISMATCH when the
 // caller or the provider has another amount, and E_DB when the provider does not answer.
 func (s *Service) Reconcile(ctx context.Context, code string, amount *int64) (OrderAnswer, error) {
-	b, err := s.ownOrder(ctx, code)
+	a, err := s.ownOrder(ctx, code)
 	if err != nil {
 		return OrderAnswer{}, err
 	}
-	stored := b.Order.Amounts.Amount
+	stored := a.Order.Amounts.Amount
 	if amount != nil && *amount != stored {
-		return OrderAnswer{}, order.Conflict(order.CodeAmountMismatch, "The order has another amount.", map[string]any{"stored": stored, "requested": *amount})
+		return OrderAnswer{}, order.Conflict(order.CodeAmountMismatch, "The order has another amount.", map[string]any{"stored": stored,
+			"requested": *amount})
 	}
 	by := s.actor(ctx)
 	ctx, cancel := detach(ctx)
 	defer cancel()
-	b, snapshot, err := s.reconcileWithProvider(ctx, provider.PaymentRef{Code: code}, by)
+	a, snapshot, err := s.reconcileWithProvider(ctx, provider.PaymentRef{Code: code}, by)
 	if err != nil {
 		return OrderAnswer{}, err
 	}
 	entry := audit.Entry{At: by.Now, Caller: caller.From(ctx), Tool: "pay.orders.reconcile", Outcome: audit.OK, Count: 1,
-		Detail: map[string]any{"order": code, "status": b.Order.Status}}
+		Detail: map[string]any{"order": code, "status": a.Order.Status}}
 	if err := s.c.Store.Record(ctx, entry); err != nil {
 		return OrderAnswer{}, err
 	}
@@ -376,5 +373,5 @@ func (s *Service) Reconcile(ctx context.Context, code string, amount *int64) (Or
 		return OrderAnswer{}, order.Conflict(order.CodeAmountMismatch, "The provider has another amount.", map[string]any{"stored": stored,
 			"provider": snapshot.Amount})
 	}
-	return OrderAnswer{b.View()}, nil
+	return OrderAnswer{a.View()}, nil
 }

@@ -11,7 +11,7 @@ import (
 	"hub.internal/services/payments/order"
 )
 
-// NoticeState says how far a message to an app has come.
+// NotificationState says how far a message to an app has come.
 type NotificationState string
 
 // The states of a message. Skipped ones have nowhere to go; a Stopped one's address has told to stop.
@@ -23,7 +23,7 @@ const (
 	NotificationStopped   NotificationState = "STOPPED"
 )
 
-// Notice is a message to an app: stored once as bytes, in the transaction of its step.
+// Notification is a message to an app: stored once as bytes, in the transaction of its step.
 type Notification struct {
 	ID    string
 	Order string
@@ -40,7 +40,7 @@ type Notification struct {
 	CreatedAt time.Time
 }
 
-// Outgoing is a message on its way.
+// Delivery is a message on its way.
 type Delivery struct {
 	ID, URL string
 	Body    []byte
@@ -62,7 +62,7 @@ type Attempt struct {
 	Took   time.Duration
 }
 
-// Said is what was answered, in two words for people.
+// StatusText is what was answered, in two words for people.
 func (a Attempt) StatusText() string {
 	if a.Status == 0 {
 		return "no answer"
@@ -72,16 +72,16 @@ func (a Attempt) StatusText() string {
 
 // Outbox keeps messages until they are delivered, or given up.
 type Outbox interface {
-	// Notice returns a message; E_NOT_FOUND without one.
+	// Notification returns a message; E_NOT_FOUND without one.
 	Notification(ctx context.Context, id string) (Notification, error)
-	// Attempted keeps an attempt and what it makes of the message. With Gone the order's other messages stop, too.
+	// RecordAttempt keeps an attempt and what it makes of the message. With Gone the order's other messages stop, too.
 	RecordAttempt(ctx context.Context, n Notification, a Attempt) error
 	// Redeliver lets a message be sent again, the same bytes under the same id. E_NOT_FOUND unless it is the order's,
 	// E_CONFLICT for one that has nowhere to go.
 	Redeliver(ctx context.Context, order, id string, by Actor) error
 }
 
-// Happened is an event of an order, as it is read back.
+// RecordedEvent is an event of an order, as it is read back.
 type RecordedEvent struct {
 	Seq      int64
 	From, To order.Status
@@ -94,7 +94,7 @@ type RecordedEvent struct {
 	At        time.Time
 }
 
-// Told is a message with its attempts.
+// NotificationHistory is a message with its attempts.
 type NotificationHistory struct {
 	Notification
 	Attempts []Attempt
@@ -156,7 +156,7 @@ func (s *Service) recordAttempt(ctx context.Context, n Notification, a Attempt) 
 	return again, s.c.Store.RecordAttempt(ctx, n, a)
 }
 
-// turns sees to it that the receivers of one app, when they are slow, do not take all the workers that others wait for.
+// bulkhead sees to it that the receivers of one app, when they are slow, do not take all the workers that others wait for.
 type bulkhead struct {
 	mu sync.Mutex
 	// running counts an app's attempts, and slowUntil is how long it is taken for slow.
@@ -165,12 +165,12 @@ type bulkhead struct {
 }
 
 const (
-	// slowAfter is what an attempt may take, slowFor how long a slower one is remembered, and slowTurns how many attempts of
+	// slowThreshold is what an attempt may take, slowFor how long a slower one is remembered, and slowTurns how many attempts of
 	// a slow app run at once in a process.
 	slowThreshold = time.Second
 	slowPeriod    = time.Minute
 	slowLimit     = 4
-	// turnWait is how long who has no turn waits at least, and at most twice that.
+	// bulkheadWait is how long who has no turn waits at least, and at most twice that.
 	bulkheadWait = 5 * time.Second
 )
 
@@ -178,7 +178,7 @@ func newBulkhead() *bulkhead {
 	return &bulkhead{running: map[string]int{}, slowUntil: map[string]time.Time{}}
 }
 
-// take begins an attempt of an app, which done ends; or tells how long to wait.
+// acquire begins an attempt of an app, which done ends; or tells how long to wait.
 func (t *bulkhead) acquire(app string) (done func(), wait time.Duration) {
 	began := time.Now()
 	t.mu.Lock()

@@ -2,7 +2,6 @@ package payments
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"time"
@@ -12,15 +11,15 @@ import (
 	"hub.internal/services/payments/provider"
 )
 
-// Schedule keeps when orders are looked at next, and what a sweep has found.
+// Reconciliations keeps when orders are looked at next, and what a sweep has found.
 type Reconciliations interface {
-	// LookedAt tells whether somebody has looked at an order since a moment; if not, now is kept as the last look.
+	// CheckedSince tells whether somebody has looked at an order since a moment; if not, now is kept as the last look.
 	CheckedSince(ctx context.Context, code string, since, now time.Time) (bool, error)
-	// TakeLook tells whether an order is to be looked at by now; if so, the next look is at until, for whoever asks meanwhile.
+	// TakeCheck tells whether an order is to be looked at by now; if so, the next look is at until, for whoever asks meanwhile.
 	TakeCheck(ctx context.Context, code string, now, until time.Time) (bool, error)
-	// Postpone keeps when an order is looked at next; false when it has moved since version, and a look of its own follows.
+	// ScheduleCheck keeps when an order is looked at next; false when it has moved since version, and a look of its own follows.
 	ScheduleCheck(ctx context.Context, code string, version int64, looks int, at time.Time) (bool, error)
-	// Looks is how often an order has been looked at since it moved.
+	// Checks is how often an order has been looked at since it moved.
 	Checks(ctx context.Context, code string) (int, error)
 	// Unsettled returns orders after a code that wait for a deposit, or were paid since a moment.
 	Unsettled(ctx context.Context, after string, since time.Time, limit int) ([]string, error)
@@ -30,14 +29,129 @@ type Reconciliations interface {
 	AddSweep(ctx context.Context, r SweepReport) error
 }
 
+// errStale tells that an order has moved since the provider was asked: what it said may be old.
+var errStale = errors.New("the order has moved since the provider was asked")
+
+// maxPulls is how often the provider is asked while the order moves on.
+const maxPulls = 5
+
+// reconcileWithProvider asks the provider for an order, and brings it to what the provider says, unless it has moved meanwhile: then it
+// asks again. ref may name a payment of the order's that is not known yet. No snapshot tells that the provider knows
+// nothing. E_DB when the provider does not say.
+func (s *Service) reconcileWithProvider(ctx context.Context, ref provider.PaymentRef, by Actor) (*order.Aggregate,
+	*provider.Snapshot, error) {
+	for range maxPulls {
+		seen, snapshot, err := s.fetch(ctx, ref)
+		if err != nil || snapshot == nil {
+			return seen, nil, err
+		}
+		by.Now = s.now()
+		a, err := s.c.Store.Change(ctx, ref.Code, by, func(a *order.Aggregate) error {
+			if a.Order.Version != seen.Order.Version {
+				return errStale
+			}
+			return a.ApplyFresh(*snapshot)
+		}, nil)
+		if errors.Is(err, errStale) {
+			continue
+		}
+		if err == nil && a.CancelAtProvider {
+			s.cancelUnwanted(ctx, a.Order)
+		}
+		return a, snapshot, err
+	}
+	return nil, nil, fault.New(fault.Conflict, "The order is changing right now. Try again in a second.").After(time.Second).Because(errStale)
+}
+
+// fetch asks the provider about an order, and returns it as it was before.
+func (s *Service) fetch(ctx context.Context, ref provider.PaymentRef) (*order.Aggregate, *provider.Snapshot, error) {
+	a, err := s.c.Store.Order(ctx, ref.Code)
+	if err != nil {
+		return nil, nil, err
+	}
+	cred, err := s.c.Credentials.ByID(ctx, a.Order.CredentialID)
+	if err != nil {
+		return a, nil, err
+	}
+	if ref.TID == "" {
+		ref.TID = a.Order.TID
+	}
+	ref.CreatedAt = a.Order.CreatedAt
+	snapshot, err := s.c.Provider.Get(ctx, cred, ref)
+	switch {
+	case errors.Is(err, provider.ErrNotFound):
+		return a, nil, nil
+	case err != nil:
+		return a, nil, s.providerUnreachable().Because(err)
+	case snapshot.Code != ref.Code:
+		return a, nil, s.providerUnreachable().Because(errors.New("the provider answers about another order"))
+	}
+	return a, &snapshot, nil
+}
+
+func (s *Service) providerUnreachable() *fault.Error {
+	return fault.New(fault.DB, "The payment provider does not answer right now. Try again in a moment.").After(2 * time.Second)
+}
+
+// cancelUnwanted cancels at the provider what must not be paid, best effort: who looks at the order later tries again.
+func (s *Service) cancelUnwanted(ctx context.Context, o order.Order) {
+	cred, err := s.c.Credentials.ByID(ctx, o.CredentialID)
+	if err == nil {
+		_, err = s.c.Provider.Cancel(ctx, cred, provider.CancelRequest{Ref: provider.PaymentRef{TID: o.TID, Code: o.Code, CreatedAt: o.CreatedAt},
+			RefundCode: o.Code + "-cancel", Reason: "another amount than ordered"})
+	}
+	if err != nil {
+		s.c.Logger.WarnContext(ctx, "a payment that must not be made is not given up yet", "order", o.Code, "error", err)
+	}
+}
+
+// cancelAtProvider gives an order up at the provider. What was paid meanwhile comes back as such.
+func (s *Service) cancelAtProvider(ctx context.Context, code string, by Actor) (*order.Aggregate, error) {
+	a, _, err := s.reconcileWithProvider(ctx, provider.PaymentRef{Code: code}, by)
+	if err != nil || a.Order.Status != order.Ready && a.Order.Status != order.AwaitingDeposit {
+		return a, err
+	}
+	o := a.Order
+	cred, err := s.c.Credentials.ByID(ctx, o.CredentialID)
+	if err != nil {
+		return nil, err
+	}
+	ref := provider.PaymentRef{TID: o.TID, Code: o.Code, CreatedAt: o.CreatedAt}
+	var left provider.Snapshot
+	if o.TID == "" {
+		err = s.c.Provider.Expire(ctx, cred, ref)
+	} else {
+		left, err = s.c.Provider.Cancel(ctx, cred, provider.CancelRequest{Ref: ref, RefundCode: o.Code + "-cancel", Reason: "canceled"})
+	}
+	over := o.TID == "" || left.Status == provider.PaymentExpired || left.Status == provider.PaymentFailed
+	switch {
+	case err == nil && over || errors.Is(err, provider.ErrNotFound):
+		// Nobody can begin to pay any more: the order ends, unless it has moved.
+		by.Now = s.now()
+		a, err = s.c.Store.Change(ctx, code, by, func(a *order.Aggregate) error {
+			if a.Order.Version != o.Version {
+				return errStale
+			}
+			return a.CancelUnpaid()
+		}, nil)
+		if !errors.Is(err, errStale) {
+			return a, err
+		}
+	case err != nil && !errors.Is(err, provider.ErrAlreadyPaid) && !errors.Is(err, provider.ErrAlreadyCanceled):
+		return nil, s.providerUnreachable().Because(err)
+	}
+	a, _, err = s.reconcileWithProvider(ctx, provider.PaymentRef{Code: code}, by)
+	return a, err
+}
+
 const (
-	// lookTakes is more than one look takes; after that somebody else may look.
+	// checkTimeout is more than one look takes; after that somebody else may look.
 	checkTimeout = 5 * time.Minute
-	// earlyLook is how much too early a job may run: its clock is another one.
+	// clockSkew is how much too early a job may run: its clock is another one.
 	clockSkew = 5 * time.Second
 )
 
-// Look is Resolve for the job of an order, of which each of its moves leaves one behind: the one that comes when the order is to be
+// ResolveDue is Resolve for the job of an order, of which each of its moves leaves one behind: the one that comes when the order is to be
 // looked at does it, and the others have nothing to do.
 func (s *Service) ResolveDue(ctx context.Context, code string) (again time.Duration, err error) {
 	now := s.now()
@@ -59,7 +173,7 @@ func (s *Service) Resolve(ctx context.Context, code string) (again time.Duration
 	if err != nil { // the provider does not answer: that is a look, too
 		s.c.Logger.WarnContext(ctx, "an order is not resolved yet", "order", code, "error", err)
 	}
-	b, err := s.c.Store.Order(ctx, code)
+	a, err := s.c.Store.Order(ctx, code)
 	if err != nil {
 		return 0, err
 	}
@@ -67,89 +181,90 @@ func (s *Service) Resolve(ctx context.Context, code string) (again time.Duration
 	if err != nil {
 		return 0, err
 	}
-	b.Now = s.now()
-	at, ok := b.NextCheck(looks)
+	a.Now = s.now()
+	at, ok := a.NextCheck(looks)
 	if !ok {
 		return 0, nil
 	}
-	kept, err := s.c.Store.ScheduleCheck(ctx, code, b.Order.Version, looks+1, at)
+	kept, err := s.c.Store.ScheduleCheck(ctx, code, a.Order.Version, looks+1, at)
 	if err != nil || !kept {
 		return 0, err
 	}
-	return max(at.Sub(b.Now), time.Second), nil
+	return max(at.Sub(a.Now), time.Second), nil
 }
 
 func (s *Service) resolveOutcome(ctx context.Context, code string, by Actor) (*order.Aggregate, error) {
-	b, snapshot, err := s.reconcileWithProvider(ctx, provider.PaymentRef{Code: code}, by)
+	a, snapshot, err := s.reconcileWithProvider(ctx, provider.PaymentRef{Code: code}, by)
 	if err != nil {
-		return b, err
+		return a, err
 	}
-	if snapshot == nil && b.Order.Status == order.Ready && b.Order.CheckoutURL == "" {
-		if b, err = s.issueAgain(ctx, code, by); err != nil {
-			return b, err
+	if snapshot == nil && a.Order.Status == order.Ready && a.Order.CheckoutURL == "" {
+		if a, err = s.issueAgain(ctx, code, by); err != nil {
+			return a, err
 		}
 	}
-	for _, r := range b.PendingRefunds() {
+	for _, r := range a.PendingRefunds() {
 		if err := s.refundAtProvider(ctx, code, r.Code, false, by); err != nil { // pull has just looked for it
-			return b, err
+			return a, err
 		}
 	}
-	for _, d := range b.ReturningDeposits() {
+	for _, d := range a.ReturningDeposits() {
 		if err := s.returnAtProvider(ctx, code, d.ID, true, by); err != nil {
-			return b, err
+			return a, err
 		}
 	}
-	return s.lapse(ctx, b, by)
+	return s.lapse(ctx, a, by)
 }
 
 // issueAgain asks for an order that the provider does not know, unless its day is over.
 func (s *Service) issueAgain(ctx context.Context, code string, by Actor) (*order.Aggregate, error) {
-	b, err := s.c.Store.Order(ctx, code)
-	if err != nil || !by.Now.Before(b.Order.CreatedAt.Add(order.ReadyFor)) {
-		return b, err
+	a, err := s.c.Store.Order(ctx, code)
+	if err != nil || !by.Now.Before(a.Order.CreatedAt.Add(order.ReadyFor)) {
+		return a, err
 	}
 	snapshot, declined, err := s.askToIssue(ctx, code)
 	if err != nil {
-		return b, err
+		return a, err
 	}
 	if declined != nil {
-		return s.c.Store.Change(ctx, code, by, func(b *order.Aggregate) error { return b.Decline(*declined) }, nil)
+		return s.c.Store.Change(ctx, code, by, func(a *order.Aggregate) error { return a.Decline(*declined) }, nil)
 	}
 	return s.apply(ctx, code, by, snapshot, nil)
 }
 
 // lapse ends an order whose time is over, after the provider has closed its page.
-func (s *Service) lapse(ctx context.Context, b *order.Aggregate, by Actor) (*order.Aggregate, error) {
-	seen := b.Order
+func (s *Service) lapse(ctx context.Context, a *order.Aggregate, by Actor) (*order.Aggregate, error) {
+	seen := a.Order
 	trial := order.Aggregate{Order: seen, Now: by.Now}
 	if over, err := trial.Expire(); err != nil || !over {
-		return b, err
+		return a, err
 	}
 	cred, err := s.c.Credentials.ByID(ctx, seen.CredentialID)
 	if err != nil {
-		return b, err
+		return a, err
 	}
 	if seen.Status == order.Ready {
 		err := s.c.Provider.Expire(ctx, cred, provider.PaymentRef{TID: seen.TID, Code: seen.Code, CreatedAt: seen.CreatedAt})
 		if errors.Is(err, provider.ErrAlreadyPaid) {
 			// It stays READY when what was paid is not what it costs: then the money is an operator's, and the order is over.
-			if b, _, err = s.reconcileWithProvider(ctx, provider.PaymentRef{Code: seen.Code}, by); err != nil || !slices.ContainsFunc(b.Deposits, order.Deposit.NeedsDecision) {
-				return b, err
+			if a, _, err = s.reconcileWithProvider(ctx, provider.PaymentRef{Code: seen.Code}, by); err != nil ||
+				!slices.ContainsFunc(a.Deposits, order.Deposit.NeedsDecision) {
+				return a, err
 			}
-			seen = b.Order
+			seen = a.Order
 		} else if err != nil && !errors.Is(err, provider.ErrNotFound) {
-			return b, s.providerUnreachable().Because(err)
+			return a, s.providerUnreachable().Because(err)
 		}
 	}
-	after, err := s.c.Store.Change(ctx, seen.Code, by, func(b *order.Aggregate) error {
-		if b.Order.Version != seen.Version {
+	after, err := s.c.Store.Change(ctx, seen.Code, by, func(a *order.Aggregate) error {
+		if a.Order.Version != seen.Version {
 			return errStale
 		}
-		_, err := b.Expire()
+		_, err := a.Expire()
 		return err
 	}, nil)
 	if errors.Is(err, errStale) {
-		return b, nil // whoever moved it knows better
+		return a, nil // whoever moved it knows better
 	}
 	return after, err
 }
@@ -207,15 +322,15 @@ func (s *Service) sweep(ctx context.Context) (SweepReport, error) {
 func (s *Service) compare(ctx context.Context, code string, r *SweepReport) {
 	r.Checked++
 	before, err := s.c.Store.Order(ctx, code)
-	var b *order.Aggregate
+	var a *order.Aggregate
 	var snapshot *provider.Snapshot
 	by := Actor{Name: "hub", Now: s.now()}
 	if err == nil {
-		b, snapshot, err = s.reconcileWithProvider(ctx, provider.PaymentRef{Code: code}, by)
+		a, snapshot, err = s.reconcileWithProvider(ctx, provider.PaymentRef{Code: code}, by)
 	}
 	if err == nil && snapshot != nil {
-		b, err = s.c.Store.Change(ctx, code, by, func(now *order.Aggregate) error {
-			if now.Order.Version != b.Order.Version {
+		a, err = s.c.Store.Change(ctx, code, by, func(now *order.Aggregate) error {
+			if now.Order.Version != a.Order.Version {
 				return nil
 			}
 			return now.CheckBalance(*snapshot)
@@ -225,42 +340,9 @@ func (s *Service) compare(ctx context.Context, code string, r *SweepReport) {
 	case err != nil:
 		r.Failed++
 		s.c.Logger.WarnContext(ctx, "an order is not compared with the provider", "order", code, "error", err)
-	case b.Order.Attention == order.BalanceDrift && before.Order.Attention != order.BalanceDrift:
+	case a.Order.Attention == order.BalanceDrift && before.Order.Attention != order.BalanceDrift:
 		r.Drifted++
-	case b.Order.Version != before.Order.Version:
+	case a.Order.Version != before.Order.Version:
 		r.Moved++
 	}
-}
-
-// sealAccount seals an account under a name that binds it to its row, and masks it for people.
-func (s *Service) sealAccount(name string, a provider.RefundAccount) ([]byte, *provider.RefundAccount, error) {
-	text, err := json.Marshal(a)
-	if err != nil {
-		return nil, nil, err
-	}
-	sealed, err := s.c.Sealer.Seal(string(text), name)
-	masked := provider.RefundAccount{BankCode: a.BankCode, AccountNumber: "****" + a.AccountNumber[max(len(a.AccountNumber)-4,
-		(len(a.AccountNumber)+1)/2):],
-		Holder: maskName(a.Holder)}
-	return sealed, &masked, err
-}
-
-func (s *Service) openAccount(name string, sealed []byte) (*provider.RefundAccount, error) {
-	text, err := s.c.Sealer.Open(sealed, name)
-	if err != nil {
-		return nil, err
-	}
-	var a provider.RefundAccount
-	return &a, json.Unmarshal([]byte(text), &a)
-}
-
-// accountName binds the sealed account of a refund to its row.
-func refundAccountName(refund string) string { return "payments.refunds|account|" + refund }
-
-// mask leaves the first character.
-func maskName(name string) string {
-	for _, first := range name {
-		return string(first) + "**"
-	}
-	return ""
 }

@@ -24,18 +24,18 @@ import (
 type Store interface {
 	// Answered returns the answer of an earlier call with the key, if there is one.
 	Answered(ctx context.Context, key write.Key) (tool.Result, bool, error)
-	// Open claims the key and stores a new order. The claim's resource is the order's code; when the app has an order
-	// with that clientOrderId already, it is "known " and that one's, and nothing is stored.
-	Open(ctx context.Context, key write.Key, b *order.Aggregate) (write.Claim, error)
+	// Open claims the key and stores a new order, about which the claim is then. When the app has an order with that
+	// clientOrderId already, the claim is about that KnownOrder, and nothing is stored.
+	Open(ctx context.Context, key write.Key, a *order.Aggregate) (write.Claim, error)
 	// Claim claims the key and changes an order by do, which names what the claim is about.
-	Claim(ctx context.Context, key write.Key, code string, by Actor, do func(*order.Aggregate) (resource string, err error)) (write.Claim, error)
+	Claim(ctx context.Context, key write.Key, code string, by Actor, do func(*order.Aggregate) (Subject, error)) (write.Claim, error)
 	// Change changes an order by do. With an ending a claim is finished in the same transaction.
 	Change(ctx context.Context, code string, by Actor, do func(*order.Aggregate) error, end *Completion) (*order.Aggregate, error)
 	// Release frees a claim without an answer.
 	Release(ctx context.Context, c write.Claim) error
 	// Record keeps an audit row of what was done in several steps.
 	Record(ctx context.Context, entry audit.Entry) error
-	// Left returns claims that nobody works on any more, the oldest first; Take takes one of them over.
+	// AbandonedClaims returns claims that nobody works on any more, the oldest first; Take takes one of them over.
 	AbandonedClaims(ctx context.Context, limit int) ([]write.Claim, error)
 	TakeOverClaim(ctx context.Context, left write.Claim) (c write.Claim, ok bool, err error)
 
@@ -50,7 +50,7 @@ type Store interface {
 	Reconciliations
 }
 
-// Ending finishes a claim: Answer makes what is stored with the key, and the row of the audit log.
+// Completion finishes a claim: Answer makes what is stored with the key, and the row of the audit log.
 type Completion struct {
 	Claim  write.Claim
 	Answer func(*order.Aggregate) (tool.Result, audit.Entry, error)
@@ -158,7 +158,7 @@ const (
 	Lease = 60 * time.Second
 	// KeysKept is how long an Idempotency-Key is kept.
 	KeysKept = 30 * 24 * time.Hour
-	// providerTakes is what a call to the provider may take, with all that follows.
+	// providerTimeout is what a call to the provider may take, with all that follows.
 	providerTimeout = 45 * time.Second
 )
 
@@ -177,7 +177,7 @@ func (s *Service) newCode(prefix string) string {
 	return prefix + ulid.MustNew(ulid.Timestamp(s.c.Now()), rand.Reader).String()
 }
 
-// by is the caller of ctx as an actor.
+// actor is the caller of ctx as an actor.
 func (s *Service) actor(ctx context.Context) Actor {
 	c := caller.From(ctx)
 	a := Actor{RequestID: c.RequestID, Now: s.now()}
@@ -192,18 +192,18 @@ func (s *Service) actor(ctx context.Context) Actor {
 	return a
 }
 
-// steady lets what follows a call to the provider be kept, also when the caller has gone.
+// detach lets what follows a call to the provider be kept, also when the caller has gone.
 func detach(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), providerTimeout)
 }
 
-// own returns an order of the caller's app and user. One of somebody else's is not there.
+// ownOrder returns an order of the caller's app and user. One of somebody else's is not there.
 func (s *Service) ownOrder(ctx context.Context, code string) (*order.Aggregate, error) {
-	b, err := s.c.Store.Order(ctx, code)
+	a, err := s.c.Store.Order(ctx, code)
 	if err != nil {
 		return nil, err
 	}
-	return b, ownedBy(caller.From(ctx), b.Order)
+	return a, ownedBy(caller.From(ctx), a.Order)
 }
 
 // ownedBy is nil for the app and the user that an order is of, and for an operator: pages judge who is one.

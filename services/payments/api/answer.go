@@ -72,7 +72,8 @@ func eventsOf(h payments.History) Events {
 			out.NextAt = new(schema.Moment(*n.NextAt))
 		}
 		for _, a := range n.Attempts {
-			out.Attempts = append(out.Attempts, Attempt{schema.Moment(a.At), optional(a.Status), a.Delivered, optional(a.Error), a.Took.Milliseconds()})
+			out.Attempts = append(out.Attempts, Attempt{schema.Moment(a.At), optional(a.Status), a.Delivered, optional(a.Error),
+				a.Took.Milliseconds()})
 		}
 		e.Notifications = append(e.Notifications, out)
 	}

@@ -47,11 +47,12 @@ const (
 	maxPairValue = 500
 )
 
-// wanted is the input as the service wants it.
+// input is the input as the service wants it.
 func (in createIn) input() (payments.CreateInput, error) {
 	var v schema.Violations
-	w := payments.CreateInput{Amount: readWon(&v, "/amount", in.Amount), SupplyAmount: readWon(&v, "/supplyAmount", in.SupplyAmount), VAT: readWon(&v,
-		"/vat", in.VAT),
+	w := payments.CreateInput{Amount: readWon(&v, "/amount", in.Amount), SupplyAmount: readWon(&v, "/supplyAmount", in.SupplyAmount),
+		VAT: readWon(&v,
+			"/vat", in.VAT),
 		PayMethod: provider.PayMethod(in.PayMethod), NotifyURL: readText(&v, "/payment_notify_url", in.NotifyURL, 0),
 		ClientOrderID: readText(&v, "/clientOrderId", in.ClientOrderID, 0), Name: readText(&v, "/orderName", in.OrderName, 0),
 		ReturnURL: readText(&v, "/returnUrl", in.ReturnURL, 0), Metadata: readMetadata(&v, in.Metadata)}
@@ -62,7 +63,8 @@ func (in createIn) input() (payments.CreateInput, error) {
 		}
 	}
 	if in.Buyer != nil {
-		w.Buyer = provider.Buyer{Name: readText(&v, "/buyer/name", in.Buyer.Name, maxBuyerName), Email: readText(&v, "/buyer/email", in.Buyer.Email, 0),
+		w.Buyer = provider.Buyer{Name: readText(&v, "/buyer/name", in.Buyer.Name, maxBuyerName), Email: readText(&v, "/buyer/email",
+			in.Buyer.Email, 0),
 			Tel: readText(&v, "/buyer/tel", in.Buyer.Tel, 0)}
 		if w.Buyer.Email != "" && !schema.IsEmail(w.Buyer.Email) {
 			v.Add("/buyer/email", "email", "must be an e-mail address")
@@ -73,7 +75,7 @@ func (in createIn) input() (payments.CreateInput, error) {
 
 var digits = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
 
-// won reads an amount: digits alone, for an amount that is written in any other way may be meant in another way, too. It may be left
+// readWon reads an amount: digits alone, for an amount that is written in any other way may be meant in another way, too. It may be left
 // out; null is no amount, though elsewhere it is what is left out: a program that has lost its amount must not pay back everything.
 func readWon(v *schema.Violations, at string, raw json.RawMessage) *int64 {
 	if len(raw) == 0 {
@@ -95,7 +97,7 @@ func readWon(v *schema.Violations, at string, raw json.RawMessage) *int64 {
 	return &n
 }
 
-// text reads a line of at most so many bytes; 0 leaves that to the schema.
+// readText reads a line of at most so many bytes; 0 leaves that to the schema.
 func readText(v *schema.Violations, at string, s *string, most int) string {
 	if s == nil {
 		return ""
@@ -109,7 +111,7 @@ func readText(v *schema.Violations, at string, s *string, most int) string {
 	return *s
 }
 
-// pairs reads what is echoed to the app.
+// readMetadata reads what is echoed to the app.
 func readMetadata(v *schema.Violations, raw json.RawMessage) map[string]string {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil

@@ -53,7 +53,8 @@ func returnRoutes(s *payments.Service) (routes []tool.APIRoute) {
 			Success:     []int{http.StatusSeeOther, http.StatusOK}, Credential: tool.NoCredential, Form: tool.RawForm, Declaration: tool.Declaration{
 				Name: way.name, Category: category, RecordsItself: true, MaxBody: maxBody,
 				Description: "Where a payer's browser comes back from the provider's page: it goes on to the order's returnUrl with code and status.",
-				Input:       tool.RawInput(codeMember()), Errors: []tool.ErrorDoc{{Code: fault.NotFound, Reason: "There is no such order."}, unavailable}}},
+				Input:       tool.RawInput(codeMember()), Errors: []tool.ErrorDoc{{Code: fault.NotFound, Reason: "There is no such order."},
+					unavailable}}},
 			func(ctx context.Context, in returnIn) (tool.RawAnswer, error) {
 				location, status, err := s.Return(ctx, in.Code)
 				if err != nil || location != "" {

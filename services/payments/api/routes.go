@@ -136,8 +136,8 @@ func listRoute(s *payments.Service) tool.APIRoute {
 			}
 			page, next, err := s.List(ctx, f)
 			out := Orders{Orders: []order.View{}, Next: cursor(next)}
-			for _, b := range page {
-				out.Orders = append(out.Orders, b.View())
+			for _, a := range page {
+				out.Orders = append(out.Orders, a.View())
 			}
 			return out, err
 		})

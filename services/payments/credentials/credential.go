@@ -35,7 +35,7 @@ const NicePay = "nicepay"
 // Providers lists the providers.
 func Providers() []string { return []string{NicePay} }
 
-// Cred is a credential in clear, for as long as a call takes. It shows itself to nobody who does not call Reveal.
+// Unsealed is a credential in clear, for as long as a call takes. It shows itself to nobody who does not call Reveal.
 type Unsealed struct {
 	// ID names the row, and Env is the one that it is for.
 	ID  ID
@@ -44,7 +44,7 @@ type Unsealed struct {
 	clientID, secret string
 }
 
-// NewCred returns a credential in clear.
+// NewUnsealed returns a credential in clear.
 func NewUnsealed(id ID, env Env, clientID, secret string) Unsealed {
 	return Unsealed{id, env, clientID, secret}
 }

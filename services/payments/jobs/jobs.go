@@ -55,7 +55,7 @@ func Runner(service *payments.Service, store *postgres.Store, now func() time.Ti
 	return r
 }
 
-// later lets a job run again after a wait, if there is one.
+// snooze lets a job run again after a wait, if there is one.
 func snooze(wait time.Duration, err error) error {
 	if err == nil && wait > 0 {
 		return jobs.Later(wait)

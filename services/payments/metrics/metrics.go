@@ -36,7 +36,7 @@ func (p measuredProvider) done(ctx context.Context, operation string, start time
 	p.calls.Done(ctx, operation, start, callOutcome(err))
 }
 
-// outcome of a call: a refusal proves that the provider works.
+// callOutcome of a call: a refusal proves that the provider works.
 func callOutcome(err error) string {
 	var declined *provider.DeclinedError
 	switch {
@@ -137,7 +137,8 @@ func Store(s payments.Store) payments.Store {
 		outcomeLabel(payments.WebhookUnmatched), outcomeLabel(payments.WebhookAbandoned)} {
 		webhooks.Add(ctx, 0, attr("outcome", o))
 	}
-	for _, n := range []payments.NotificationState{payments.NotificationPending, payments.NotificationDelivered, payments.NotificationDead, payments.NotificationStopped} {
+	for _, n := range []payments.NotificationState{payments.NotificationPending, payments.NotificationDelivered,
+		payments.NotificationDead, payments.NotificationStopped} {
 		notifications.Add(ctx, 0, attr("outcome", strings.ToLower(string(n))))
 	}
 	return counted
@@ -154,54 +155,55 @@ type countingStore struct {
 	steps, webhooks, notifications, drift metric.Int64Counter
 }
 
-func (s countingStore) countEvents(ctx context.Context, b *order.Aggregate, err error) {
-	if err != nil || b == nil {
+func (s countingStore) countEvents(ctx context.Context, a *order.Aggregate, err error) {
+	if err != nil || a == nil {
 		return
 	}
-	for _, step := range b.Events {
+	for _, step := range a.Events {
 		s.steps.Add(ctx, 1, attr("trigger", string(step.Trigger)))
 	}
 }
 
 // Open implements payments.Store. A key or a clientOrderId that is known opens nothing.
-func (s countingStore) Open(ctx context.Context, key write.Key, b *order.Aggregate) (write.Claim, error) {
-	claim, err := s.Store.Open(ctx, key, b)
-	if claim.Resource == b.Order.Code && !claim.Done && !claim.Resumed {
-		s.countEvents(ctx, b, err)
+func (s countingStore) Open(ctx context.Context, key write.Key, a *order.Aggregate) (write.Claim, error) {
+	claim, err := s.Store.Open(ctx, key, a)
+	if payments.ParseSubject(claim.Resource).Kind == payments.NewOrder && !claim.Done && !claim.Resumed {
+		s.countEvents(ctx, a, err)
 	}
 	return claim, err
 }
 
 // Claim implements payments.Store.
 func (s countingStore) Claim(ctx context.Context, key write.Key, code string, by payments.Actor,
-	do func(*order.Aggregate) (string, error)) (
+	do func(*order.Aggregate) (payments.Subject, error)) (
 	write.Claim, error,
 ) {
 	var changed *order.Aggregate // nil for a key that somebody else has claimed
-	claim, err := s.Store.Claim(ctx, key, code, by, func(b *order.Aggregate) (string, error) {
-		changed = b
-		return do(b)
+	claim, err := s.Store.Claim(ctx, key, code, by, func(a *order.Aggregate) (payments.Subject, error) {
+		changed = a
+		return do(a)
 	})
 	s.countEvents(ctx, changed, err)
 	return claim, err
 }
 
 // Change implements payments.Store.
-func (s countingStore) Change(ctx context.Context, code string, by payments.Actor, do func(*order.Aggregate) error, end *payments.Completion) (
+func (s countingStore) Change(ctx context.Context, code string, by payments.Actor, do func(*order.Aggregate) error,
+	end *payments.Completion) (
 	*order.Aggregate, error,
 ) {
-	b, err := s.Store.Change(ctx, code, by, do, end)
-	s.countEvents(ctx, b, err)
-	return b, err
+	a, err := s.Store.Change(ctx, code, by, do, end)
+	s.countEvents(ctx, a, err)
+	return a, err
 }
 
 // Operate implements payments.Operations.
 func (s countingStore) Operate(ctx context.Context, code string, by payments.Actor, do func(*order.Aggregate) (audit.Entry, error)) (
 	*order.Aggregate, error,
 ) {
-	b, err := s.Store.Operate(ctx, code, by, do)
-	s.countEvents(ctx, b, err)
-	return b, err
+	a, err := s.Store.Operate(ctx, code, by, do)
+	s.countEvents(ctx, a, err)
+	return a, err
 }
 
 // Receive implements payments.Inbox.

@@ -36,8 +36,8 @@ func (s store) RecordAttempt(context.Context, payments.Notification, payments.At
 }
 
 func (s store) Change(_ context.Context, _ string, _ payments.Actor, do func(*order.Aggregate) error, _ *payments.Completion) (*order.Aggregate, error) {
-	b := &order.Aggregate{}
-	return b, errors.Join(do(b), s.err)
+	a := &order.Aggregate{}
+	return a, errors.Join(do(a), s.err)
 }
 
 type fakeProvider struct {
@@ -69,11 +69,11 @@ func TestWhatIsKeptIsCounted(t *testing.T) {
 	made := order.Order{Code: "po_1"}
 	opened := &order.Aggregate{Order: made, Events: []order.Event{{Trigger: order.Create}}}
 	for _, s := range []store{{claim: write.Claim{Resource: "po_1"}}, {claim: write.Claim{Resource: "po_1", Done: true, Answer: tool.Result{}}},
-		{claim: write.Claim{Resource: payments.Known + "po_0"}}, {claim: write.Claim{Resource: "po_1"}, err: away}} {
+		{claim: write.Claim{Resource: payments.Subject{Kind: payments.KnownOrder, Code: "po_0"}.String()}}, {claim: write.Claim{Resource: "po_1"}, err: away}} {
 		_, _ = metrics.Store(s).Open(ctx, write.Key{}, opened)
 	}
-	pay := func(b *order.Aggregate) error {
-		b.Events = append(b.Events, order.Event{Trigger: order.Pay}, order.Event{Trigger: order.Mismatch})
+	pay := func(a *order.Aggregate) error {
+		a.Events = append(a.Events, order.Event{Trigger: order.Pay}, order.Event{Trigger: order.Mismatch})
 		return nil
 	}
 	for _, err := range []error{nil, away} {

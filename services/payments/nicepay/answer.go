@@ -72,7 +72,7 @@ func readAnswer(raw []byte) (a answer, err error) {
 	return a, nil
 }
 
-// asked is what an answer has to be about.
+// expectation is what an answer has to be about.
 type expectation struct {
 	tid    string // any, when it is empty
 	codes  []string
@@ -186,7 +186,7 @@ func readTime(text string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// shown is an answer as an operator may see it: without its signature, and without the payer.
+// redacted is an answer as an operator may see it: without its signature, and without the payer.
 func redacted(raw []byte) []byte {
 	var members map[string]jsontext.Value
 	if json.Unmarshal(raw, &members) != nil {

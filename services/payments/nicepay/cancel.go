@@ -73,7 +73,7 @@ func (p *Provider) Cancel(ctx context.Context, c credentials.Unsealed, in provid
 // unpaid tells whether an order is to be given up that nobody has paid.
 func unpaid(in provider.CancelRequest) bool { return in.RefundCode == in.Ref.Code+"-cancel" }
 
-// given tells whether a payment is as it is to be already, or can never be: then a cancel would do harm, or nothing.
+// cancelOutcome tells whether a payment is as it is to be already, or can never be: then a cancel would do harm, or nothing.
 func cancelOutcome(s provider.Snapshot, in provider.CancelRequest) (done bool, err error) {
 	switch {
 	case unpaid(in) && (s.Status == provider.PaymentPaid || !s.PaidAt.IsZero()):
@@ -128,7 +128,8 @@ func (p *Provider) cancelled(
 }
 
 // cancelledBefore finds out about a cancel that the vendor says was asked for before.
-func (p *Provider) cancelledBefore(ctx context.Context, c credentials.Unsealed, in provider.CancelRequest, a answer) (provider.Snapshot, error) {
+func (p *Provider) cancelledBefore(ctx context.Context, c credentials.Unsealed, in provider.CancelRequest,
+	a answer) (provider.Snapshot, error) {
 	s, err := p.get(ctx, c, in.Ref)
 	if err != nil {
 		return provider.Snapshot{}, unknown("the provider answers %s: %s", printable(a.ResultCode), err)
@@ -139,7 +140,7 @@ func (p *Provider) cancelledBefore(ctx context.Context, c credentials.Unsealed, 
 	return provider.Snapshot{}, unknown("the provider answers %s, and the payment does not show it", printable(a.ResultCode))
 }
 
-// holds tells whether the payment shows the refund that was asked for.
+// showsCancel tells whether the payment shows the refund that was asked for.
 func showsCancel(s provider.Snapshot, in provider.CancelRequest) bool {
 	return slices.ContainsFunc(s.Cancellations, func(c provider.Cancellation) bool {
 		return c.RefundCode == in.RefundCode && !c.Returned && (in.Amount == nil || c.Amount == *in.Amount)

@@ -11,7 +11,7 @@ const (
 	codeNotPaid  = "NOT_PAID"
 )
 
-// kind is what a result code means to a caller.
+// resultKind is what a result code means to a caller.
 type resultKind int
 
 const (
@@ -25,7 +25,7 @@ const (
 	kindPageClosed                   // the checkout is closed already
 )
 
-// ofCheckout says what a code means for a checkout. What the vendor refuses there has had no effect; its own faults are unknown.
+// checkoutKind says what a code means for a checkout. What the vendor refuses there has had no effect; its own faults are unknown.
 func checkoutKind(code string) resultKind {
 	switch code {
 	case codeDone:
@@ -43,7 +43,7 @@ func checkoutKind(code string) resultKind {
 	return kindDefinite
 }
 
-// ofGet says what a code means when a payment was asked for.
+// paymentKind says what a code means when a payment was asked for.
 func paymentKind(code string) resultKind {
 	switch code {
 	case codeDone:
@@ -54,7 +54,7 @@ func paymentKind(code string) resultKind {
 	return kindUnknown
 }
 
-// ofCancel says what a code means for a cancel. Money is at stake: only the codes that are known to be definite are.
+// cancelKind says what a code means for a cancel. Money is at stake: only the codes that are known to be definite are.
 func cancelKind(code string) resultKind {
 	switch code {
 	case codeDone, codeCancelled, codeRefunded:
@@ -74,7 +74,7 @@ func cancelKind(code string) resultKind {
 	return kindUnknown
 }
 
-// fault tells whether a code is about a fault within the vendor or behind it: what was asked for may have been done.
+// providerFault tells whether a code is about a fault within the vendor or behind it: what was asked for may have been done.
 func providerFault(code string) bool {
 	switch code {
 	case "2000", "2159", "9002", "A110", "A226", "A299", "A300", "A304", "A306", "A400", "A401", "A402", "A403", "P026", "P027", "P101",

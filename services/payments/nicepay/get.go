@@ -10,7 +10,7 @@ import (
 	"hub.internal/services/payments/provider"
 )
 
-// kst is where the vendor's dates are.
+// koreanTime is where the vendor's dates are.
 var koreanTime = time.FixedZone("KST", 9*60*60)
 
 // clockDrift is how far the vendor's clock and Hub's may be apart.

@@ -60,7 +60,7 @@ func numeric(label string) bool {
 	return err == nil || decimal == nil
 }
 
-// guard refuses a connection to a private address, after the name was resolved and before a byte is sent.
+// refusePrivate refuses a connection to a private address, after the name was resolved and before a byte is sent.
 func refusePrivate(_, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil || !netguard.Public(to.Addr()) {

@@ -27,7 +27,8 @@ func (p *Provider) VerifyWebhook(contentType string, raw []byte, creds []credent
 	if json.Unmarshal(raw, &a) != nil {
 		return provider.WebhookEvent{}, fmt.Errorf("%w: it cannot be read", provider.ErrUnverified)
 	}
-	e := provider.WebhookEvent{Key: eventKey(a), TID: a.TID, Code: printable(a.OrderID), Kind: provider.WebhookOfPayment, Status: printable(a.Status)}
+	e := provider.WebhookEvent{Key: eventKey(a), TID: a.TID, Code: printable(a.OrderID), Kind: provider.WebhookOfPayment,
+		Status: printable(a.Status)}
 	if a.Status == "" && a.PayMethod == "" {
 		return provider.WebhookEvent{Key: e.Key, Kind: provider.WebhookTrial}, nil
 	}
@@ -46,7 +47,7 @@ func (p *Provider) VerifyWebhook(contentType string, raw []byte, creds []credent
 	return e, nil
 }
 
-// key is the same for a repetition: its parts are those that say what has happened and when, not those of the delivery.
+// eventKey is the same for a repetition: its parts are those that say what has happened and when, not those of the delivery.
 // The times tell a second deposit, and the reversal of one, from what was told before. The order is one of them, since it is not
 // signed: what names another order must not stand in the way of what is true.
 func eventKey(a answer) string {

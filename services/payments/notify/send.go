@@ -157,7 +157,7 @@ func (s *Sender) request(ctx context.Context, m payments.Delivery) (*http.Reques
 	return request, nil
 }
 
-// sign returns the signatures of all secrets, separated by spaces.
+// signAll returns the signatures of all secrets, separated by spaces.
 func signAll(m payments.Delivery, at time.Time) (string, error) {
 	signatures := make([]string, 0, len(m.Secrets))
 	for _, secret := range m.Secrets {

@@ -18,19 +18,19 @@ var noon = time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
 
 func open(t testing.TB, method provider.PayMethod) *order.Aggregate {
 	t.Helper()
-	b, err := order.New(order.Order{Code: "po_1", Amounts: order.Amounts{Amount: 11000, Supply: 10000, VAT: 1000}, PayMethod: method, CreatedAt: noon})
+	a, err := order.New(order.Order{Code: "po_1", Amounts: order.Amounts{Amount: 11000, Supply: 10000, VAT: 1000}, PayMethod: method, CreatedAt: noon})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return b
+	return a
 }
 
 // sound holds a book to what is true of every order (SPEC.md 11, rows 1, 2, 4, 5, 6, 13 and 15).
-func sound(b *order.Aggregate, deposited map[string]int64) error {
-	o := b.Order
+func sound(a *order.Aggregate, deposited map[string]int64) error {
+	o := a.Order
 	var succeeded, pending, applied, received int64
 	var open bool
-	for _, r := range b.Refunds {
+	for _, r := range a.Refunds {
 		switch r.Status {
 		case order.RefundSucceeded:
 			succeeded += r.Amount
@@ -38,7 +38,7 @@ func sound(b *order.Aggregate, deposited map[string]int64) error {
 			pending += r.Amount
 		}
 	}
-	for _, d := range b.Deposits {
+	for _, d := range a.Deposits {
 		if d.State == order.DepositStateApplied {
 			applied++
 			if d.Amount != o.Amounts.Amount {
@@ -71,10 +71,10 @@ func sound(b *order.Aggregate, deposited map[string]int64) error {
 		return fmt.Errorf("there is money that belongs to nobody, and no case")
 	case received != told:
 		return fmt.Errorf("%d received, %d kept", told, received)
-	case o.Version != int64(len(b.Events)):
-		return fmt.Errorf("version %d after %d steps", o.Version, len(b.Events))
+	case o.Version != int64(len(a.Events)):
+		return fmt.Errorf("version %d after %d steps", o.Version, len(a.Events))
 	}
-	for i, s := range b.Events {
+	for i, s := range a.Events {
 		if s.Seq != int64(i+1) || (s.Notification != "") != (len(s.Payload) > 0) {
 			return fmt.Errorf("step %d: %+v", i, s)
 		}
@@ -87,33 +87,33 @@ func TestBookStaysSound(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		method := rapid.SampledFrom([]provider.PayMethod{provider.Card, provider.VBank}).Draw(t, "method")
-		b, err := order.New(order.Order{Code: "po_1", Amounts: order.Amounts{Amount: 11000, Supply: 10000, VAT: 1000}, PayMethod: method, CreatedAt: noon})
+		a, err := order.New(order.Order{Code: "po_1", Amounts: order.Amounts{Amount: 11000, Supply: 10000, VAT: 1000}, PayMethod: method, CreatedAt: noon})
 		if err != nil {
 			t.Fatal(err)
 		}
 		deposited := map[string]int64{}
 		for i := range rapid.IntRange(1, 30).Draw(t, "n") {
-			b.Now = b.Now.Add(time.Duration(rapid.SampledFrom([]int{0, 1, 60, 3600, 100000}).Draw(t, "wait")) * time.Second)
-			for n := range b.Deposits { // as the store does
-				b.Deposits[n].ID = schema.ID(n + 1)
+			a.Now = a.Now.Add(time.Duration(rapid.SampledFrom([]int{0, 1, 60, 3600, 100000}).Draw(t, "wait")) * time.Second)
+			for n := range a.Deposits { // as the store does
+				a.Deposits[n].ID = schema.ID(n + 1)
 			}
 			switch rapid.IntRange(0, 7).Draw(t, "do") {
 			case 0:
 				amount := rapid.Int64Range(1, 12000).Draw(t, "refund")
-				_, _ = b.RequestRefund(order.RefundRequest{Code: fmt.Sprint("rf_", i), Amount: &amount, Reason: "x"})
+				_, _ = a.RequestRefund(order.RefundRequest{Code: fmt.Sprint("rf_", i), Amount: &amount, Reason: "x"})
 			case 1:
-				if p := b.PendingRefunds(); len(p) > 0 {
-					err = b.DeclineRefund(p[0].Code, order.Failure{Code: "2016", Message: "no"}, false)
+				if p := a.PendingRefunds(); len(p) > 0 {
+					err = a.DeclineRefund(p[0].Code, order.Failure{Code: "2016", Message: "no"}, false)
 				}
 			case 2:
-				_, err = b.Expire()
+				_, err = a.Expire()
 			case 3:
-				err = operate(t, b, i)
+				err = operate(t, a, i)
 			default:
-				err = b.Apply(optional(t, b, deposited))
+				err = a.Apply(optional(t, a, deposited))
 			}
 			if err == nil {
-				err = sound(b, deposited)
+				err = sound(a, deposited)
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -123,44 +123,44 @@ func TestBookStaysSound(t *testing.T) {
 }
 
 // operate is what an operator may do, with sense or without: a refusal leaves the book as it is.
-func operate(t *rapid.T, b *order.Aggregate, i int) error {
-	before := b.Clone()
-	id := schema.ID(rapid.IntRange(0, len(b.Deposits)+1).Draw(t, "deposit"))
+func operate(t *rapid.T, a *order.Aggregate, i int) error {
+	before := a.Clone()
+	id := schema.ID(rapid.IntRange(0, len(a.Deposits)+1).Draw(t, "deposit"))
 	var err error
 	switch rapid.IntRange(0, 4).Draw(t, "operator") {
 	case 0:
-		err = b.ApplyDeposit(id, "n")
+		err = a.ApplyDeposit(id, "n")
 	case 1:
-		err = b.RequestDepositReturn(id, order.DepositReturn{Code: fmt.Sprint("rf_back", i)}, "n")
+		err = a.RequestDepositReturn(id, order.DepositReturn{Code: fmt.Sprint("rf_back", i)}, "n")
 	case 2:
-		err = b.RecordManualReturn(id, "n")
+		err = a.RecordManualReturn(id, "n")
 	case 3:
-		err = b.ResolveAttention("n")
+		err = a.ResolveAttention("n")
 	case 4:
-		for _, d := range b.Deposits {
+		for _, d := range a.Deposits {
 			if d.State == order.DepositStateReturning {
-				return b.DeclineDepositReturn(d.Return.Code, order.Failure{Code: "2016", Message: "no"})
+				return a.DeclineDepositReturn(d.Return.Code, order.Failure{Code: "2016", Message: "no"})
 			}
 		}
 		return nil
 	}
 	if err == nil {
-		if b.Order.Version != before.Order.Version+1 || b.Events[len(b.Events)-1].Note != "n" {
-			return fmt.Errorf("one act is one step with its note: %+v", b.Events)
+		if a.Order.Version != before.Order.Version+1 || a.Events[len(a.Events)-1].Note != "n" {
+			return fmt.Errorf("one act is one step with its note: %+v", a.Events)
 		}
 		return nil
 	}
 	if !fault.Is(err, fault.Conflict) && !fault.Is(err, fault.NotFound) {
 		return err
 	}
-	if !reflect.DeepEqual(before, b) {
-		return fmt.Errorf("refused (%w), and yet %+v became %+v", err, before, b)
+	if !reflect.DeepEqual(before, a) {
+		return fmt.Errorf("refused (%w), and yet %+v became %+v", err, before, a)
 	}
 	return nil
 }
 
-// said is what a provider may say: sense or nonsense, but about this order.
-func optional(t *rapid.T, b *order.Aggregate, deposited map[string]int64) provider.Snapshot {
+// optional is what a provider may say: sense or nonsense, but about this order.
+func optional(t *rapid.T, a *order.Aggregate, deposited map[string]int64) provider.Snapshot {
 	s := provider.Snapshot{Code: "po_1", TID: rapid.SampledFrom([]string{"t1", "t1", "t1", "t2"}).Draw(t, "tid"), Amount: 11000,
 		Status: rapid.SampledFrom([]provider.PaymentStatus{provider.PaymentIssued, provider.PaymentPaid, provider.PaymentPaid,
 			provider.PaymentCanceled, provider.PaymentFailed, provider.PaymentExpired}).Draw(t, "status")}
@@ -172,7 +172,7 @@ func optional(t *rapid.T, b *order.Aggregate, deposited map[string]int64) provid
 	}
 	if s.Status == provider.PaymentPaid || s.Status == provider.PaymentCanceled && rapid.Bool().Draw(t, "was paid") {
 		s.PaidAt = noon.Add(time.Duration(rapid.IntRange(1, 2).Draw(t, "paid at")) * time.Hour)
-		ends := b.Order.Status == order.Ready || b.Order.Status == order.AwaitingDeposit
+		ends := a.Order.Status == order.Ready || a.Order.Status == order.AwaitingDeposit
 		if s.Status == provider.PaymentPaid || ends {
 			deposited[fmt.Sprint(s.TID, s.Amount, s.PaidAt)] = s.Amount
 		}
@@ -183,10 +183,10 @@ func optional(t *rapid.T, b *order.Aggregate, deposited map[string]int64) provid
 	for range rapid.IntRange(0, 2).Draw(t, "cancels") {
 		c := provider.Cancellation{TID: rapid.SampledFrom([]string{"c1", "c2", "c3"}).Draw(t, "cancel"), Amount: rapid.Int64Range(0, 12000).Draw(t, "cancelled"),
 			Returned: rapid.IntRange(0, 4).Draw(t, "returned") == 0}
-		if p := b.PendingRefunds(); len(p) > 0 && rapid.Bool().Draw(t, "ours") {
+		if p := a.PendingRefunds(); len(p) > 0 && rapid.Bool().Draw(t, "ours") {
 			c.RefundCode, c.Amount = p[0].Code, p[0].Amount
 		}
-		for _, d := range b.Deposits {
+		for _, d := range a.Deposits {
 			if d.Return != nil && d.TID == s.TID && rapid.Bool().Draw(t, "return of a deposit") {
 				c.RefundCode = d.Return.Code
 				if rapid.IntRange(0, 4).Draw(t, "its amount") > 0 {
@@ -204,21 +204,21 @@ func optional(t *rapid.T, b *order.Aggregate, deposited map[string]int64) provid
 func TestWhatIsRepeated(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		b, _ := order.New(order.Order{Code: "po_1", Amounts: order.Amounts{Amount: 11000, Supply: 10000, VAT: 1000}, PayMethod: provider.VBank, CreatedAt: noon})
+		a, _ := order.New(order.Order{Code: "po_1", Amounts: order.Amounts{Amount: 11000, Supply: 10000, VAT: 1000}, PayMethod: provider.VBank, CreatedAt: noon})
 		for range rapid.IntRange(1, 10).Draw(t, "n") {
-			s := optional(t, b, map[string]int64{})
-			if err := b.Apply(s); err != nil {
+			s := optional(t, a, map[string]int64{})
+			if err := a.Apply(s); err != nil {
 				t.Fatal(err)
 			}
-			if err := b.Apply(s); err != nil { // a deposit and its cancels may take a second look
+			if err := a.Apply(s); err != nil { // a deposit and its cancels may take a second look
 				t.Fatal(err)
 			}
-			before := b.Order.Version
-			if err := b.Apply(s); err != nil {
+			before := a.Order.Version
+			if err := a.Apply(s); err != nil {
 				t.Fatal(err)
 			}
-			if b.Order.Version != before {
-				t.Fatalf("%+v moved the order at the third time, by %s", s, b.Events[before].Trigger)
+			if a.Order.Version != before {
+				t.Fatalf("%+v moved the order at the third time, by %s", s, a.Events[before].Trigger)
 			}
 		}
 	})
@@ -228,7 +228,7 @@ func TestWhatIsRepeated(t *testing.T) {
 // payout comes back, and never counts as a refund of the order.
 func TestDepositGoesBack(t *testing.T) {
 	t.Parallel()
-	b, err := order.New(order.Order{Code: "po_1", Amounts: order.Amounts{Amount: 11000, Supply: 10000, VAT: 1000}, PayMethod: provider.VBank, CreatedAt: noon})
+	a, err := order.New(order.Order{Code: "po_1", Amounts: order.Amounts{Amount: 11000, Supply: 10000, VAT: 1000}, PayMethod: provider.VBank, CreatedAt: noon})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,21 +236,21 @@ func TestDepositGoesBack(t *testing.T) {
 	second := paid
 	second.TID, second.PaidAt = "t2", noon.Add(time.Hour)
 	for _, s := range []provider.Snapshot{paid, second} {
-		if err := b.Apply(s); err != nil {
+		if err := a.Apply(s); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for n := range b.Deposits {
-		b.Deposits[n].ID = schema.ID(n + 1)
+	for n := range a.Deposits {
+		a.Deposits[n].ID = schema.ID(n + 1)
 	}
-	if err := b.RequestDepositReturn(1, order.DepositReturn{Code: "rf_1"}, ""); !fault.Is(err, fault.Conflict) {
+	if err := a.RequestDepositReturn(1, order.DepositReturn{Code: "rf_1"}, ""); !fault.Is(err, fault.Conflict) {
 		t.Errorf("what the order is paid with goes back: %v", err)
 	}
-	if err := b.RequestDepositReturn(2, order.DepositReturn{Code: "rf_1"}, ""); err != nil {
+	if err := a.RequestDepositReturn(2, order.DepositReturn{Code: "rf_1"}, ""); err != nil {
 		t.Fatal(err)
 	}
-	for what, err := range map[string]error{"asked twice": b.RequestDepositReturn(2, order.DepositReturn{Code: "rf_2"}, ""), "by hand too": b.RecordManualReturn(2, ""),
-		"applied too": b.ApplyDeposit(2, ""), "resolved": b.ResolveAttention("")} {
+	for what, err := range map[string]error{"asked twice": a.RequestDepositReturn(2, order.DepositReturn{Code: "rf_2"}, ""), "by hand too": a.RecordManualReturn(2, ""),
+		"applied too": a.ApplyDeposit(2, ""), "resolved": a.ResolveAttention("")} {
 		if !fault.Is(err, fault.Conflict) {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -258,26 +258,26 @@ func TestDepositGoesBack(t *testing.T) {
 	back := second
 	back.Status, back.Balance, back.Cancellations = provider.PaymentCanceled, 0, []provider.Cancellation{{TID: "c1", RefundCode: "rf_1", Amount: 11000}}
 	for range 2 {
-		if err := b.ApplyFresh(back); err != nil {
+		if err := a.ApplyFresh(back); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if d := b.Deposits[1]; d.State != order.DepositStateReturned || b.Order.Attention != "" || len(b.Refunds) != 0 || b.Order.Refundable() != 11000 {
-		t.Errorf("%+v %+v %+v", d, b.Order, b.Refunds)
+	if d := a.Deposits[1]; d.State != order.DepositStateReturned || a.Order.Attention != "" || len(a.Refunds) != 0 || a.Order.Refundable() != 11000 {
+		t.Errorf("%+v %+v %+v", d, a.Order, a.Refunds)
 	}
-	b.Now = noon.Add(24 * time.Hour)
+	a.Now = noon.Add(24 * time.Hour)
 	for range 2 {
-		if err := b.ApplyFresh(second); err != nil { // which no longer tells of the cancel
+		if err := a.ApplyFresh(second); err != nil { // which no longer tells of the cancel
 			t.Fatal(err)
 		}
 	}
-	if d := b.Deposits[1]; !d.NeedsDecision() || b.Order.Attention != order.DuplicateDeposit || d.Return.Failure == nil {
-		t.Errorf("%+v %+v", d, b.Order)
+	if d := a.Deposits[1]; !d.NeedsDecision() || a.Order.Attention != order.DuplicateDeposit || d.Return.Failure == nil {
+		t.Errorf("%+v %+v", d, a.Order)
 	}
-	if err := b.RecordManualReturn(2, "by hand"); err != nil || b.Order.Attention != "" {
-		t.Errorf("%v %+v", err, b.Order)
+	if err := a.RecordManualReturn(2, "by hand"); err != nil || a.Order.Attention != "" {
+		t.Errorf("%v %+v", err, a.Order)
 	}
-	if err := sound(b, map[string]int64{"1": 11000, "2": 11000}); err != nil {
+	if err := sound(a, map[string]int64{"1": 11000, "2": 11000}); err != nil {
 		t.Error(err)
 	}
 }

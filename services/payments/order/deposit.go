@@ -46,42 +46,42 @@ type DepositReturn struct {
 	SettledAt *time.Time
 }
 
-// Open tells that somebody has to decide about the deposit.
+// NeedsDecision tells that somebody has to decide about the deposit.
 func (d Deposit) NeedsDecision() bool {
 	return d.State == DepositStateMismatch || d.State == DepositStateUnapplied
 }
 
-// same tells whether both are one deposit: there is one of an amount at a moment.
+// Same tells whether both are one deposit: there is one of an amount at a moment.
 func (d Deposit) Same(other Deposit) bool {
 	return d.TID == other.TID && d.Amount == other.Amount && d.At.Equal(other.At)
 }
 
-// deposit finds a deposit; E_NOT_FOUND when the order has none of that id.
-func (b *Aggregate) Deposit(id schema.ID) (*Deposit, error) {
-	i := slices.IndexFunc(b.Deposits, func(d Deposit) bool { return d.ID == id && id != 0 })
+// Deposit finds a deposit; E_NOT_FOUND when the order has none of that id.
+func (a *Aggregate) Deposit(id schema.ID) (*Deposit, error) {
+	i := slices.IndexFunc(a.Deposits, func(d Deposit) bool { return d.ID == id && id != 0 })
 	if i < 0 {
-		return nil, fault.New(fault.NotFound, "The order %s has no such deposit.", b.Order.Code)
+		return nil, fault.New(fault.NotFound, "The order %s has no such deposit.", a.Order.Code)
 	}
-	return &b.Deposits[i], nil
+	return &a.Deposits[i], nil
 }
 
 // ApplyDeposit takes a deposit that has come too late for the payment of its order, which is paid then (SPEC.md 4.4).
 // It returns E_NOT_FOUND, or E_CONFLICT with DEPOSIT_NOT_OPEN, with AMOUNT_MISMATCH for a deposit of another amount than the
 // order's, with DEPOSIT_OF_APPLIED_PAYMENT while the payment that it belongs to is being paid back, or with ORDER_NOT_PAYABLE
 // for an order that has not ended unpaid.
-func (b *Aggregate) ApplyDeposit(id schema.ID, note string) error {
-	d, err := b.Deposit(id)
+func (a *Aggregate) ApplyDeposit(id schema.ID, note string) error {
+	d, err := a.Deposit(id)
 	if err != nil {
 		return err
 	}
-	o := &b.Order
+	o := &a.Order
 	switch {
 	case d.State != DepositStateUnapplied:
 		return depositNotOpen(*d)
 	case d.Amount != o.Amounts.Amount:
 		return Conflict(CodeAmountMismatch, "The deposit is not of the order's amount: it can only be paid back.",
 			map[string]any{"stored": o.Amounts.Amount, "deposited": d.Amount})
-	case slices.ContainsFunc(b.ReturningDeposits(), func(r Deposit) bool { return r.TID == d.TID }):
+	case slices.ContainsFunc(a.ReturningDeposits(), func(r Deposit) bool { return r.TID == d.TID }):
 		return Conflict(CodeSamePayment, "The provider is paying another deposit of the same payment back, and could take this one. Wait for "+
 			"that.",
 			map[string]any{"tid": d.TID})
@@ -90,53 +90,54 @@ func (b *Aggregate) ApplyDeposit(id schema.ID, note string) error {
 			map[string]any{"status": o.Status})
 	}
 	o.Failure = nil
-	b.clearDepositAttention(id)
-	err = b.recordPayment(*d, DepositApplied)
-	b.annotate(note)
+	a.clearDepositAttention(id)
+	err = a.recordPayment(*d, DepositApplied)
+	a.annotate(note)
 	return err
 }
 
-// AskReturn keeps the wish that the provider pays an open deposit back, before it is asked. It returns E_NOT_FOUND, or
+// RequestDepositReturn keeps the wish that the provider pays an open deposit back, before it is asked. It returns E_NOT_FOUND, or
 // E_CONFLICT with DEPOSIT_NOT_OPEN, or with DEPOSIT_OF_APPLIED_PAYMENT when the provider would pay back what the order was
 // paid with.
-func (b *Aggregate) RequestDepositReturn(id schema.ID, in DepositReturn, note string) error {
-	d, err := b.Deposit(id)
+func (a *Aggregate) RequestDepositReturn(id schema.ID, in DepositReturn, note string) error {
+	d, err := a.Deposit(id)
 	if err != nil {
 		return err
 	}
 	if !d.NeedsDecision() {
 		return depositNotOpen(*d)
 	}
-	if !b.CanReturnDeposit(*d) {
+	if !a.CanReturnDeposit(*d) {
 		return Conflict(CodeSamePayment, "The provider has this deposit under the payment that the order is paid with. "+
 			"Pay it back yourself, and keep that here.", map[string]any{"tid": d.TID})
 	}
 	d.State, d.Return = DepositStateReturning, &in
-	err = b.record(DepositReturnRequested, b.Order.Status, in.Code)
-	b.annotate(note)
+	err = a.record(DepositReturnRequested, a.Order.Status, in.Code)
+	a.annotate(note)
 	return err
 }
 
-// CanAskReturn tells whether the provider can pay an open deposit back without touching what the order is paid with.
-func (b *Aggregate) CanReturnDeposit(d Deposit) bool {
-	return d.NeedsDecision() && !b.PaidWith(d.TID)
+// CanReturnDeposit tells whether the provider can pay an open deposit back without touching what the order is paid with.
+func (a *Aggregate) CanReturnDeposit(d Deposit) bool {
+	return d.NeedsDecision() && !a.PaidWith(d.TID)
 }
 
-// paidWith tells whether the order is paid with a payment of the provider's.
-func (b *Aggregate) PaidWith(tid string) bool {
-	return slices.ContainsFunc(b.Deposits, func(d Deposit) bool { return d.State == DepositStateApplied && d.TID == tid })
+// PaidWith tells whether the order is paid with a payment of the provider's.
+func (a *Aggregate) PaidWith(tid string) bool {
+	return slices.ContainsFunc(a.Deposits, func(d Deposit) bool { return d.State == DepositStateApplied && d.TID == tid })
 }
 
-// CanApply tells whether an open deposit can pay the order.
-func (b *Aggregate) CanApplyDeposit(d Deposit) bool {
-	o := b.Order
-	return d.State == DepositStateUnapplied && d.Amount == o.Amounts.Amount && (o.Status == Expired || o.Status == Canceled || o.Status == Failed)
+// CanApplyDeposit tells whether an open deposit can pay the order.
+func (a *Aggregate) CanApplyDeposit(d Deposit) bool {
+	o := a.Order
+	return d.State == DepositStateUnapplied && d.Amount == o.Amounts.Amount && (o.Status == Expired || o.Status == Canceled ||
+		o.Status == Failed)
 }
 
-// ReturnedByHand keeps that an operator has paid an open deposit back without Hub. It returns E_NOT_FOUND, or E_CONFLICT
+// RecordManualReturn keeps that an operator has paid an open deposit back without Hub. It returns E_NOT_FOUND, or E_CONFLICT
 // with DEPOSIT_NOT_OPEN.
-func (b *Aggregate) RecordManualReturn(id schema.ID, note string) error {
-	d, err := b.Deposit(id)
+func (a *Aggregate) RecordManualReturn(id schema.ID, note string) error {
+	d, err := a.Deposit(id)
 	if err != nil {
 		return err
 	}
@@ -144,87 +145,88 @@ func (b *Aggregate) RecordManualReturn(id schema.ID, note string) error {
 		return depositNotOpen(*d)
 	}
 	d.State = DepositStateReturned
-	b.clearDepositAttention(id)
-	err = b.record(DepositReturned, b.Order.Status, d.TID)
-	b.annotate(note)
+	a.clearDepositAttention(id)
+	err = a.record(DepositReturned, a.Order.Status, d.TID)
+	a.annotate(note)
 	return err
 }
 
-// Resolve ends a case that an operator has looked at. It returns E_CONFLICT with NO_CASE, or with DEPOSITS_OPEN while
+// ResolveAttention ends a case that an operator has looked at. It returns E_CONFLICT with NO_CASE, or with DEPOSITS_OPEN while
 // there is money that belongs to nobody: that is applied or paid back.
-func (b *Aggregate) ResolveAttention(note string) error {
+func (a *Aggregate) ResolveAttention(note string) error {
 	switch {
-	case b.Order.Attention == "":
-		return Conflict(codeNoAttention, "The order "+b.Order.Code+" needs no attention.", nil)
-	case b.hasUnsettledDeposit(0):
+	case a.Order.Attention == "":
+		return Conflict(codeNoAttention, "The order "+a.Order.Code+" needs no attention.", nil)
+	case a.hasUnsettledDeposit(0):
 		return Conflict(codeOpenDeposits, "A deposit of the order is neither applied nor paid back. Decide about that first.", nil)
 	}
-	b.Order.Attention = ""
-	err := b.record(AttentionResolved, b.Order.Status, "")
-	b.annotate(note)
+	a.Order.Attention = ""
+	err := a.record(AttentionResolved, a.Order.Status, "")
+	a.annotate(note)
 	return err
 }
 
 func depositNotOpen(d Deposit) error {
-	return Conflict(codeDepositNotOpen, "The deposit is "+string(d.State)+": nothing is to be decided about it.", map[string]any{"state": d.State})
+	return Conflict(codeDepositNotOpen, "The deposit is "+string(d.State)+": nothing is to be decided about it.",
+		map[string]any{"state": d.State})
 }
 
-// note keeps a note with the last step.
-func (b *Aggregate) annotate(text string) {
-	if len(b.Events) > 0 {
-		b.Events[len(b.Events)-1].Note = text
+// annotate keeps a note with the last step.
+func (a *Aggregate) annotate(text string) {
+	if len(a.Events) > 0 {
+		a.Events[len(a.Events)-1].Note = text
 	}
 }
 
-// unsettled tells that there is a deposit, beside one, that is neither applied nor back.
-func (b *Aggregate) hasUnsettledDeposit(but schema.ID) bool {
-	return slices.ContainsFunc(b.Deposits, func(d Deposit) bool {
+// hasUnsettledDeposit tells that there is a deposit, beside one, that is neither applied nor back.
+func (a *Aggregate) hasUnsettledDeposit(but schema.ID) bool {
+	return slices.ContainsFunc(a.Deposits, func(d Deposit) bool {
 		return (d.NeedsDecision() || d.State == DepositStateReturning) && (d.ID != but ||
 			but == 0)
 	})
 }
 
-// ease ends a case about deposits when the last of them is decided.
-func (b *Aggregate) clearDepositAttention(decided schema.ID) {
-	switch b.Order.Attention {
+// clearDepositAttention ends a case about deposits when the last of them is decided.
+func (a *Aggregate) clearDepositAttention(decided schema.ID) {
+	switch a.Order.Attention {
 	case LateDeposit, DuplicateDeposit, AmountMismatch:
-		if !b.hasUnsettledDeposit(decided) {
-			b.Order.Attention = ""
+		if !a.hasUnsettledDeposit(decided) {
+			a.Order.Attention = ""
 		}
 	}
 }
 
-// returning are the deposits that the provider is asked to pay back.
-func (b *Aggregate) ReturningDeposits() []Deposit {
-	return slices.DeleteFunc(slices.Clone(b.Deposits), func(d Deposit) bool { return d.State != DepositStateReturning })
+// ReturningDeposits are the deposits that the provider is asked to pay back.
+func (a *Aggregate) ReturningDeposits() []Deposit {
+	return slices.DeleteFunc(slices.Clone(a.Deposits), func(d Deposit) bool { return d.State != DepositStateReturning })
 }
 
-// returnOf finds the deposit that a code of the provider's is the return of.
-func (b *Aggregate) depositByReturnCode(code string) *Deposit {
-	i := slices.IndexFunc(b.Deposits, func(d Deposit) bool { return d.Return != nil && d.Return.Code == code && code != "" })
+// depositByReturnCode finds the deposit that a code of the provider's is the return of.
+func (a *Aggregate) depositByReturnCode(code string) *Deposit {
+	i := slices.IndexFunc(a.Deposits, func(d Deposit) bool { return d.Return != nil && d.Return.Code == code && code != "" })
 	if i < 0 {
 		return nil
 	}
-	return &b.Deposits[i]
+	return &a.Deposits[i]
 }
 
-// returns settles the deposits that the provider tells it has paid back.
-func (b *Aggregate) settleDepositReturns(s provider.Snapshot) error {
+// settleDepositReturns settles the deposits that the provider tells it has paid back.
+func (a *Aggregate) settleDepositReturns(s provider.Snapshot) error {
 	for _, c := range s.Cancellations {
-		d := b.depositByReturnCode(c.RefundCode)
+		d := a.depositByReturnCode(c.RefundCode)
 		if d == nil || d.TID != s.TID || d.Amount != c.Amount {
 			continue
 		}
 		var err error
 		switch {
 		case c.Returned && (d.State == DepositStateReturned || d.State == DepositStateReturning):
-			err = b.reopenDeposit(d, Failure{"RETURNED", "the payout came back"})
+			err = a.reopenDeposit(d, Failure{"RETURNED", "the payout came back"})
 		case !c.Returned && (d.State == DepositStateReturning || d.NeedsDecision() && d.Return.TID == ""): // also after it seemed to refuse
 			r := *d.Return
-			r.TID, r.Failure, r.SettledAt = c.TID, nil, new(b.Now)
+			r.TID, r.Failure, r.SettledAt = c.TID, nil, new(a.Now)
 			d.State, d.Return = DepositStateReturned, &r
-			b.clearDepositAttention(d.ID)
-			err = b.record(DepositReturned, b.Order.Status, r.Code)
+			a.clearDepositAttention(d.ID)
+			err = a.record(DepositReturned, a.Order.Status, r.Code)
 		}
 		if err != nil {
 			return err
@@ -233,36 +235,36 @@ func (b *Aggregate) settleDepositReturns(s provider.Snapshot) error {
 	return nil
 }
 
-// returnsCameBack opens deposits again that a provider, asked just now, no longer tells of as paid back.
-func (b *Aggregate) reopenDeposits(s provider.Snapshot) error {
-	for i := range b.Deposits {
-		d := &b.Deposits[i]
+// reopenDeposits opens deposits again that a provider, asked just now, no longer tells of as paid back.
+func (a *Aggregate) reopenDeposits(s provider.Snapshot) error {
+	for i := range a.Deposits {
+		d := &a.Deposits[i]
 		if d.State != DepositStateReturned || d.TID != s.TID || d.Return == nil || d.Return.TID == "" ||
-			!b.Now.After(d.Return.SettledAt.Add(payoutGrace)) ||
+			!a.Now.After(d.Return.SettledAt.Add(payoutGrace)) ||
 			slices.ContainsFunc(s.Cancellations, func(c provider.Cancellation) bool { return c.TID == d.Return.TID }) {
 			continue
 		}
-		if err := b.reopenDeposit(d, Failure{"RETURNED", "the payout came back"}); err != nil {
+		if err := a.reopenDeposit(d, Failure{"RETURNED", "the payout came back"}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// DeclineReturn opens a deposit again that the provider definitely does not pay back; any other stays as it is.
-func (b *Aggregate) DeclineDepositReturn(code string, why Failure) error {
-	d := b.depositByReturnCode(code)
+// DeclineDepositReturn opens a deposit again that the provider definitely does not pay back; any other stays as it is.
+func (a *Aggregate) DeclineDepositReturn(code string, why Failure) error {
+	d := a.depositByReturnCode(code)
 	if d == nil || d.State != DepositStateReturning {
 		return nil
 	}
-	return b.reopenDeposit(d, why)
+	return a.reopenDeposit(d, why)
 }
 
-func (b *Aggregate) reopenDeposit(d *Deposit, why Failure) error {
+func (a *Aggregate) reopenDeposit(d *Deposit, why Failure) error {
 	r := *d.Return
-	r.Failure, r.SettledAt = &why, new(b.Now)
+	r.Failure, r.SettledAt = &why, new(a.Now)
 	d.Return, d.State = &r, DepositStateUnapplied
-	o := &b.Order
+	o := &a.Order
 	switch {
 	case d.Amount != o.Amounts.Amount:
 		d.State = DepositStateMismatch
@@ -272,7 +274,7 @@ func (b *Aggregate) reopenDeposit(d *Deposit, why Failure) error {
 	default:
 		o.Attention = LateDeposit
 	}
-	err := b.record(DepositReturnFailed, o.Status, r.Code)
-	b.annotate(why.Message)
+	err := a.record(DepositReturnFailed, o.Status, r.Code)
+	a.annotate(why.Message)
 	return err
 }

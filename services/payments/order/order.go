@@ -90,7 +90,7 @@ type Failure struct {
 	Message string `json:"message"`
 }
 
-// Same tells whether nothing was done to the order since other.
+// Unchanged tells whether nothing was done to the order since other.
 func (o Order) Unchanged(other Order) bool {
 	return o.Version == other.Version && o.TID == other.TID && o.CheckoutURL == other.CheckoutURL && o.Attention == other.Attention
 }

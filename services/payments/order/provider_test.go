@@ -12,16 +12,16 @@ import (
 // paidBook is the book of an order that is paid, with a refund of 4,000 won under way.
 func paidBook(t *testing.T) (*order.Aggregate, provider.Snapshot) {
 	t.Helper()
-	b := open(t, provider.Card)
+	a := open(t, provider.Card)
 	s := provider.Snapshot{TID: "t1", Code: "po_1", Status: provider.PaymentPaid, Amount: 11000, Balance: 11000, PaidAt: noon}
 	amount := int64(4000)
-	if err := b.Apply(s); err != nil {
+	if err := a.Apply(s); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.RequestRefund(order.RefundRequest{Code: "rf_1", Amount: &amount, Reason: "x"}); err != nil {
+	if _, err := a.RequestRefund(order.RefundRequest{Code: "rf_1", Amount: &amount, Reason: "x"}); err != nil {
 		t.Fatal(err)
 	}
-	return b, s
+	return a, s
 }
 
 // TestRefundPaidTwice: a provider that has paid a refund back twice under its one code has moved money twice. The books
@@ -39,27 +39,27 @@ func TestRefundPaidTwice(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b, s := paidBook(t)
+			a, s := paidBook(t)
 			s.Cancellations = []provider.Cancellation{{TID: "c1", RefundCode: "rf_1", Amount: 4000, At: noon}}
-			if err := b.ApplyFresh(s); err != nil || b.Order.Attention != "" {
-				t.Fatal(err, b.Order.Attention)
+			if err := a.ApplyFresh(s); err != nil || a.Order.Attention != "" {
+				t.Fatal(err, a.Order.Attention)
 			}
 			s.Cancellations = append(s.Cancellations, provider.Cancellation{TID: "c2", RefundCode: "rf_1", Amount: row.second, At: noon})
 			for range 3 {
-				if err := b.ApplyFresh(s); err != nil {
+				if err := a.ApplyFresh(s); err != nil {
 					t.Fatal(err)
 				}
 			}
 			drifts := 0
-			for _, step := range b.Events {
+			for _, step := range a.Events {
 				if step.Trigger == order.BalanceDrifted {
 					drifts++
 				}
 			}
-			if b.Order.RefundedAmount != row.refunded || len(b.Refunds) != row.refunds || b.Order.Attention != order.BalanceDrift || drifts != row.said {
-				t.Errorf("%+v %+v, %d drifts", b.Order, b.Refunds, drifts)
+			if a.Order.RefundedAmount != row.refunded || len(a.Refunds) != row.refunds || a.Order.Attention != order.BalanceDrift || drifts != row.said {
+				t.Errorf("%+v %+v, %d drifts", a.Order, a.Refunds, drifts)
 			}
-			if err := sound(b, map[string]int64{"": 11000}); err != nil {
+			if err := sound(a, map[string]int64{"": 11000}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -69,57 +69,57 @@ func TestRefundPaidTwice(t *testing.T) {
 // TestOtherPayoutsReturn: that a second payout of a refund came back says nothing of the first one.
 func TestOtherPayoutsReturn(t *testing.T) {
 	t.Parallel()
-	b, s := paidBook(t)
+	a, s := paidBook(t)
 	s.Cancellations = []provider.Cancellation{{TID: "c1", RefundCode: "rf_1", Amount: 4000, At: noon}}
-	if err := b.Apply(s); err != nil {
+	if err := a.Apply(s); err != nil {
 		t.Fatal(err)
 	}
 	s.Cancellations = append(s.Cancellations, provider.Cancellation{TID: "c2", RefundCode: "rf_1", Amount: 4000, At: noon, Returned: true})
-	if err := b.Apply(s); err != nil || b.Order.RefundedAmount != 4000 {
-		t.Errorf("%v: %+v", err, b.Order)
+	if err := a.Apply(s); err != nil || a.Order.RefundedAmount != 4000 {
+		t.Errorf("%v: %+v", err, a.Order)
 	}
 }
 
 // TestRefusedReturnThatWasMade: a return that seemed to be refused, and that the provider tells of all the same, has been made.
 func TestRefusedReturnThatWasMade(t *testing.T) {
 	t.Parallel()
-	b, s := paidBook(t)
+	a, s := paidBook(t)
 	second := s
 	second.TID, second.PaidAt = "t2", noon.Add(time.Minute)
-	if err := b.Apply(second); err != nil {
+	if err := a.Apply(second); err != nil {
 		t.Fatal(err)
 	}
-	b.Deposits[0].ID, b.Deposits[1].ID = 1, 2
-	if err := b.RequestDepositReturn(2, order.DepositReturn{Code: "rf_back"}, ""); err != nil {
+	a.Deposits[0].ID, a.Deposits[1].ID = 1, 2
+	if err := a.RequestDepositReturn(2, order.DepositReturn{Code: "rf_back"}, ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.DeclineDepositReturn("rf_back", order.Failure{Code: "2016", Message: "no"}); err != nil {
+	if err := a.DeclineDepositReturn("rf_back", order.Failure{Code: "2016", Message: "no"}); err != nil {
 		t.Fatal(err)
 	}
 	second.Cancellations = []provider.Cancellation{{TID: "c9", RefundCode: "rf_back", Amount: 11000, At: noon}}
-	if err := b.Apply(second); err != nil || b.Deposits[1].State != order.DepositStateReturned || b.Order.Attention != "" {
-		t.Errorf("%v: %+v %+v", err, b.Order, b.Deposits)
+	if err := a.Apply(second); err != nil || a.Deposits[1].State != order.DepositStateReturned || a.Order.Attention != "" {
+		t.Errorf("%v: %+v %+v", err, a.Order, a.Deposits)
 	}
 }
 
 // TestManyRefundsNobodyAskedFor: as many as an answer of the provider can hold are kept, some at each look.
 func TestManyRefundsNobodyAskedFor(t *testing.T) {
 	t.Parallel()
-	b := open(t, provider.Card)
+	a := open(t, provider.Card)
 	s := provider.Snapshot{TID: "t1", Code: "po_1", Status: provider.PaymentPaid, Amount: 11000, PaidAt: noon}
 	for n := range 2000 {
 		s.Cancellations = append(s.Cancellations, provider.Cancellation{TID: fmt.Sprint("c", n), Amount: 1, At: noon})
 	}
-	for before := int64(0); before != b.Order.Version; {
-		before = b.Order.Version
-		if err := b.ApplyFresh(s); err != nil {
+	for before := int64(0); before != a.Order.Version; {
+		before = a.Order.Version
+		if err := a.ApplyFresh(s); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if b.Order.RefundedAmount != 2000 {
-		t.Errorf("%+v", b.Order)
+	if a.Order.RefundedAmount != 2000 {
+		t.Errorf("%+v", a.Order)
 	}
-	if last := b.Events[len(b.Events)-1]; len(last.Payload) > 20<<10 {
+	if last := a.Events[len(a.Events)-1]; len(last.Payload) > 20<<10 {
 		t.Errorf("a message has %d bytes", len(last.Payload))
 	}
 }
@@ -131,17 +131,17 @@ func TestBookOfManyCancels(t *testing.T) {
 	for i := range 1000 {
 		s.Cancellations = append(s.Cancellations, provider.Cancellation{TID: fmt.Sprint("c", i), Amount: 1, At: noon})
 	}
-	b := open(t, provider.Card)
+	a := open(t, provider.Card)
 	for want := range 6 {
-		if err := b.ApplyFresh(s); err != nil || b.Order.RefundedAmount != int64(min(200*(want+1), 1000)) {
-			t.Fatalf("after %d looks: %d, %v", want+1, b.Order.RefundedAmount, err)
+		if err := a.ApplyFresh(s); err != nil || a.Order.RefundedAmount != int64(min(200*(want+1), 1000)) {
+			t.Fatalf("after %d looks: %d, %v", want+1, a.Order.RefundedAmount, err)
 		}
 	}
-	before := b.Order.Version
-	if err := b.ApplyFresh(s); err != nil || b.Order.Version != before {
+	before := a.Order.Version
+	if err := a.ApplyFresh(s); err != nil || a.Order.Version != before {
 		t.Errorf("%v", err)
 	}
-	for _, step := range b.Events {
+	for _, step := range a.Events {
 		if len(step.Payload) > 20<<10 {
 			t.Fatalf("%d bytes of a message", len(step.Payload))
 		}

@@ -70,21 +70,21 @@ func Conflict(code, message string, details map[string]any) error {
 	return fault.New(fault.Conflict, "%s", message).With(all)
 }
 
-// RefundAsked is the wish for a refund. A nil Amount is all that can be paid back.
+// RefundRequest is the wish for a refund. A nil Amount is all that can be paid back.
 type RefundRequest struct {
 	Code    string
 	Amount  *int64
 	Reason  string
 	Account []byte
 	Masked  *provider.RefundAccount
-	// Expected is what the caller takes the refundable amount for, if it says so.
+	// ExpectedRefundable is what the caller takes the refundable amount for, if it says so.
 	ExpectedRefundable *int64
 }
 
-// AskRefund reserves the amount of a refund that is then asked of the provider. In this order it returns E_CONFLICT with
+// RequestRefund reserves the amount of a refund that is then asked of the provider. In this order it returns E_CONFLICT with
 // ORDER_NOT_REFUNDABLE, AMOUNT_MISMATCH or REFUND_EXCEEDS_BALANCE.
-func (b *Aggregate) RequestRefund(in RefundRequest) (Refund, error) {
-	o := &b.Order
+func (a *Aggregate) RequestRefund(in RefundRequest) (Refund, error) {
+	o := &a.Order
 	left := o.Refundable()
 	if o.Status != Paid {
 		return Refund{}, Conflict(codeNotRefundable, "The order "+o.Code+" is "+string(o.Status)+"; only a PAID one can be refunded.",
@@ -103,74 +103,74 @@ func (b *Aggregate) RequestRefund(in RefundRequest) (Refund, error) {
 			map[string]any{"requested": amount, "refundable": left})
 	}
 	r := Refund{Code: in.Code, Amount: amount, Status: RefundPending, Source: SourceAPI, Reason: in.Reason, Account: in.Account,
-		Masked: in.Masked, CreatedAt: b.Now}
+		Masked: in.Masked, CreatedAt: a.Now}
 	o.PendingRefund += amount
-	b.Refunds = append(b.Refunds, r)
-	return r, b.record(RefundRequested, Paid, r.Code)
+	a.Refunds = append(a.Refunds, r)
+	return r, a.record(RefundRequested, Paid, r.Code)
 }
 
-// refund finds a refund by its code; nil when the order has none.
-func (b *Aggregate) Refund(code string) *Refund {
-	i := slices.IndexFunc(b.Refunds, func(r Refund) bool { return r.Code == code })
+// Refund finds a refund by its code; nil when the order has none.
+func (a *Aggregate) Refund(code string) *Refund {
+	i := slices.IndexFunc(a.Refunds, func(r Refund) bool { return r.Code == code })
 	if i < 0 || code == "" {
 		return nil
 	}
-	return &b.Refunds[i]
+	return &a.Refunds[i]
 }
 
-// succeed settles a refund that the provider confirms. It frees the reserve of a pending one.
-func (b *Aggregate) settleRefund(r *Refund, tid string) error {
-	o := &b.Order
+// settleRefund settles a refund that the provider confirms. It frees the reserve of a pending one.
+func (a *Aggregate) settleRefund(r *Refund, tid string) error {
+	o := &a.Order
 	if r.Status == RefundPending {
 		o.PendingRefund -= r.Amount
 	}
 	o.RefundedAmount += r.Amount
-	r.Status, r.TID, r.Failure, r.SettledAt = RefundSucceeded, tid, nil, new(b.Now)
+	r.Status, r.TID, r.Failure, r.SettledAt = RefundSucceeded, tid, nil, new(a.Now)
 	if o.RefundedAmount == o.PaidAmount {
-		return b.record(RefundAll, Refunded, r.Code)
+		return a.record(RefundAll, Refunded, r.Code)
 	}
-	return b.record(RefundPart, Paid, r.Code)
+	return a.record(RefundPart, Paid, r.Code)
 }
 
 // DeclineRefund ends a pending refund that the provider definitely refuses; any other stays as it is. With drift the
 // provider's balance is not what Hub takes it for, and an operator has to look at the order.
-func (b *Aggregate) DeclineRefund(code string, why Failure, drift bool) error {
-	if r := b.Refund(code); r != nil && r.Status == RefundPending {
-		b.Order.PendingRefund -= r.Amount
-		r.Status, r.Failure, r.SettledAt = RefundFailed, &why, new(b.Now)
-		if err := b.record(RefundDeclined, Paid, r.Code); err != nil {
+func (a *Aggregate) DeclineRefund(code string, why Failure, drift bool) error {
+	if r := a.Refund(code); r != nil && r.Status == RefundPending {
+		a.Order.PendingRefund -= r.Amount
+		r.Status, r.Failure, r.SettledAt = RefundFailed, &why, new(a.Now)
+		if err := a.record(RefundDeclined, Paid, r.Code); err != nil {
 			return err
 		}
 	}
-	if drift && b.Order.Attention != BalanceDrift && (b.Order.Status == Paid || b.Order.Status == Refunded) {
-		return b.flag(BalanceDrift, BalanceDrifted, code)
+	if drift && a.Order.Attention != BalanceDrift && (a.Order.Status == Paid || a.Order.Status == Refunded) {
+		return a.flag(BalanceDrift, BalanceDrifted, code)
 	}
 	return nil
 }
 
-// returned undoes a refund whose payout came back.
-func (b *Aggregate) refundCameBack(r *Refund) error {
-	b.Order.RefundedAmount -= r.Amount
-	r.Status, r.Failure, r.SettledAt = RefundFailed, &Failure{"RETURNED", "the payout came back"}, new(b.Now)
-	return b.record(RefundReturned, Paid, r.Code)
+// refundCameBack undoes a refund whose payout came back.
+func (a *Aggregate) refundCameBack(r *Refund) error {
+	a.Order.RefundedAmount -= r.Amount
+	r.Status, r.Failure, r.SettledAt = RefundFailed, &Failure{"RETURNED", "the payout came back"}, new(a.Now)
+	return a.record(RefundReturned, Paid, r.Code)
 }
 
 // PendingRefunds are those whose outcome is not known yet.
-func (b *Aggregate) PendingRefunds() []Refund {
-	return slices.DeleteFunc(slices.Clone(b.Refunds), func(r Refund) bool { return r.Status != RefundPending })
+func (a *Aggregate) PendingRefunds() []Refund {
+	return slices.DeleteFunc(slices.Clone(a.Refunds), func(r Refund) bool { return r.Status != RefundPending })
 }
 
-// consoleRefund names a refund that was made at the provider: the same one each time it is told of.
+// providerRefundCode names a refund that was made at the provider: the same one each time it is told of.
 func providerRefundCode(tid string) string {
 	sum := sha256.Sum256([]byte(tid))
 	return "rf_" + strings.ToUpper(hex.EncodeToString(sum[:13]))
 }
 
-// Seen returns E_CONFLICT with ORDER_CHANGED unless the order is as somebody has seen it.
-func (b *Aggregate) CheckVersion(version int64) error {
-	if b.Order.Version == version {
+// CheckVersion returns E_CONFLICT with ORDER_CHANGED unless the order is as somebody has seen it.
+func (a *Aggregate) CheckVersion(version int64) error {
+	if a.Order.Version == version {
 		return nil
 	}
 	return Conflict(codeOrderChanged, "The order has changed since you looked at it, and nothing was done. Look again.",
-		map[string]any{"version": b.Order.Version})
+		map[string]any{"version": a.Order.Version})
 }

@@ -56,9 +56,9 @@ type Transition struct {
 	From    Status
 	Trigger Trigger
 	To      Status
-	// Tells is the type of the message to the app; empty for none.
+	// Notification is the type of the message to the app; empty for none.
 	Notification string
-	// When is the condition, as people read it.
+	// Condition is the condition, as people read it.
 	Condition string
 }
 

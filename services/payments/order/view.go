@@ -10,7 +10,7 @@ import (
 	"hub.internal/services/payments/provider"
 )
 
-// OrderView is an order as its app sees it, in answers and in messages.
+// View is an order as its app sees it, in answers and in messages.
 type View struct {
 	Code                string              `json:"code"`
 	Status              Status              `json:"status"`
@@ -41,7 +41,7 @@ type View struct {
 	ClosedAt            *string             `json:"closedAt"`
 }
 
-// VBankView is the account that a payer pays into.
+// VirtualAccountView is the account that a payer pays into.
 type VirtualAccountView struct {
 	BankCode      string `json:"bankCode"`
 	BankName      string `json:"bankName"`
@@ -64,14 +64,15 @@ type RefundView struct {
 }
 
 // View is the order as its app sees it.
-func (b *Aggregate) View() View { return b.viewWith(b.Refunds) }
+func (a *Aggregate) View() View { return a.viewWith(a.Refunds) }
 
-// view shows the order with these of its refunds.
-func (b *Aggregate) viewWith(refunds []Refund) View {
-	o := b.Order
+// viewWith shows the order with these of its refunds.
+func (a *Aggregate) viewWith(refunds []Refund) View {
+	o := a.Order
 	v := View{Code: o.Code, Status: o.Status, Amount: o.Amount, SupplyAmount: o.Supply, VAT: o.VAT, Currency: "KRW",
 		PayMethod: o.PayMethod, Env: o.Env, Version: o.Version, PaidAmount: o.PaidAmount, RefundedAmount: o.RefundedAmount,
-		PendingRefundAmount: o.PendingRefund, RefundableAmount: o.Refundable(), ClientOrderID: optional(o.ClientOrderID), OrderName: optional(o.Name),
+		PendingRefundAmount: o.PendingRefund, RefundableAmount: o.Refundable(), ClientOrderID: optional(o.ClientOrderID),
+		OrderName:   optional(o.Name),
 		CheckoutURL: optional(o.CheckoutURL), Attention: optional(o.Attention), Failure: o.Failure, Refunds: []RefundView{},
 		NotifyURL: optional(o.NotifyURL), ReturnURL: optional(o.ReturnURL), Metadata: o.Metadata, CreatedAt: schema.Moment(o.CreatedAt),
 		IssuedAt: moment(o.IssuedAt), PaidAt: moment(o.PaidAt), ClosedAt: moment(o.ClosedAt)}
@@ -110,8 +111,8 @@ func moment(t *time.Time) *string {
 	return new(schema.Moment(*t))
 }
 
-// message is what an app is told of a step, as the order is at it (SPEC.md 9).
-func (b *Aggregate) notification(s Event) ([]byte, error) {
+// notification is what an app is told of a step, as the order is at it (SPEC.md 9).
+func (a *Aggregate) notification(s Event) ([]byte, error) {
 	type data struct {
 		Code           string      `json:"code"`
 		Status         string      `json:"status"`
@@ -120,12 +121,12 @@ func (b *Aggregate) notification(s Event) ([]byte, error) {
 		Order          View        `json:"order"`
 		Refund         *RefundView `json:"refund"`
 	}
-	d := data{Code: b.Order.Code, Status: string(s.To), Seq: s.Seq, ExternalUserID: b.Order.ExternalUserID,
-		Order: b.viewWith(b.Refunds[max(0, len(b.Refunds)-notifiedRefunds):])}
+	d := data{Code: a.Order.Code, Status: string(s.To), Seq: s.Seq, ExternalUserID: a.Order.ExternalUserID,
+		Order: a.viewWith(a.Refunds[max(0, len(a.Refunds)-notifiedRefunds):])}
 	if s.Notification == NotifyIssued {
 		d.Status = VBankIssued
 	}
-	if r := b.Refund(s.Subject); r != nil {
+	if r := a.Refund(s.Subject); r != nil {
 		d.Refund = new(r.View())
 	}
 	var out bytes.Buffer
@@ -135,9 +136,9 @@ func (b *Aggregate) notification(s Event) ([]byte, error) {
 		Type      string `json:"type"`
 		Timestamp string `json:"timestamp"`
 		Data      data   `json:"data"`
-	}{s.Notification, schema.Moment(b.Now), d})
+	}{s.Notification, schema.Moment(a.Now), d})
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }
 
-// toldRefunds is how many of an order's refunds a message has, the newest: it stays small, however many there are.
+// notifiedRefunds is how many of an order's refunds a message has, the newest: it stays small, however many there are.
 const notifiedRefunds = 20

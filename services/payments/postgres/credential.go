@@ -126,7 +126,7 @@ func (s *Store) ResealCredentials(ctx context.Context, do func(credentials.Seale
 	return n, err
 }
 
-// moment is a moment for the driver; the zero one is null.
+// nullTime is a moment for the driver; the zero one is null.
 func nullTime(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil

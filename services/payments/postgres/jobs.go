@@ -17,7 +17,7 @@ type (
 	Resolve struct {
 		Code string `json:"code"`
 	}
-	// LookInto asks about what a webhook has hinted at.
+	// ProcessWebhook asks about what a webhook has hinted at.
 	ProcessWebhook struct {
 		Provider string          `json:"provider"`
 		Env      credentials.Env `json:"env"`

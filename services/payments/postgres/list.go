@@ -14,17 +14,17 @@ import (
 )
 
 // Orders returns a page of orders, newest first.
-func (s *Store) Orders(ctx context.Context, f payments.Filter) (books []*order.Aggregate, err error) {
+func (s *Store) Orders(ctx context.Context, f payments.Filter) (aggregates []*order.Aggregate, err error) {
 	where, args := conditions(f)
 	args = append(args, f.Limit)
 	sql := fmt.Sprintf(`SELECT %s FROM payments.orders WHERE %s ORDER BY created_at DESC, code DESC LIMIT $%d`, orderColumns, where, len(args))
 	err = explain(pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		if books, err = postgres.All(ctx, tx, scanOrder, sql, args...); err != nil {
+		if aggregates, err = postgres.All(ctx, tx, scanOrder, sql, args...); err != nil {
 			return err
 		}
-		return readRefundsAndDeposits(ctx, tx, books...)
+		return readRefundsAndDeposits(ctx, tx, aggregates...)
 	}))
-	return books, err
+	return aggregates, err
 }
 
 // conditions are those of a filter; placeholders count from 1.

@@ -13,13 +13,14 @@ import (
 	"hub.internal/services/payments/order"
 )
 
-// Act changes an order, and keeps the row of the audit log.
-func (s *Store) Operate(ctx context.Context, code string, by payments.Actor, do func(*order.Aggregate) (audit.Entry, error)) (b *order.Aggregate,
+// Operate changes an order, and keeps the row of the audit log.
+func (s *Store) Operate(ctx context.Context, code string, by payments.Actor, do func(*order.Aggregate) (audit.Entry,
+	error)) (a *order.Aggregate,
 	err error) {
 	err = s.atomically(ctx, func(tx pgx.Tx) error {
 		var entry audit.Entry
-		b, err = s.change(ctx, tx, code, by, func(b *order.Aggregate) (err error) {
-			entry, err = do(b)
+		a, err = s.change(ctx, tx, code, by, func(a *order.Aggregate) (err error) {
+			entry, err = do(a)
 			return err
 		})
 		if err != nil {
@@ -27,7 +28,7 @@ func (s *Store) Operate(ctx context.Context, code string, by payments.Actor, do 
 		}
 		return audit.Append(ctx, tx, entry)
 	})
-	return b, err
+	return a, err
 }
 
 // Webhooks returns what a provider has told of an order, newest first.
@@ -38,7 +39,7 @@ func (s *Store) Webhooks(ctx context.Context, code string, limit int) ([]payment
 	return list, explain(err)
 }
 
-// Cases counts what an operator has to look at.
+// AttentionCounts counts what an operator has to look at.
 func (s *Store) AttentionCounts(ctx context.Context, readySince time.Time) (c payments.AttentionCounts, err error) {
 	err = s.pool.QueryRow(ctx, `SELECT (SELECT count(*) FROM payments.orders WHERE attention <> ''),
 		(SELECT count(*) FROM payments.orders WHERE status = 'READY' AND created_at < $1),
@@ -82,28 +83,28 @@ func (s *Store) Export(ctx context.Context, f payments.Filter, limit int, row fu
 		f.Limit = min(page, limit-n) + 1
 		where, args := conditions(f)
 		args = append(args, f.Limit)
-		books, err := postgres.All(ctx, s.pool, scanOrder, fmt.Sprintf(`SELECT %s FROM payments.orders WHERE %s
+		aggregates, err := postgres.All(ctx, s.pool, scanOrder, fmt.Sprintf(`SELECT %s FROM payments.orders WHERE %s
 			ORDER BY created_at DESC, code DESC LIMIT $%d`, orderColumns, where, len(args)), args...)
 		if err != nil {
 			return false, explain(err)
 		}
-		full := len(books) == f.Limit
+		full := len(aggregates) == f.Limit
 		if full {
-			books = books[:len(books)-1]
+			aggregates = aggregates[:len(aggregates)-1]
 		}
-		for _, b := range books {
-			if err := row(b.Order); err != nil {
+		for _, a := range aggregates {
+			if err := row(a.Order); err != nil {
 				return false, err
 			}
-			f.Before = payments.Position{At: b.Order.CreatedAt, Code: b.Order.Code}
+			f.Before = payments.Position{At: a.Order.CreatedAt, Code: a.Order.Code}
 		}
-		if n += len(books); !full || n >= limit {
+		if n += len(aggregates); !full || n >= limit {
 			return full, nil
 		}
 	}
 }
 
-// accounts are the books, by order.
+// ledgerTables are the books, by order.
 const ledgerTables = `FROM payments.orders o
 	LEFT JOIN (SELECT order_id, sum(amount)::bigint AS received,
 			coalesce(sum(amount) FILTER (WHERE state = 'APPLIED'), 0)::bigint AS applied,

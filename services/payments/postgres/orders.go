@@ -49,32 +49,32 @@ func unmarshalOptional(text []byte, into any) error {
 	return json.Unmarshal(text, into)
 }
 
-// Book returns an order as it is.
-func (s *Store) Order(ctx context.Context, code string) (b *order.Aggregate, err error) {
+// Order returns an order as it is.
+func (s *Store) Order(ctx context.Context, code string) (a *order.Aggregate, err error) {
 	// One snapshot: an order and its refunds have to fit.
 	err = explain(pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		b, err = readOrder(ctx, tx, code, ``)
+		a, err = readOrder(ctx, tx, code, ``)
 		return err
 	}))
-	return b, err
+	return a, err
 }
 
 func readOrder(ctx context.Context, tx pgx.Tx, code, lock string) (*order.Aggregate, error) {
-	b, err := postgres.One(ctx, tx, scanOrder, `SELECT `+orderColumns+` FROM payments.orders WHERE code = $1 `+lock, code)
+	a, err := postgres.One(ctx, tx, scanOrder, `SELECT `+orderColumns+` FROM payments.orders WHERE code = $1 `+lock, code)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, payments.NoSuchOrder(code)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return b, readRefundsAndDeposits(ctx, tx, b)
+	return a, readRefundsAndDeposits(ctx, tx, a)
 }
 
-// readRest reads the refunds and deposits of orders.
-func readRefundsAndDeposits(ctx context.Context, q postgres.Querier, books ...*order.Aggregate) error {
-	ids, byID := make([]int64, len(books)), map[schema.ID]*order.Aggregate{}
-	for i, b := range books {
-		ids[i], byID[b.Order.ID] = int64(b.Order.ID), b
+// readRefundsAndDeposits reads the refunds and deposits of orders.
+func readRefundsAndDeposits(ctx context.Context, q postgres.Querier, aggregates ...*order.Aggregate) error {
+	ids, byID := make([]int64, len(aggregates)), map[schema.ID]*order.Aggregate{}
+	for i, a := range aggregates {
+		ids[i], byID[a.Order.ID] = int64(a.Order.ID), a
 	}
 	_, err := postgres.All(ctx, q, func(row pgx.CollectableRow) (id schema.ID, err error) {
 		var r order.Refund

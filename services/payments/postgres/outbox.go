@@ -22,7 +22,7 @@ func scanNotification(row pgx.CollectableRow) (n payments.Notification, err erro
 	return n, err
 }
 
-// Notice returns a message.
+// Notification returns a message.
 func (s *Store) Notification(ctx context.Context, id string) (payments.Notification, error) {
 	n, err := postgres.One(ctx, s.pool, scanNotification, `SELECT `+notificationColumns+`
 		FROM payments.notices n JOIN payments.orders o ON o.id = n.order_id WHERE n.id = $1`, id)
@@ -36,7 +36,7 @@ func noSuchNotification(id string) error {
 	return fault.New(fault.NotFound, "The order has no notification %q.", id)
 }
 
-// Attempted keeps an attempt and what it makes of the message.
+// RecordAttempt keeps an attempt and what it makes of the message.
 func (s *Store) RecordAttempt(ctx context.Context, n payments.Notification, a payments.Attempt) error {
 	batch := &pgx.Batch{}
 	batch.Queue(`INSERT INTO payments.notice_attempts (notice_id, at, status, delivered, error, answer, took_ms) VALUES ($1, $2, $3, $4,
@@ -78,7 +78,7 @@ func (s *Store) Redeliver(ctx context.Context, order, id string, by payments.Act
 	})
 }
 
-// maxOfPayment is how many webhooks of one payment are kept. What else its sender claims is not signed, and so costs nothing to
+// maxWebhooksOfPayment is how many webhooks of one payment are kept. What else its sender claims is not signed, and so costs nothing to
 // make: who has seen one that is signed, as a payer has, could fill the inbox.
 const maxWebhooksOfPayment = 200
 
@@ -99,10 +99,10 @@ func (s *Store) Receive(ctx context.Context, w payments.Webhook) error {
 	})
 }
 
-// hintedWithin is how soon an order is looked at that a webhook which is not kept was about.
+// checkWithin is how soon an order is looked at that a webhook which is not kept was about.
 const checkWithin = 10 * time.Second
 
-// hinted lets the order that has the payment be looked at soon, once for all webhooks until then. One that was kept before needs
+// checkSoon lets the order that has the payment be looked at soon, once for all webhooks until then. One that was kept before needs
 // nothing; E_RATE_LIMIT for a payment of no order.
 func (s *Store) checkSoon(ctx context.Context, tx pgx.Tx, w payments.Webhook) error {
 	var kept, waits bool
@@ -141,26 +141,26 @@ func (s *Store) Settle(ctx context.Context, w payments.Webhook, o payments.Webho
 	return explain(err)
 }
 
-// LookedAt tells whether somebody has looked at an order since a moment; if not, now is kept as the last look.
+// CheckedSince tells whether somebody has looked at an order since a moment; if not, now is kept as the last look.
 func (s *Store) CheckedSince(ctx context.Context, code string, since, now time.Time) (bool, error) {
 	tag, err := s.pool.Exec(ctx, `UPDATE payments.orders SET looked_at = $3 WHERE code = $1 AND (looked_at IS NULL OR looked_at < $2)`,
 		code, since, now)
 	return err == nil && tag.RowsAffected() == 0, explain(err)
 }
 
-// Looks is how often an order has been looked at since it moved.
+// Checks is how often an order has been looked at since it moved.
 func (s *Store) Checks(ctx context.Context, code string) (looks int, err error) {
 	err = s.pool.QueryRow(ctx, `SELECT looks FROM payments.orders WHERE code = $1`, code).Scan(&looks)
 	return looks, explain(err)
 }
 
-// TakeLook tells whether an order is to be looked at by now; if so, the next look is at until.
+// TakeCheck tells whether an order is to be looked at by now; if so, the next look is at until.
 func (s *Store) TakeCheck(ctx context.Context, code string, now, until time.Time) (bool, error) {
 	tag, err := s.pool.Exec(ctx, `UPDATE payments.orders SET look_at = $3 WHERE code = $1 AND look_at <= $2`, code, now, until)
 	return err == nil && tag.RowsAffected() > 0, explain(err)
 }
 
-// Postpone keeps when an order is looked at next, unless it has moved.
+// ScheduleCheck keeps when an order is looked at next, unless it has moved.
 func (s *Store) ScheduleCheck(ctx context.Context, code string, version int64, looks int, at time.Time) (bool, error) {
 	tag, err := s.pool.Exec(ctx, `UPDATE payments.orders SET looks = $3, look_at = $4 WHERE code = $1 AND version = $2`,
 		code, version, looks, at)

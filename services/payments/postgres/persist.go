@@ -15,23 +15,23 @@ import (
 	"hub.internal/services/payments/provider"
 )
 
-// keep stores what was done to an order since before, with its events, its messages and the jobs that follow.
-func (s *Store) persist(ctx context.Context, tx pgx.Tx, before, b *order.Aggregate, by payments.Actor) error {
+// persist stores what was done to an order since before, with its events, its messages and the jobs that follow.
+func (s *Store) persist(ctx context.Context, tx pgx.Tx, before, a *order.Aggregate, by payments.Actor) error {
 	batch := &pgx.Batch{}
-	orderID := int64(b.Order.ID)
-	persistOrder(batch, before, b)
-	for _, r := range b.Refunds {
+	orderID := int64(a.Order.ID)
+	persistOrder(batch, before, a)
+	for _, r := range a.Refunds {
 		if err := persistRefund(batch, orderID, before.Refunds, r); err != nil {
 			return err
 		}
 	}
-	for _, d := range b.Deposits {
+	for _, d := range a.Deposits {
 		if err := persistDeposit(batch, orderID, before.Deposits, d); err != nil {
 			return err
 		}
 	}
 	var follow []jobs.Job
-	for _, step := range b.Events {
+	for _, step := range a.Events {
 		batch.Queue(`INSERT INTO payments.order_events (order_id, seq, from_status, to_status, trigger, about, note, actor, request_id, at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
 			orderID, step.Seq, step.From, step.To, step.Trigger, step.Subject, step.Note, by.Name, by.RequestID, by.Now)
@@ -52,28 +52,28 @@ func (s *Store) persist(ctx context.Context, tx pgx.Tx, before, b *order.Aggrega
 	if err := s.jobs.Add(ctx, tx, follow...); err != nil {
 		return err
 	}
-	return s.scheduleCheck(ctx, tx, b, by.Now)
+	return s.scheduleCheck(ctx, tx, a, by.Now)
 }
 
-// watch lets somebody look at an order that has moved, when it waits for something.
-func (s *Store) scheduleCheck(ctx context.Context, tx pgx.Tx, b *order.Aggregate, now time.Time) error {
-	if len(b.Events) == 0 {
+// scheduleCheck lets somebody look at an order that has moved, when it waits for something.
+func (s *Store) scheduleCheck(ctx context.Context, tx pgx.Tx, a *order.Aggregate, now time.Time) error {
+	if len(a.Events) == 0 {
 		return nil
 	}
-	b.Now = now
-	at, ok := b.NextCheck(0)
+	a.Now = now
+	at, ok := a.NextCheck(0)
 	if !ok {
-		_, err := tx.Exec(ctx, `UPDATE payments.orders SET looks = 0, look_at = NULL WHERE id = $1 AND look_at IS NOT NULL`, int64(b.Order.ID))
+		_, err := tx.Exec(ctx, `UPDATE payments.orders SET looks = 0, look_at = NULL WHERE id = $1 AND look_at IS NOT NULL`, int64(a.Order.ID))
 		return err
 	}
-	if _, err := tx.Exec(ctx, `UPDATE payments.orders SET looks = 0, look_at = $2 WHERE id = $1`, int64(b.Order.ID), at); err != nil {
+	if _, err := tx.Exec(ctx, `UPDATE payments.orders SET looks = 0, look_at = $2 WHERE id = $1`, int64(a.Order.ID), at); err != nil {
 		return err
 	}
-	return s.jobs.AddAt(ctx, tx, at, Resolve{b.Order.Code})
+	return s.jobs.AddAt(ctx, tx, at, Resolve{a.Order.Code})
 }
 
-func persistOrder(batch *pgx.Batch, before, b *order.Aggregate) {
-	o := b.Order
+func persistOrder(batch *pgx.Batch, before, a *order.Aggregate) {
+	o := a.Order
 	if o.Unchanged(before.Order) {
 		return
 	}
@@ -151,7 +151,7 @@ func persistDeposit(batch *pgx.Batch, orderID int64, before []order.Deposit, d o
 	return nil
 }
 
-// text is JSON for the driver; nil stays null.
+// nullText is JSON for the driver; nil stays null.
 func nullText(b []byte) *string {
 	if b == nil {
 		return nil

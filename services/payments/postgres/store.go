@@ -87,55 +87,56 @@ func (s *Store) Record(ctx context.Context, entry audit.Entry) error {
 	return explain(audit.Append(ctx, s.pool, entry))
 }
 
-// Left returns claims that nobody works on any more.
+// AbandonedClaims returns claims that nobody works on any more.
 func (s *Store) AbandonedClaims(ctx context.Context, limit int) ([]write.Claim, error) {
 	return s.keys.Left(ctx, limit)
 }
 
-// Take takes a claim over that Left has returned.
+// TakeOverClaim takes a claim over that Left has returned.
 func (s *Store) TakeOverClaim(ctx context.Context, left write.Claim) (write.Claim, bool, error) {
 	return s.keys.Take(ctx, left, s.lease)
 }
 
 // Open claims the key and stores a new order.
-func (s *Store) Open(ctx context.Context, key write.Key, b *order.Aggregate) (write.Claim, error) {
+func (s *Store) Open(ctx context.Context, key write.Key, a *order.Aggregate) (write.Claim, error) {
 	return s.keys.Begin(ctx, key, s.lease, func(ctx context.Context, tx pgx.Tx) (string, error) {
-		stored, err := insertOrder(ctx, tx, b.Order)
+		stored, err := insertOrder(ctx, tx, a.Order)
 		if errors.Is(err, pgx.ErrNoRows) {
 			var code string
 			err := tx.QueryRow(ctx, `SELECT code FROM payments.orders WHERE service_code = $1 AND client_order_id = $2`,
-				b.Order.ServiceCode, b.Order.ClientOrderID).Scan(&code)
-			return payments.Known + code, err
+				a.Order.ServiceCode, a.Order.ClientOrderID).Scan(&code)
+			return payments.Subject{Kind: payments.KnownOrder, Code: code}.String(), err
 		}
 		if err != nil {
 			return "", err
 		}
-		b.Order.ID = stored
-		return b.Order.Code, s.persist(ctx, tx, &order.Aggregate{Order: b.Order}, b, payments.Actor{Name: "app:" + b.Order.ServiceCode, Now: b.Now,
-			RequestID: payments.RequestOf(ctx)})
+		a.Order.ID = stored
+		by := payments.Actor{Name: "app:" + a.Order.ServiceCode, RequestID: payments.RequestOf(ctx), Now: a.Now}
+		return payments.Subject{Kind: payments.NewOrder, Code: a.Order.Code}.String(), s.persist(ctx, tx, &order.Aggregate{Order: a.Order}, a, by)
 	})
 }
 
 // Claim claims the key and changes an order.
 func (s *Store) Claim(ctx context.Context, key write.Key, code string, by payments.Actor,
-	do func(*order.Aggregate) (string, error)) (write.Claim, error) {
-	return s.keys.Begin(ctx, key, s.lease, func(ctx context.Context, tx pgx.Tx) (resource string, err error) {
-		_, err = s.change(ctx, tx, code, by, func(b *order.Aggregate) error {
-			resource, err = do(b)
+	do func(*order.Aggregate) (payments.Subject, error)) (write.Claim, error) {
+	return s.keys.Begin(ctx, key, s.lease, func(ctx context.Context, tx pgx.Tx) (string, error) {
+		var about payments.Subject
+		_, err := s.change(ctx, tx, code, by, func(a *order.Aggregate) (err error) {
+			about, err = do(a)
 			return err
 		})
-		return resource, err
+		return about.String(), err
 	})
 }
 
 // Change changes an order.
 func (s *Store) Change(ctx context.Context, code string, by payments.Actor, do func(*order.Aggregate) error,
-	end *payments.Completion) (b *order.Aggregate, err error) {
+	end *payments.Completion) (a *order.Aggregate, err error) {
 	err = s.atomically(ctx, func(tx pgx.Tx) error {
-		if b, err = s.change(ctx, tx, code, by, do); err != nil || end == nil {
+		if a, err = s.change(ctx, tx, code, by, do); err != nil || end == nil {
 			return err
 		}
-		answer, entry, err := end.Answer(b)
+		answer, entry, err := end.Answer(a)
 		if err != nil {
 			return err
 		}
@@ -144,22 +145,22 @@ func (s *Store) Change(ctx context.Context, code string, by payments.Actor, do f
 		}
 		return audit.Append(ctx, tx, entry)
 	})
-	return b, err
+	return a, err
 }
 
 // change locks an order, lets do change it, and keeps the difference.
 func (s *Store) change(ctx context.Context, tx pgx.Tx, code string, by payments.Actor, do func(*order.Aggregate) error) (*order.Aggregate,
 	error) {
-	b, err := readOrder(ctx, tx, code, `FOR UPDATE`)
+	a, err := readOrder(ctx, tx, code, `FOR UPDATE`)
 	if err != nil {
 		return nil, err
 	}
-	before := b.Clone()
-	b.Now = by.Now
-	if err := do(b); err != nil {
+	before := a.Clone()
+	a.Now = by.Now
+	if err := do(a); err != nil {
 		return nil, err
 	}
-	return b, s.persist(ctx, tx, before, b, by)
+	return a, s.persist(ctx, tx, before, a, by)
 }
 
 func (s *Store) atomically(ctx context.Context, do func(pgx.Tx) error) error {

@@ -14,44 +14,45 @@ import (
 	"hub.internal/services/payments/provider"
 )
 
-// act is something that an operator does to an order, after a page has asked.
+// operation is something that an operator does to an order, after a page has asked.
 type operation struct {
 	title string
-	// about tells that it is about the deposit in the address.
+	// onDeposit tells that it is about the deposit in the address.
 	onDeposit bool
-	// ask fills the page that asks.
-	confirm func(p *Pages, b *order.Aggregate, d order.Deposit) (web.Confirmation, []*web.Field)
-	// do does it, and tells what was done.
+	// confirm fills the page that asks.
+	confirm func(p *Pages, a *order.Aggregate, d order.Deposit) (web.Confirmation, []*web.Field)
+	// run does it, and tells what was done.
 	run func(ctx context.Context, s *payments.Service, seen payments.OrderVersion, d order.Deposit, form url.Values) (string, error)
 }
 
-// asked is the page that asks before an act.
-func (p *Pages) confirmPage(a operation) web.Handler {
+// confirmPage is the page that asks before an act.
+func (p *Pages) confirmPage(op operation) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		b, d, err := p.load(r, a)
+		a, d, err := p.load(r, op)
 		if err != nil {
 			return err
 		}
-		if a.onDeposit && !d.NeedsDecision() {
+		if op.onDeposit && !d.NeedsDecision() {
 			web.Wrong(w, r, "The deposit is "+strings.ToLower(depositBadge(d.State).Text)+": nothing is to be decided about it.")
-			return web.Go(w, r, ordersPath+"/"+b.Order.Code)
+			return web.Go(w, r, ordersPath+"/"+a.Order.Code)
 		}
-		return p.renderConfirmation(w, r, a, b, d, strconv.FormatInt(b.Order.Version, 10), nil, nil)
+		return p.renderConfirmation(w, r, op, a, d, strconv.FormatInt(a.Order.Version, 10), nil, nil)
 	}
 }
 
-// named is the order, and the deposit, that the address names.
-func (p *Pages) load(r *http.Request, a operation) (b *order.Aggregate, d order.Deposit, err error) {
-	if b, err = p.service.Reports().Order(r.Context(), r.PathValue("code")); err == nil && a.onDeposit {
-		d, err = depositOf(r, b)
+// load is the order, and the deposit, that the address names.
+func (p *Pages) load(r *http.Request, op operation) (a *order.Aggregate, d order.Deposit, err error) {
+	if a, err = p.service.Reports().Order(r.Context(), r.PathValue("code")); err == nil && op.onDeposit {
+		d, err = depositOf(r, a)
 	}
-	return b, d, err
+	return a, d, err
 }
 
-// ask answers the page that asks, with what was typed before and what is wrong with it.
-func (p *Pages) renderConfirmation(w http.ResponseWriter, r *http.Request, a operation, b *order.Aggregate, d order.Deposit, version string, form url.Values,
+// renderConfirmation answers the page that asks, with what was typed before and what is wrong with it.
+func (p *Pages) renderConfirmation(w http.ResponseWriter, r *http.Request, op operation, a *order.Aggregate, d order.Deposit,
+	version string, form url.Values,
 	wrong error) error {
-	c, fields := a.confirm(p, b, d)
+	c, fields := op.confirm(p, a, d)
 	status := 0
 	for _, f := range fields {
 		if f.Name != "accountNumber" { // no page shows one, not even this
@@ -66,23 +67,23 @@ func (p *Pages) renderConfirmation(w http.ResponseWriter, r *http.Request, a ope
 	for _, f := range fields {
 		c.Fields = append(c.Fields, *f)
 	}
-	page := ordersPath + "/" + b.Order.Code
+	page := ordersPath + "/" + a.Order.Code
 	c.Action, c.Hidden = r.URL.Path, map[string]string{"version": version}
 	if c.Keep.Href == "" {
 		c.Keep = web.Link{Text: "Leave it", Href: page}
 	}
-	return p.site.Confirm(w, r, web.Page{Title: a.title, Lead: b.Order.Code, Status: status,
-		Crumbs: []web.Link{{Text: "Orders", Href: ordersPath}, {Text: b.Order.Code, Href: page}}}, c)
+	return p.site.Confirm(w, r, web.Page{Title: op.title, Lead: a.Order.Code, Status: status,
+		Crumbs: []web.Link{{Text: "Orders", Href: ordersPath}, {Text: a.Order.Code, Href: page}}}, c)
 }
 
-// does does what was asked about.
-func (p *Pages) runPage(a operation) web.Handler {
+// runPage does what was asked about.
+func (p *Pages) runPage(op operation) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		form, err := web.Form(r)
 		if err != nil {
 			return err
 		}
-		b, d, err := p.load(r, a)
+		a, d, err := p.load(r, op)
 		if err != nil {
 			return err
 		}
@@ -90,11 +91,11 @@ func (p *Pages) runPage(a operation) web.Handler {
 		if err != nil {
 			return fault.New(fault.Validation, "The form does not say which state of the order it is about. Open the order again.")
 		}
-		done, err := a.run(r.Context(), p.service, payments.OrderVersion{Code: b.Order.Code, Version: version}, d, form)
+		done, err := op.run(r.Context(), p.service, payments.OrderVersion{Code: a.Order.Code, Version: version}, d, form)
 		if fault.Is(err, fault.Validation) {
-			return p.renderConfirmation(w, r, a, b, d, form.Get("version"), form, err)
+			return p.renderConfirmation(w, r, op, a, d, form.Get("version"), form, err)
 		}
-		return back(w, r, b.Order.Code, done, err)
+		return back(w, r, a.Order.Code, done, err)
 	}
 }
 
@@ -103,21 +104,21 @@ func noteField(needed bool) *web.Field {
 		Hint: "It is kept with the order and in the audit log. Apps do not see it. Write no account numbers."}
 }
 
-func depositFacts(b *order.Aggregate, d order.Deposit) []web.Fact {
+func depositFacts(a *order.Aggregate, d order.Deposit) []web.Fact {
 	return []web.Fact{
 		{Label: "Deposit", Value: won(d.Amount)},
 		{Label: "Deposited", At: d.At},
 		{Label: "Provider’s id", Value: d.TID},
-		{Label: "Order", Value: won(b.Order.Amounts.Amount) + ", " + statusBadge(b.Order.Status).Text},
+		{Label: "Order", Value: won(a.Order.Amounts.Amount) + ", " + statusBadge(a.Order.Status).Text},
 	}
 }
 
 var applying = operation{
 	title: "Apply this deposit?", onDeposit: true,
-	confirm: func(_ *Pages, b *order.Aggregate, d order.Deposit) (web.Confirmation, []*web.Field) {
+	confirm: func(_ *Pages, a *order.Aggregate, d order.Deposit) (web.Confirmation, []*web.Field) {
 		c := web.Confirmation{Text: "The order is paid then, and its app is told so. That cannot be taken back, but the order can be refunded.",
-			Facts: depositFacts(b, d), Button: "Apply the deposit"}
-		if !b.CanApplyDeposit(d) {
+			Facts: depositFacts(a, d), Button: "Apply the deposit"}
+		if !a.CanApplyDeposit(d) {
 			c.Warning = "This will be refused: a deposit is applied that is of exactly the order’s amount, to an order that has ended unpaid."
 		}
 		return c, []*web.Field{noteField(false)}
@@ -129,15 +130,15 @@ var applying = operation{
 
 var returning = operation{
 	title: "Pay this deposit back?", onDeposit: true,
-	confirm: func(p *Pages, b *order.Aggregate, d order.Deposit) (web.Confirmation, []*web.Field) {
-		c := web.Confirmation{Text: "Hub asks the payment provider to pay " + won(d.Amount) + " back.", Facts: depositFacts(b, d),
+	confirm: func(p *Pages, a *order.Aggregate, d order.Deposit) (web.Confirmation, []*web.Field) {
+		c := web.Confirmation{Text: "Hub asks the payment provider to pay " + won(d.Amount) + " back.", Facts: depositFacts(a, d),
 			Button: "Pay " + won(d.Amount) + " back"}
-		if !b.CanReturnDeposit(d) {
+		if !a.CanReturnDeposit(d) {
 			c.Warning = "This will be refused: the provider has the deposit under the payment that the order is paid with."
 		}
 		var fields []*web.Field
-		if b.Order.PayMethod == provider.VBank {
-			needed := p.service.Capabilities(b.Order).NeedsRefundAccount
+		if a.Order.PayMethod == provider.VBank {
+			needed := p.service.Capabilities(a.Order).NeedsRefundAccount
 			fields = []*web.Field{
 				{Name: "bankCode", Label: "Bank code", Required: needed, MaxLength: 3, Autocomplete: "off", Placeholder: "004", Hint: "Three digits."},
 				{Name: "accountNumber", Label: "Account number", Required: needed, MaxLength: 16, Autocomplete: "off",
@@ -163,8 +164,8 @@ var returning = operation{
 
 var returned = operation{
 	title: "You have paid this deposit back yourself?", onDeposit: true,
-	confirm: func(_ *Pages, b *order.Aggregate, d order.Deposit) (web.Confirmation, []*web.Field) {
-		return web.Confirmation{Text: "Hub moves no money: it only keeps that you have. That cannot be taken back.", Facts: depositFacts(b, d),
+	confirm: func(_ *Pages, a *order.Aggregate, d order.Deposit) (web.Confirmation, []*web.Field) {
+		return web.Confirmation{Text: "Hub moves no money: it only keeps that you have. That cannot be taken back.", Facts: depositFacts(a, d),
 				Button: "I have paid it back"},
 			[]*web.Field{
 				{Name: "amount", Label: "Amount that you have paid back", Required: true, MaxLength: 15, Autocomplete: "off",
@@ -179,11 +180,11 @@ var returned = operation{
 
 var resolving = operation{
 	title: "Resolve this case?",
-	confirm: func(_ *Pages, b *order.Aggregate, _ order.Deposit) (web.Confirmation, []*web.Field) {
+	confirm: func(_ *Pages, a *order.Aggregate, _ order.Deposit) (web.Confirmation, []*web.Field) {
 		c := web.Confirmation{Text: "The order no longer needs attention then. No money moves.", Button: "Resolve the case", Facts: []web.Fact{
-			{Label: "Case", Value: attentionBadge(b.Order.Attention).Text}, {Label: "Order",
-				Value: won(b.Order.Amounts.Amount) + ", " + statusBadge(b.Order.Status).Text}}}
-		if b.Order.Attention == "" {
+			{Label: "Case", Value: attentionBadge(a.Order.Attention).Text}, {Label: "Order",
+				Value: won(a.Order.Amounts.Amount) + ", " + statusBadge(a.Order.Status).Text}}}
+		if a.Order.Attention == "" {
 			c.Warning, c.Facts = "The order needs no attention.", c.Facts[1:]
 		}
 		return c, []*web.Field{noteField(true)}

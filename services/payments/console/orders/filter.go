@@ -48,8 +48,9 @@ var moments = []string{"2006-01-02 15:04", "2006-01-02T15:04", time.DateOnly, ti
 var periods = []struct {
 	name, text string
 	length     time.Duration
-}{{"24h", "24 hours", oneDay}, {"7d", "7 days", 7 * oneDay}, {lately, "30 days", 30 * oneDay}, {"90d", "90 days", 90 * oneDay}, {"365d", "A year",
-	365 * oneDay}, {allTime, "All time", 0}}
+}{{"24h", "24 hours", oneDay}, {"7d", "7 days", 7 * oneDay}, {lately, "30 days", 30 * oneDay}, {"90d", "90 days", 90 * oneDay},
+	{"365d", "A year",
+		365 * oneDay}, {allTime, "All time", 0}}
 
 func filterOf(v url.Values, now time.Time) filter {
 	f := filter{Values: url.Values{}}

@@ -78,11 +78,11 @@ func (p *Pages) loadList(r *http.Request, page *listPage, f filter, now time.Tim
 	}
 	page.choices(f)
 	f.Limit = onPage
-	books, next, err := p.service.List(ctx, f.Filter)
+	aggregates, next, err := p.service.List(ctx, f.Filter)
 	if err != nil {
 		return err
 	}
-	page.Orders = ordersOf(books)
+	page.Orders = ordersOf(aggregates)
 	if next != nil {
 		page.Pager.Next = web.Link{Text: "Older", Href: f.address(ordersPath, "after", cursorOf(*next))}
 	}
@@ -90,11 +90,11 @@ func (p *Pages) loadList(r *http.Request, page *listPage, f filter, now time.Tim
 		return nil
 	}
 	if !f.Searches() && page.Cases.Flagged > 0 {
-		books, _, err := p.service.List(ctx, payments.Filter{Attention: true, Limit: mostFirst})
+		aggregates, _, err := p.service.List(ctx, payments.Filter{Attention: true, Limit: mostFirst})
 		if err != nil {
 			return err
 		}
-		page.First = ordersOf(books)
+		page.First = ordersOf(aggregates)
 	}
 	if page.Totals, err = reports.Totals(ctx, f.Filter); err != nil {
 		return err
@@ -103,10 +103,10 @@ func (p *Pages) loadList(r *http.Request, page *listPage, f filter, now time.Tim
 	return p.plot(r, page, f, now)
 }
 
-func ordersOf(books []*order.Aggregate) []order.Order {
-	list := make([]order.Order, len(books))
-	for i, b := range books {
-		list[i] = b.Order
+func ordersOf(aggregates []*order.Aggregate) []order.Order {
+	list := make([]order.Order, len(aggregates))
+	for i, a := range aggregates {
+		list[i] = a.Order
 	}
 	return list
 }
@@ -123,7 +123,7 @@ func (l *listPage) choices(f filter) {
 	}
 }
 
-// sum orders the totals as statuses go, and adds them up.
+// addTotals orders the totals as statuses go, and adds them up.
 func (l *listPage) addTotals() {
 	slices.SortFunc(l.Totals, func(a, b payments.StatusTotal) int {
 		return slices.Index(order.Statuses(), a.Status) - slices.Index(order.Statuses(), b.Status)

@@ -44,14 +44,14 @@ type depositRow struct {
 
 func (p *Pages) order(w http.ResponseWriter, r *http.Request) error {
 	ctx, code := r.Context(), r.PathValue("code")
-	b, err := p.service.Reports().Order(ctx, code)
+	a, err := p.service.Reports().Order(ctx, code)
 	if err != nil {
 		return err
 	}
-	page := orderPage{Order: b.Order, Refundable: b.Order.Refundable(), Case: cases[b.Order.Attention].text, Resolves: b.Order.Attention != "",
-		Refunds: b.Refunds, Most: mostWebhooks}
-	for _, d := range b.Deposits {
-		page.Deposits = append(page.Deposits, depositRow{d, b.CanApplyDeposit(d), b.CanReturnDeposit(d),
+	page := orderPage{Order: a.Order, Refundable: a.Order.Refundable(), Case: cases[a.Order.Attention].text, Resolves: a.Order.Attention != "",
+		Refunds: a.Refunds, Most: mostWebhooks}
+	for _, d := range a.Deposits {
+		page.Deposits = append(page.Deposits, depositRow{d, a.CanApplyDeposit(d), a.CanReturnDeposit(d),
 			ordersPath + "/" + code + "/deposits/" + d.ID.String()})
 		page.Resolves = page.Resolves && !d.NeedsDecision() && d.State != order.DepositStateReturning
 	}
@@ -72,7 +72,7 @@ func (p *Pages) order(w http.ResponseWriter, r *http.Request) error {
 	if page.Webhooks, err = p.service.Reports().Webhooks(ctx, code, mostWebhooks); err != nil {
 		return err
 	}
-	return p.site.Render(w, r, "order", web.Page{Title: code, Lead: b.Order.Name, Wide: true, Data: page, Crumbs: []web.Link{{Text: "Orders",
+	return p.site.Render(w, r, "order", web.Page{Title: code, Lead: a.Order.Name, Wide: true, Data: page, Crumbs: []web.Link{{Text: "Orders",
 		Href: ordersPath}}})
 }
 

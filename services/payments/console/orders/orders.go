@@ -85,12 +85,12 @@ func back(w http.ResponseWriter, r *http.Request, code, done string, err error) 
 }
 
 // depositOf is the deposit that the address names, of an order.
-func depositOf(r *http.Request, b *order.Aggregate) (order.Deposit, error) {
+func depositOf(r *http.Request, a *order.Aggregate) (order.Deposit, error) {
 	id, ok := schema.ParseID(r.PathValue("id"))
-	for _, d := range b.Deposits {
+	for _, d := range a.Deposits {
 		if ok && d.ID == id {
 			return d, nil
 		}
 	}
-	return order.Deposit{}, fault.New(fault.NotFound, "The order %s has no such deposit.", b.Order.Code)
+	return order.Deposit{}, fault.New(fault.NotFound, "The order %s has no such deposit.", a.Order.Code)
 }

@@ -127,11 +127,8 @@ func Store(s payments.Store) payments.Store {
 	// An alarm needs the series before the first of them.
 	ctx := context.Background()
 	drift.Add(ctx, 0)
-	for _, t := range []order.Trigger{order.Create, order.Issue, order.Pay, order.PayLate, order.Decline, order.Lapse,
-		order.Cancel, order.Mismatch, order.DepositUnused, order.DepositTwice, order.DepositApplied, order.DepositReturned,
-		order.DepositReturnRequested, order.DepositReturnFailed, order.Reverse, order.ReverseTooLate, order.RefundRequested, order.RefundPart,
-		order.RefundAll, order.RefundDeclined, order.RefundReturned, order.BalanceDrifted, order.AttentionResolved} {
-		steps.Add(ctx, 0, attr("trigger", string(t)))
+	for _, row := range order.Transitions() {
+		steps.Add(ctx, 0, attr("trigger", string(row.Trigger)))
 	}
 	for _, o := range []string{"received", outcomeLabel(payments.WebhookApplied), outcomeLabel(payments.WebhookIgnored),
 		outcomeLabel(payments.WebhookUnmatched), outcomeLabel(payments.WebhookAbandoned)} {

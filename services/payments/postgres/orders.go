@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -26,11 +25,10 @@ func scanOrder(row pgx.CollectableRow) (*order.Aggregate, error) {
 	var o order.Order
 	var account provider.VirtualAccount
 	var expires *time.Time
-	var buyer, metadata, failure []byte
 	err := row.Scan(&o.ID, &o.Code, &o.ServiceCode, &o.ExternalUserID, &o.HubUser, &o.Env, &o.Provider, &o.CredentialID, &o.TID, &o.Status,
 		&o.Version, &o.Amounts.Amount, &o.Supply, &o.VAT, &o.TaxFree, &o.PaidAmount, &o.RefundedAmount, &o.PendingRefund, &o.PayMethod,
-		&o.ClientOrderID, &o.Name, &o.NotifyURL, &o.ReturnURL, &o.ValidHours, &o.Holder, &buyer, &metadata, &o.CheckoutURL, &account.BankCode,
-		&account.BankName, &account.Number, &account.Holder, &expires, &o.Attention, &failure, &o.CreatedAt, &o.IssuedAt, &o.PaidAt, &o.ClosedAt)
+		&o.ClientOrderID, &o.Name, &o.NotifyURL, &o.ReturnURL, &o.ValidHours, &o.Holder, &o.Buyer, &o.Metadata, &o.CheckoutURL, &account.BankCode,
+		&account.BankName, &account.Number, &account.Holder, &expires, &o.Attention, &o.Failure, &o.CreatedAt, &o.IssuedAt, &o.PaidAt, &o.ClosedAt)
 	if err != nil {
 		return nil, err
 	}
@@ -38,15 +36,7 @@ func scanOrder(row pgx.CollectableRow) (*order.Aggregate, error) {
 		account.ExpiresAt = *expires
 		o.Account = &account
 	}
-	err = errors.Join(json.Unmarshal(buyer, &o.Buyer), json.Unmarshal(metadata, &o.Metadata), unmarshalOptional(failure, &o.Failure))
-	return &order.Aggregate{Order: o}, err
-}
-
-func unmarshalOptional(text []byte, into any) error {
-	if text == nil {
-		return nil
-	}
-	return json.Unmarshal(text, into)
+	return &order.Aggregate{Order: o}, nil
 }
 
 // Order returns an order as it is.
@@ -78,14 +68,12 @@ func readRefundsAndDeposits(ctx context.Context, q postgres.Querier, aggregates 
 	}
 	_, err := postgres.All(ctx, q, func(row pgx.CollectableRow) (id schema.ID, err error) {
 		var r order.Refund
-		var masked, failure []byte
-		if err := row.Scan(&id, &r.Code, &r.Amount, &r.Status, &r.Source, &r.TID, &r.Reason, &r.Account, &masked, &failure, &r.CreatedAt,
+		if err := row.Scan(&id, &r.Code, &r.Amount, &r.Status, &r.Source, &r.TID, &r.Reason, &r.Account, &r.Masked, &r.Failure, &r.CreatedAt,
 			&r.SettledAt); err != nil {
 			return id, err
 		}
-		err = errors.Join(unmarshalOptional(masked, &r.Masked), unmarshalOptional(failure, &r.Failure))
 		byID[id].Refunds = append(byID[id].Refunds, r)
-		return id, err
+		return id, nil
 	}, `SELECT order_id, code, amount, status, source, coalesce(tid, ''), reason, account, masked, failure, created_at, settled_at
 		FROM payments.refunds WHERE order_id = ANY ($1) ORDER BY order_id, created_at, code`, ids)
 	if err != nil {
@@ -94,17 +82,15 @@ func readRefundsAndDeposits(ctx context.Context, q postgres.Querier, aggregates 
 	_, err = postgres.All(ctx, q, func(row pgx.CollectableRow) (id schema.ID, err error) {
 		var d order.Deposit
 		var r order.DepositReturn
-		var masked, failure []byte
-		err = row.Scan(&id, &d.ID, &d.TID, &d.Amount, &d.At, &d.State, &r.Code, &r.TID, &r.Account, &masked, &failure, &r.SettledAt)
+		err = row.Scan(&id, &d.ID, &d.TID, &d.Amount, &d.At, &d.State, &r.Code, &r.TID, &r.Account, &r.Masked, &r.Failure, &r.SettledAt)
 		if err != nil {
 			return id, err
 		}
 		if r.Code != "" {
-			err = errors.Join(unmarshalOptional(masked, &r.Masked), unmarshalOptional(failure, &r.Failure))
 			d.Return = &r
 		}
 		byID[id].Deposits = append(byID[id].Deposits, d)
-		return id, err
+		return id, nil
 	}, `SELECT order_id, id, tid, amount, deposited_at, state, coalesce(return_code, ''), coalesce(return_tid, ''), return_account,
 			return_masked, return_failure, return_settled
 		FROM payments.deposits WHERE order_id = ANY ($1) ORDER BY id`, ids)
@@ -113,13 +99,9 @@ func readRefundsAndDeposits(ctx context.Context, q postgres.Querier, aggregates 
 
 // insertOrder stores an order; pgx.ErrNoRows when its app has one with that clientOrderId.
 func insertOrder(ctx context.Context, tx pgx.Tx, o order.Order) (id schema.ID, err error) {
-	buyer, err := json.Marshal(o.Buyer)
-	if err != nil {
-		return 0, err
-	}
-	metadata, err := json.Marshal(o.Metadata)
-	if err != nil {
-		return 0, err
+	metadata := o.Metadata
+	if metadata == nil {
+		metadata = map[string]string{} // pgx writes a nil map as NULL
 	}
 	err = tx.QueryRow(ctx, `INSERT INTO payments.orders (code, service_code, external_user_id, hub_user, env, provider, credential_id,
 		status, version,
@@ -129,7 +111,7 @@ func insertOrder(ctx context.Context, tx pgx.Tx, o order.Order) (id schema.ID, e
 		ON CONFLICT (service_code, client_order_id) DO NOTHING RETURNING id`,
 		o.Code, o.ServiceCode, o.ExternalUserID, o.HubUser, o.Env, o.Provider, int64(o.CredentialID), o.Status, o.Version, o.Amounts.Amount,
 		o.Supply, o.VAT,
-		o.TaxFree, o.PayMethod, o.ClientOrderID, o.Name, o.NotifyURL, o.ReturnURL, o.ValidHours, o.Holder, string(buyer), string(metadata),
+		o.TaxFree, o.PayMethod, o.ClientOrderID, o.Name, o.NotifyURL, o.ReturnURL, o.ValidHours, o.Holder, o.Buyer, metadata,
 		o.CreatedAt).Scan(&id)
 	return id, err
 }

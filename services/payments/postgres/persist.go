@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -21,14 +20,10 @@ func (s *Store) persist(ctx context.Context, tx pgx.Tx, before, a *order.Aggrega
 	orderID := int64(a.Order.ID)
 	persistOrder(batch, before, a)
 	for _, r := range a.Refunds {
-		if err := persistRefund(batch, orderID, before.Refunds, r); err != nil {
-			return err
-		}
+		persistRefund(batch, orderID, before.Refunds, r)
 	}
 	for _, d := range a.Deposits {
-		if err := persistDeposit(batch, orderID, before.Deposits, d); err != nil {
-			return err
-		}
+		persistDeposit(batch, orderID, before.Deposits, d)
 	}
 	var follow []jobs.Job
 	for _, step := range a.Events {
@@ -82,46 +77,28 @@ func persistOrder(batch *pgx.Batch, before, a *order.Aggregate) {
 	if o.Account != nil {
 		account, expires = *o.Account, &o.Account.ExpiresAt
 	}
-	var failure []byte
-	if o.Failure != nil {
-		failure, _ = json.Marshal(o.Failure) // two strings
-	}
 	batch.Queue(`UPDATE payments.orders SET tid = nullif($2, ''), status = $3, version = $4, paid_amount = $5, refunded_amount = $6,
 			pending_refund = $7, checkout_url = $8, bank_code = $9, bank_name = $10, account_number = $11, account_holder = $12, expires_at = $13,
 			attention = $14, failure = $15, issued_at = $16, paid_at = $17, closed_at = $18 WHERE id = $1`,
 		int64(o.ID), o.TID, o.Status, o.Version, o.PaidAmount, o.RefundedAmount, o.PendingRefund, o.CheckoutURL, account.BankCode,
-		account.BankName,
-		account.Number, account.Holder, expires, o.Attention, nullText(failure), o.IssuedAt, o.PaidAt, o.ClosedAt)
+		account.BankName, account.Number, account.Holder, expires, o.Attention, o.Failure, o.IssuedAt, o.PaidAt, o.ClosedAt)
 }
 
-func persistRefund(batch *pgx.Batch, orderID int64, before []order.Refund, r order.Refund) error {
-	var masked, failure []byte
-	var err error
-	if r.Masked != nil {
-		if masked, err = json.Marshal(r.Masked); err != nil {
-			return err
-		}
-	}
-	if r.Failure != nil {
-		if failure, err = json.Marshal(r.Failure); err != nil {
-			return err
-		}
-	}
+func persistRefund(batch *pgx.Batch, orderID int64, before []order.Refund, r order.Refund) {
 	i := slices.IndexFunc(before, func(known order.Refund) bool { return known.Code == r.Code })
 	switch {
 	case i < 0:
 		batch.Queue(`INSERT INTO payments.refunds (code, order_id, amount, status, source, tid, reason, account, masked, failure, created_at,
 			settled_at)
 			VALUES ($1, $2, $3, $4, $5, nullif($6, ''), $7, $8, $9, $10, $11, $12)`,
-			r.Code, orderID, r.Amount, r.Status, r.Source, r.TID, r.Reason, r.Account, nullText(masked), nullText(failure), r.CreatedAt, r.SettledAt)
+			r.Code, orderID, r.Amount, r.Status, r.Source, r.TID, r.Reason, r.Account, r.Masked, r.Failure, r.CreatedAt, r.SettledAt)
 	case before[i].Status != r.Status || before[i].TID != r.TID:
 		batch.Queue(`UPDATE payments.refunds SET status = $2, tid = nullif($3, ''), failure = $4, settled_at = $5 WHERE code = $1`,
-			r.Code, r.Status, r.TID, nullText(failure), r.SettledAt)
+			r.Code, r.Status, r.TID, r.Failure, r.SettledAt)
 	}
-	return nil
 }
 
-func persistDeposit(batch *pgx.Batch, orderID int64, before []order.Deposit, d order.Deposit) error {
+func persistDeposit(batch *pgx.Batch, orderID int64, before []order.Deposit, d order.Deposit) {
 	i := slices.IndexFunc(before, func(known order.Deposit) bool { return known.ID == d.ID })
 	switch {
 	case d.ID == 0:
@@ -132,29 +109,8 @@ func persistDeposit(batch *pgx.Batch, orderID int64, before []order.Deposit, d o
 		if r == nil {
 			r = &order.DepositReturn{}
 		}
-		var masked, failure []byte
-		var err error
-		if r.Masked != nil {
-			if masked, err = json.Marshal(r.Masked); err != nil {
-				return err
-			}
-		}
-		if r.Failure != nil {
-			if failure, err = json.Marshal(r.Failure); err != nil {
-				return err
-			}
-		}
 		batch.Queue(`UPDATE payments.deposits SET state = $2, return_code = nullif($3, ''), return_tid = nullif($4, ''), return_account = $5,
 			return_masked = $6, return_failure = $7, return_settled = $8 WHERE id = $1`, int64(d.ID), d.State, r.Code, r.TID, r.Account,
-			nullText(masked), nullText(failure), r.SettledAt)
+			r.Masked, r.Failure, r.SettledAt)
 	}
-	return nil
-}
-
-// nullText is JSON for the driver; nil stays null.
-func nullText(b []byte) *string {
-	if b == nil {
-		return nil
-	}
-	return new(string(b))
 }

@@ -3,6 +3,7 @@ package payments
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -311,22 +312,12 @@ func (s *Service) returnAtProvider(ctx context.Context, code string, deposit sch
 }
 
 func (s *Service) requestReturn(ctx context.Context, o order.Order, d order.Deposit) (provider.Snapshot, error) {
-	cred, err := s.c.Credentials.ByID(ctx, o.CredentialID)
-	if err != nil {
-		return provider.Snapshot{}, err
-	}
-	in := provider.CancelRequest{Ref: provider.PaymentRef{TID: d.TID, Code: o.Code, CreatedAt: o.CreatedAt}, RefundCode: d.Return.Code,
-		Reason: "deposit not applied",
-		Amount: &d.Amount, TaxFree: o.TaxFree}
+	in := provider.CancelRequest{Ref: provider.PaymentRef{TID: d.TID}, RefundCode: d.Return.Code, Reason: "deposit not applied",
+		Amount: &d.Amount}
 	if !s.Capabilities(o).PartialRefund {
 		in.Amount = nil
 	}
-	if d.Return.Account != nil {
-		if in.Account, err = s.openAccount(returnAccountName(d.Return.Code), d.Return.Account); err != nil {
-			return provider.Snapshot{}, err
-		}
-	}
-	return s.c.Provider.Cancel(ctx, cred, in)
+	return s.requestPayout(ctx, o, in, d.Return.Account, returnAccountName(d.Return.Code))
 }
 
 func (s *Service) declineReturn(ctx context.Context, code, returned string, by Actor, why order.Failure) error {
@@ -350,16 +341,10 @@ func checkNote(note string, needed bool) (string, error) {
 }
 
 // parseWon reads an amount that somebody has typed, with separators or without; -1 for what is none.
-func parseWon(typed string) (n int64) {
-	typed = strings.Trim(strings.NewReplacer(",", "", "₩", "", " ", "").Replace(typed), " ")
-	if typed == "" || len(typed) > 12 {
+func parseWon(typed string) int64 {
+	n, err := strconv.ParseUint(strings.NewReplacer(",", "", "₩", "", " ", "").Replace(typed), 10, 40)
+	if err != nil {
 		return -1
 	}
-	for _, c := range typed {
-		if c < '0' || c > '9' {
-			return -1
-		}
-		n = n*10 + int64(c-'0')
-	}
-	return n
+	return int64(n)
 }

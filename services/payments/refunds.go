@@ -142,15 +142,20 @@ func (s *Service) refundAtProvider(ctx context.Context, code, refund string, may
 }
 
 func (s *Service) requestRefund(ctx context.Context, o order.Order, r order.Refund) (provider.Snapshot, error) {
+	in := provider.CancelRequest{Ref: provider.PaymentRef{TID: o.TID}, RefundCode: r.Code, Reason: r.Reason, Amount: &r.Amount}
+	return s.requestPayout(ctx, o, in, r.Account, refundAccountName(r.Code))
+}
+
+// requestPayout asks the provider to pay money of an order back, to the account that is sealed under a name, if there is one.
+func (s *Service) requestPayout(ctx context.Context, o order.Order, in provider.CancelRequest, sealed []byte,
+	name string) (provider.Snapshot, error) {
 	cred, err := s.c.Credentials.ByID(ctx, o.CredentialID)
 	if err != nil {
 		return provider.Snapshot{}, err
 	}
-	in := provider.CancelRequest{Ref: provider.PaymentRef{TID: o.TID, Code: o.Code, CreatedAt: o.CreatedAt}, RefundCode: r.Code,
-		Reason: r.Reason,
-		Amount: &r.Amount, TaxFree: o.TaxFree}
-	if r.Account != nil {
-		if in.Account, err = s.openAccount(refundAccountName(r.Code), r.Account); err != nil {
+	in.Ref.Code, in.Ref.CreatedAt, in.TaxFree = o.Code, o.CreatedAt, o.TaxFree
+	if sealed != nil {
+		if in.Account, err = s.openAccount(name, sealed); err != nil {
 			return provider.Snapshot{}, err
 		}
 	}

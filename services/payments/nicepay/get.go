@@ -42,11 +42,8 @@ func (p *Provider) get(ctx context.Context, c credentials.Unsealed, ref provider
 // has to be certain.
 func (p *Provider) getBegun(ctx context.Context, c credentials.Unsealed, ref provider.PaymentRef) (provider.Snapshot, error) {
 	begun, err := p.checkout(ctx, c, "GET", "/v1/checkout/"+url.PathEscape(ref.Code), nil)
-	if declined := (*provider.DeclinedError)(nil); errors.As(err, &declined) {
-		return provider.Snapshot{}, unknown("%s", declined.Message)
-	}
 	if err != nil {
-		return provider.Snapshot{}, err
+		return provider.Snapshot{}, undeclined(err)
 	}
 	switch kind := checkoutKind(begun.code()); {
 	case kind == kindNoPage:
@@ -62,13 +59,18 @@ func (p *Provider) getBegun(ctx context.Context, c credentials.Unsealed, ref pro
 	return p.getAt(ctx, c, "/v1/payments/"+url.PathEscape(ref.TID), ref)
 }
 
+// undeclined makes an unknown outcome of a refusal to answer: it says nothing of the payment.
+func undeclined(err error) error {
+	if declined := (*provider.DeclinedError)(nil); errors.As(err, &declined) {
+		return unknown("%s", declined.Message)
+	}
+	return err
+}
+
 func (p *Provider) getAt(ctx context.Context, c credentials.Unsealed, path string, ref provider.PaymentRef) (provider.Snapshot, error) {
 	raw, err := p.call(ctx, c, "GET", path, nil)
-	if declined := (*provider.DeclinedError)(nil); errors.As(err, &declined) {
-		return provider.Snapshot{}, unknown("%s", declined.Message) // to be refused an answer says nothing of the payment
-	}
 	if err != nil {
-		return provider.Snapshot{}, err
+		return provider.Snapshot{}, undeclined(err)
 	}
 	a, err := readAnswer(raw)
 	if err != nil {

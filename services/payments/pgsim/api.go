@@ -102,7 +102,6 @@ type checkoutRequest struct {
 	GoodsName   string `json:"goodsName"`
 	ReturnURL   string `json:"returnUrl"`
 	TaxFreeAmt  *int64 `json:"taxFreeAmt"`
-	Reserved    string `json:"mallReserved"`
 	VBankHolder string `json:"vbankHolder"`
 	ValidHours  *int   `json:"vbankValidHours"`
 	BuyerName   string `json:"buyerName"`
@@ -119,7 +118,7 @@ func (c checkoutRequest) problem() *refusal {
 	case c.Method == methodVBank && c.VBankHolder == "":
 		return refuse("U100", "vbankHolder 필수입력항목이 누락되었습니다.")
 	case len(c.OrderID) > 64 || len(c.SessionID) > 64 || len(c.GoodsName) > 40 || len(c.ReturnURL) > 500 || len(c.VBankHolder) > 40 ||
-		len(c.BuyerName) > 30 || len(c.BuyerTel) > 40 || len(c.BuyerEmail) > 60 || len(c.Reserved) > 500:
+		len(c.BuyerName) > 30 || len(c.BuyerTel) > 40 || len(c.BuyerEmail) > 60:
 		return refuse("U105", "필드 최대길이 초과")
 	case strings.ContainsAny(c.GoodsName, `"|`) || !utf8.ValidString(c.GoodsName):
 		return refuse("U131", "허용된 Data형식이 아닙니다.")
@@ -153,7 +152,7 @@ func (s *Sim) checkout(r *http.Request, body []byte) any {
 	}
 	now := s.c.Now()
 	o := &order{OrderID: in.OrderID, SessionID: in.SessionID, Method: in.Method, Amount: in.Amount, GoodsName: in.GoodsName,
-		ReturnURL: in.ReturnURL, MallReserved: in.Reserved, BuyerName: in.BuyerName, BuyerTel: in.BuyerTel, BuyerEmail: in.BuyerEmail,
+		ReturnURL: in.ReturnURL, BuyerName: in.BuyerName, BuyerTel: in.BuyerTel, BuyerEmail: in.BuyerEmail,
 		VBankHolder: in.VBankHolder, ValidHours: 7 * 24, CreatedAt: now, ClosesAt: now.Add(24 * time.Hour)}
 	if in.ValidHours != nil {
 		o.ValidHours = *in.ValidHours

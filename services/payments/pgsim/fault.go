@@ -182,5 +182,5 @@ func (s *Sim) settleCall(c Call, kind string, out any) {
 func (s *Sim) Calls() []Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.calls)
+	return append([]Call{}, s.calls...)
 }

@@ -80,8 +80,7 @@ func (s *Sim) back(o *order, p *payment) []pair {
 	}
 	return []pair{{"success", strconv.FormatBool(success)}, {"resultCode", a.ResultCode}, {"resultMsg", a.ResultMsg}, {"tid", a.TID},
 		{"orderId", a.OrderID}, {"clientId", s.c.ClientID}, {"amount", strconv.FormatInt(a.Amount, 10)}, {"status", a.Status},
-		{"payMethod", a.PayMethod}, {"ediDate", a.EdiDate}, {"signature", a.Signature}, {"sessionId", o.SessionID},
-		{"mallReserved", o.MallReserved}}
+		{"payMethod", a.PayMethod}, {"ediDate", a.EdiDate}, {"signature", a.Signature}, {"sessionId", o.SessionID}}
 }
 
 // pressed does what a payer has pressed, and brings the browser back.

@@ -27,7 +27,6 @@ type order struct {
 	Method                       string
 	Amount, TaxFreeAmt           int64
 	GoodsName, ReturnURL         string
-	MallReserved                 string
 	BuyerName, BuyerTel          string
 	BuyerEmail                   string
 	VBankHolder                  string
@@ -144,7 +143,7 @@ func (s *Sim) tell(o *order, p *payment) *answer {
 	a := &answer{ResultCode: "0000", ResultMsg: "정상 처리되었습니다.", TID: p.TID, OrderID: o.OrderID, EdiDate: wireTime(s.c.Now()),
 		Status: p.status(s.c.Now()), PaidAt: wireTime(p.PaidAt), FailedAt: wireTime(p.FailedAt), CancelledAt: wireTime(p.CancelledAt),
 		PayMethod: p.Method, Amount: p.Amount, BalanceAmt: p.Amount - p.cancelled(), GoodsName: o.GoodsName, Currency: "KRW", Channel: "pc",
-		MallReserved: optional(o.MallReserved), BuyerName: optional(o.BuyerName), BuyerTel: optional(o.BuyerTel),
+		BuyerName: optional(o.BuyerName), BuyerTel: optional(o.BuyerTel),
 		BuyerEmail: optional(o.BuyerEmail)}
 	if p.Status == cancelled {
 		a.BalanceAmt = 0

@@ -260,7 +260,8 @@ func (s *Sim) await(ctx context.Context, good func(*hook) bool) error {
 }
 
 // Webhooks are those that were told or are to be told, in the order of their ends.
-func (s *Sim) Webhooks() (out []Webhook) {
+func (s *Sim) Webhooks() []Webhook {
+	out := []Webhook{}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, list := range [][]*hook{s.told, s.hooks} {

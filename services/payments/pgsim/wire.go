@@ -24,32 +24,22 @@ type answer struct {
 	Amount       int64        `json:"amount"`
 	BalanceAmt   int64        `json:"balanceAmt"`
 	GoodsName    string       `json:"goodsName"`
-	MallReserved *string      `json:"mallReserved"`
-	UseEscrow    bool         `json:"useEscrow"`
 	Currency     string       `json:"currency"`
 	Channel      string       `json:"channel"`
-	ApproveNo    *string      `json:"approveNo"`
 	BuyerName    *string      `json:"buyerName"`
 	BuyerTel     *string      `json:"buyerTel"`
 	BuyerEmail   *string      `json:"buyerEmail"`
-	CashReceipt  bool         `json:"issuedCashReceipt"`
-	ReceiptURL   *string      `json:"receiptUrl"`
-	MallUserID   *string      `json:"mallUserId"`
-	Coupon       *struct{}    `json:"coupon"`
 	Card         *wireCard    `json:"card"`
 	VBank        *account     `json:"vbank"`
 	Cancels      []wireCancel `json:"cancels"`
-	CashReceipts []struct{}   `json:"cashReceipts"`
 }
 
 type wireCard struct {
-	Code         string `json:"cardCode"`
-	Name         string `json:"cardName"`
-	Number       string `json:"cardNum"`
-	Quota        int    `json:"cardQuota"`
-	InterestFree bool   `json:"isInterestFree"`
-	Type         string `json:"cardType"`
-	PartCancel   bool   `json:"canPartCancel"`
+	Code       string `json:"cardCode"`
+	Name       string `json:"cardName"`
+	Number     string `json:"cardNum"`
+	Type       string `json:"cardType"`
+	PartCancel bool   `json:"canPartCancel"`
 }
 
 // account is a virtual account.
@@ -66,8 +56,6 @@ type wireCancel struct {
 	Amount      int64  `json:"amount"`
 	CancelledAt string `json:"cancelledAt"`
 	Reason      string `json:"reason"`
-	ReceiptURL  string `json:"receiptUrl"`
-	CouponAmt   int64  `json:"couponAmt"`
 	// ReturnedAt is this simulator's own: the vendor's manual does not say how it tells of a payout that came back.
 	ReturnedAt string `json:"returnedAt,omitempty"`
 }

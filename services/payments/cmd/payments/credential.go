@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hub.internal/pkg/fault"
+	pgstore "hub.internal/pkg/postgres"
 	"hub.internal/pkg/schema"
 	"hub.internal/services/payments/credentials"
 	"hub.internal/services/payments/postgres"
@@ -29,14 +30,15 @@ func credentialCommand(environ []string) *cobra.Command {
 	return cmd
 }
 
-// onCredentials is a command on credentials.
+// onCredentials is a command on the credentials in payments' store.
 func (c *commands) onCredentials(do func(context.Context, *credentials.Service, []string) error) service.Runner {
-	return c.onStore(func(ctx context.Context, _ *cobra.Command, s commandSettings, store *postgres.Store, args []string) error {
+	return service.OnStore(c.Operator, func(ctx context.Context, _ *cobra.Command, s commandSettings, pool *pgstore.Pool,
+		args []string) error {
 		sealer, err := sealerOf(s.SecretsKeyset)
 		if err != nil {
 			return err
 		}
-		return do(ctx, credentials.New(credentials.Config{Store: store, Sealer: sealer, Now: time.Now}), args)
+		return do(ctx, credentials.New(credentials.Config{Store: postgres.New(pool), Sealer: sealer, Now: time.Now}), args)
 	})
 }
 

@@ -17,16 +17,20 @@ func won(n any) string {
 	return "₩" + text
 }
 
-func statusBadge(s order.Status) web.Badge {
-	kind := map[order.Status]string{order.AwaitingDeposit: "info", order.Paid: "good", order.Refunded: "warn",
-		order.Failed: "bad"}[s]
-	text := map[order.Status]string{order.Ready: "Ready", order.AwaitingDeposit: "Awaiting deposit", order.Paid: "Paid",
-		order.Refunded: "Refunded",
-		order.Canceled: "Canceled", order.Expired: "Expired", order.Failed: "Failed"}[s]
-	if text == "" {
-		text = string(s)
+// badgeOf finds the badge of a state. A state of a later release, which the table does not have, is shown as it is.
+func badgeOf[S ~string](badges map[S]web.Badge, state S) web.Badge {
+	if badge, known := badges[state]; known {
+		return badge
 	}
-	return web.Badge{Kind: kind, Text: text}
+	return web.Badge{Text: string(state)}
+}
+
+func statusBadge(s order.Status) web.Badge { return badgeOf(statusBadges, s) }
+
+var statusBadges = map[order.Status]web.Badge{
+	order.Ready: {Text: "Ready"}, order.AwaitingDeposit: {Kind: "info", Text: "Awaiting deposit"},
+	order.Paid: {Kind: "good", Text: "Paid"}, order.Refunded: {Kind: "warn", Text: "Refunded"},
+	order.Canceled: {Text: "Canceled"}, order.Expired: {Text: "Expired"}, order.Failed: {Kind: "bad", Text: "Failed"},
 }
 
 // reason is what an operator is told of a case.
@@ -53,66 +57,43 @@ func attentionBadge(a order.Attention) web.Badge {
 	return web.Badge{Kind: "bad", Text: name}
 }
 
-func depositBadge(s order.DepositState) web.Badge {
-	switch s {
-	case order.DepositStateApplied:
-		return web.Badge{Kind: "good", Text: "Applied"}
-	case order.DepositStateMismatch:
-		return web.Badge{Kind: "bad", Text: "Other amount"}
-	case order.DepositStateUnapplied:
-		return web.Badge{Kind: "bad", Text: "Not applied"}
-	case order.DepositStateReturning:
-		return web.Badge{Kind: "warn", Text: "Being paid back"}
-	case order.DepositStateReturned:
-		return web.Badge{Text: "Paid back"}
-	case order.DepositStateReversed:
-		return web.Badge{Text: "Taken back by the bank"}
-	}
-	return web.Badge{Text: string(s)}
+func depositBadge(s order.DepositState) web.Badge { return badgeOf(depositBadges, s) }
+
+var depositBadges = map[order.DepositState]web.Badge{
+	order.DepositStateApplied:   {Kind: "good", Text: "Applied"},
+	order.DepositStateMismatch:  {Kind: "bad", Text: "Other amount"},
+	order.DepositStateUnapplied: {Kind: "bad", Text: "Not applied"},
+	order.DepositStateReturning: {Kind: "warn", Text: "Being paid back"},
+	order.DepositStateReturned:  {Text: "Paid back"},
+	order.DepositStateReversed:  {Text: "Taken back by the bank"},
 }
 
-func refundBadge(s order.RefundStatus) web.Badge {
-	switch s {
-	case order.RefundSucceeded:
-		return web.Badge{Kind: "good", Text: "Done"}
-	case order.RefundPending:
-		return web.Badge{Kind: "warn", Text: "Under way"}
-	case order.RefundFailed:
-		return web.Badge{Kind: "bad", Text: "Failed"}
-	}
-	return web.Badge{Text: string(s)}
+func refundBadge(s order.RefundStatus) web.Badge { return badgeOf(refundBadges, s) }
+
+var refundBadges = map[order.RefundStatus]web.Badge{
+	order.RefundSucceeded: {Kind: "good", Text: "Done"},
+	order.RefundPending:   {Kind: "warn", Text: "Under way"},
+	order.RefundFailed:    {Kind: "bad", Text: "Failed"},
 }
 
-func noticeBadge(s payments.NotificationState) web.Badge {
-	switch s {
-	case payments.NotificationDelivered:
-		return web.Badge{Kind: "good", Text: "Delivered"}
-	case payments.NotificationPending:
-		return web.Badge{Kind: "info", Text: "On its way"}
-	case payments.NotificationDead:
-		return web.Badge{Kind: "bad", Text: "Given up"}
-	case payments.NotificationStopped:
-		return web.Badge{Kind: "warn", Text: "Stopped by the app"}
-	case payments.NotificationSkipped:
-		return web.Badge{Text: "Nowhere to go"}
-	}
-	return web.Badge{Text: string(s)}
+func noticeBadge(s payments.NotificationState) web.Badge { return badgeOf(notificationBadges, s) }
+
+var notificationBadges = map[payments.NotificationState]web.Badge{
+	payments.NotificationDelivered: {Kind: "good", Text: "Delivered"},
+	payments.NotificationPending:   {Kind: "info", Text: "On its way"},
+	payments.NotificationDead:      {Kind: "bad", Text: "Given up"},
+	payments.NotificationStopped:   {Kind: "warn", Text: "Stopped by the app"},
+	payments.NotificationSkipped:   {Text: "Nowhere to go"},
 }
 
-func outcomeBadge(o payments.WebhookOutcome) web.Badge {
-	switch o {
-	case payments.WebhookReceived:
-		return web.Badge{Kind: "info", Text: "Waits"}
-	case payments.WebhookApplied:
-		return web.Badge{Kind: "good", Text: "Moved the order"}
-	case payments.WebhookIgnored:
-		return web.Badge{Text: "Nothing new"}
-	case payments.WebhookUnmatched:
-		return web.Badge{Kind: "warn", Text: "No such order yet"}
-	case payments.WebhookAbandoned:
-		return web.Badge{Kind: "bad", Text: "No such order"}
-	}
-	return web.Badge{Text: string(o)}
+func outcomeBadge(o payments.WebhookOutcome) web.Badge { return badgeOf(outcomeBadges, o) }
+
+var outcomeBadges = map[payments.WebhookOutcome]web.Badge{
+	payments.WebhookReceived:  {Kind: "info", Text: "Waits"},
+	payments.WebhookApplied:   {Kind: "good", Text: "Moved the order"},
+	payments.WebhookIgnored:   {Text: "Nothing new"},
+	payments.WebhookUnmatched: {Kind: "warn", Text: "No such order yet"},
+	payments.WebhookAbandoned: {Kind: "bad", Text: "No such order"},
 }
 
 var triggers = map[order.Trigger]string{

@@ -68,6 +68,7 @@ func (w Webhook) Redacted() string {
 	return string(out)
 }
 
+// redact replaces the values of secret members, at any depth. It changes the value that it is given.
 func redact(said any) any {
 	switch v := said.(type) {
 	case map[string]any:

@@ -60,6 +60,8 @@ type Attempt struct {
 	MS        int64   `json:"ms"`
 }
 
+// eventsOf is a history as the API answers it. Lists are never null, and a member without a value is null rather than
+// absent, so that clients can rely on the shape.
 func eventsOf(h payments.History) Events {
 	e := Events{Events: []Event{}, Notifications: []Notification{}}
 	for _, x := range h.Events {
@@ -86,6 +88,7 @@ func actorOf(name string) string {
 	return kind
 }
 
+// optional is a value as JSON has it: the zero value is null.
 func optional[T comparable](v T) *T {
 	var none T
 	if v == none {
@@ -102,6 +105,8 @@ func cursor(p *payments.Position) *string {
 	return new(base64.RawURLEncoding.EncodeToString([]byte(p.At.UTC().Format(time.RFC3339Nano) + "|" + p.Code)))
 }
 
+// readCursor reads what cursor has written. It judges the code too, because the text goes into a statement of the
+// store; ok is false for anything else.
 func readCursor(s string) (p payments.Position, ok bool) {
 	b, err := base64.RawURLEncoding.DecodeString(s)
 	at, code, found := strings.Cut(string(b), "|")

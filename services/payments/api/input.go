@@ -14,6 +14,8 @@ import (
 	"hub.internal/services/payments/provider"
 )
 
+// createIn is the body of POST /v1/pay/orders. Amounts are raw, since encoding/json would accept 1e3 or 1.0 for an
+// integer; see readWon.
 type createIn struct {
 	Amount        json.RawMessage `json:"amount"`
 	SupplyAmount  json.RawMessage `json:"supplyAmount"`
@@ -28,11 +30,13 @@ type createIn struct {
 	Metadata      json.RawMessage `json:"metadata"`
 }
 
+// vbankIn says how long a virtual account waits for its deposit, and whose name it has.
 type vbankIn struct {
 	ValidHours *int64  `json:"validHours"`
 	Holder     *string `json:"holder"`
 }
 
+// buyerIn is who pays. It is handed to the provider, and shown on no page of Hub.
 type buyerIn struct {
 	Name  *string `json:"name"`
 	Email *string `json:"email"`
@@ -73,6 +77,7 @@ func (in createIn) input() (payments.CreateInput, error) {
 	return w, v.Err()
 }
 
+// digits is the one form of an amount: no sign but a minus, no leading zero, no fraction, no exponent.
 var digits = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
 
 // readWon reads an amount: digits alone, for an amount that is written in any other way may be meant in another way, too. It may be left
@@ -133,6 +138,7 @@ func readMetadata(v *schema.Violations, raw json.RawMessage) map[string]string {
 	return out
 }
 
+// refundIn is the body of a refund, with the order's code from the path.
 type refundIn struct {
 	Code          string          `json:"code"`
 	Amount        json.RawMessage `json:"amount"`
@@ -141,12 +147,14 @@ type refundIn struct {
 	Expected      json.RawMessage `json:"expectedRefundable"`
 }
 
+// accountIn is the bank account that a refund goes to. A provider that pays a virtual account back needs it.
 type accountIn struct {
 	BankCode      string `json:"bankCode"`
 	AccountNumber string `json:"accountNumber"`
 	Holder        string `json:"holder"`
 }
 
+// input is the body as the service wants it; E_VALIDATION lists everything that is wrong with it at once.
 func (in refundIn) input() (payments.RefundInput, error) {
 	var v schema.Violations
 	w := payments.RefundInput{Amount: readWon(&v, "/amount", in.Amount), Reason: readText(&v, "/reason", in.Reason, 0),
@@ -161,16 +169,19 @@ func (in refundIn) input() (payments.RefundInput, error) {
 	return w, v.Err()
 }
 
+// reconcileIn may state the amount that the caller expects: another one is E_CONFLICT with AMOUNT_MISMATCH.
 type reconcileIn struct {
 	Code   string          `json:"code"`
 	Amount json.RawMessage `json:"amount"`
 }
 
+// amount is nil when the caller states none.
 func (in reconcileIn) amount() (*int64, error) {
 	var v schema.Violations
 	return readWon(&v, "/amount", in.Amount), v.Err()
 }
 
+// listIn is the query of a list. Times are RFC 3339, and both bounds are exclusive.
 type listIn struct {
 	Status        string  `json:"status"`
 	PayMethod     string  `json:"payMethod"`
@@ -181,6 +192,7 @@ type listIn struct {
 	Cursor        *string `json:"cursor"`
 }
 
+// filter is the query as the store wants it. The owner of the orders is not in it: the service puts the caller there.
 func (in listIn) filter() (payments.Filter, error) {
 	var v schema.Violations
 	f := payments.Filter{PayMethod: provider.PayMethod(in.PayMethod), Attention: in.Attention, Limit: int(in.Limit),
@@ -200,6 +212,7 @@ func (in listIn) filter() (payments.Filter, error) {
 	return f, v.Err()
 }
 
+// readTime reads an RFC 3339 time; the zero time when it is absent.
 func readTime(v *schema.Violations, at string, s *string) time.Time {
 	if s == nil {
 		return time.Time{}

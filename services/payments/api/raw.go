@@ -10,6 +10,7 @@ import (
 	"hub.internal/services/payments"
 )
 
+// webhookIn is a webhook as it came: the bytes are what the provider has signed, so that nothing decodes them before.
 type webhookIn struct {
 	Provider string `json:"provider"`
 	tool.RawRequest
@@ -40,6 +41,7 @@ func webhookRoute(s *payments.Service) tool.APIRoute {
 		})
 }
 
+// returnIn is a browser that comes back from the provider's page. Its query and its form are ignored on purpose.
 type returnIn struct {
 	Code string `json:"code"`
 	tool.RawRequest

@@ -27,6 +27,7 @@ const (
 	providerTimeout = 50 * time.Second
 )
 
+// orderCode is the form of an order's code: po_ and a ULID.
 var orderCode = regexp.MustCompile(`^po_[0-9A-HJKMNP-TV-Z]{26}$`)
 
 // Routes declares what Connected Apps can ask of payments.
@@ -47,6 +48,7 @@ func codeMember() schema.Property {
 	return schema.Required("code", schema.String("The code of the order, po_ and 26 characters.", schema.Pattern(orderCode.String())))
 }
 
+// codeIn is the input of a route that takes nothing but the order in its path.
 type codeIn struct {
 	Code string `json:"code"`
 }
@@ -58,6 +60,8 @@ var (
 	keyConflicts = "IDEMPOTENCY_KEY_CONFLICT (the key was used for something else), REQUEST_IN_PROGRESS (the first call with the key still runs)"
 )
 
+// createRoute declares POST /v1/pay/orders. It answers 201 for a new order, and 200 for one that the clientOrderId
+// names already. With an Idempotency-Key the same call is done once (SPEC.md 7).
 func createRoute(s *payments.Service) tool.APIRoute {
 	won := func(name, what string) schema.Property {
 		return schema.Optional(name, schema.Integer(what+" In won, digits alone."))
@@ -104,6 +108,8 @@ func createRoute(s *payments.Service) tool.APIRoute {
 	})
 }
 
+// showRoute declares GET /v1/pay/orders/{code}. An order of another app or user is E_NOT_FOUND, like one that does not
+// exist.
 func showRoute(s *payments.Service) tool.APIRoute {
 	return tool.NewRoute(tool.RouteDeclaration{Method: http.MethodGet, Path: "/v1/pay/orders/{code}", Idempotency: tool.KeyIgnored,
 		Credential: tool.AppCredential, Declaration: tool.Declaration{Name: "pay.orders.show", Category: category, Scope: scopeRead,
@@ -112,6 +118,7 @@ func showRoute(s *payments.Service) tool.APIRoute {
 		func(ctx context.Context, in codeIn) (payments.OrderAnswer, error) { return s.Order(ctx, in.Code) })
 }
 
+// listRoute declares GET /v1/pay/orders: a keyset page, newest first.
 func listRoute(s *payments.Service) tool.APIRoute {
 	var states []string
 	for _, status := range order.Statuses() {
@@ -143,6 +150,8 @@ func listRoute(s *payments.Service) tool.APIRoute {
 		})
 }
 
+// refundRoute declares POST /v1/pay/orders/{code}/refund. An unknown outcome at the provider is no error: the refund
+// is answered as PENDING.
 func refundRoute(s *payments.Service) tool.APIRoute {
 	return tool.NewRoute(tool.RouteDeclaration{Method: http.MethodPost, Path: "/v1/pay/orders/{code}/refund", Idempotency: tool.KeyOptional,
 		Credential: tool.AppCredential, Declaration: tool.Declaration{Name: "pay.orders.refund", Category: category, Scope: scopeRefund,
@@ -172,6 +181,7 @@ func refundRoute(s *payments.Service) tool.APIRoute {
 		})
 }
 
+// cancelRoute declares POST /v1/pay/orders/{code}/cancel, which gives up an order that is not paid.
 func cancelRoute(s *payments.Service) tool.APIRoute {
 	return tool.NewRoute(tool.RouteDeclaration{Method: http.MethodPost, Path: "/v1/pay/orders/{code}/cancel", Idempotency: tool.KeyOptional,
 		Credential: tool.AppCredential, Declaration: tool.Declaration{Name: "pay.orders.cancel", Category: category, Scope: scopeWrite,
@@ -183,6 +193,8 @@ func cancelRoute(s *payments.Service) tool.APIRoute {
 		func(ctx context.Context, in codeIn) (tool.Result, error) { return s.CancelOrder(ctx, in.Code) })
 }
 
+// reconcileRoute declares POST /v1/pay/orders/{code}/reconcile: the one call by which an app can have the provider
+// asked at once.
 func reconcileRoute(s *payments.Service) tool.APIRoute {
 	return tool.NewRoute(tool.RouteDeclaration{Method: http.MethodPost, Path: "/v1/pay/orders/{code}/reconcile", Idempotency: tool.KeyIgnored,
 		Credential: tool.AppCredential, Declaration: tool.Declaration{Name: "pay.orders.reconcile", Category: category, Scope: scopeWrite,
@@ -201,6 +213,8 @@ func reconcileRoute(s *payments.Service) tool.APIRoute {
 		})
 }
 
+// eventsRoute declares GET /v1/pay/orders/{code}/events: the order's history, for support and for debugging a
+// receiver.
 func eventsRoute(s *payments.Service) tool.APIRoute {
 	return tool.NewRoute(tool.RouteDeclaration{Method: http.MethodGet, Path: "/v1/pay/orders/{code}/events", Idempotency: tool.KeyIgnored,
 		Credential: tool.AppCredential, Declaration: tool.Declaration{Name: "pay.orders.events", Category: category, Scope: scopeRead,
@@ -212,6 +226,7 @@ func eventsRoute(s *payments.Service) tool.APIRoute {
 		})
 }
 
+// redeliverIn names a notification of an order.
 type redeliverIn struct {
 	Code string `json:"code"`
 	ID   string `json:"id"`
@@ -223,6 +238,7 @@ type Redelivered struct {
 	State payments.NotificationState `json:"state"`
 }
 
+// redeliverRoute declares the redelivery of one notification. It is answered 202: the attempt is made by a job.
 func redeliverRoute(s *payments.Service) tool.APIRoute {
 	return tool.NewRoute(tool.RouteDeclaration{Method: http.MethodPost, Path: "/v1/pay/orders/{code}/notifications/{id}/redeliver",
 		Success: []int{http.StatusAccepted}, Idempotency: tool.KeyIgnored, Credential: tool.AppCredential, Declaration: tool.Declaration{

@@ -20,6 +20,7 @@ import (
 //go:embed pages/*.html
 var files embed.FS
 
+// admin is the role that every page of payments needs.
 const admin = "admin"
 
 // Config is what a Console is made of.

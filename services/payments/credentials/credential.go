@@ -182,6 +182,8 @@ func (s Sealed) open(by Sealer) (v Values, err error) {
 	return v, nil
 }
 
+// sealName binds a ciphertext to its column, its row and its environment: one that was moved to another place does not
+// open.
 func (c Credential) sealName(column string) string {
 	return "payments.credentials|" + column + "|" + c.ID.String() + "|" + string(c.Env)
 }

@@ -139,6 +139,7 @@ func (s *Service) Deactivate(ctx context.Context, id ID, typed string) (Credenti
 	return s.become(ctx, "credential.deactivate", id, false)
 }
 
+// become activates or deactivates a credential, with its row of the audit log.
 func (s *Service) become(ctx context.Context, operation string, id ID, active bool) (changed Credential, err error) {
 	err = s.c.Store.ChangeCredential(ctx, id, func(c Credential) (_ Change, err error) {
 		changed, err = c.become(active, s.now())
@@ -204,6 +205,7 @@ func (s *Service) Verifying(ctx context.Context, provider string) ([]Unsealed, e
 	return s.opened(ctx, Filter{Provider: provider, Since: s.now().Add(-verifiesFor), Limit: maxListed})
 }
 
+// opened are the credentials of a filter in clear.
 func (s *Service) opened(ctx context.Context, f Filter) ([]Unsealed, error) {
 	sealed, err := s.c.Store.Credentials(ctx, f)
 	if err != nil {
@@ -218,6 +220,7 @@ func (s *Service) opened(ctx context.Context, f Filter) ([]Unsealed, error) {
 	return out, nil
 }
 
+// open opens one; E_DB when the keyset is missing or another one.
 func (s *Service) open(c Sealed) (Unsealed, error) {
 	if s.c.Sealer == nil {
 		return Unsealed{}, noKeyset()
@@ -239,6 +242,7 @@ func (s *Service) sealed(ctx context.Context, c Credential, v Values) (Sealed, e
 	return c.seal(s.c.Sealer, v)
 }
 
+// noKeyset is the error of a process that has no keyset, such as a command without HUB_SECRETS_KEYSET.
 func noKeyset() error {
 	return fault.New(fault.Conflict, "Hub has no keyset to keep secrets with: set HUB_SECRETS_KEYSET (`payments keyring new` makes one).")
 }

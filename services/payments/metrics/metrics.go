@@ -27,11 +27,13 @@ func Provider(p provider.Port) provider.Port {
 	return measuredProvider{p, telemetry.NewDependency(p.Name())}
 }
 
+// measuredProvider embeds the port, so that what is not measured goes straight through.
 type measuredProvider struct {
 	provider.Port
 	calls *telemetry.Dependency
 }
 
+// done counts a call and how long it took.
 func (p measuredProvider) done(ctx context.Context, operation string, start time.Time, err error) {
 	p.calls.Done(ctx, operation, start, callOutcome(err))
 }
@@ -89,6 +91,7 @@ func Notifier(n payments.Notifier) payments.Notifier {
 	return measuredNotifier{n, telemetry.NewDependency("receiver")}
 }
 
+// measuredNotifier embeds the notifier, and measures what it sends.
 type measuredNotifier struct {
 	payments.Notifier
 	calls *telemetry.Dependency
@@ -141,17 +144,22 @@ func Store(s payments.Store) payments.Store {
 	return counted
 }
 
+// attr is one attribute of a measurement.
 func attr(name, value string) metric.MeasurementOption {
 	return metric.WithAttributes(attribute.String(name, value))
 }
 
+// outcomeLabel is an outcome as a label: in lower case, as all labels are.
 func outcomeLabel(o payments.WebhookOutcome) string { return strings.ToLower(string(o)) }
 
+// countingStore embeds the store and overrides the methods that change something. A method that is renamed in
+// payments.Store has to be renamed here too: the compiler does not tell.
 type countingStore struct {
 	payments.Store
 	steps, webhooks, notifications, drift metric.Int64Counter
 }
 
+// countEvents counts the events that a change has committed. A change that failed has committed none.
 func (s countingStore) countEvents(ctx context.Context, a *order.Aggregate, err error) {
 	if err != nil || a == nil {
 		return

@@ -15,11 +15,13 @@ func root(environ []string) *cobra.Command {
 // commands is what the commands of a group have in common.
 type commands struct{ *service.Operator }
 
+// group is a command with sub-commands of operators, whose changes are recorded under --actor.
 func group(environ []string, name, short, environment string) (*commands, *cobra.Command) {
 	o, cmd := service.OperatorGroup("payments", environ, name, short, environment)
 	return &commands{o}, cmd
 }
 
+// commandSettings are those that the commands read beside the store's URL.
 type commandSettings struct {
 	SecretsKeyset config.Secret `env:"HUB_SECRETS_KEYSET"`
 }

@@ -14,6 +14,7 @@ import (
 	"hub.internal/services/payments/notify"
 )
 
+// settings are read from the environment; OPERATING.md tells them.
 type settings struct {
 	service.Settings
 	// SecretsKeyset seals what providers know Hub by and the accounts of refunds (`payments keyring new` makes one).
@@ -38,6 +39,8 @@ type parts struct {
 	notifier *notify.Sender
 }
 
+// parts judges the settings that depend on each other and makes what they are for. In production notifications go to
+// public addresses over TLS alone, and the provider is no private host.
 func (s settings) parts() (p parts, err error) {
 	production := s.Env == credentials.Production
 	switch {

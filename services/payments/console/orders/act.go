@@ -99,11 +99,13 @@ func (p *Pages) runPage(op operation) web.Handler {
 	}
 }
 
+// noteField asks for a note. It is required where no event of the provider will ever explain what was done.
 func noteField(needed bool) *web.Field {
 	return &web.Field{Name: "note", Label: "Note", Type: "textarea", Rows: 3, MaxLength: payments.MaxNote, Required: needed,
 		Hint: "It is kept with the order and in the audit log. Apps do not see it. Write no account numbers."}
 }
 
+// depositFacts is what an operator sees of a deposit and its order before deciding about it.
 func depositFacts(a *order.Aggregate, d order.Deposit) []web.Fact {
 	return []web.Fact{
 		{Label: "Deposit", Value: won(d.Amount)},
@@ -113,6 +115,7 @@ func depositFacts(a *order.Aggregate, d order.Deposit) []web.Fact {
 	}
 }
 
+// applying lets a late deposit pay its order.
 var applying = operation{
 	title: "Apply this deposit?", onDeposit: true,
 	confirm: func(_ *Pages, a *order.Aggregate, d order.Deposit) (web.Confirmation, []*web.Field) {
@@ -128,6 +131,7 @@ var applying = operation{
 	},
 }
 
+// returning has the provider pay a deposit back. It asks for an account only where the provider needs one.
 var returning = operation{
 	title: "Pay this deposit back?", onDeposit: true,
 	confirm: func(p *Pages, a *order.Aggregate, d order.Deposit) (web.Confirmation, []*web.Field) {
@@ -162,6 +166,8 @@ var returning = operation{
 	},
 }
 
+// returned records that an operator has paid a deposit back without Hub. The amount has to be typed, so that nobody
+// records the wrong one by a click.
 var returned = operation{
 	title: "You have paid this deposit back yourself?", onDeposit: true,
 	confirm: func(_ *Pages, a *order.Aggregate, d order.Deposit) (web.Confirmation, []*web.Field) {
@@ -178,6 +184,7 @@ var returned = operation{
 	},
 }
 
+// resolving ends the attention that an order needs. No money moves.
 var resolving = operation{
 	title: "Resolve this case?",
 	confirm: func(_ *Pages, a *order.Aggregate, _ order.Deposit) (web.Confirmation, []*web.Field) {

@@ -28,6 +28,8 @@ type conservationPage struct {
 	Export string
 }
 
+// conservation shows whether the ledger balances: by app, order by order where it does not, and what the last sweeps
+// have found.
 func (p *Pages) conservation(w http.ResponseWriter, r *http.Request) error {
 	ctx, reports := r.Context(), p.service.Reports()
 	page := conservationPage{Most: mostUnbalanced, Export: conservationPath + "/export"}
@@ -66,6 +68,7 @@ func (p *Pages) accounts(r *http.Request) (apps []payments.LedgerAccount, sum pa
 	return apps, sum, err
 }
 
+// accountColumns is the header of the export of accounts; programs read it, so that names stay.
 var accountColumns = []string{"app", "order", "orders", "adds_up", "received", "applied", "open", "being_returned", "returned",
 	"reversed", "gap", "paid",
 	"refunded", "refunds_done", "pending", "refunds_pending"}

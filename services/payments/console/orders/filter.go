@@ -45,6 +45,7 @@ type filter struct {
 // moments are the forms of a time that people write, in UTC.
 var moments = []string{"2006-01-02 15:04", "2006-01-02T15:04", time.DateOnly, time.RFC3339}
 
+// periods are how far back a list goes. The length of all time is 0, which bounds nothing.
 var periods = []struct {
 	name, text string
 	length     time.Duration
@@ -52,6 +53,8 @@ var periods = []struct {
 	{"365d", "A year",
 		365 * oneDay}, {allTime, "All time", 0}}
 
+// filterOf reads the address of a list. What it cannot read is left out of the filter, but a time that is none is
+// marked as wrong: the list would silently be another one.
 func filterOf(v url.Values, now time.Time) filter {
 	f := filter{Values: url.Values{}}
 	typed := func(name string) string {
@@ -135,6 +138,7 @@ func (f *filter) limit(within string, now time.Time) {
 	}
 }
 
+// statuses are the options of the form's field.
 func statuses() []web.Option {
 	list := []web.Option{{Text: "Any"}}
 	for _, s := range order.Statuses() {
@@ -143,6 +147,7 @@ func statuses() []web.Option {
 	return list
 }
 
+// withins are the options for the period.
 func withins() []web.Option {
 	list := []web.Option{{Text: "–"}}
 	for _, p := range periods {
@@ -188,4 +193,5 @@ func positionOf(text string) (payments.Position, bool) {
 		!strings.Contains(code, "\x00")
 }
 
+// cursorOf is a position as positionOf reads it.
 func cursorOf(p payments.Position) string { return p.At.UTC().Format(time.RFC3339Nano) + "_" + p.Code }

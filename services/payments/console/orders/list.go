@@ -42,6 +42,8 @@ type listPage struct {
 	Limit  int
 }
 
+// list shows a page of orders. The first page also has the newest cases, the sums and the plot; further ones have the
+// list alone.
 func (p *Pages) list(w http.ResponseWriter, r *http.Request) error {
 	q, now := r.URL.Query(), p.now()
 	f := filterOf(q, now)
@@ -71,6 +73,7 @@ func (p *Pages) list(w http.ResponseWriter, r *http.Request) error {
 			{Press: "n", Does: "Next page"}}})
 }
 
+// loadList reads what the page shows.
 func (p *Pages) loadList(r *http.Request, page *listPage, f filter, now time.Time, first bool) (err error) {
 	ctx, reports := r.Context(), p.service.Reports()
 	if page.Cases, err = reports.AttentionCounts(ctx, now.Add(-payments.StuckFor)); err != nil {
@@ -103,6 +106,7 @@ func (p *Pages) loadList(r *http.Request, page *listPage, f filter, now time.Tim
 	return p.plot(r, page, f, now)
 }
 
+// ordersOf leaves of aggregates what a row of the list shows.
 func ordersOf(aggregates []*order.Aggregate) []order.Order {
 	list := make([]order.Order, len(aggregates))
 	for i, a := range aggregates {
@@ -174,6 +178,7 @@ func midnight(at time.Time) time.Time {
 	return time.Date(y, m, d, 0, 0, 0, 0, korea)
 }
 
+// exportColumns is the header of the export; programs read it, so that names stay and new ones come at the end.
 var exportColumns = []string{"code", "status", "attention", "app", "external_user_id", "client_order_id", "name", "pay_method", "env",
 	"currency", "amount",
 	"supply_amount", "vat", "paid", "refunded", "pending_refund", "refundable", "provider", "provider_id", "bank", "virtual_account",
@@ -204,6 +209,7 @@ func (p *Pages) export(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
+// record is an order as a row of the export, in the order of exportColumns.
 func record(o order.Order) []string {
 	n := func(n int64) string { return strconv.FormatInt(n, 10) }
 	at := func(t *time.Time) string {

@@ -42,6 +42,8 @@ type depositRow struct {
 	Path             string
 }
 
+// order shows an order with all that belongs to it: deposits, refunds, events, notifications and webhooks, newest
+// first.
 func (p *Pages) order(w http.ResponseWriter, r *http.Request) error {
 	ctx, code := r.Context(), r.PathValue("code")
 	a, err := p.service.Reports().Order(ctx, code)

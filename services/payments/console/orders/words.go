@@ -27,6 +27,7 @@ func badgeOf[S ~string](badges map[S]web.Badge, state S) web.Badge {
 
 func statusBadge(s order.Status) web.Badge { return badgeOf(statusBadges, s) }
 
+// statusBadges has the words and the colour of each status.
 var statusBadges = map[order.Status]web.Badge{
 	order.Ready: {Text: "Ready"}, order.AwaitingDeposit: {Kind: "info", Text: "Awaiting deposit"},
 	order.Paid: {Kind: "good", Text: "Paid"}, order.Refunded: {Kind: "warn", Text: "Refunded"},
@@ -36,6 +37,7 @@ var statusBadges = map[order.Status]web.Badge{
 // reason is what an operator is told of a case.
 type reason struct{ name, text string }
 
+// cases tells an operator for each reason of attention what has happened and what to do.
 var cases = map[order.Attention]reason{
 	order.AmountMismatch: {"Other amount",
 		"Another amount than the order’s was issued or deposited. Pay a deposit back; the order goes on waiting, or ends by itself."},
@@ -49,6 +51,7 @@ var cases = map[order.Attention]reason{
 			"While it lasts, the next question to the provider opens it again."},
 }
 
+// attentionBadge names a case. All of them are bad news.
 func attentionBadge(a order.Attention) web.Badge {
 	name := cases[a].name
 	if name == "" {
@@ -59,6 +62,7 @@ func attentionBadge(a order.Attention) web.Badge {
 
 func depositBadge(s order.DepositState) web.Badge { return badgeOf(depositBadges, s) }
 
+// depositBadges has the words for each state of a deposit.
 var depositBadges = map[order.DepositState]web.Badge{
 	order.DepositStateApplied:   {Kind: "good", Text: "Applied"},
 	order.DepositStateMismatch:  {Kind: "bad", Text: "Other amount"},
@@ -70,6 +74,7 @@ var depositBadges = map[order.DepositState]web.Badge{
 
 func refundBadge(s order.RefundStatus) web.Badge { return badgeOf(refundBadges, s) }
 
+// refundBadges has the words for each state of a refund.
 var refundBadges = map[order.RefundStatus]web.Badge{
 	order.RefundSucceeded: {Kind: "good", Text: "Done"},
 	order.RefundPending:   {Kind: "warn", Text: "Under way"},
@@ -78,6 +83,7 @@ var refundBadges = map[order.RefundStatus]web.Badge{
 
 func noticeBadge(s payments.NotificationState) web.Badge { return badgeOf(notificationBadges, s) }
 
+// notificationBadges has the words for each state of a notification.
 var notificationBadges = map[payments.NotificationState]web.Badge{
 	payments.NotificationDelivered: {Kind: "good", Text: "Delivered"},
 	payments.NotificationPending:   {Kind: "info", Text: "On its way"},
@@ -88,6 +94,7 @@ var notificationBadges = map[payments.NotificationState]web.Badge{
 
 func outcomeBadge(o payments.WebhookOutcome) web.Badge { return badgeOf(outcomeBadges, o) }
 
+// outcomeBadges has the words for what became of a webhook.
 var outcomeBadges = map[payments.WebhookOutcome]web.Badge{
 	payments.WebhookReceived:  {Kind: "info", Text: "Waits"},
 	payments.WebhookApplied:   {Kind: "good", Text: "Moved the order"},
@@ -96,6 +103,7 @@ var outcomeBadges = map[payments.WebhookOutcome]web.Badge{
 	payments.WebhookAbandoned: {Kind: "bad", Text: "No such order"},
 }
 
+// triggers tells each event of the history in words.
 var triggers = map[order.Trigger]string{
 	order.Create: "Created", order.Issue: "A virtual account was issued",
 	order.Pay: "Paid", order.PayLate: "Paid in time, the news was late", order.Decline: "The provider refuses the order",

@@ -311,6 +311,8 @@ func (s *Service) returnAtProvider(ctx context.Context, code string, deposit sch
 	return nil
 }
 
+// requestReturn asks the provider to pay a deposit back. A provider that pays no part back is asked for all of the
+// payment.
 func (s *Service) requestReturn(ctx context.Context, o order.Order, d order.Deposit) (provider.Snapshot, error) {
 	in := provider.CancelRequest{Ref: provider.PaymentRef{TID: d.TID}, RefundCode: d.Return.Code, Reason: "deposit not applied",
 		Amount: &d.Amount}
@@ -320,6 +322,7 @@ func (s *Service) requestReturn(ctx context.Context, o order.Order, d order.Depo
 	return s.requestPayout(ctx, o, in, d.Return.Account, returnAccountName(d.Return.Code))
 }
 
+// declineReturn records that the provider has definitely refused: the deposit is open again.
 func (s *Service) declineReturn(ctx context.Context, code, returned string, by Actor, why order.Failure) error {
 	_, err := s.c.Store.Change(ctx, code, by, func(a *order.Aggregate) error { return a.DeclineDepositReturn(returned, why) }, nil)
 	return err

@@ -93,6 +93,8 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (tool.Result, erro
 	return s.issue(ctx, call, claim)
 }
 
+// newOrder is the order that the caller wants, with the defaults of what it does not say. The credential of the moment
+// is kept with it: a rotation changes nothing for orders that are there.
 func (s *Service) newOrder(ctx context.Context, in CreateInput, amounts order.Amounts) (order.Order, error) {
 	c := caller.From(ctx)
 	app, err := s.c.Apps.App(ctx, c.Service)
@@ -131,6 +133,8 @@ func (s *Service) newOrder(ctx context.Context, in CreateInput, amounts order.Am
 	return o, nil
 }
 
+// checkURLs holds the URLs of an order to what the app has registered. The notification URL is checked again at each
+// attempt.
 func (s *Service) checkURLs(in CreateInput, app App) error {
 	if in.NotifyURL != "" {
 		if err := s.c.Notifier.Check(in.NotifyURL, app.Origins); err != nil {
@@ -335,6 +339,7 @@ func (s *Service) cancelClaimed(ctx context.Context, call write.Call, claim writ
 	return s.finish(ctx, call, claim, code, http.StatusOK, nil)
 }
 
+// cancelable is nil for an order that is not paid, and E_CONFLICT with ORDER_NOT_CANCELABLE for any other.
 func cancelable(o order.Order) error {
 	if o.Status == order.Ready || o.Status == order.AwaitingDeposit {
 		return nil

@@ -135,6 +135,8 @@ func (s *Service) Notify(ctx context.Context, id string) (again time.Duration, e
 	return s.recordAttempt(ctx, n, a)
 }
 
+// recordAttempt decides what an attempt makes of its notification, and stores both. The wait is the schedule's, or
+// longer when the receiver asks for more with Retry-After.
 func (s *Service) recordAttempt(ctx context.Context, n Notification, a Attempt) (again time.Duration, err error) {
 	switch {
 	case a.Delivered:
@@ -174,6 +176,7 @@ const (
 	bulkheadWait = 5 * time.Second
 )
 
+// newBulkhead makes one for the attempts of this process.
 func newBulkhead() *bulkhead {
 	return &bulkhead{running: map[string]int{}, slowUntil: map[string]time.Time{}}
 }

@@ -89,6 +89,7 @@ func (s *Service) fetch(ctx context.Context, ref provider.PaymentRef) (*order.Ag
 	return a, &snapshot, nil
 }
 
+// providerUnreachable is the E_DB of a provider that does not say, for a caller that may ask again.
 func (s *Service) providerUnreachable() *fault.Error {
 	return fault.New(fault.DB, "The payment provider does not answer right now. Try again in a moment.").After(2 * time.Second)
 }
@@ -193,6 +194,8 @@ func (s *Service) Resolve(ctx context.Context, code string) (again time.Duration
 	return max(at.Sub(a.Now), time.Second), nil
 }
 
+// resolveOutcome asks what became of everything about the order that is pending, in turn: the order itself, its
+// refunds, the returns of deposits, and at last whether its time is over.
 func (s *Service) resolveOutcome(ctx context.Context, code string, by Actor) (*order.Aggregate, error) {
 	a, snapshot, err := s.reconcileWithProvider(ctx, provider.PaymentRef{Code: code}, by)
 	if err != nil {
@@ -298,6 +301,7 @@ func (s *Service) Sweep(ctx context.Context) error {
 	return s.c.Store.AddSweep(ctx, r)
 }
 
+// sweep compares page after page. An order that fails is counted and does not end it.
 func (s *Service) sweep(ctx context.Context) (SweepReport, error) {
 	r := SweepReport{StartedAt: s.now()}
 	for after := ""; ; {
@@ -319,6 +323,7 @@ func (s *Service) sweep(ctx context.Context) (SweepReport, error) {
 	}
 }
 
+// compare brings one order up to date first and audits its balance second: what a reconciliation explains is no drift.
 func (s *Service) compare(ctx context.Context, code string, r *SweepReport) {
 	r.Checked++
 	before, err := s.c.Store.Order(ctx, code)

@@ -67,6 +67,7 @@ func (s *Service) Refund(ctx context.Context, code string, in RefundInput) (tool
 	return s.refundClaimed(ctx, call, claim, code)
 }
 
+// refundFits is E_VALIDATION for a refund that the provider could not make.
 func (s *Service) refundFits(o order.Order, r order.Refund, account *provider.RefundAccount) error {
 	caps := s.c.Provider.Capabilities(o.PayMethod)
 	switch {
@@ -79,6 +80,8 @@ func (s *Service) refundFits(o order.Order, r order.Refund, account *provider.Re
 	return nil
 }
 
+// finishRefund stores the answer of a refund with its key. One that the provider has refused frees the key instead:
+// only what was done is answered again.
 func (s *Service) finishRefund(ctx context.Context, call write.Call, claim write.Claim, code string) (tool.Result, error) {
 	a, err := s.c.Store.Order(ctx, code)
 	if err != nil {
@@ -141,6 +144,7 @@ func (s *Service) refundAtProvider(ctx context.Context, code, refund string, may
 	return nil
 }
 
+// requestRefund asks the provider for a refund of the payment that the order is paid with.
 func (s *Service) requestRefund(ctx context.Context, o order.Order, r order.Refund) (provider.Snapshot, error) {
 	in := provider.CancelRequest{Ref: provider.PaymentRef{TID: o.TID}, RefundCode: r.Code, Reason: r.Reason, Amount: &r.Amount}
 	return s.requestPayout(ctx, o, in, r.Account, refundAccountName(r.Code))
@@ -162,6 +166,7 @@ func (s *Service) requestPayout(ctx context.Context, o order.Order, in provider.
 	return s.c.Provider.Cancel(ctx, cred, in)
 }
 
+// declineRefund records that the provider has definitely refused: the reserve is free again.
 func (s *Service) declineRefund(ctx context.Context, code, refund string, by Actor, why order.Failure, drift bool) error {
 	_, err := s.c.Store.Change(ctx, code, by, func(a *order.Aggregate) error {
 		return a.DeclineRefund(refund, why, drift)
@@ -190,6 +195,7 @@ func (s *Service) sealAccount(name string, a provider.RefundAccount) ([]byte, *p
 	return sealed, &masked, err
 }
 
+// openAccount opens what sealAccount has sealed under the same name.
 func (s *Service) openAccount(name string, sealed []byte) (*provider.RefundAccount, error) {
 	text, err := s.c.Sealer.Open(sealed, name)
 	if err != nil {

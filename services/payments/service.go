@@ -173,6 +173,7 @@ func RequestOf(ctx context.Context) string { return caller.From(ctx).RequestID }
 // now is the moment that is stored: what is answered is what can be read back.
 func (s *Service) now() time.Time { return s.c.Now().UTC().Truncate(time.Millisecond) }
 
+// newCode draws a code: the prefix and a ULID, which sorts by time and cannot be guessed.
 func (s *Service) newCode(prefix string) string {
 	return prefix + ulid.MustNew(ulid.Timestamp(s.c.Now()), rand.Reader).String()
 }

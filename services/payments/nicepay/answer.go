@@ -38,6 +38,7 @@ type answer struct {
 	Cancels      []cancel `json:"cancels"`
 }
 
+// vbank is a virtual account on the wire.
 type vbank struct {
 	Code    string `json:"vbankCode"`
 	Name    string `json:"vbankName"`
@@ -46,6 +47,8 @@ type vbank struct {
 	Holder  string `json:"vbankHolder"`
 }
 
+// cancel is an entry of what went back. Hub's own code stands at the end of the reason, in brackets: it is the only
+// member that comes back unchanged, and by it a refund is found again after an unknown outcome.
 type cancel struct {
 	TID         string `json:"tid"`
 	Amount      int64  `json:"amount"`
@@ -158,6 +161,7 @@ func codeIn(reason string) string {
 	return found[len(found)-1][1]
 }
 
+// account is the virtual account as Hub keeps it; ErrUnknown when a member of it is not as the manual says.
 func (v vbank) account() (*provider.VirtualAccount, error) {
 	due, ok := readTime(v.ExpDate)
 	if !ok || due.IsZero() || !accountForm.MatchString(v.Number) || len(v.Code) > 3 {

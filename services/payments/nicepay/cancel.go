@@ -92,6 +92,7 @@ func cancelOutcome(s provider.Snapshot, in provider.CancelRequest) (done bool, e
 	return false, nil
 }
 
+// cancelOf is a cancel as the wire has it. Texts are cut to the vendor's bounds, which count bytes.
 func cancelOf(in provider.CancelRequest) cancelRequest {
 	code := " [" + in.RefundCode + "]"
 	said := strings.NewReplacer("[", "(", "]", ")").Replace(in.Reason) // the code in brackets is Hub's alone

@@ -25,6 +25,7 @@ func (p *Provider) Get(ctx context.Context, c credentials.Unsealed, ref provider
 	return p.get(ctx, c, ref)
 }
 
+// get is Get within a deadline that the caller has set.
 func (p *Provider) get(ctx context.Context, c credentials.Unsealed, ref provider.PaymentRef) (provider.Snapshot, error) {
 	if ref.TID != "" {
 		return p.getAt(ctx, c, "/v1/payments/"+url.PathEscape(ref.TID), ref)
@@ -67,6 +68,7 @@ func undeclined(err error) error {
 	return err
 }
 
+// getAt asks for a payment at one of its addresses.
 func (p *Provider) getAt(ctx context.Context, c credentials.Unsealed, path string, ref provider.PaymentRef) (provider.Snapshot, error) {
 	raw, err := p.call(ctx, c, "GET", path, nil)
 	if err != nil {

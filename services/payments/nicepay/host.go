@@ -54,6 +54,7 @@ func private(host string) bool {
 	return !strings.Contains(host, ".") // a name without a dot is one of a container or a neighbour
 }
 
+// numeric tells whether a resolver may read a label as a number.
 func numeric(label string) bool {
 	_, err := strconv.ParseUint(label, 0, 64)
 	_, decimal := strconv.ParseUint(label, 10, 64)
@@ -69,6 +70,8 @@ func refusePrivate(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
+// newClient is a client that uses no proxy and follows no redirect: either would show the credential to somebody else.
+// In production it dials public addresses alone.
 func newClient(dial time.Duration, production bool) *http.Client {
 	dialer := &net.Dialer{Timeout: dial, KeepAlive: 15 * time.Second}
 	if production {

@@ -44,6 +44,7 @@ type checkout struct {
 	IsExpire  bool   `json:"isExpire"`
 }
 
+// code is the result code, under whichever of its two names the vendor has sent it.
 func (c checkout) code() string {
 	if c.ResultCode == "" {
 		return c.ResulCode
@@ -111,6 +112,7 @@ func (p *Provider) begin(ctx context.Context, c credentials.Unsealed, in provide
 	return made, nil
 }
 
+// checkout sends a request about a checkout, and reads its answer.
 func (p *Provider) checkout(ctx context.Context, c credentials.Unsealed, method, path string, body any) (out checkout, err error) {
 	raw, err := p.call(ctx, c, method, path, body)
 	if err == nil && json.Unmarshal(raw, &out) != nil {
@@ -139,6 +141,8 @@ func unsafeInURL(c rune) bool {
 	return c <= ' ' || c >= 0x7f || strings.ContainsRune("\"'<>\\^`{|}", c)
 }
 
+// requestOf is an order as the wire has it. The vendor takes neither quotes nor bars in a name. taxFreeAmt is sent
+// only for an order that was stated to hold no tax: otherwise the vendor reckons the tax itself.
 func requestOf(in provider.IssueRequest) checkoutRequest {
 	out := checkoutRequest{SessionID: in.Code, OrderID: in.Code, Method: string(in.PayMethod), Amount: in.Amount, ReturnURL: in.ReturnURL,
 		GoodsName: trimmed(strings.NewReplacer(`"`, "-", "|", "-").Replace(in.Name), maxGoodsName),

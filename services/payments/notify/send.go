@@ -101,6 +101,7 @@ func (s *Sender) Send(ctx context.Context, m payments.Delivery) payments.Attempt
 	return outcome
 }
 
+// send is Send without the time that it took.
 func (s *Sender) send(ctx context.Context, m payments.Delivery) payments.Attempt {
 	ctx, cancel := context.WithTimeout(ctx, s.c.Timeout)
 	defer cancel()
@@ -131,8 +132,10 @@ func (s *Sender) send(ctx context.Context, m payments.Delivery) payments.Attempt
 	return outcome
 }
 
+// validID is the form of a message's id: it is signed, and a dot in it would make the signed text ambiguous.
 var validID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)
 
+// request is the signed request. Its errors are shown to operators, and hold nothing secret.
 func (s *Sender) request(ctx context.Context, m payments.Delivery) (*http.Request, error) {
 	if !validID.MatchString(m.ID) {
 		return nil, errors.New("the message has no id")

@@ -32,6 +32,7 @@ func CheckURL(text string, origins []string, allowHTTP bool) error {
 	return nil
 }
 
+// parseURL reads a URL of a receiver, and refuses every form that two programs may read in two ways.
 func parseURL(text string, allowHTTP bool) (*url.URL, error) {
 	if len(text) > MaxURL {
 		return nil, fmt.Errorf("it is longer than %d bytes", MaxURL)
@@ -58,6 +59,8 @@ func parseURL(text string, allowHTTP bool) (*url.URL, error) {
 	return u, checkPort(u)
 }
 
+// checkHost takes a name or a plain address. An address that is written in another way, as 0x7f000001, is refused:
+// what it stands for depends on the resolver.
 func checkHost(host string) error {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		if addr.Zone() != "" || addr.Is4In6() {
@@ -72,6 +75,7 @@ func checkHost(host string) error {
 	return nil
 }
 
+// checkPort takes the port of the scheme, or one that portAllowed lets through, without leading zeros.
 func checkPort(u *url.URL) error {
 	_, text, given := strings.Cut(u.Host[strings.LastIndexByte(u.Host, ']')+1:], ":")
 	if !given {

@@ -125,6 +125,9 @@ func (a *Aggregate) ApplyFresh(s provider.Snapshot) error {
 	return a.Apply(s)
 }
 
+// reopenRefunds finds refunds, and returns of deposits, that came back without a word. It needs a snapshot whose
+// cancellations add up to its balance, since one that leaves something out by mistake must not undo a refund; and it
+// leaves the provider payoutGrace, since a refund of just now may not be told of yet.
 func (a *Aggregate) reopenRefunds(s provider.Snapshot) error {
 	o := &a.Order
 	if s.Code != o.Code || s.PaidAt.IsZero() || !s.AddsUp() {
@@ -145,6 +148,8 @@ func (a *Aggregate) reopenRefunds(s provider.Snapshot) error {
 	return nil
 }
 
+// applyIssue takes the account that the provider has issued. One for another amount than the order's is never shown to
+// the payer: the provider is to cancel it, and an operator is told.
 func (a *Aggregate) applyIssue(s provider.Snapshot) error {
 	o := &a.Order
 	switch {
@@ -162,6 +167,7 @@ func (a *Aggregate) applyIssue(s provider.Snapshot) error {
 	return a.recordIssue(s)
 }
 
+// recordIssue keeps the account, and lets the order wait for its deposit.
 func (a *Aggregate) recordIssue(s provider.Snapshot) error {
 	o := &a.Order
 	o.TID, o.Account, o.IssuedAt = s.TID, s.Account, new(a.Now)

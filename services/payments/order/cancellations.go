@@ -22,6 +22,8 @@ func (a *Aggregate) settleCancellations(s provider.Snapshot) error {
 	return nil
 }
 
+// settleCancellation settles one. It is matched by the provider's id first and by Hub's code second, since the
+// provider has been seen to use a code twice. What fits nothing that Hub knows is drift.
 func (a *Aggregate) settleCancellation(c provider.Cancellation) error {
 	o := &a.Order
 	r := a.Refund(c.RefundCode)

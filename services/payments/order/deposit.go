@@ -166,6 +166,7 @@ func (a *Aggregate) ResolveAttention(note string) error {
 	return err
 }
 
+// depositNotOpen is the refusal of a decision that was made already.
 func depositNotOpen(d Deposit) error {
 	return Conflict(codeDepositNotOpen, "The deposit is "+string(d.State)+": nothing is to be decided about it.",
 		map[string]any{"state": d.State})
@@ -260,6 +261,8 @@ func (a *Aggregate) DeclineDepositReturn(code string, why Failure) error {
 	return a.reopenDeposit(d, why)
 }
 
+// reopenDeposit opens a deposit again whose return has failed: it needs a decision as before, and the order needs
+// attention for the reason that fits its status now.
 func (a *Aggregate) reopenDeposit(d *Deposit, why Failure) error {
 	r := *d.Return
 	r.Failure, r.SettledAt = &why, new(a.Now)

@@ -156,8 +156,10 @@ func ResolveAmount(amount, supply, vat *int64) (Amounts, error) {
 	return a, nil
 }
 
+// outOfRange is the message of RuleRange.
 var outOfRange = fmt.Sprintf("the total must be between 1 and %d won", MaxAmount)
 
+// badAmount is BAD_AMOUNT with the rule that is broken, for programs, and a sentence for people.
 func badAmount(rule, message string) error {
 	return fault.New(fault.BadAmount, "The price does not hold: %s.", message).
 		With(map[string]string{"code": string(fault.BadAmount), "rule": rule})

@@ -62,6 +62,7 @@ const (
 	codeNoAttention      = "NO_CASE"
 )
 
+// Conflict is E_CONFLICT with details.code, by which a program tells one conflict from another, and more details.
 func Conflict(code, message string, details map[string]any) error {
 	all := map[string]any{"code": code}
 	for name, value := range details {

@@ -97,6 +97,7 @@ func (r Refund) View() RefundView {
 		Failure: r.Failure, CreatedAt: schema.Moment(r.CreatedAt), SettledAt: moment(r.SettledAt)}
 }
 
+// optional is a text as JSON has it: an empty one is null.
 func optional[T ~string](s T) *T {
 	if s == "" {
 		return nil
@@ -104,6 +105,7 @@ func optional[T ~string](s T) *T {
 	return &s
 }
 
+// moment is a time as JSON has it; nil is null.
 func moment(t *time.Time) *string {
 	if t == nil {
 		return nil

@@ -94,6 +94,7 @@ func (s *Sim) lie(out any) {
 	}
 }
 
+// checkoutRequest is the body of a checkout, as the manual has it.
 type checkoutRequest struct {
 	SessionID   string `json:"sessionId"`
 	OrderID     string `json:"orderId"`
@@ -174,6 +175,8 @@ func (s *Sim) checkout(r *http.Request, body []byte) any {
 	return out
 }
 
+// tellCheckout is what the wire says of a checkout. The page's address is within PublicURL, or on the host that the
+// request came to.
 func (s *Sim) tellCheckout(r *http.Request, o *order) *checkoutAnswer {
 	base := strings.TrimSuffix(s.c.PublicURL, "/")
 	if base == "" {

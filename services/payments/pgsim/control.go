@@ -39,6 +39,7 @@ func local(r *http.Request) bool {
 		r.Header.Get("Origin") == "" && r.Header.Get("Sec-Fetch-Site") == "" && r.Header.Get("X-Forwarded-For") == ""
 }
 
+// problem is why the control API does not do something.
 type problem struct {
 	Error string `json:"error"`
 }
@@ -80,6 +81,7 @@ func (s *Sim) act(w http.ResponseWriter, r *http.Request) {
 	write(w, http.StatusOK, struct{}{})
 }
 
+// actions are what POST /_control/{action} can do.
 func (s *Sim) actions(r *http.Request, c command) map[string]func() error {
 	return map[string]func() error{
 		"issue":             func() error { return s.Issue(c.OrderID) },

@@ -38,11 +38,13 @@ type Fault struct {
 	Code string `json:"code"`
 }
 
+// fault is one that waits to happen; left counts how often.
 type fault struct {
 	Fault
 	left int
 }
 
+// pause is how long a Delay takes.
 func (f fault) pause() time.Duration {
 	if f.MS == 0 {
 		return 200 * time.Millisecond
@@ -50,6 +52,7 @@ func (f fault) pause() time.Duration {
 	return time.Duration(f.MS) * time.Millisecond
 }
 
+// code is the result code of a Decline: of the vendor's codes for a definite refusal where none is given.
 func (f fault) code() string {
 	switch {
 	case f.Code != "":
@@ -88,6 +91,7 @@ func (s *Sim) Heal() {
 	s.faults = nil
 }
 
+// takeFault is nextFault with the lock.
 func (s *Sim) takeFault(on string) fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()

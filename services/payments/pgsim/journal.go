@@ -15,12 +15,14 @@ import (
 // that webhooks go to. A line is written whole, before the call that has caused it is answered.
 type journal struct{ file *os.File }
 
+// entry is a line of the journal. Exactly one member is set.
 type entry struct {
 	Order *order  `json:"order,omitempty"`
 	Hook  *hook   `json:"hook,omitempty"`
 	URL   *string `json:"url,omitempty"`
 }
 
+// add writes a line. A nil journal keeps nothing.
 func (j *journal) add(e entry) {
 	if j == nil {
 		return
@@ -34,8 +36,10 @@ func (j *journal) add(e entry) {
 	}
 }
 
+// hook writes a webhook as it is now.
 func (j *journal) hook(h *hook) { j.add(entry{Hook: h}) }
 
+// close closes the file; a nil journal has none.
 func (j *journal) close() error {
 	if j == nil {
 		return nil

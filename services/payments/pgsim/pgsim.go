@@ -123,6 +123,7 @@ func (s *Sim) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
+// routes are the vendor's addresses, the page of the checkout, the control API and a health probe.
 func (s *Sim) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/checkout", s.api("issue", s.checkout))

@@ -49,6 +49,7 @@ const (
 	reorderLimit = 2 * time.Second
 )
 
+// newClient is a client for webhooks. It follows no redirect, as the vendor does not.
 func newClient() *http.Client {
 	return &http.Client{Timeout: hookTimeout, Transport: &http.Transport{MaxIdleConnsPerHost: hooksAtOnce},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}

@@ -34,6 +34,7 @@ type answer struct {
 	Cancels      []wireCancel `json:"cancels"`
 }
 
+// wireCard is the card of a payment; the simulator has one card for all.
 type wireCard struct {
 	Code       string `json:"cardCode"`
 	Name       string `json:"cardName"`
@@ -51,6 +52,7 @@ type account struct {
 	Holder  string `json:"vbankHolder"`
 }
 
+// wireCancel is an entry of what went back.
 type wireCancel struct {
 	TID         string `json:"tid"`
 	Amount      int64  `json:"amount"`
@@ -107,8 +109,10 @@ func Signature(tid string, amount int64, ediDate, secret string) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// sign signs an answer with the merchant's secret.
 func (s *Sim) sign(a *answer) { a.Signature = Signature(a.TID, a.Amount, a.EdiDate, s.c.Secret) }
 
+// optional is a text of the wire: an empty one is null.
 func optional(text string) *string {
 	if text == "" {
 		return nil

@@ -14,6 +14,7 @@ import (
 	"hub.internal/services/payments/provider"
 )
 
+// orderColumns are what scanOrder reads, in this order.
 const orderColumns = `id, code, service_code, external_user_id, hub_user, env, provider, credential_id, coalesce(tid, ''), status, version,
 	amount, supply_amount, vat, tax_free, paid_amount, refunded_amount, pending_refund, pay_method, coalesce(client_order_id, ''), name,
 		notify_url,
@@ -21,6 +22,7 @@ const orderColumns = `id, code, service_code, external_user_id, hub_user, env, p
 		attention,
 	failure, created_at, issued_at, paid_at, closed_at`
 
+// scanOrder reads the order itself. Its refunds and deposits are readRefundsAndDeposits'.
 func scanOrder(row pgx.CollectableRow) (*order.Aggregate, error) {
 	var o order.Order
 	var account provider.VirtualAccount
@@ -49,6 +51,8 @@ func (s *Store) Order(ctx context.Context, code string) (a *order.Aggregate, err
 	return a, err
 }
 
+// readOrder reads an order with all that belongs to it. The lock of its row, FOR UPDATE, is what makes the aggregate a
+// unit: whoever changes an order, a refund or a deposit of it holds that lock.
 func readOrder(ctx context.Context, tx pgx.Tx, code, lock string) (*order.Aggregate, error) {
 	a, err := postgres.One(ctx, tx, scanOrder, `SELECT `+orderColumns+` FROM payments.orders WHERE code = $1 `+lock, code)
 	if errors.Is(err, pgx.ErrNoRows) {

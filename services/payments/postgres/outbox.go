@@ -15,8 +15,10 @@ import (
 	"hub.internal/services/payments/credentials"
 )
 
+// notificationColumns are what scanNotification reads. The URL is the order's: a message has none of its own.
 const notificationColumns = `n.id, o.code, o.service_code, n.seq, n.type, o.notify_url, n.body, n.state, n.failed, n.next_at, n.created_at`
 
+// scanNotification reads a notification.
 func scanNotification(row pgx.CollectableRow) (n payments.Notification, err error) {
 	err = row.Scan(&n.ID, &n.Order, &n.ServiceCode, &n.Seq, &n.Type, &n.URL, &n.Body, &n.State, &n.Failed, &n.NextAt, &n.CreatedAt)
 	return n, err
@@ -32,6 +34,7 @@ func (s *Store) Notification(ctx context.Context, id string) (payments.Notificat
 	return n, explain(err)
 }
 
+// noSuchNotification is E_NOT_FOUND for an id that the order does not have.
 func noSuchNotification(id string) error {
 	return fault.New(fault.NotFound, "The order has no notification %q.", id)
 }

@@ -67,6 +67,7 @@ func (s *Store) scheduleCheck(ctx context.Context, tx pgx.Tx, a *order.Aggregate
 	return s.jobs.AddAt(ctx, tx, at, Resolve{a.Order.Code})
 }
 
+// persistOrder updates the columns that can change after the order was made.
 func persistOrder(batch *pgx.Batch, before, a *order.Aggregate) {
 	o := a.Order
 	if o.Unchanged(before.Order) {
@@ -84,6 +85,7 @@ func persistOrder(batch *pgx.Batch, before, a *order.Aggregate) {
 		account.BankName, account.Number, account.Holder, expires, o.Attention, o.Failure, o.IssuedAt, o.PaidAt, o.ClosedAt)
 }
 
+// persistRefund inserts a refund that is new, and updates one whose state has changed.
 func persistRefund(batch *pgx.Batch, orderID int64, before []order.Refund, r order.Refund) {
 	i := slices.IndexFunc(before, func(known order.Refund) bool { return known.Code == r.Code })
 	switch {
@@ -98,6 +100,7 @@ func persistRefund(batch *pgx.Batch, orderID int64, before []order.Refund, r ord
 	}
 }
 
+// persistDeposit inserts a deposit that is new, and updates one whose state has changed, with how it is paid back.
 func persistDeposit(batch *pgx.Batch, orderID int64, before []order.Deposit, d order.Deposit) {
 	i := slices.IndexFunc(before, func(known order.Deposit) bool { return known.ID == d.ID })
 	switch {

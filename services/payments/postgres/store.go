@@ -163,6 +163,7 @@ func (s *Store) change(ctx context.Context, tx pgx.Tx, code string, by payments.
 	return a, s.persist(ctx, tx, before, a, by)
 }
 
+// atomically runs do in a transaction, and makes faults of what the driver says.
 func (s *Store) atomically(ctx context.Context, do func(pgx.Tx) error) error {
 	return explain(pgx.BeginFunc(ctx, s.pool, do))
 }

@@ -224,6 +224,7 @@ var (
 // maxHolder bounds the holder of an account that money goes back to, in characters.
 const maxHolder = 10
 
+// Check returns E_VALIDATION for an account that is not of the provider's form.
 func (a RefundAccount) Check() error {
 	switch {
 	case !bankCode.MatchString(a.BankCode):

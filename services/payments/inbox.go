@@ -30,7 +30,7 @@ const (
 	returnTimeout                   = 5 * time.Second
 	// webhookRetention is how long a webhook is looked into that the provider does not explain.
 	webhookRetention = 3 * 24 * time.Hour
-	// returnCheckInterval is how long after a look a browser's return starts no other.
+	// returnCheckInterval is how long after a check a browser's return starts no other: a page that is reloaded asks once.
 	returnCheckInterval = 2 * time.Second
 )
 

@@ -29,9 +29,9 @@ type Reports interface {
 	Order(ctx context.Context, code string) (*order.Aggregate, error)
 	// History returns the events and the messages of an order, oldest first.
 	History(ctx context.Context, code string) (History, error)
-	// Webhooks returns what a provider has told of an order, newest first.
+	// Webhooks returns the inbox of an order, newest first.
 	Webhooks(ctx context.Context, code string, limit int) ([]Webhook, error)
-	// AttentionCounts counts what an operator has to look at, READY ones among them since a moment.
+	// AttentionCounts counts the orders that need an operator; those count as stuck that have been READY since before a moment.
 	AttentionCounts(ctx context.Context, readySince time.Time) (AttentionCounts, error)
 	// Totals are the sums of the orders that a filter leaves, by status.
 	Totals(ctx context.Context, f Filter) ([]StatusTotal, error)
@@ -41,13 +41,13 @@ type Reports interface {
 	Export(ctx context.Context, f Filter, limit int, row func(order.Order) error) (more bool, err error)
 	// Ledger is what was received, and what became of it, by app.
 	Ledger(ctx context.Context) ([]LedgerAccount, error)
-	// Unbalanced are the orders of which the books do not add up.
+	// Unbalanced are the orders whose ledger does not balance, limit at most.
 	Unbalanced(ctx context.Context, limit int) ([]LedgerAccount, error)
 	// Sweeps are the reports of the last sweeps, newest first.
 	Sweeps(ctx context.Context, limit int) ([]SweepReport, error)
 }
 
-// AttentionCounts counts orders that an operator has to look at.
+// AttentionCounts counts the orders that need an operator.
 type AttentionCounts struct {
 	// Flagged ones name the reason themselves. Stuck ones have been READY for too long, Undelivered ones have a message
 	// that was given up.
@@ -167,7 +167,7 @@ func (s *Service) ApplyDeposit(ctx context.Context, seen OrderVersion, deposit s
 		func(a *order.Aggregate) error { return a.ApplyDeposit(deposit, note) })
 }
 
-// stillThere asks the provider whether it holds an open deposit, whole. Of any other deposit the book says why it cannot be applied.
+// stillThere asks the provider whether it holds an open deposit, whole. Of any other deposit the aggregate says why it cannot be applied.
 func (s *Service) stillThere(ctx context.Context, code string, deposit schema.ID) error {
 	a, err := s.c.Store.Order(ctx, code)
 	if err != nil {
@@ -206,7 +206,7 @@ func (s *Service) RecordManualReturn(ctx context.Context, seen OrderVersion, dep
 	})
 }
 
-// ResolveAttention ends what an operator had to look at; see order.Aggregate.ResolveAttention.
+// ResolveAttention ends the attention that an order needs; see order.Aggregate.ResolveAttention.
 func (s *Service) ResolveAttention(ctx context.Context, seen OrderVersion, note string) error {
 	note, err := checkNote(note, true)
 	if err != nil {

@@ -295,7 +295,7 @@ func (s *Service) List(ctx context.Context, f Filter) (page []*order.Aggregate, 
 	return page, next, err
 }
 
-// History returns what has happened to an order of the caller's, and what its app was told.
+// History returns the events and the notifications of an order of the caller's; E_NOT_FOUND for any other.
 func (s *Service) History(ctx context.Context, code string) (History, error) {
 	if _, err := s.ownOrder(ctx, code); err != nil {
 		return History{}, err

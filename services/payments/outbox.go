@@ -14,7 +14,8 @@ import (
 // NotificationState says how far a message to an app has come.
 type NotificationState string
 
-// The states of a message. Skipped ones have nowhere to go; a Stopped one's address has told to stop.
+// The states of a notification. A Dead one has used up its schedule. A Skipped one is of an order without a notification URL.
+// The receiver of a Stopped one has answered 410 Gone, after which no notification of that order is sent.
 const (
 	NotificationPending   NotificationState = "PENDING"
 	NotificationDelivered NotificationState = "DELIVERED"
@@ -23,7 +24,9 @@ const (
 	NotificationStopped   NotificationState = "STOPPED"
 )
 
-// Notification is a message to an app: stored once as bytes, in the transaction of its step.
+// Notification is a row of the transactional outbox: a message to an app, stored once as bytes in the transaction of its
+// event. It is delivered at least once, and every attempt sends the same bytes under the same id, by which a receiver tells
+// a repetition.
 type Notification struct {
 	ID    string
 	Order string
@@ -100,7 +103,7 @@ type NotificationHistory struct {
 	Attempts []Attempt
 }
 
-// History is what has happened to an order, and what its app was told.
+// History is the events of an order, and its notifications with their attempts.
 type History struct {
 	Events        []RecordedEvent
 	Notifications []NotificationHistory

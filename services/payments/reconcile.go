@@ -11,15 +11,17 @@ import (
 	"hub.internal/services/payments/provider"
 )
 
-// Reconciliations keeps when orders are looked at next, and what a sweep has found.
+// Reconciliations keeps when orders are checked next with the provider, and what sweeps have found.
 type Reconciliations interface {
-	// CheckedSince tells whether somebody has looked at an order since a moment; if not, now is kept as the last look.
+	// CheckedSince tells whether an order was checked since a moment. If not, now is stored as its last check.
 	CheckedSince(ctx context.Context, code string, since, now time.Time) (bool, error)
-	// TakeCheck tells whether an order is to be looked at by now; if so, the next look is at until, for whoever asks meanwhile.
+	// TakeCheck tells whether a check of an order is due. If so, the next one is scheduled for until: that is a lease, so that
+	// of several jobs of the order one alone does the check.
 	TakeCheck(ctx context.Context, code string, now, until time.Time) (bool, error)
-	// ScheduleCheck keeps when an order is looked at next; false when it has moved since version, and a look of its own follows.
-	ScheduleCheck(ctx context.Context, code string, version int64, looks int, at time.Time) (bool, error)
-	// Checks is how often an order has been looked at since it moved.
+	// ScheduleCheck schedules the next check of an order, by compare-and-set on its version; false when it has moved, because
+	// the move has scheduled a check of its own.
+	ScheduleCheck(ctx context.Context, code string, version int64, checks int, at time.Time) (bool, error)
+	// Checks is how often an order was checked since it moved.
 	Checks(ctx context.Context, code string) (int, error)
 	// Unsettled returns orders after a code that wait for a deposit, or were paid since a moment.
 	Unsettled(ctx context.Context, after string, since time.Time, limit int) ([]string, error)
@@ -29,15 +31,18 @@ type Reconciliations interface {
 	AddSweep(ctx context.Context, r SweepReport) error
 }
 
-// errStale tells that an order has moved since the provider was asked: what it said may be old.
+// errStale tells that an order has moved since the provider was asked: what it said may be older than that. No transaction is
+// open during a call to the provider, so that this is found out by the version (optimistic concurrency control).
 var errStale = errors.New("the order has moved since the provider was asked")
 
 // maxPulls is how often the provider is asked while the order moves on.
 const maxPulls = 5
 
-// reconcileWithProvider asks the provider for an order, and brings it to what the provider says, unless it has moved meanwhile: then it
-// asks again. ref may name a payment of the order's that is not known yet. No snapshot tells that the provider knows
-// nothing. E_DB when the provider does not say.
+// reconcileWithProvider asks the provider about an order, and brings the order to what the answer says. An order that has moved
+// meanwhile is asked about again, maxPulls times at most, since an older answer must not undo what is newer. ref may name a
+// payment of the order's that Hub does not know yet, such as one that a webhook tells of. A nil snapshot tells that the
+// provider knows no payment. It returns E_DB when the provider does not answer, and E_CONFLICT for an order that does not
+// come to rest.
 func (s *Service) reconcileWithProvider(ctx context.Context, ref provider.PaymentRef, by Actor) (*order.Aggregate,
 	*provider.Snapshot, error) {
 	for range maxPulls {
@@ -94,7 +99,7 @@ func (s *Service) providerUnreachable() *fault.Error {
 	return fault.New(fault.DB, "The payment provider does not answer right now. Try again in a moment.").After(2 * time.Second)
 }
 
-// cancelUnwanted cancels at the provider what must not be paid, best effort: who looks at the order later tries again.
+// cancelUnwanted cancels at the provider what must not be paid, best effort: the next check of the order tries again.
 func (s *Service) cancelUnwanted(ctx context.Context, o order.Order) {
 	cred, err := s.c.Credentials.ByID(ctx, o.CredentialID)
 	if err == nil {
@@ -146,14 +151,14 @@ func (s *Service) cancelAtProvider(ctx context.Context, code string, by Actor) (
 }
 
 const (
-	// checkTimeout is more than one look takes; after that somebody else may look.
+	// checkTimeout is the lease of a check, and more than one takes. After it another job may do the check.
 	checkTimeout = 5 * time.Minute
 	// clockSkew is how much too early a job may run: its clock is another one.
 	clockSkew = 5 * time.Second
 )
 
-// ResolveDue is Resolve for the job of an order, of which each of its moves leaves one behind: the one that comes when the order is to be
-// looked at does it, and the others have nothing to do.
+// ResolveDue is Resolve for the job of an order. Each move of an order leaves a job behind: the one that finds the check due
+// does it, and the others have nothing to do.
 func (s *Service) ResolveDue(ctx context.Context, code string) (again time.Duration, err error) {
 	now := s.now()
 	if due, err := s.c.Store.TakeCheck(ctx, code, now.Add(clockSkew), now.Add(checkTimeout)); err != nil || !due {
@@ -164,30 +169,30 @@ func (s *Service) ResolveDue(ctx context.Context, code string) (again time.Durat
 
 // Resolve finds out what became of an order whose outcome is not known, and of its refunds: it asks the provider by
 // Hub's own codes first, asks for what the provider has not heard of, and ends what nobody pays any more. again is the
-// wait after which to look once more; 0 when there is nothing to wait for.
+// wait after which to check once more; 0 when there is nothing to wait for.
 func (s *Service) Resolve(ctx context.Context, code string) (again time.Duration, err error) {
 	by := Actor{Name: "hub", Now: s.now()}
 	_, err = s.resolveOutcome(ctx, code, by)
 	if err != nil && !fault.Is(err, fault.DB) {
 		return 0, err
 	}
-	if err != nil { // the provider does not answer: that is a look, too
+	if err != nil { // a provider that does not answer counts as a check, so that the waits grow
 		s.c.Logger.WarnContext(ctx, "an order is not resolved yet", "order", code, "error", err)
 	}
 	a, err := s.c.Store.Order(ctx, code)
 	if err != nil {
 		return 0, err
 	}
-	looks, err := s.c.Store.Checks(ctx, code)
+	checks, err := s.c.Store.Checks(ctx, code)
 	if err != nil {
 		return 0, err
 	}
 	a.Now = s.now()
-	at, ok := a.NextCheck(looks)
+	at, ok := a.NextCheck(checks)
 	if !ok {
 		return 0, nil
 	}
-	kept, err := s.c.Store.ScheduleCheck(ctx, code, a.Order.Version, looks+1, at)
+	kept, err := s.c.Store.ScheduleCheck(ctx, code, a.Order.Version, checks+1, at)
 	if err != nil || !kept {
 		return 0, err
 	}

@@ -1,3 +1,15 @@
+// Package payments takes money for Connected Apps: orders, deposits, refunds, and the notifications of them. It keeps what Hub
+// knows and what the provider says apart, and moves an order only to what the provider has said when asked. It refuses
+// to believe a webhook, to try again blindly what may have happened, and to call a provider within a transaction.
+//
+// A call that asks the provider takes three steps. First a transaction claims the Idempotency-Key with a lease and stores what
+// is wanted, such as a READY order or a reserved refund. Then, without a transaction, the provider is asked under Hub's own
+// code, which makes the request repeatable. Last a transaction applies the answer and stores it with the key. A process that
+// dies in between leaves a claim behind, which the job Complete takes over when its lease is over; an answer that never came
+// leaves the order as it is, and the job Resolve asks what became of it.
+//
+// The rules of an order are package order's, what a provider is asked and answers is package provider's, and this package has
+// the Service that ties them to the store, to auth and to the receivers of apps, each behind a small interface.
 package payments
 
 import (
@@ -29,11 +41,13 @@ type Store interface {
 	Open(ctx context.Context, key write.Key, a *order.Aggregate) (write.Claim, error)
 	// Claim claims the key and changes an order by do, which names what the claim is about.
 	Claim(ctx context.Context, key write.Key, code string, by Actor, do func(*order.Aggregate) (Subject, error)) (write.Claim, error)
-	// Change changes an order by do. With an ending a claim is finished in the same transaction.
+	// Change locks an order, lets do change it, and stores what do has changed with its events, notifications and jobs. An error
+	// of do rolls back. With a completion the claim is finished in the same transaction; write.ErrTakenOver when the claim is
+	// somebody else's by now.
 	Change(ctx context.Context, code string, by Actor, do func(*order.Aggregate) error, end *Completion) (*order.Aggregate, error)
 	// Release frees a claim without an answer.
 	Release(ctx context.Context, c write.Claim) error
-	// Record keeps an audit row of what was done in several steps.
+	// Record stores a row of the audit log by itself, for what no single transaction does.
 	Record(ctx context.Context, entry audit.Entry) error
 	// AbandonedClaims returns claims that nobody works on any more, the oldest first; Take takes one of them over.
 	AbandonedClaims(ctx context.Context, limit int) ([]write.Claim, error)
@@ -71,7 +85,7 @@ type Filter struct {
 	Status                      []order.Status
 	PayMethod                   provider.PayMethod
 	CreatedAfter, CreatedBefore time.Time
-	// Attention has those that an operator has to look at.
+	// Attention has those that need an operator.
 	Attention bool
 	// ReadySince has those that have been READY since before a moment, Undelivered those with a message that was given up.
 	ReadySince  time.Time

@@ -17,7 +17,7 @@ const (
 	missingEvery  = time.Minute
 	completeEvery = 30 * time.Second
 	sweepEvery    = time.Hour
-	// fetchPause is the pause between two looks for webhooks and messages.
+	// fetchPause is the pause between two polls of the queues of webhooks and notifications.
 	fetchPause = 20 * time.Millisecond
 	// notifyTakes and resolveTakes bound one run, sweepTakes a sweep at a stretch.
 	notifyTakes  = 20 * time.Second

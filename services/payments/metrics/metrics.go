@@ -112,7 +112,7 @@ func (n measuredNotifier) Send(ctx context.Context, m payments.Delivery) payment
 	return a
 }
 
-// Store counts what a store has kept: hub.payments.steps by trigger, hub.payments.webhooks and
+// Store counts what a store has kept: hub.payments.steps (events) by trigger, hub.payments.webhooks and
 // hub.payments.notifications by outcome, and hub.payments.drift.
 func Store(s payments.Store) payments.Store {
 	meter := otel.Meter("hub.internal/services/payments")

@@ -8,40 +8,45 @@ import (
 	"hub.internal/services/payments/provider"
 )
 
-// Event is an event of an order: what moved it, and what the app is told. Seq is the version that it made.
+// Event is something that has happened to an order: what moved it, from where to where, and the notification that its app
+// gets. Seq is the version of the order that it made, which also orders the notifications. Events are only appended.
 type Event struct {
 	Seq      int64
 	From, To Status
 	Trigger  Trigger
-	// Subject names the refund or the payment that the step is about.
+	// Subject is the code of the refund, or the provider's id of the payment, that the event is about; empty for others.
 	Subject string
 	// Note is what an operator has written.
 	Note string
-	// Notification is the type of the message, and Body what is sent, as it was at this step; empty for none.
+	// Notification is the type of the message to the app, empty for none. Payload is the body as it is sent: it is made with the
+	// event, so that a later attempt tells of the order as it was then (SPEC.md 9).
 	Notification string
 	Payload      []byte
 }
 
 // Aggregate is an order with all that belongs to it, while its row is locked: what is done to it here is stored together.
+// For example, ApplyFresh of a snapshot that shows a deposit appends to Deposits, sets Order.Status to Paid and records one
+// event, and the store commits the three with the notification and its job.
 type Aggregate struct {
 	Order    Order
 	Refunds  []Refund
 	Deposits []Deposit
 	// Now is the moment at which everything here happens.
 	Now time.Time
-	// Events are what was done since the book was opened.
+	// Events are what has happened since the aggregate was read; the store appends them.
 	Events []Event
-	// CancelAtProvider tells that the provider issued something that must not be paid.
+	// CancelAtProvider tells that the provider issued something that must not be paid, such as an account for another amount.
+	// Whoever has committed the aggregate asks the provider to cancel it, best effort.
 	CancelAtProvider bool
 }
 
-// New begins the book of a new order.
+// New is the aggregate of an order that is made now, with the event of that.
 func New(o Order) (*Aggregate, error) {
 	a := &Aggregate{Order: o, Now: o.CreatedAt}
 	return a, a.record(Create, Ready, "")
 }
 
-// Clone is the book as it is, for a comparison with what becomes of it.
+// Clone is the aggregate as it is, for a comparison with what becomes of it.
 func (a *Aggregate) Clone() *Aggregate {
 	c := *a
 	c.Refunds, c.Deposits = slices.Clone(a.Refunds), slices.Clone(a.Deposits)
@@ -73,7 +78,7 @@ func (a *Aggregate) record(trigger Trigger, to Status, about string) error {
 	return nil
 }
 
-// flag keeps why an operator has to look.
+// flag sets why the order needs an operator, and records that as an event beside its status.
 func (a *Aggregate) flag(why Attention, trigger Trigger, about string) error {
 	a.Order.Attention = why
 	return a.record(trigger, a.Order.Status, about)
@@ -311,7 +316,7 @@ func (a *Aggregate) Decline(why Failure) error {
 const (
 	// expiryGrace is how long after its end an account is given up.
 	expiryGrace = 10 * time.Minute
-	// maxCancellations bounds what one look settles, while the order is locked; the next one goes on.
+	// maxCancellations bounds how many cancellations one snapshot settles while the order is locked; the next one goes on.
 	maxCancellations = 200
 	// payoutGrace is how long after a refund a provider that does not tell of it may just be slow: no payout comes back so soon.
 	payoutGrace = 5 * time.Minute
@@ -319,12 +324,13 @@ const (
 	ReadyFor = 24 * time.Hour
 )
 
-// NextCheck is when somebody has to look at the order again that was looked at so often since it last moved; ok is false
-// for one that waits for nothing.
-func (a *Aggregate) NextCheck(looks int) (at time.Time, ok bool) {
+// NextCheck is when the order has to be reconciled with its provider next, after so many checks since it last moved; ok is
+// false for one that waits for nothing. What is pending is asked about after 2 minutes, 5 minutes, an hour, and then each
+// day. A virtual account waits for its end, because a deposit before that is told by a webhook.
+func (a *Aggregate) NextCheck(checks int) (at time.Time, ok bool) {
 	o := a.Order
 	waits := []time.Duration{2 * time.Minute, 5 * time.Minute, time.Hour, 24 * time.Hour}
-	wait := waits[min(looks, len(waits)-1)]
+	wait := waits[min(checks, len(waits)-1)]
 	switch {
 	case o.PendingRefund > 0 || len(a.ReturningDeposits()) > 0:
 		return a.Now.Add(wait), true
@@ -339,7 +345,7 @@ func (a *Aggregate) NextCheck(looks int) (at time.Time, ok bool) {
 		if end := o.Account.ExpiresAt.Add(expiryGrace + time.Second); a.Now.Before(end) {
 			return end, true
 		}
-		return a.Now.Add(waits[min(looks+1, len(waits)-1)]), true
+		return a.Now.Add(waits[min(checks+1, len(waits)-1)]), true
 	}
 	return time.Time{}, false
 }

@@ -82,8 +82,8 @@ func sound(a *order.Aggregate, deposited map[string]int64) error {
 	return nil
 }
 
-// TestBookStaysSound: whatever a provider says, in whatever order and however often, what is kept holds together.
-func TestBookStaysSound(t *testing.T) {
+// TestAggregateStaysSound: whatever a provider says, in whatever order and however often, what is kept holds together.
+func TestAggregateStaysSound(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		method := rapid.SampledFrom([]provider.PayMethod{provider.Card, provider.VBank}).Draw(t, "method")

@@ -172,7 +172,7 @@ func depositNotOpen(d Deposit) error {
 		map[string]any{"state": d.State})
 }
 
-// annotate keeps a note with the last step.
+// annotate keeps an operator's note with the last event.
 func (a *Aggregate) annotate(text string) {
 	if len(a.Events) > 0 {
 		a.Events[len(a.Events)-1].Note = text

@@ -1,6 +1,14 @@
-// Package payments takes money for Connected Apps: orders, deposits, refunds, and what is told of them. It keeps what Hub
-// knows and what the provider says apart, and moves an order only to what the provider has said when asked. It refuses
-// to believe a webhook, to try again blindly what may have happened, and to call a provider within a transaction.
+// Package order is the aggregate of an order: the order with its refunds and its deposits, the state machine as a table, and
+// the rules that say what an answer of the provider, a wish of an app or a decision of an operator does to it.
+//
+// An Aggregate is read under the lock of its row. A method of it changes it in memory and records events; the store then
+// writes what has changed, the events, the notifications and the jobs in one transaction (the transactional outbox). No
+// method reads a clock, a store or a provider: Now is set by whoever has locked the order, so that the same calls give the
+// same events, and tests need no server.
+//
+// Money has one invariant: what was deposited is applied to the order, held for an operator, on its way back, back with its
+// payer, or reversed by the bank. What was paid is refunded, reserved for a refund, or refundable. TestAggregateStaysSound
+// holds random histories to it.
 package order
 
 import (
@@ -13,13 +21,13 @@ import (
 	"hub.internal/services/payments/provider"
 )
 
-// ID is the identity of a row.
-type ID = schema.ID
-
-// Status is the state of an order's record.
+// Status is the state of an order's record. Transitions has the moves between them.
 type Status string
 
-// The states of an order. Refunds are possible in Paid alone, so a partly refunded order stays there.
+// The states of an order. Ready has been made and waits for its payer. AwaitingDeposit has a virtual account. Paid has been
+// paid in full; refunds are possible in Paid alone, so a partly refunded order stays there. The other four are ends, but an
+// end is not for ever: money that comes late can still pay an Expired order, and an operator can apply it to any that
+// ended unpaid.
 const (
 	Ready           Status = "READY"
 	AwaitingDeposit Status = "AWAITING_DEPOSIT"
@@ -33,16 +41,22 @@ const (
 // VBankIssued is what the browser and the first notification of a virtual account are told; no record has it.
 const VBankIssued = "VBANK_ISSUED"
 
-// Attention is why an operator has to look at an order; empty for most.
+// Attention is why an order needs an operator; empty for most. It stands beside the status and never blocks a transition:
+// what the provider says goes on being applied.
 type Attention string
 
-// What an operator has to look at.
+// The reasons. The provider's word alone settles none of them.
 const (
-	AmountMismatch      Attention = "AMOUNT_MISMATCH"
-	LateDeposit         Attention = "LATE_DEPOSIT"
-	DuplicateDeposit    Attention = "DUPLICATE_DEPOSIT"
+	// AmountMismatch: another amount than the order's was issued or deposited. Hub applies no part of a price.
+	AmountMismatch Attention = "AMOUNT_MISMATCH"
+	// LateDeposit: money has come for an order that had ended.
+	LateDeposit Attention = "LATE_DEPOSIT"
+	// DuplicateDeposit: money has come once more for an order that is paid.
+	DuplicateDeposit Attention = "DUPLICATE_DEPOSIT"
+	// ReversedAfterRefund: the bank has taken a deposit back of which a part was refunded already.
 	ReversedAfterRefund Attention = "REVERSED_AFTER_REFUND"
-	BalanceDrift        Attention = "BALANCE_DRIFT"
+	// BalanceDrift: the provider's balance is not what Hub's refunds leave.
+	BalanceDrift Attention = "BALANCE_DRIFT"
 )
 
 // Order is the record of an order.

@@ -124,8 +124,8 @@ func TestManyRefundsNobodyAskedFor(t *testing.T) {
 	}
 }
 
-// TestBookOfManyCancels: however many a provider tells of, one look is short, and the next ones go on.
-func TestBookOfManyCancels(t *testing.T) {
+// TestManyCancellations: however many a provider tells of, one snapshot is settled in short transactions, and the next ones go on.
+func TestManyCancellations(t *testing.T) {
 	t.Parallel()
 	s := provider.Snapshot{Code: "po_1", TID: "t1", Status: provider.PaymentPaid, Amount: 11000, Balance: 10000, PaidAt: noon}
 	for i := range 1000 {

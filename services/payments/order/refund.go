@@ -134,7 +134,7 @@ func (a *Aggregate) settleRefund(r *Refund, tid string) error {
 }
 
 // DeclineRefund ends a pending refund that the provider definitely refuses; any other stays as it is. With drift the
-// provider's balance is not what Hub takes it for, and an operator has to look at the order.
+// provider's balance is not what Hub takes it for, and the order needs an operator.
 func (a *Aggregate) DeclineRefund(code string, why Failure, drift bool) error {
 	if r := a.Refund(code); r != nil && r.Status == RefundPending {
 		a.Order.PendingRefund -= r.Amount
@@ -161,7 +161,8 @@ func (a *Aggregate) PendingRefunds() []Refund {
 	return slices.DeleteFunc(slices.Clone(a.Refunds), func(r Refund) bool { return r.Status != RefundPending })
 }
 
-// providerRefundCode names a refund that was made at the provider: the same one each time it is told of.
+// providerRefundCode names a refund that was made at the provider: the same one for the same cancellation, so that a repeated snapshot
+// adds no second refund.
 func providerRefundCode(tid string) string {
 	sum := sha256.Sum256([]byte(tid))
 	return "rf_" + strings.ToUpper(hex.EncodeToString(sum[:13]))

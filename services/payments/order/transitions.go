@@ -109,7 +109,8 @@ func Statuses() []Status {
 	return []Status{Ready, AwaitingDeposit, Paid, Refunded, Canceled, Expired, Failed}
 }
 
-// transition finds the row of a step. A pair that is in no row is a defect of the caller's.
+// transition finds the row of an event. A move that is in no row is a defect of the caller's, and fails the transaction: an
+// order never gets into a state that the table does not lead to.
 func transition(from Status, trigger Trigger, to Status) (Transition, error) {
 	rows := Transitions()
 	i := slices.IndexFunc(rows, func(t Transition) bool { return t.From == from && t.Trigger == trigger && t.To == to })

@@ -113,7 +113,7 @@ func moment(t *time.Time) *string {
 	return new(schema.Moment(*t))
 }
 
-// notification is what an app is told of a step, as the order is at it (SPEC.md 9).
+// notification is the body of the message about an event, with the order as the event has left it (SPEC.md 9).
 func (a *Aggregate) notification(s Event) ([]byte, error) {
 	type data struct {
 		Code           string      `json:"code"`

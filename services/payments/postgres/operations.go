@@ -31,7 +31,7 @@ func (s *Store) Operate(ctx context.Context, code string, by payments.Actor, do 
 	return a, err
 }
 
-// Webhooks returns what a provider has told of an order, newest first.
+// Webhooks returns the inbox of an order, newest first.
 func (s *Store) Webhooks(ctx context.Context, code string, limit int) ([]payments.Webhook, error) {
 	list, err := postgres.All(ctx, s.pool, pgx.RowToStructByPos[payments.Webhook],
 		`SELECT provider, env, event_key, tid, code, claims, raw, received_at,
@@ -39,7 +39,7 @@ func (s *Store) Webhooks(ctx context.Context, code string, limit int) ([]payment
 	return list, explain(err)
 }
 
-// AttentionCounts counts what an operator has to look at.
+// AttentionCounts counts the orders that need an operator.
 func (s *Store) AttentionCounts(ctx context.Context, readySince time.Time) (c payments.AttentionCounts, err error) {
 	err = s.pool.QueryRow(ctx, `SELECT (SELECT count(*) FROM payments.orders WHERE attention <> ''),
 		(SELECT count(*) FROM payments.orders WHERE status = 'READY' AND created_at < $1),
@@ -104,7 +104,8 @@ func (s *Store) Export(ctx context.Context, f payments.Filter, limit int, row fu
 	}
 }
 
-// ledgerTables are the books, by order.
+// ledgerTables are the sums of deposits and refunds beside each order. What was received stands in deposits alone, what the
+// order says of it in orders: two sources that have to agree.
 const ledgerTables = `FROM payments.orders o
 	LEFT JOIN (SELECT order_id, sum(amount)::bigint AS received,
 			coalesce(sum(amount) FILTER (WHERE state = 'APPLIED'), 0)::bigint AS applied,
@@ -127,7 +128,7 @@ func (s *Store) Ledger(ctx context.Context) ([]payments.LedgerAccount, error) {
 	return list, explain(err)
 }
 
-// Unbalanced are the orders of which the books do not add up.
+// Unbalanced are the orders whose ledger does not balance.
 func (s *Store) Unbalanced(ctx context.Context, limit int) ([]payments.LedgerAccount, error) {
 	list, err := postgres.All(ctx, s.pool, pgx.RowToStructByPos[payments.LedgerAccount],
 		`SELECT o.service_code, o.code, 1::bigint, coalesce(received, 0),

@@ -85,7 +85,7 @@ func (s *Store) Redeliver(ctx context.Context, order, id string, by payments.Act
 // make: who has seen one that is signed, as a payer has, could fill the inbox.
 const maxWebhooksOfPayment = 200
 
-// Receive stores a webhook with the job that looks into it, or lets the order be looked at where enough are kept.
+// Receive stores a webhook with the job that looks into it, or has the order checked soon where enough are kept.
 func (s *Store) Receive(ctx context.Context, w payments.Webhook) error {
 	return s.atomically(ctx, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `INSERT INTO payments.webhooks (provider, env, event_key, tid, code, claims, raw, received_at)
@@ -144,7 +144,8 @@ func (s *Store) Settle(ctx context.Context, w payments.Webhook, o payments.Webho
 	return explain(err)
 }
 
-// CheckedSince tells whether somebody has looked at an order since a moment; if not, now is kept as the last look.
+// CheckedSince tells whether an order was checked since a moment. If not, now is stored as its last check, in one statement:
+// of two callers one alone does the check.
 func (s *Store) CheckedSince(ctx context.Context, code string, since, now time.Time) (bool, error) {
 	tag, err := s.pool.Exec(ctx, `UPDATE payments.orders SET looked_at = $3 WHERE code = $1 AND (looked_at IS NULL OR looked_at < $2)`,
 		code, since, now)
@@ -152,21 +153,21 @@ func (s *Store) CheckedSince(ctx context.Context, code string, since, now time.T
 }
 
 // Checks is how often an order has been looked at since it moved.
-func (s *Store) Checks(ctx context.Context, code string) (looks int, err error) {
-	err = s.pool.QueryRow(ctx, `SELECT looks FROM payments.orders WHERE code = $1`, code).Scan(&looks)
-	return looks, explain(err)
+func (s *Store) Checks(ctx context.Context, code string) (checks int, err error) {
+	err = s.pool.QueryRow(ctx, `SELECT looks FROM payments.orders WHERE code = $1`, code).Scan(&checks)
+	return checks, explain(err)
 }
 
-// TakeCheck tells whether an order is to be looked at by now; if so, the next look is at until.
+// TakeCheck takes the lease of a check that is due, until a moment; false when it is not due, or somebody else has it.
 func (s *Store) TakeCheck(ctx context.Context, code string, now, until time.Time) (bool, error) {
 	tag, err := s.pool.Exec(ctx, `UPDATE payments.orders SET look_at = $3 WHERE code = $1 AND look_at <= $2`, code, now, until)
 	return err == nil && tag.RowsAffected() > 0, explain(err)
 }
 
 // ScheduleCheck keeps when an order is looked at next, unless it has moved.
-func (s *Store) ScheduleCheck(ctx context.Context, code string, version int64, looks int, at time.Time) (bool, error) {
+func (s *Store) ScheduleCheck(ctx context.Context, code string, version int64, checks int, at time.Time) (bool, error) {
 	tag, err := s.pool.Exec(ctx, `UPDATE payments.orders SET looks = $3, look_at = $4 WHERE code = $1 AND version = $2`,
-		code, version, looks, at)
+		code, version, checks, at)
 	return err == nil && tag.RowsAffected() > 0, explain(err)
 }
 

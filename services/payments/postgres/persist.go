@@ -50,7 +50,7 @@ func (s *Store) persist(ctx context.Context, tx pgx.Tx, before, a *order.Aggrega
 	return s.scheduleCheck(ctx, tx, a, by.Now)
 }
 
-// scheduleCheck lets somebody look at an order that has moved, when it waits for something.
+// scheduleCheck schedules the reconciliation of an order that has moved, with its job, when the order waits for something.
 func (s *Store) scheduleCheck(ctx context.Context, tx pgx.Tx, a *order.Aggregate, now time.Time) error {
 	if len(a.Events) == 0 {
 		return nil

@@ -112,6 +112,7 @@ func (s *Service) Receive(ctx context.Context, providerName, contentType string,
 	if len(raw) > maxWebhookBytes {
 		return fault.New(fault.Validation, "A webhook has at most %d bytes.", maxWebhookBytes)
 	}
+	// A webhook does not say which credential it is signed with: an order may have been made with one that was rotated since.
 	creds, err := s.c.Credentials.Verifying(ctx, providerName)
 	if err != nil {
 		return err
@@ -165,6 +166,7 @@ func (s *Service) ProcessWebhook(ctx context.Context, providerName string, env c
 		}
 		return 0, err
 	}
+	// Whether it was this webhook or somebody else's question that has moved the order makes no difference to anybody.
 	outcome := WebhookIgnored
 	if after.Order.Version != before.Order.Version {
 		outcome = WebhookApplied

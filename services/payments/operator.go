@@ -67,7 +67,9 @@ type DailyTotal struct {
 	Paid, Refunded int64
 }
 
-// LedgerAccount is money by app, or of one order: what was received, and what became of it. Orders is how many there are.
+// LedgerAccount is money by app, or of one order: what was received, and what became of it. Orders is how many there are. It
+// is reckoned from the rows of deposits and refunds on one side and from those of orders on the other, so that a defect in
+// either shows as a difference (SPEC.md 11).
 type LedgerAccount struct {
 	ServiceCode, Code string
 	Orders            int64
@@ -129,7 +131,8 @@ func (s *Service) RedeliverSettled(ctx context.Context, code, id string) error {
 	return s.Redeliver(ctx, code, id)
 }
 
-// OrderVersion names an order as an operator has seen it: what is done to it is refused when it has moved since.
+// OrderVersion names an order as an operator has seen it: what is done to it is refused when it has moved since. A page that
+// was open for an hour must not decide about an order that is another one by now.
 type OrderVersion struct {
 	Code    string
 	Version int64
@@ -244,6 +247,7 @@ func (s *Service) ReturnDeposit(ctx context.Context, seen OrderVersion, deposit 
 	if err != nil {
 		return order.Deposit{}, err
 	}
+	// The wish is committed: from here on it is brought to its end, by this call or by the job of the order.
 	by := s.actor(ctx)
 	ctx, cancel := detach(ctx)
 	defer cancel()

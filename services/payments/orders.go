@@ -73,6 +73,7 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (tool.Result, erro
 	if stored, found, err := s.c.Store.Answered(ctx, call.Key); found || err != nil {
 		return stored, err
 	}
+	// The order is complete before the key is claimed: what is refused here has stored nothing, and the key stays free.
 	o, err := s.newOrder(ctx, in, amounts)
 	if err != nil {
 		return tool.Result{}, err
@@ -85,6 +86,7 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (tool.Result, erro
 	if err != nil || claim.Done {
 		return claim.Answer, err
 	}
+	// From here on something is stored that has to be brought to its end, also when the caller has hung up.
 	ctx, cancel := detach(ctx)
 	defer cancel()
 	if about := ParseSubject(claim.Resource); about.Kind == KnownOrder {
@@ -191,6 +193,7 @@ func (s *Service) askToIssue(ctx context.Context, code string) (*provider.Snapsh
 		return nil, nil, err
 	}
 	o := a.Order
+	// Whoever had the claim before may have been answered already; then there is nothing to ask for.
 	if o.Status == order.Failed {
 		return nil, o.Failure, nil // by whoever had the claim before
 	}
@@ -285,7 +288,7 @@ func (s *Service) List(ctx context.Context, f Filter) (page []*order.Aggregate, 
 	default:
 		return nil, nil, nil
 	}
-	f.Limit++
+	f.Limit++ // one more than the page has tells whether there is a next one
 	page, err = s.c.Store.Orders(ctx, f)
 	if err == nil && len(page) == f.Limit {
 		page = page[:f.Limit-1]

@@ -161,7 +161,7 @@ func (s *Service) recordAttempt(ctx context.Context, n Notification, a Attempt) 
 	return again, s.c.Store.RecordAttempt(ctx, n, a)
 }
 
-// bulkhead sees to it that the receivers of one app, when they are slow, do not take all the workers that others wait for.
+// bulkhead bounds how much one app can take of what all share (the bulkhead pattern). It sees to it that the receivers of one app, when they are slow, do not take all the workers that others wait for.
 type bulkhead struct {
 	mu sync.Mutex
 	// running counts an app's attempts, and slowUntil is how long it is taken for slow.

@@ -70,7 +70,7 @@ type Completion struct {
 	Answer func(*order.Aggregate) (tool.Result, audit.Entry, error)
 }
 
-// Actor is who does something to an order.
+// Actor is who does something to an order, as its events record it. Apps see only the part before the colon.
 type Actor struct {
 	// Name is app:CODE, operator:ADDRESS, provider or hub.
 	Name      string
@@ -142,7 +142,8 @@ type Notifier interface {
 	Check(url string, origins []string) error
 }
 
-// Config is what a Service is made of.
+// Config is what a Service is made of. All members are required; the zero Config makes a Service that can only be declared, for
+// the manifest.
 type Config struct {
 	Store       Store
 	Apps        Apps
@@ -158,7 +159,9 @@ type Config struct {
 	Logger    *slog.Logger
 }
 
-// Service takes money. Who calls is the caller of the context.
+// Service takes money. Who calls is the caller of the context: an app for one of its users, an operator, or nobody for a job and
+// for the routes that a provider or a browser calls. It is safe for concurrent use and holds no state but the bulkhead of its
+// notifications, so that replicas add up.
 type Service struct {
 	c        Config
 	bulkhead *bulkhead

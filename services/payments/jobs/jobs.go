@@ -28,7 +28,9 @@ const (
 	notifyWorkers  = 16
 )
 
-// Runner runs the jobs of payments.
+// Runner runs the jobs of payments. Those of one order are not run one after the other: the store's lock on the order, and the
+// lease of its check, make them harmless to each other. Webhooks and notifications have queues of their own, so that a slow
+// receiver or a flood of webhooks does not hold up what the others wait for.
 func Runner(service *payments.Service, store *postgres.Store, now func() time.Time) jobs.Runner {
 	var r jobs.Runner
 	r.Kinds = []jobs.Kind{

@@ -101,6 +101,7 @@ func (a answer) snapshot(q expectation, raw []byte) (provider.Snapshot, error) {
 	case a.Signature != "" && !a.signed(q.secret):
 		return none, unknown("the answer is not signed with the credential")
 	}
+	// From here on the answer is about the payment that was asked for, and signed by who knows the secret.
 	s := provider.Snapshot{TID: a.TID, Code: q.codes[0], Status: status, Amount: a.Amount, Balance: a.BalanceAmt, Raw: redacted(raw)}
 	if status == provider.PaymentCanceled {
 		s.Balance = 0
@@ -173,6 +174,7 @@ func (v vbank) account() (*provider.VirtualAccount, error) {
 
 // signed verifies the vendor's signature in constant time. An empty secret verifies nothing.
 func (a answer) signed(secret string) bool {
+	// What is signed and in which order is the manual's: neither the status nor the orderId is covered.
 	sum := sha256.Sum256([]byte(a.TID + strconv.FormatInt(a.Amount, 10) + a.EdiDate + secret))
 	return secret != "" && subtle.ConstantTimeCompare([]byte(hex.EncodeToString(sum[:])), []byte(a.Signature)) == 1
 }

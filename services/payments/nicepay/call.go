@@ -40,6 +40,7 @@ func (p *Provider) call(ctx context.Context, cred credentials.Unsealed, method, 
 		}
 		sent, length = io.MultiReader(bytes.NewReader(b)), len(b)
 	}
+	// A request can have arrived only if there was a connection to send it on: this is what tells ErrNotSent from ErrUnknown.
 	var connected atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
 	r, err := http.NewRequestWithContext(ctx, method, p.host(cred.Env)+path, sent)

@@ -74,6 +74,8 @@ func New(c Config) *Sender {
 		c.Now = time.Now
 	}
 	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: -1, Resolver: c.Resolver, Control: Guard{c.Allow}.control(c.AllowHTTP)}
+	// A transport of its own, without a proxy of the environment and without connections that are kept: each attempt resolves
+	// the name anew, and each connection is judged by the address that it is made to.
 	return &Sender{c, &http.Client{
 		Transport: &http.Transport{
 			DialContext: dialer.DialContext, TLSHandshakeTimeout: dialTimeout, DisableKeepAlives: true, DisableCompression: true,
@@ -143,6 +145,7 @@ func (s *Sender) request(ctx context.Context, m payments.Delivery) (*http.Reques
 	if _, err := parseURL(m.URL, s.c.AllowHTTP); err != nil {
 		return nil, fmt.Errorf("the URL cannot be used: %w", err)
 	}
+	// The time is that of the attempt: receivers refuse signatures that are older than a few minutes.
 	now := s.c.Now()
 	signatures, err := signAll(m, now)
 	if err != nil {

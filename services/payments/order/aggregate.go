@@ -60,6 +60,7 @@ func (a *Aggregate) record(trigger Trigger, to Status, about string) error {
 	if err != nil {
 		return fmt.Errorf("order %s: %w", o.Code, err)
 	}
+	// Every event raises the version, also one that leaves the status: whoever has seen the order before it finds that out.
 	o.Status = to
 	o.Version++
 	if row.From != to {
@@ -97,6 +98,8 @@ func (a *Aggregate) Apply(s provider.Snapshot) error {
 	if err := a.settleDepositReturns(s); err != nil {
 		return err
 	}
+	// The status of the payment decides what may happen; that of the order decides what does. A status that is older news than
+	// what the order knows falls through every case and changes nothing.
 	switch s.Status {
 	case provider.PaymentIssued:
 		return a.applyIssue(s)
@@ -195,6 +198,8 @@ func (a *Aggregate) applyPayment(s provider.Snapshot) error {
 			return err
 		}
 	}
+	// One payment for the whole amount pays an order. Anything else is kept for an operator: Hub neither adds deposits up nor
+	// pays change back by itself.
 	fits := s.Amount == o.Amount && (o.TID == "" || o.TID == s.TID)
 	switch o.Status {
 	case Ready, AwaitingDeposit:

@@ -22,7 +22,8 @@ const (
 	DepositStateReturned  DepositState = "RETURNED"
 )
 
-// Deposit is money that the provider says has arrived.
+// Deposit is money that the provider says has arrived. An order has one deposit that is applied at most. Every other one is kept
+// with it all the same, until somebody has decided about it or the provider has paid it back: no money is forgotten.
 type Deposit struct {
 	// ID is 0 for one that is not stored yet.
 	ID     schema.ID
@@ -34,7 +35,8 @@ type Deposit struct {
 	Return *DepositReturn
 }
 
-// DepositReturn is the wish that the provider pays a deposit back.
+// DepositReturn is the wish that the provider pays a deposit back. Like a refund it is stored before the provider is asked, and
+// has a code by which it is found again.
 type DepositReturn struct {
 	// Code is unique at the provider, as a refund's is; TID is the provider's id of the cancellation.
 	Code, TID string

@@ -59,7 +59,8 @@ const (
 	BalanceDrift Attention = "BALANCE_DRIFT"
 )
 
-// Order is the record of an order.
+// Order is the record of an order: the row that is locked for every change, and what lists and answers show. Amounts are whole
+// won, and none of them is ever negative.
 type Order struct {
 	ID   schema.ID
 	Code string
@@ -109,7 +110,8 @@ func (o Order) Unchanged(other Order) bool {
 	return o.Version == other.Version && o.TID == other.TID && o.CheckoutURL == other.CheckoutURL && o.Attention == other.Attention
 }
 
-// Refundable is what can be paid back still, in won.
+// Refundable is what can be paid back still, in won. A pending refund has reserved its amount, so that two refunds at once
+// cannot both be promised the same money.
 func (o Order) Refundable() int64 { return o.PaidAmount - o.RefundedAmount - o.PendingRefund }
 
 // MaxAmount is the most that an order can cost, in won.

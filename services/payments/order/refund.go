@@ -27,7 +27,8 @@ const (
 	SourceProvider = "provider"
 )
 
-// Refund is money that is paid back.
+// Refund is money that is paid back. It is stored as pending, with its amount reserved, before the provider hears of it: so a
+// refund that was made is never one that Hub does not know.
 type Refund struct {
 	Code   string
 	Amount int64
@@ -156,7 +157,7 @@ func (a *Aggregate) refundCameBack(r *Refund) error {
 	return a.record(RefundReturned, Paid, r.Code)
 }
 
-// PendingRefunds are those whose outcome is not known yet.
+// PendingRefunds are those whose outcome is not known yet. The job of the order asks the provider about each of them.
 func (a *Aggregate) PendingRefunds() []Refund {
 	return slices.DeleteFunc(slices.Clone(a.Refunds), func(r Refund) bool { return r.Status != RefundPending })
 }

@@ -29,6 +29,7 @@ func (s *Sim) api(on string, handle func(*http.Request, []byte) any) http.Handle
 			write(w, http.StatusUnauthorized, refuse("U104", "사용자 인증에 실패하였습니다."))
 			return
 		}
+		// A call is remembered before anything is done about it, so that a test sees also those that a fault has cut off.
 		call := s.keep(on, r, body)
 		if s.c.OnCall != nil {
 			s.c.OnCall(call)
@@ -148,6 +149,7 @@ func (s *Sim) checkout(r *http.Request, body []byte) any {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// The vendor takes an id once: the second call of a checkout is a duplicate, by which Hub finds what it had begun.
 	if s.orders[in.OrderID] != nil || s.sessions[in.SessionID] != nil {
 		return refuse("A127", "주문번호 중복 오류")
 	}

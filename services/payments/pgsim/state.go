@@ -90,7 +90,8 @@ func (p *payment) status(now time.Time) string {
 // holdsMoney tells whether it was paid, and not all of it has gone back.
 func (p *payment) holdsMoney() bool { return p.Status == paid && p.cancelled() < p.Amount }
 
-// payment is the one that counts for the order: the first with money in it, or the last one.
+// payment is the one that counts for the order: the first with money in it, or the last one. The wire's find knows one payment
+// of an order, and the others are found by their tids alone, as at the vendor.
 func (o *order) payment() *payment {
 	if i := slices.IndexFunc(o.Payments, (*payment).holdsMoney); i >= 0 {
 		return o.Payments[i]
@@ -119,7 +120,7 @@ func (s *Sim) newTID(method string) string {
 	return fmt.Sprintf("simhub001m%s01%s%04d", kind, s.c.Now().In(kst).Format("060102150405"), s.number()%10_000)
 }
 
-// begin makes a payment for the order.
+// begin makes a payment for the order. A second one of an order has a tid of its own, such as for a second deposit.
 func (s *Sim) begin(o *order) *payment {
 	p := &payment{TID: s.newTID(o.Method), OrderID: o.OrderID, Method: o.Method, Status: ready, Amount: o.Amount, CreatedAt: s.c.Now()}
 	o.Payments = append(o.Payments, p)

@@ -140,6 +140,7 @@ func (s *Sim) deliver(ctx context.Context) {
 func (s *Sim) due() (*hook, <-chan struct{}, time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// Deliveries go by the machine's clock, and not by the simulated one: a test that moves time does not move the network.
 	now, wait := time.Now(), time.Duration(-1)
 	untried := map[string]bool{}
 	for _, h := range s.hooks {
@@ -168,6 +169,7 @@ func (s *Sim) attempt(ctx context.Context, h *hook) {
 	s.mu.Lock()
 	target := s.hookURL
 	s.mu.Unlock()
+	// The lock is not held during the call: the receiver may ask the simulator before it answers, as Hub does.
 	a := Attempt{At: s.c.Now()}
 	status, err := s.post(ctx, target, h.Body)
 	if a.Status = status; err != nil {

@@ -72,7 +72,9 @@ func (Sweep) Queue() string { return SweepQueue }
 // overdue is how long what misses its job has waited.
 const overdue = time.Minute
 
-// AddMissing adds jobs for what waits for one and has none, such as after River gave one up.
+// AddMissing adds jobs for what waits for one and has none, such as after River gave one up or its tables were restored from an
+// older backup. The rows of orders, notifications and webhooks are the truth, and jobs only make it happen: a lost job costs
+// time, and nothing else.
 func (s *Store) AddMissing(ctx context.Context, now time.Time) error {
 	late := now.Add(-overdue)
 	return s.atomically(ctx, func(tx pgx.Tx) error {

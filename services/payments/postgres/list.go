@@ -29,6 +29,7 @@ func (s *Store) Orders(ctx context.Context, f payments.Filter) (aggregates []*or
 
 // conditions are those of a filter; placeholders count from 1.
 func conditions(f payments.Filter) (where string, args []any) {
+	// Each condition brings its values along, so that no text of a caller ever becomes part of a statement.
 	parts := []string{"true"}
 	add := func(condition string, values ...any) {
 		numbers := make([]any, len(values))

@@ -78,6 +78,7 @@ func (s *Store) Days(ctx context.Context, f payments.Filter, from time.Time) ([]
 
 // Export hands over the orders that a filter leaves.
 func (s *Store) Export(ctx context.Context, f payments.Filter, limit int, row func(order.Order) error) (more bool, err error) {
+	// Page after page by its keyset: no transaction is open while a slow browser takes the rows.
 	const page = 1000
 	for n := 0; ; {
 		f.Limit = min(page, limit-n) + 1

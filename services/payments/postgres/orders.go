@@ -66,6 +66,7 @@ func readOrder(ctx context.Context, tx pgx.Tx, code, lock string) (*order.Aggreg
 
 // readRefundsAndDeposits reads the refunds and deposits of orders.
 func readRefundsAndDeposits(ctx context.Context, q postgres.Querier, aggregates ...*order.Aggregate) error {
+	// Two statements for a whole page, whatever its length.
 	ids, byID := make([]int64, len(aggregates)), map[schema.ID]*order.Aggregate{}
 	for i, a := range aggregates {
 		ids[i], byID[a.Order.ID] = int64(a.Order.ID), a

@@ -34,7 +34,9 @@ func Migrate(ctx context.Context, ownerURL string) error {
 	return postgres.MigrateAll(ctx, ownerURL, service, audit.Tables, postgres.Files(migrations), write.Migrate, jobs.Migrate)
 }
 
-// Store is payments' part of the write store.
+// Store is payments' part of the write store. It implements payments.Store and credentials.Store. Whatever changes an order goes
+// through change, which locks the order's row first, so that two changes of one order never run at once; orders do not wait
+// for each other.
 type Store struct {
 	*postgres.Readiness
 	pool *postgres.Pool

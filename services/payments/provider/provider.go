@@ -16,7 +16,8 @@ import (
 	"hub.internal/services/payments/credentials"
 )
 
-// PayMethod is how an order is paid.
+// PayMethod is how an order is paid. A card is paid on the provider's page at once; a virtual account is a bank account of the
+// provider's, made for one order, into which the payer transfers the amount until a deadline.
 type PayMethod string
 
 // The pay methods that Hub takes.
@@ -37,7 +38,8 @@ type Capabilities struct {
 	MaxValidHours int
 }
 
-// IssueRequest asks for an order to be paid. Code is the order's, and what makes the request repeatable.
+// IssueRequest asks for an order to be paid. Code is the order's, and is the idempotency key of the request: the provider takes
+// it once, so that to ask again after an unknown outcome makes no second payment.
 type IssueRequest struct {
 	Code      string
 	CreatedAt time.Time
@@ -88,7 +90,8 @@ const (
 	PaymentExpired  PaymentStatus = "expired"
 )
 
-// Snapshot is a payment as its provider tells it at one moment.
+// Snapshot is a payment as its provider tells it at one moment. It is the only thing that moves an order: a webhook, a browser
+// that comes back and a call of an app each lead to a Get, and what that answers is applied.
 type Snapshot struct {
 	// TID is the provider's id of the payment; empty as long as the payer has not begun on the provider's page.
 	TID    string
@@ -109,7 +112,8 @@ type Snapshot struct {
 	Raw []byte
 }
 
-// Cancellation is money that a provider has paid back, or a payment that it has given up.
+// Cancellation is money that a provider has paid back, or a payment that it has given up. Refunds of Hub's are among them, and so
+// are those that somebody has made on the provider's own pages.
 type Cancellation struct {
 	TID string
 	// RefundCode is Hub's, when it is found in the reason; empty for one that Hub did not ask for.
@@ -145,7 +149,9 @@ type WebhookEvent struct {
 	Status string
 }
 
-// Port speaks with a payment provider. Each call takes one credential, that of the order.
+// Port speaks with a payment provider. Each call takes one credential, that of the order. An implementation never retries by
+// itself: whether to send again depends on what the order has become meanwhile, which the caller knows. It is safe for
+// concurrent use.
 type Port interface {
 	Name() string
 	Capabilities(PayMethod) Capabilities
@@ -181,7 +187,8 @@ var (
 	ErrUnverified = errors.New("the webhook is not signed with any credential")
 )
 
-// DeclinedError is a definite refusal: nothing has happened at the provider.
+// DeclinedError is a definite refusal: nothing has happened at the provider, and the same request will be refused again. Only
+// this error ends an order or a refund as failed; every other leaves it pending, for a job to find out.
 type DeclinedError struct {
 	// Code and Message are the provider's; Drift tells that the provider's balance is not what Hub takes it for.
 	Code, Message string

@@ -56,6 +56,7 @@ var periods = []struct {
 // filterOf reads the address of a list. What it cannot read is left out of the filter, but a time that is none is
 // marked as wrong: the list would silently be another one.
 func filterOf(v url.Values, now time.Time) filter {
+	// Each helper reads one kind of field, and keeps what was asked for in the form and in the address of the page.
 	f := filter{Values: url.Values{}}
 	typed := func(name string) string {
 		s := text.Head(strings.TrimSpace(text.Storable(v.Get(name))), maxText)

@@ -156,6 +156,7 @@ func (p *Pages) plot(r *http.Request, page *listPage, f filter, now time.Time) e
 	if err != nil || len(days) == 0 {
 		return err
 	}
+	// Days are Korea's, where the payers and their banks are.
 	plot := web.Plot{ID: "days", Title: "Paid and refunded", Caption: "Won paid and refunded by day in Korea", Kind: "bars", Unit: "won",
 		Step: int(oneDay.Seconds()),
 		Zone: 9 * 60 * 60, Series: []web.Series{{Label: "Paid", Color: "--accent"}, {Label: "Refunded", Color: "--warn-fill"}}}

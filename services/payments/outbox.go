@@ -75,7 +75,7 @@ func (a Attempt) StatusText() string {
 
 // Outbox keeps messages until they are delivered, or given up.
 type Outbox interface {
-	// Notification returns a message; E_NOT_FOUND without one.
+	// Notification returns a notification; E_NOT_FOUND without one.
 	Notification(ctx context.Context, id string) (Notification, error)
 	// RecordAttempt keeps an attempt and what it makes of the message. With Gone the order's other messages stop, too.
 	RecordAttempt(ctx context.Context, n Notification, a Attempt) error

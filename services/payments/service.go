@@ -34,7 +34,7 @@ import (
 // Store keeps orders. Its errors are faults; E_NOT_FOUND for an order that it does not have, and E_DB when it cannot
 // be reached. Whatever changes an order does so with the row locked.
 type Store interface {
-	// Answered returns the answer of an earlier call with the key, if there is one.
+	// Answered returns the answer of an earlier call with the key, if there is one. Without a key there is none.
 	Answered(ctx context.Context, key write.Key) (tool.Result, bool, error)
 	// Open claims the key and stores a new order, about which the claim is then. When the app has an order with that
 	// clientOrderId already, the claim is about that KnownOrder, and nothing is stored.
@@ -45,7 +45,7 @@ type Store interface {
 	// of do rolls back. With a completion the claim is finished in the same transaction; write.ErrTakenOver when the claim is
 	// somebody else's by now.
 	Change(ctx context.Context, code string, by Actor, do func(*order.Aggregate) error, end *Completion) (*order.Aggregate, error)
-	// Release frees a claim without an answer.
+	// Release frees a claim without an answer, so that the same key may try again; write.ErrTakenOver when it is somebody else's.
 	Release(ctx context.Context, c write.Claim) error
 	// Record stores a row of the audit log by itself, for what no single transaction does.
 	Record(ctx context.Context, entry audit.Entry) error

@@ -1,5 +1,9 @@
 // Package api declares payments' routes below /v1: what they take, and what of the service answers them. It refuses to
 // judge: rules are the service's.
+//
+// Most routes are called by Connected Apps with a token; the gateway has verified it, and its caller says for which of the
+// app's users the call is. Two are called by others: the provider tells of something at the webhook's route, and a payer's
+// browser comes back at the return's. Neither proves anything, and both only have the provider asked.
 package api
 
 import (

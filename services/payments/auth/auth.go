@@ -1,4 +1,5 @@
-// Package auth asks the auth service about Connected Apps.
+// Package auth asks the auth service about Connected Apps. It keeps nothing of the answers: an app that was suspended, or a
+// secret that was revoked, is so for the very next question. It refuses an answer about another app than it has asked for.
 package auth
 
 import (

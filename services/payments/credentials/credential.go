@@ -1,6 +1,11 @@
 // Package credentials is the domain of what payment providers know Hub by: for each provider and environment one that new
 // orders use, and those before it, which their orders keep. What is secret of one is written and used, and never shown.
 // It refuses to know a provider's protocol, and where anything is kept.
+//
+// A credential is sealed with a keyset that is not in the store (pkg/seal), and bound to its column, row and environment: what
+// was copied from the sandbox's row into production's does not open. Of each provider and environment one credential is
+// active at most. One that is not active any more still serves the orders that were made with it, and verifies webhooks for
+// 30 days.
 package credentials
 
 import (

@@ -1,5 +1,8 @@
 // Package jobs runs what payments' transactions leave behind. Each job does what is right when it runs, so that any of
 // them may run late, twice, or twice at once.
+//
+// The store adds a job in the transaction of what it follows from, and names its kind (package postgres has them). A job that
+// has to wait, such as for the next attempt of a notification, runs again later rather than sleeping in a worker.
 package jobs
 
 import (

@@ -1,5 +1,8 @@
 // Package metrics shows how payments go: what the provider and the receivers of apps answer, as calls of dependencies, and what
 // the store has kept, as counts. It stands between the Service and what the Service uses, and changes nothing of either.
+//
+// Each of its three wrappers is a decorator: it embeds the interface that it measures, and overrides the methods that count.
+// What waits at a moment is no count, and is measured by the store itself (postgres.Store.Sample).
 package metrics
 
 import (

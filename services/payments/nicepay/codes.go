@@ -54,7 +54,9 @@ func paymentKind(code string) resultKind {
 	return kindUnknown
 }
 
-// cancelKind says what a code means for a cancel. Money is at stake: only the codes that are known to be definite are.
+// cancelKind says what a code means for a cancel. Money is at stake: only the codes that are known to be definite are. A code
+// that the vendor adds later is unknown until it stands here, which costs a question, where to take it for a refusal could
+// pay twice.
 func cancelKind(code string) resultKind {
 	switch code {
 	case codeDone, codeCancelled, codeRefunded:

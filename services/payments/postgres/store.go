@@ -1,5 +1,10 @@
 // Package postgres keeps payments' tables: the SQL beside the method that runs it, and the migrations. It refuses to
 // judge: rules are the domain's.
+//
+// A change of an order is one transaction. It locks the order's row, lets a method of the aggregate change the order in
+// memory, and stores the difference: columns of the order, refunds, deposits, events, the notifications of those events and
+// the jobs that follow. The notifications are a transactional outbox, and the webhooks of the provider an inbox: what is in
+// them is worked on by jobs after the commit, at least once. What a role may touch is granted in migrations.
 package postgres
 
 import (

@@ -155,19 +155,23 @@ type WebhookEvent struct {
 type Port interface {
 	Name() string
 	Capabilities(PayMethod) Capabilities
-	// Issue begins a payment. The same Code again answers the one that was begun.
+	// Issue begins a payment. The same Code again answers the one that was begun. DeclinedError when the provider refuses; any
+	// other error leaves it open whether the payment was begun.
 	Issue(context.Context, credentials.Unsealed, IssueRequest) (Snapshot, error)
-	// Get asks for a payment as it is. ErrNotFound when the provider knows none.
+	// Get asks for a payment as it is. ErrNotFound when the provider knows none: it has to be certain of that, because an order
+	// that is not found may be sent again, or given up.
 	Get(context.Context, credentials.Unsealed, PaymentRef) (Snapshot, error)
-	// Cancel pays back, or gives up what is not paid. It answers the payment as it is then.
+	// Cancel pays back, or gives up what is not paid. It answers the payment as it is then. The same RefundCode again is the same
+	// refund. DeclinedError, ErrAlreadyPaid and ErrAlreadyCanceled are definite; ErrUnknown is to be found out by Get.
 	Cancel(context.Context, credentials.Unsealed, CancelRequest) (Snapshot, error)
-	// Expire closes the provider's page of an order that nobody has begun to pay.
+	// Expire closes the provider's page of an order that nobody has begun to pay. ErrAlreadyPaid when somebody has paid there.
 	Expire(context.Context, credentials.Unsealed, PaymentRef) error
 	// NetCancel undoes an approval whose outcome stayed unknown, within an hour.
 	NetCancel(ctx context.Context, c credentials.Unsealed, code string) error
-	// VerifyWebhook reads a webhook: ErrUnverified when no credential verifies it.
+	// VerifyWebhook reads a webhook: ErrUnverified when no credential verifies it. What verifies is authentic as far as its
+	// signature goes, which may cover a part of it only.
 	VerifyWebhook(contentType string, raw []byte, creds []credentials.Unsealed) (WebhookEvent, error)
-	// Ack is what the provider wants to hear.
+	// Ack is what the provider wants to hear of a webhook: ok for one that is stored, and otherwise what has it sent again.
 	Ack(ok bool) (status int, contentType, body string)
 }
 

@@ -1,5 +1,9 @@
 // Package orders is the operators' pages about orders: the list, an order with what may be done to it, and whether the
-// books add up. It refuses to judge: what may happen is the Service's to say.
+// ledger balances. It refuses to judge: what may happen is the Service's to say.
+//
+// What an operator does takes two pages: one that asks and shows what it is about, and one that does it. The form of the
+// first carries the version of the order that was shown, and the Service refuses when the order has moved since. The audit
+// log keeps who has done what, and who has taken orders away as a file.
 package orders
 
 import (

@@ -63,7 +63,7 @@ func ParseSubject(resource string) Subject {
 	return Subject{NewOrder, resource}
 }
 
-// completionBatch is how many calls one run of Complete ends.
+// completionBatch is how many calls one run of Complete ends at most; the next run goes on with the oldest that are left.
 const completionBatch = 100
 
 // Complete ends calls whose process has gone: what they began is brought to its end, and its answer kept for whoever

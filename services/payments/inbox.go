@@ -16,7 +16,7 @@ import (
 	"hub.internal/services/payments/provider"
 )
 
-// WebhookOutcome says what became of a webhook.
+// WebhookOutcome says what became of a webhook. The empty one is that of a webhook that waits for its job.
 type WebhookOutcome string
 
 // The outcomes of a webhook. Unmatched is for an order that is not there, or not yet.
@@ -34,7 +34,8 @@ const (
 	returnCheckInterval = 2 * time.Second
 )
 
-// Webhook is a row of the inbox.
+// Webhook is a row of the inbox. Its key is the provider, the environment and what the event is, so that a repetition is the same
+// row. What it claims is shown to operators and believed by nobody.
 type Webhook struct {
 	Provider   string
 	Env        credentials.Env

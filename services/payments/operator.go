@@ -23,7 +23,7 @@ type Operations interface {
 	Reports
 }
 
-// Reports are what operators read.
+// Reports are what operators read. Nothing here locks or changes an order.
 type Reports interface {
 	// Order returns an order as it is.
 	Order(ctx context.Context, code string) (*order.Aggregate, error)
@@ -100,7 +100,8 @@ func (a LedgerAccount) Add(b LedgerAccount) LedgerAccount {
 	return a
 }
 
-// StuckFor is how long an order may be READY before an operator sees it.
+// StuckFor is how long an order may be READY before an operator sees it: by then a payer has paid or left, and an unknown
+// outcome should be known.
 const StuckFor = time.Hour
 
 // MaxNote bounds a note, in characters.
@@ -138,7 +139,8 @@ type OrderVersion struct {
 	Version int64
 }
 
-// operate changes an order that is as it was seen, with a row of the audit log.
+// operate changes an order that is as it was seen, with a row of the audit log in the same transaction: nothing that an operator
+// does is done without its trace.
 func (s *Service) operate(ctx context.Context, seen OrderVersion, name string, detail map[string]any,
 	do func(*order.Aggregate) error) error {
 	by := s.actor(ctx)

@@ -109,7 +109,7 @@ type History struct {
 	Notifications []NotificationHistory
 }
 
-// Notify makes one attempt to deliver a message. again is the wait after which to make the next; 0 for one that is
+// Notify is the worker of the outbox. It makes one attempt to deliver a message. again is the wait after which to make the next; 0 for one that is
 // delivered or given up.
 func (s *Service) Notify(ctx context.Context, id string) (again time.Duration, err error) {
 	n, err := s.c.Store.Notification(ctx, id)
@@ -161,7 +161,9 @@ func (s *Service) recordAttempt(ctx context.Context, n Notification, a Attempt) 
 	return again, s.c.Store.RecordAttempt(ctx, n, a)
 }
 
-// bulkhead bounds how much one app can take of what all share (the bulkhead pattern). It sees to it that the receivers of one app, when they are slow, do not take all the workers that others wait for.
+// bulkhead bounds how much one app can take of what all share (the bulkhead pattern). The receivers of one app, when they are
+// slow, do not take all the workers that the notifications of other apps wait for. An app is slow for a minute after an
+// attempt that took more than a second; while it is, slowLimit of its attempts run at once, and the others wait as jobs.
 type bulkhead struct {
 	mu sync.Mutex
 	// running counts an app's attempts, and slowUntil is how long it is taken for slow.

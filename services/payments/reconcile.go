@@ -277,7 +277,7 @@ func (s *Service) lapse(ctx context.Context, a *order.Aggregate, by Actor) (*ord
 	return after, err
 }
 
-// SweepReport is what a nightly sweep has found.
+// SweepReport is what a nightly sweep has found. The console shows the last ones.
 type SweepReport struct {
 	StartedAt, EndedAt time.Time
 	// Checked orders were compared with the provider, Moved ones were brought to what it says, Drifted ones have another
@@ -286,7 +286,9 @@ type SweepReport struct {
 }
 
 const (
-	sweepPage   = 200
+	// sweepPage is how many orders a sweep reads at once.
+	sweepPage = 200
+	// sweepWindow is how long after its payment an order is compared. What comes later than that is told by webhooks alone.
 	sweepWindow = 7 * 24 * time.Hour
 	// sweepEvery is the least time from one sweep to the next.
 	sweepEvery = 20 * time.Hour

@@ -41,7 +41,8 @@ func (s *Service) Refund(ctx context.Context, code string, in RefundInput) (tool
 		return tool.Result{}, err
 	}
 	// The code is drawn before the key is claimed, because the account is sealed under it.
-	asked := order.RefundRequest{Code: s.newCode(refundPrefix), Amount: in.Amount, Reason: in.Reason, ExpectedRefundable: in.ExpectedRefundable}
+	asked := order.RefundRequest{Code: s.newCode(refundPrefix), Amount: in.Amount, Reason: in.Reason,
+		ExpectedRefundable: in.ExpectedRefundable}
 	if asked.Reason == "" {
 		asked.Reason = "requested"
 	}

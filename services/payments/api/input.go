@@ -43,6 +43,7 @@ type buyerIn struct {
 	Tel   *string `json:"tel"`
 }
 
+// Bounds of texts. Those of holder and buyer count bytes, as the provider does, and those of metadata characters.
 const (
 	maxHolder    = 40
 	maxBuyerName = 30

@@ -61,7 +61,8 @@ var (
 	invalid      = tool.ErrorDoc{Code: fault.Validation, Reason: "The input breaks its schema; details.violations lists every violation."}
 	notFound     = tool.ErrorDoc{Code: fault.NotFound, Reason: "There is no such order of this app and this user."}
 	unavailable  = tool.ErrorDoc{Code: fault.DB, Reason: "The store, auth or the provider cannot be reached right now. Try again in a moment."}
-	keyConflicts = "IDEMPOTENCY_KEY_CONFLICT (the key was used for something else), REQUEST_IN_PROGRESS (the first call with the key still runs)"
+	keyConflicts = "IDEMPOTENCY_KEY_CONFLICT (the key was used for something else), " +
+		"REQUEST_IN_PROGRESS (the first call with the key still runs)"
 )
 
 // createRoute declares POST /v1/pay/orders. It answers 201 for a new order, and 200 for one that the clientOrderId

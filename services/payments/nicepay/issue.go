@@ -135,8 +135,8 @@ func (p *Provider) payable(page string) bool {
 	return u.Scheme == "https" && (standsIn || strings.HasSuffix(u.Hostname(), ".nicepay.co.kr"))
 }
 
-// unsafeInURL tells whether a character has no place in an address as it is (RFC 3986, 2): apps put it into pages, where a quote or a bracket
-// may end what it stands in, and a backslash is a slash to some readers.
+// unsafeInURL tells whether a character has no place in an address as it is (RFC 3986, 2): apps put it into pages, where a quote
+// or a bracket may end what it stands in, and a backslash is a slash to some readers.
 func unsafeInURL(c rune) bool {
 	return c <= ' ' || c >= 0x7f || strings.ContainsRune("\"'<>\\^`{|}", c)
 }

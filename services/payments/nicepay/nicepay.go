@@ -62,7 +62,7 @@ type Config struct {
 	Now func() time.Time
 }
 
-// Provider implements provider.Port.
+// Provider implements provider.Port. It holds no state but connections, so that a process can be killed at any moment.
 type Provider struct {
 	base *url.URL
 	// production is false for a process in which a stand-in may be anybody.

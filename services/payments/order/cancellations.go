@@ -6,7 +6,9 @@ import (
 	"hub.internal/services/payments/provider"
 )
 
-// settleCancellations settles the refunds that the provider tells of.
+// settleCancellations settles the refunds that the provider tells of: those that Hub has asked for, and those that somebody has
+// made on the provider's own pages, which become refunds of the order too. Cancellations of deposits that are returned are
+// settleDepositReturns' and skipped here.
 func (a *Aggregate) settleCancellations(s provider.Snapshot) error {
 	if o := &a.Order; o.TID != s.TID || o.Status != Paid && o.Status != Refunded {
 		return nil
@@ -51,7 +53,8 @@ func (a *Aggregate) settleCancellation(c provider.Cancellation) error {
 	return a.flag(BalanceDrift, BalanceDrifted, c.TID)
 }
 
-// flagDoubleRefund keeps that the provider has paid back once more under the code of a refund: an operator has to know.
+// flagDoubleRefund keeps that the provider has paid back once more under the code of a refund. The second payout is recorded as a
+// refund of the provider's where the balance leaves so much, and the order needs an operator.
 func (a *Aggregate) flagDoubleRefund(c provider.Cancellation) error {
 	if a.coversCancellation(c) {
 		if err := a.recordProviderRefund(c); err != nil {

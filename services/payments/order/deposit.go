@@ -213,7 +213,8 @@ func (a *Aggregate) depositByReturnCode(code string) *Deposit {
 	return &a.Deposits[i]
 }
 
-// settleDepositReturns settles the deposits that the provider tells it has paid back.
+// settleDepositReturns settles the deposits that the provider tells it has paid back. One that seemed to be refused, and was paid
+// back after all, is settled too: what the provider shows is what holds.
 func (a *Aggregate) settleDepositReturns(s provider.Snapshot) error {
 	for _, c := range s.Cancellations {
 		d := a.depositByReturnCode(c.RefundCode)

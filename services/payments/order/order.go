@@ -114,10 +114,11 @@ func (o Order) Unchanged(other Order) bool {
 // cannot both be promised the same money.
 func (o Order) Refundable() int64 { return o.PaidAmount - o.RefundedAmount - o.PendingRefund }
 
-// MaxAmount is the most that an order can cost, in won.
+// MaxAmount is the most that an order can cost, in won. It is a guard against a slip of the keyboard, not a limit of the provider.
 const MaxAmount = 100_000_000
 
-// Amounts are the price of an order, in won: Amount is Supply and VAT.
+// Amounts are the price of an order, in won: Amount is Supply and VAT. For example 11,000 alone is 10,000 and a tax of 1,000;
+// a supply amount of 10,000 without a tax is 10,000 and tax free.
 type Amounts struct {
 	Amount, Supply, VAT int64
 	// TaxFree tells that the supply amount was stated, and no tax beside it.

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// Trigger is what moves an order, or is kept beside it as an event.
+// Trigger is what moves an order, or is kept beside it as an event. Its text is stored with each event, answered to apps and a
+// label of metrics, so that it never changes.
 type Trigger string
 
 // The triggers.
@@ -51,7 +52,8 @@ const (
 	noStatus              Status = ""
 )
 
-// Transition is a row of the order's state machine.
+// Transition is a row of the order's state machine. A row whose From and To are the same moves nothing: it is an event that may
+// be recorded beside the status, such as a refund that was asked for.
 type Transition struct {
 	From    Status
 	Trigger Trigger
@@ -62,7 +64,8 @@ type Transition struct {
 	Condition string
 }
 
-// Transitions are the state machine (SPEC.md 4.4): what is not here does not happen.
+// Transitions are the state machine (SPEC.md 4.4): what is not here does not happen. DESIGN.md has its diagram, which a test makes
+// from this table.
 func Transitions() []Transition {
 	rows := []Transition{
 		{noStatus, Create, Ready, noNotification, "the order is valid"},

@@ -63,7 +63,7 @@ type RefundView struct {
 	SettledAt     *string                 `json:"settledAt"`
 }
 
-// View is the order as its app sees it.
+// View is the order as its app sees it, with all of its refunds.
 func (a *Aggregate) View() View { return a.viewWith(a.Refunds) }
 
 // viewWith shows the order with these of its refunds.

@@ -25,7 +25,8 @@ const (
 	WebhookFirst  = "webhook-first"
 )
 
-// Fault is what is to go wrong, on the next calls or webhooks.
+// Fault is what is to go wrong, on the next calls or webhooks. With faults a test reaches what the vendor's sandbox never does:
+// the answer that does not come, the one that cannot be read, and the one that is about somebody else.
 type Fault struct {
 	Kind string `json:"kind"`
 	// On is issue, cancel, get or webhook.

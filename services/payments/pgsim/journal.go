@@ -12,7 +12,8 @@ import (
 )
 
 // journal is a file with one change a line: an order as it is since then, a webhook as it is since then, or the URL
-// that webhooks go to. A line is written whole, before the call that has caused it is answered.
+// that webhooks go to. A line is written whole, before the call that has caused it is answered: what a caller was told
+// survives a kill of the simulator, as the vendor's word would.
 type journal struct{ file *os.File }
 
 // entry is a line of the journal. Exactly one member is set.

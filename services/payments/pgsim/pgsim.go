@@ -54,7 +54,8 @@ func DefaultRetries() []time.Duration {
 	return []time.Duration{time.Second, 5 * time.Second, 30 * time.Second}
 }
 
-// Sim is a simulator: an http.Handler with its own truth. Close it.
+// Sim is a simulator: an http.Handler with its own truth. Close it. One lock guards everything: calls are short, and what is told
+// of them is sent by a goroutine of its own.
 type Sim struct {
 	c      Config
 	mux    *http.ServeMux

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// hook is a webhook on its way. Its bytes never change.
+// hook is a webhook on its way. Its bytes never change: a repetition is the same event, signed once.
 type hook struct {
 	ID       int
 	OrderID  string

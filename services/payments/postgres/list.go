@@ -96,7 +96,8 @@ func (s *Store) History(ctx context.Context, code string) (h payments.History, e
 	h.Notifications, err = postgres.All(ctx, s.pool, func(row pgx.CollectableRow) (payments.NotificationHistory, error) {
 		n, err := scanNotification(row)
 		return payments.NotificationHistory{Notification: n}, err
-	}, `SELECT `+notificationColumns+` FROM payments.notices n JOIN payments.orders o ON o.id = n.order_id WHERE o.code = $1 ORDER BY n.seq`, code)
+	}, `SELECT `+notificationColumns+`
+		FROM payments.notices n JOIN payments.orders o ON o.id = n.order_id WHERE o.code = $1 ORDER BY n.seq`, code)
 	if err != nil {
 		return h, explain(err)
 	}

@@ -155,7 +155,7 @@ func (s *Store) Change(ctx context.Context, code string, by payments.Actor, do f
 	return a, err
 }
 
-// change locks an order, lets do change it, and keeps the difference.
+// change locks an order, lets do change it, and stores the difference. What do returns as an error rolls everything back.
 func (s *Store) change(ctx context.Context, tx pgx.Tx, code string, by payments.Actor, do func(*order.Aggregate) error) (*order.Aggregate,
 	error) {
 	a, err := readOrder(ctx, tx, code, `FOR UPDATE`)

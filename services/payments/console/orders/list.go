@@ -15,6 +15,7 @@ import (
 )
 
 const (
+	// onPage is how many orders a page has.
 	onPage = 50
 	// mostFirst is how many cases stand above the list.
 	mostFirst = 5

@@ -18,7 +18,7 @@ import (
 func TestImportRules(t *testing.T) {
 	// What the root of a service may be made of beside itself: each is about one thing, and imports no other room.
 	leaves := []string{
-		"services/query/sqlguard", "services/review-control/body", "services/review-control/csv", "services/review-control/triage",
+		"services/query/sqlguard/...", "services/review-control/body", "services/review-control/csv", "services/review-control/triage",
 		"services/review-control/console/evidence", "services/auth/apps", "services/auth/links", "services/auth/turns", "services/payments/credentials", "services/authoring/lookalike",
 		"services/gateway/reference",
 	}
@@ -66,8 +66,8 @@ func TestImportRules(t *testing.T) {
 			Reason: "the domain knows no room but leaves: declare what it needs as an interface, and let cmd put them together",
 		},
 		{
-			Packages: leaves, Never: []string{"services/..."},
-			Reason: "a leaf knows nothing of its service",
+			Packages: leaves, Never: []string{"services/..."}, Allow: []string{"services/query/sqlguard/..."},
+			Reason: "a leaf knows nothing of its service; the SQL guard is one of several packages",
 		},
 		{
 			Packages: []string{"services/$service/$room/..."}, Except: append([]string{"services/*/cmd/...", "services/*/jobs"}, leaves...),

@@ -12,7 +12,7 @@ import (
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/text"
 	"hub.internal/services/query"
-	"hub.internal/services/query/sqlguard"
+	"hub.internal/services/query/sqlguard/advice"
 )
 
 // Error numbers that say what is wrong with a statement.
@@ -42,8 +42,8 @@ func refusal(number uint16, message string) statementDetails {
 	return statementDetails{DBErrno: number, Violations: []schema.Violation{{Path: "/sql", Rule: "sql.server", Message: message}}}
 }
 
-// advice is what to write instead, by number, where the server's own words only say what is wrong.
-var advice = map[uint16]string{
+// numberAdvice is what to write instead, by number, where the server's own words only say what is wrong.
+var numberAdvice = map[uint16]string{
 	errAmbiguousColumn: "write the table or its alias in front: alias.column",
 	errDatabaseDenied:  "leave the schema out, describe_schema lists the tables that Hub may read",
 	errUnknownDatabase: "leave the schema out, describe_schema lists the tables that Hub may read",
@@ -115,12 +115,12 @@ func (r *Reader) translate(ctx context.Context, st query.Statement, answered *my
 		}
 	case errParameterCount, errParameters:
 		if m := functionName.FindStringSubmatch(message); m != nil {
-			if usage := sqlguard.Usage(m[1]); usage != "" {
+			if usage := advice.Usage(m[1]); usage != "" {
 				return usage
 			}
 		}
 	}
-	if more := advice[answered.Number]; more != "" {
+	if more := numberAdvice[answered.Number]; more != "" {
 		return message + ": " + more
 	}
 	return message
@@ -137,7 +137,7 @@ func syntax(run, written, message string) string {
 			where = fmt.Sprintf("near %q", text.Shorten(place, quotedLength))
 		}
 	}
-	hint := sqlguard.Advice(written)
+	hint := advice.Syntax(written)
 	if hint == "" {
 		hint = "look at the word before that place; a name that is a keyword, such as rank or groups, is written in `backquotes`"
 	}
@@ -188,7 +188,7 @@ func (n *names) missingTable(name string) string {
 
 // missingColumn explains an unknown column in a statement; message is the server's, which tells the clause.
 func (n *names) missingColumn(name, written, message string) string {
-	words := sqlguard.Words(written)
+	words := advice.Words(written)
 	prefix, plain := "", name
 	if i := strings.LastIndexByte(name, '.'); i >= 0 {
 		prefix, plain = name[:i], name[i+1:]
@@ -244,7 +244,7 @@ func (n *names) behind(prefix string, words []string) string {
 }
 
 func missingFunction(name string) string {
-	if why := sqlguard.Foreign(name); why != "" {
+	if why := advice.Foreign(name); why != "" {
 		return fmt.Sprintf("there is no function %s(): it %s", name, why)
 	}
 	return fmt.Sprintf("there is no function %s() on this server: use its built-in functions of text, number, date, JSON, regexp, "+

@@ -1,4 +1,6 @@
-package sqlguard
+package weight
+
+import "hub.internal/services/query/sqlguard/lexer"
 
 // The memory that a statement makes a server take is bounded from its text. A value's size is estimated from above: a column
 // has a size that is presumed, a function makes of its arguments what the lists below say, and a column of a derived table,
@@ -40,28 +42,28 @@ const (
 type scale struct{ column, aggregate float64 }
 
 // checkWeight refuses a statement whose values may grow beyond what a server should hold, and reports whether it is heavy.
-func (t tokens) checkWeight(from int) (isHeavy bool, err error) {
+func Check(t lexer.Tokens, from int) (isHeavy bool, err error) {
 	for _, s := range [...]scale{{usualColumn, aggregated}, {longColumn, longColumn}, {smallColumn, smallColumn}} {
-		w := &weigher{tokens: t, scale: s, largest: -1, gathers: -1, pattern: -1, made: map[int]yield{}, documents: map[string]bool{},
+		w := &weigher{Tokens: t, scale: s, largest: -1, gathers: -1, pattern: -1, made: map[int]yield{}, documents: map[string]bool{},
 			products: products{at: -1, many: map[string]bool{}, single: map[string]bool{}}}
 		w.query(from, len(t), yield{value: s.column, row: 100 * s.column})
 		switch {
 		case s.column == usualColumn && w.sum > greatSum:
-			return false, refuse("sql.size", "the values of a row may take more than %d MiB: give REPEAT(), SPACE(), LPAD() and RPAD() a plain "+
+			return false, lexer.Refuse("sql.size", "the values of a row may take more than %d MiB: give REPEAT(), SPACE(), LPAD() and RPAD() a plain "+
 				"number or LEAST(n, 100), and refer to what they make less often", greatSum>>20)
 		case s.column == longColumn && w.largest >= 0:
-			return false, refuse("sql.size", "%s() makes a text grow beyond bounds here: HEX(), JSON_QUOTE() and the like multiply it when one "+
-				"works on what another has made, in a derived table, too; use it once, in the outermost SELECT", t[w.largest].key)
+			return false, lexer.Refuse("sql.size", "%s() makes a text grow beyond bounds here: HEX(), JSON_QUOTE() and the like multiply it when one "+
+				"works on what another has made, in a derived table, too; use it once, in the outermost SELECT", t[w.largest].Key)
 		case s.column == smallColumn && w.gathers >= 0:
-			return false, refuse("sql.size", "%s holds all rows in memory, %d KiB of each at most: gather columns, CAST, CONCAT or JSON_OBJECT of "+
+			return false, lexer.Refuse("sql.size", "%s holds all rows in memory, %d KiB of each at most: gather columns, CAST, CONCAT or JSON_OBJECT of "+
 				"them, no text of REPEAT() or the like, no document of a joined table or of a subquery without WHERE",
-				gatherer(t[w.gathers].key), gathered>>10)
+				gatherer(t[w.gathers].Key), gathered>>10)
 		case s.column == smallColumn && w.at >= 0:
-			return false, refuse("sql.size", "%s() would gather each row of one table with each of another one: say in ON which rows belong "+
-				"together, or gather within a derived table", t[w.at].name)
+			return false, lexer.Refuse("sql.size", "%s() would gather each row of one table with each of another one: say in ON which rows belong "+
+				"together, or gather within a derived table", t[w.at].Name)
 		case s.column == smallColumn && w.pattern >= 0:
-			return false, refuse("sql.size", "the pattern of %s is computed and may be longer than %d KiB: write it as a literal, or as "+
-				"CONCAT() of literals and a column", t[w.pattern].key, mostPattern>>10)
+			return false, lexer.Refuse("sql.size", "the pattern of %s is computed and may be longer than %d KiB: write it as a literal, or as "+
+				"CONCAT() of literals and a column", t[w.pattern].Key, mostPattern>>10)
 		}
 		isHeavy = isHeavy || s.column == usualColumn && w.sum > heavy || w.gathering
 	}
@@ -70,18 +72,18 @@ func (t tokens) checkWeight(from int) (isHeavy bool, err error) {
 
 // checkExplained refuses to have documents explained that a derived table makes: MySQL makes them to explain the statement, and its
 // time limit is not for EXPLAIN.
-func (t tokens) checkExplained(from int) error {
+func CheckExplained(t lexer.Tokens, from int) error {
 	for i := from; i < len(t); i++ {
-		if t.key(i) != "(" || t.key(i+1) != "SELECT" && t.key(i+1) != "WITH" {
+		if t.Key(i) != "(" || t.Key(i+1) != "SELECT" && t.Key(i+1) != "WITH" {
 			continue
 		}
-		for j := i; j < t[i].mate; j++ {
-			if t.isAggregateOfJSON(j) {
-				return refuse("sql.explain", "EXPLAIN makes what %s() gathers in a derived table: explain it with COUNT() there, for the plan "+
-					"is the same", t[j].name)
+		for j := i; j < t[i].Mate; j++ {
+			if isAggregateOfJSON(t, j) {
+				return lexer.Refuse("sql.explain", "EXPLAIN makes what %s() gathers in a derived table: explain it with COUNT() there, for the plan "+
+					"is the same", t[j].Name)
 			}
 		}
-		i = t[i].mate
+		i = t[i].Mate
 	}
 	return nil
 }
@@ -104,7 +106,7 @@ type yield struct {
 
 // weigher estimates the sizes of one statement's values.
 type weigher struct {
-	tokens
+	lexer.Tokens
 	scale
 	sum       float64 // of all that is made
 	largest   int     // where a value goes beyond greatValue, -1 for nowhere
@@ -119,21 +121,21 @@ type weigher struct {
 
 // query estimates the query in [from, to), where a name stands for a value of in.
 func (w *weigher) query(from, to int, in yield) yield {
-	for w.key(from) == "(" && w.tokens[from].mate == to-1 {
+	for w.Key(from) == "(" && w.Tokens[from].Mate == to-1 {
 		from, to = from+1, to-1
 	}
-	if w.key(from) == "WITH" {
-		end := w.withEnd(from)
+	if w.Key(from) == "WITH" {
+		end := w.WithEnd(from)
 		for i := from; i < end && i < to; i++ {
-			if w.key(i) == "(" {
-				if w.tokens[i].defines != "" {
-					defined := w.definition(i, in, w.key(from+1) == "RECURSIVE")
-					w.documents[w.tokens[i].defines] = defined.documents
-					w.many[w.tokens[i].defines] = defined.product
-					w.single[w.tokens[i].defines] = w.isSingle(i)
+			if w.Key(i) == "(" {
+				if w.Tokens[i].Defines != "" {
+					defined := w.definition(i, in, w.Key(from+1) == "RECURSIVE")
+					w.documents[w.Tokens[i].Defines] = defined.documents
+					w.many[w.Tokens[i].Defines] = defined.product
+					w.single[w.Tokens[i].Defines] = w.isSingle(i)
 					in = in.or(defined.values()) // those behind it may refer to it
 				}
-				i = w.tokens[i].mate
+				i = w.Tokens[i].Mate
 			}
 		}
 		if end < 0 || end >= to {
@@ -144,16 +146,16 @@ func (w *weigher) query(from, to int, in yield) yield {
 	var out yield
 	start := from
 	for i := from; i <= to; i++ {
-		if i == to || w.key(i) == "UNION" || w.key(i) == "EXCEPT" || w.key(i) == "INTERSECT" {
+		if i == to || w.Key(i) == "UNION" || w.Key(i) == "EXCEPT" || w.Key(i) == "INTERSECT" {
 			out = out.or(w.branch(start, i, in, out))
 			start = i + 1
-			for start < to && (w.key(start) == "ALL" || w.key(start) == "DISTINCT") {
+			for start < to && (w.Key(start) == "ALL" || w.Key(start) == "DISTINCT") {
 				start++
 			}
 			continue
 		}
-		if w.key(i) == "(" {
-			i = w.tokens[i].mate
+		if w.Key(i) == "(" {
+			i = w.Tokens[i].Mate
 		}
 	}
 	return out
@@ -175,11 +177,11 @@ func (w *weigher) definition(i int, in yield, recursive bool) yield {
 	if w.isWide(i) {
 		most *= multiplied
 	}
-	if next := again.query(i+1, w.tokens[i].mate, in.or(out)); next.value > most {
+	if next := again.query(i+1, w.Tokens[i].Mate, in.or(out)); next.value > most {
 		w.add(packet)
 		return out.or(yield{value: packet, row: packet})
 	}
-	if out.documents && w.column == smallColumn && again.refers(i, w.tokens[i].defines) {
+	if out.documents && w.column == smallColumn && again.refers(i, w.Tokens[i].Defines) {
 		out.value = max(out.value, document) // each step may yield them again
 	}
 	return out
@@ -187,8 +189,8 @@ func (w *weigher) definition(i int, in yield, recursive bool) yield {
 
 // refers reports whether the query in the parenthesis at i names a table.
 func (w *weigher) refers(i int, table string) bool {
-	for j := i + 1; j < w.tokens[i].mate; j++ {
-		if w.isTable(j) && alike(w.tokens[j].name, table) {
+	for j := i + 1; j < w.Tokens[i].Mate; j++ {
+		if w.IsTable(j) && lexer.Alike(w.Tokens[j].Name, table) {
 			return true
 		}
 	}
@@ -198,17 +200,17 @@ func (w *weigher) refers(i int, table string) bool {
 // isWide reports whether the first step of the recursion in the parenthesis at i says by CAST how wide its columns are, and makes
 // no text otherwise than by CONCAT: servers cut what is longer, or refuse it.
 func (w *weigher) isWide(i int) (casts bool) {
-	for j := i + 1; j < w.tokens[i].mate && w.key(j) != "UNION"; j++ {
-		if w.tokens[j].name == "" || w.key(j+1) != "(" || grammar[w.key(j)] {
+	for j := i + 1; j < w.Tokens[i].Mate && w.Key(j) != "UNION"; j++ {
+		if w.Tokens[j].Name == "" || w.Key(j+1) != "(" || lexer.GrammarWords[w.Key(j)] {
 			continue
 		}
-		switch w.key(j) {
+		switch w.Key(j) {
 		case "CAST":
 			casts = true
 		case "CHAR", "BINARY", "DECIMAL": // of CAST
 		case "CONCAT", "CONVERT":
 		default:
-			if !numeric[w.key(j)] {
+			if !numeric[w.Key(j)] {
 				return false
 			}
 		}
@@ -228,11 +230,11 @@ func (y yield) values() yield { return yield{value: y.value, row: y.row} }
 func (w *weigher) subquery(i int, in yield) yield {
 	out, known := w.made[i]
 	if !known {
-		made := w.query(i+1, w.tokens[i].mate, in)
+		made := w.query(i+1, w.Tokens[i].Mate, in)
 		out = made.values()
 		out.product = made.product
-		for j := i; j < w.tokens[i].mate && !out.documents; j++ {
-			out.documents = w.isAggregateOfJSON(j) || w.isTable(j) && w.documents[w.tokens[j].name]
+		for j := i; j < w.Tokens[i].Mate && !out.documents; j++ {
+			out.documents = isAggregateOfJSON(w.Tokens, j) || w.IsTable(j) && w.documents[w.Tokens[j].Name]
 		}
 		w.made[i] = out
 	}
@@ -240,25 +242,25 @@ func (w *weigher) subquery(i int, in yield) yield {
 }
 
 // clauses end the list behind SELECT, or stand behind FROM.
-var clauses = wordSet(`FROM WHERE GROUP HAVING ORDER WINDOW LIMIT FETCH PROCEDURE`)
+var clauses = lexer.WordSet(`FROM WHERE GROUP HAVING ORDER WINDOW LIMIT FETCH PROCEDURE`)
 
 // branch estimates SELECT ... without UNION; before is what those before it yield.
 func (w *weigher) branch(from, to int, in, before yield) yield {
-	if w.key(from) == "(" {
-		end := w.tokens[from].mate + 1
+	if w.Key(from) == "(" {
+		end := w.Tokens[from].Mate + 1
 		out := w.query(from, end, in)
 		in = in.or(out).or(before)
 		w.expression(end, to, in, in) // ORDER BY of all
 		return out
 	}
-	if k := w.key(from); k == "SELECT" || k == "VALUES" {
+	if k := w.Key(from); k == "SELECT" || k == "VALUES" {
 		from++
 	}
 	cuts := []int{from}
 	for i := from; i < to; i++ {
-		if w.key(i) == "(" {
-			i = w.tokens[i].mate
-		} else if clauses[w.key(i)] {
+		if w.Key(i) == "(" {
+			i = w.Tokens[i].Mate
+		} else if clauses[w.Key(i)] {
 			cuts = append(cuts, i)
 		}
 	}
@@ -266,7 +268,7 @@ func (w *weigher) branch(from, to int, in, before yield) yield {
 	// What is in FROM is known to all of the others.
 	var of yield
 	for c := 1; c < len(cuts)-1; c++ {
-		if w.key(cuts[c]) == "FROM" {
+		if w.Key(cuts[c]) == "FROM" {
 			of = w.tables(cuts[c]+1, cuts[c+1], in.values())
 			in = of.values()
 			if of.documents && of.joined && w.column == smallColumn {
@@ -289,36 +291,36 @@ func (w *weigher) tables(from, to int, in yield) yield {
 	out := in
 	on := false // behind ON, what stands in parentheses is no table
 	for i := from; i < to; i++ {
-		switch w.key(i) {
+		switch w.Key(i) {
 		case "ON":
 			on = true
 		case "JOIN", "STRAIGHT_JOIN", ",":
 			on, out.joined = false, true
 		}
-		if w.isTable(i) {
+		if w.IsTable(i) {
 			out.row += in.row
-			out.documents = out.documents || w.documents[w.tokens[i].name]
-			out.product = out.product || w.many[w.tokens[i].name]
+			out.documents = out.documents || w.documents[w.Tokens[i].Name]
+			out.product = out.product || w.many[w.Tokens[i].Name]
 		}
-		if w.key(i) != "(" {
+		if w.Key(i) != "(" {
 			continue
 		}
 		if on {
-			i = w.tokens[i].mate
+			i = w.Tokens[i].Mate
 			continue
 		}
 		seen := in
-		if w.key(i-1) == "LATERAL" {
+		if w.Key(i-1) == "LATERAL" {
 			seen = in.or(out)
 		}
-		if w.isQuery(i) && (w.key(i+1) != "(" || w.queryInside(i)) {
+		if w.IsQuery(i) && (w.Key(i+1) != "(" || w.queryInside(i)) {
 			derived := w.subquery(i, seen)
 			out = yield{max(out.value, derived.value), out.row + derived.row, out.documents || derived.documents, out.joined,
 				out.product || derived.product}
 		} else {
-			out = w.tables(i+1, w.tokens[i].mate, out)
+			out = w.tables(i+1, w.Tokens[i].Mate, out)
 		}
-		i = w.tokens[i].mate
+		i = w.Tokens[i].Mate
 	}
 	return out
 }
@@ -326,14 +328,14 @@ func (w *weigher) tables(from, to int, in yield) yield {
 // queryInside reports whether the parentheses at i open a query, and no join.
 func (w *weigher) queryInside(i int) bool {
 	first := i
-	for w.key(i) == "(" {
+	for w.Key(i) == "(" {
 		i++
 	}
-	if k := w.key(i); k != "SELECT" && k != "WITH" && k != "VALUES" {
+	if k := w.Key(i); k != "SELECT" && k != "WITH" && k != "VALUES" {
 		return false
 	}
-	behind := w.tokens[first+1].mate + 1 // of the inner parenthesis
-	switch w.key(behind) {
+	behind := w.Tokens[first+1].Mate + 1 // of the inner parenthesis
+	switch w.Key(behind) {
 	case ")", "UNION", "EXCEPT", "INTERSECT", "ORDER", "LIMIT":
 		return true
 	}
@@ -344,15 +346,15 @@ func (w *weigher) queryInside(i int) bool {
 func (w *weigher) items(from, to int, in yield) (out yield) {
 	known := in
 	for start, i := from, from; i <= to; i++ {
-		if i < to && w.key(i) == "(" {
-			i = w.tokens[i].mate
+		if i < to && w.Key(i) == "(" {
+			i = w.Tokens[i].Mate
 			continue
 		}
-		if i < to && w.key(i) != "," {
+		if i < to && w.Key(i) != "," {
 			continue
 		}
 		var size float64
-		if w.key(i-1) == "*" { // and no factor: nothing follows
+		if w.Key(i-1) == "*" { // and no factor: nothing follows
 			size = in.row
 			out.value = max(out.value, in.value)
 		} else {

@@ -1,4 +1,6 @@
-package sqlguard
+package weight
+
+import "hub.internal/services/query/sqlguard/lexer"
 
 // products finds where an aggregate of JSON gathers a cartesian product: of two tables of a thousand rows a million, which MySQL holds
 // in memory at 0.4 GB a second, and keeps. A join counts as one where its ON names a column, or WHERE relates two tables.
@@ -9,7 +11,7 @@ type products struct {
 }
 
 // endsProduct are the clauses behind which the rows of a product are no longer as many.
-var endsProduct = wordSet(`GROUP LIMIT FETCH`)
+var endsProduct = lexer.WordSet(`GROUP LIMIT FETCH`)
 
 // multiply looks at the query without UNION in [from, to), whose clauses begin at cuts. It reports whether its rows are those of a
 // product.
@@ -17,16 +19,16 @@ func (w *weigher) multiply(from int, cuts []int, of yield) bool {
 	to, product, ends := cuts[len(cuts)-1], of.product, false
 	filtered := false
 	for c := 1; c < len(cuts)-1; c++ {
-		ends = ends || endsProduct[w.key(cuts[c])]
-		filtered = filtered || w.key(cuts[c]) == "WHERE" && w.relates(cuts[c], cuts[c+1])
+		ends = ends || endsProduct[w.Key(cuts[c])]
+		filtered = filtered || w.Key(cuts[c]) == "WHERE" && w.relates(cuts[c], cuts[c+1])
 	}
 	for c := 1; c < len(cuts)-1; c++ {
-		if w.key(cuts[c]) == "FROM" && !filtered {
+		if w.Key(cuts[c]) == "FROM" && !filtered {
 			product = product || w.crosses(cuts[c]+1, cuts[c+1])
 		}
 	}
 	if product && w.at < 0 {
-		w.at = w.own(from, to, w.isAggregateOfJSON)
+		w.at = w.own(from, to, func(i int) bool { return isAggregateOfJSON(w.Tokens, i) })
 	}
 	return product && !ends && w.own(from, cuts[1], w.aggregates) < 0
 }
@@ -34,8 +36,8 @@ func (w *weigher) multiply(from int, cuts []int, of yield) bool {
 // own is the first token of a query, and of no other one within, that is as is says; -1 for none.
 func (w *weigher) own(from, to int, is func(int) bool) int {
 	for i := from; i < to; i++ {
-		if w.key(i) == "(" && w.isSelect(i+1) {
-			i = w.tokens[i].mate
+		if w.Key(i) == "(" && w.isSelect(i+1) {
+			i = w.Tokens[i].Mate
 		} else if is(i) {
 			return i
 		}
@@ -44,18 +46,18 @@ func (w *weigher) own(from, to int, is func(int) bool) int {
 }
 
 // oneRow are the aggregates that people write.
-var oneRow = wordSet(`COUNT SUM AVG MIN MAX GROUP_CONCAT JSON_ARRAYAGG JSON_OBJECTAGG STD STDDEV VARIANCE ANY_VALUE`)
+var oneRow = lexer.WordSet(`COUNT SUM AVG MIN MAX GROUP_CONCAT JSON_ARRAYAGG JSON_OBJECTAGG STD STDDEV VARIANCE ANY_VALUE`)
 
 // aggregates reports whether a call of an aggregate begins at i that is no window function.
 func (w *weigher) aggregates(i int) bool {
-	return oneRow[w.key(i)] && w.key(i+1) == "(" && w.key(w.tokens[i+1].mate+1) != "OVER"
+	return oneRow[w.Key(i)] && w.Key(i+1) == "(" && w.Key(w.Tokens[i+1].Mate+1) != "OVER"
 }
 
 // relates reports whether a condition between two tokens names columns of two tables, compares two columns, or asks a subquery.
 func (w *weigher) relates(from, to int) bool {
 	table := ""
 	for i := from; i < to; i++ {
-		switch w.key(i) {
+		switch w.Key(i) {
 		case "AND", "OR", "XOR":
 			table = ""
 		case "SELECT":
@@ -65,7 +67,7 @@ func (w *weigher) relates(from, to int) bool {
 				return true
 			}
 		}
-		if name := w.tokens[i].name; name != "" && w.key(i+1) == "." {
+		if name := w.Tokens[i].Name; name != "" && w.Key(i+1) == "." {
 			if table != "" && table != name {
 				return true
 			}
@@ -77,7 +79,7 @@ func (w *weigher) relates(from, to int) bool {
 
 // isColumn reports whether a name stands at i, and no call.
 func (w *weigher) isColumn(i int) bool {
-	return i < len(w.tokens) && w.tokens[i].name != "" && !plainWords[w.key(i)] && w.key(i+1) != "("
+	return i < len(w.Tokens) && w.Tokens[i].Name != "" && !plainWords[w.Key(i)] && w.Key(i+1) != "("
 }
 
 // crosses reports whether a table in the list in [from, to) is joined without a condition.
@@ -85,26 +87,26 @@ func (w *weigher) crosses(from, to int) bool {
 	joins, conditions := 0, 0
 	condition, names := false, false // behind ON; and it has named a column
 	for i := from; i < to; i++ {
-		switch k := w.key(i); {
-		case k == "," || (k == "JOIN" || k == "STRAIGHT_JOIN") && w.key(i-1) != "FOR":
+		switch k := w.Key(i); {
+		case k == "," || (k == "JOIN" || k == "STRAIGHT_JOIN") && w.Key(i-1) != "FOR":
 			joins++
 			condition, names = false, false
 		case k == "ON":
 			condition = true
-		case condition && !names && (w.isColumn(i) || k == "(" && w.own(i+1, w.tokens[i].mate, w.isColumn) >= 0):
+		case condition && !names && (w.isColumn(i) || k == "(" && w.own(i+1, w.Tokens[i].Mate, w.isColumn) >= 0):
 			names = true
 			conditions++
 		case k == "USING" || k == "NATURAL":
 			conditions++
-		case k == "(" && w.isQuery(i) && (w.key(i+1) != "(" || w.queryInside(i)) && !condition:
-			if w.key(i-1) == "LATERAL" || w.isSingle(i) {
+		case k == "(" && w.IsQuery(i) && (w.Key(i+1) != "(" || w.queryInside(i)) && !condition:
+			if w.Key(i-1) == "LATERAL" || w.isSingle(i) {
 				conditions++
 			}
-		case w.isTable(i) && w.single[w.tokens[i].name]:
+		case w.IsTable(i) && w.single[w.Tokens[i].Name]:
 			conditions++
 		}
-		if w.key(i) == "(" && !(w.holdsTables(i) && !condition) {
-			i = w.tokens[i].mate
+		if w.Key(i) == "(" && !(w.holdsTables(i) && !condition) {
+			i = w.Tokens[i].Mate
 		}
 	}
 	return conditions < joins
@@ -112,37 +114,37 @@ func (w *weigher) crosses(from, to int) bool {
 
 // holdsTables reports whether the parenthesis at i, where tables are listed, holds a list of them.
 func (w *weigher) holdsTables(i int) bool {
-	switch w.key(i - 1) {
+	switch w.Key(i - 1) {
 	case "FROM", "JOIN", "STRAIGHT_JOIN", ",", "(":
-		return w.key(i-2) != "FOR" && (!w.isQuery(i) || w.key(i+1) == "(" && !w.queryInside(i))
+		return w.Key(i-2) != "FOR" && (!w.IsQuery(i) || w.Key(i+1) == "(" && !w.queryInside(i))
 	}
 	return false
 }
 
 // setWords stand before a query of a UNION.
-var setWords = wordSet(`UNION EXCEPT INTERSECT ALL DISTINCT`)
+var setWords = lexer.WordSet(`UNION EXCEPT INTERSECT ALL DISTINCT`)
 
 // isSingle reports whether the query in the parenthesis at i has one row, or as many as are written down: it has no FROM, an
 // aggregate without GROUP BY, or LIMIT 1.
 func (w *weigher) isSingle(i int) bool {
-	end := w.tokens[i].mate
-	for w.key(i+1) == "(" && w.tokens[i+1].mate == end-1 {
+	end := w.Tokens[i].Mate
+	for w.Key(i+1) == "(" && w.Tokens[i+1].Mate == end-1 {
 		i, end = i+1, end-1
 	}
 	from, group, aggregate := false, false, false
 	for j := i + 1; j < end; j++ {
-		switch w.key(j) {
+		switch w.Key(j) {
 		case "(":
-			if w.isSelect(j+1) && (j == i+1 || setWords[w.key(j-1)]) {
+			if w.isSelect(j+1) && (j == i+1 || setWords[w.Key(j-1)]) {
 				from = true // one of a UNION: nobody knows here
 			}
-			j = w.tokens[j].mate
+			j = w.Tokens[j].Mate
 		case "FROM":
 			from = true
 		case "GROUP":
 			group = true
 		case "LIMIT":
-			if j+2 == end && w.tokens[j+1].text == "1" {
+			if j+2 == end && w.Tokens[j+1].Text == "1" {
 				return true
 			}
 		case "UNION", "EXCEPT", "INTERSECT":

@@ -94,7 +94,7 @@ func TestImportRules(t *testing.T) {
 		{"github.com/jackc/pgx/...", "SQL for PostgreSQL lives in a postgres package, beside its migrations", []string{"pkg/postgres", "pkg/audit", "pkg/write", "pkg/jobs", "services/*/postgres", "pkg/hubtest/...", "pkg/localserver", "scripts/..."}},
 		{"github.com/riverqueue/...", "jobs are added and run through pkg/jobs", []string{"pkg/jobs"}},
 		{"github.com/pressly/goose/...", "migrations run through pkg/postgres", []string{"pkg/postgres"}},
-		{"github.com/go-sql-driver/...", "only the query service talks to the source database", []string{"services/query/mysql", "pkg/hubtest/...", "pkg/localserver", "scripts/..."}},
+		{"github.com/go-sql-driver/...", "only the query service talks to the source database", []string{"services/query/mysql/...", "pkg/hubtest/...", "pkg/localserver", "scripts/..."}},
 		{"github.com/redis/...", "Redis is behind the gateway's and auth's redis package", []string{"pkg/redis", "services/gateway/redis", "services/auth/redis", "scripts/..."}},
 		{"github.com/hashicorp/consul/...", "Consul is behind pkg/discover", []string{"pkg/discover", "scripts/consul"}},
 		{"github.com/alexedwards/argon2id", "passwords are auth's alone", []string{"services/auth"}},

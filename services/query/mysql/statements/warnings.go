@@ -1,7 +1,6 @@
-package mysql
+package statements
 
 import (
-	"bytes"
 	"context"
 	"database/sql/driver"
 	"errors"
@@ -17,24 +16,6 @@ import (
 
 // maxWarnings is how many of the server's warnings an answer has, each of another kind.
 const maxWarnings = 5
-
-// endLength is more than the packet that ends a result takes.
-const endLength = 16
-
-// warned reads how many warnings the server counted from the bytes that came last: the end of a result, as a packet EOF
-// (five bytes and four of a header), or OK with the header of EOF (seven). Of what cannot be read, as under TLS, it says that
-// there may be some.
-func warned(last []byte) bool {
-	n := len(last)
-	// A length of three bytes and a number of the packet, then 0xfe: no rows, no id, status, warnings; or warnings, status.
-	if n >= 11 && bytes.HasPrefix(last[n-11:], []byte{7, 0, 0}) && bytes.HasPrefix(last[n-7:], []byte{0xfe, 0, 0}) {
-		return last[n-2] != 0 || last[n-1] != 0
-	}
-	if n >= 9 && bytes.HasPrefix(last[n-9:], []byte{5, 0, 0}) && last[n-5] == 0xfe {
-		return last[n-4] != 0 || last[n-3] != 0
-	}
-	return true
-}
 
 // warnings asks the session for the warnings of the statement before.
 func (s *session) warnings(ctx context.Context) (list []tool.Warning, err error) {
@@ -124,7 +105,7 @@ func (r *Reader) namedTexts(ctx context.Context, quoted []string) (list []tool.W
 	if len(quoted) == 0 {
 		return nil
 	}
-	n := r.source.names(ctx)
+	n := r.tables(ctx)
 	var told []string
 	for _, q := range quoted {
 		_, column, dotted := strings.Cut(q, ".")

@@ -1,4 +1,4 @@
-package mysql
+package statements
 
 import (
 	"context"
@@ -17,6 +17,8 @@ import (
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/query"
+	"hub.internal/services/query/mysql/errno"
+	"hub.internal/services/query/mysql/server"
 )
 
 // collected is a RowWriter that takes up to limit rows.
@@ -44,7 +46,7 @@ func (c *collected) Row(encode query.RowEncoder) bool {
 
 type fixture struct {
 	admin  *sql.DB
-	source *Source
+	source *server.Server
 	reader *Reader
 	user   string
 }
@@ -55,13 +57,23 @@ func newFixture(t testing.TB, o ReaderOptions) *fixture {
 	f := &fixture{admin: openDSN(t, adminDSN)}
 	f.user, _, _ = strings.Cut(readerDSN, ":")
 	var err error
-	if f.source, err = Open(readerDSN, Options{}); err != nil {
+	if f.source, err = server.Open(readerDSN, server.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.source.Close() })
 	f.reader = NewReader(f.source, o)
 	t.Cleanup(func() { f.reader.Close() })
 	return f
+}
+
+func openSource(t testing.TB, dsn string, o server.Options) *server.Server {
+	t.Helper()
+	s, err := server.Open(dsn, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
 }
 
 func openDSN(t testing.TB, dsn string) *sql.DB {
@@ -415,16 +427,20 @@ func TestPristineSessionsAreReused(t *testing.T) {
 func TestReadOnlyLayers(t *testing.T) {
 	f := newFixture(t, ReaderOptions{})
 	f.exec(t, "CREATE TABLE w (a INT)", "CREATE SEQUENCE sq")
-	// An account that may write, to see the session and the transaction hold alone.
+	// An account that may write, to see the session and the transaction hold alone: it gets its rights after it was proven.
 	f.reader.ordinary.db.Close()
-	writer := &Source{server: &server{config: f.source.server.config.Clone(), proof: &proof{done: closed(), dialect: MariaDB}}}
 	admin, err := hubtest.MariaDB(t).Admin()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer admin.Close()
 	name := "writer_" + f.source.Database()
-	for _, q := range []string{"CREATE USER " + name + " IDENTIFIED BY 'pw'", "GRANT ALL ON " + f.source.Database() + ".* TO " + name} {
+	writer, err := server.Open(fmt.Sprintf("%s:pw@tcp(%s)/%s", name, f.source.Addr(), f.source.Database()), server.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	for _, q := range []string{"CREATE USER " + name + " IDENTIFIED BY 'pw'", "GRANT SELECT ON " + f.source.Database() + ".* TO " + name} {
 		if _, err := admin.Exec(q); err != nil {
 			t.Fatal(err)
 		}
@@ -434,7 +450,12 @@ func TestReadOnlyLayers(t *testing.T) {
 		defer m.Close()
 		m.Exec("DROP USER " + name)
 	})
-	writer.server.config.User, writer.server.config.Passwd = name, "pw"
+	if err := writer.Prove(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := admin.Exec("GRANT ALL ON " + f.source.Database() + ".* TO " + name); err != nil {
+		t.Fatal(err)
+	}
 	r := NewReader(writer, ReaderOptions{Sessions: 1})
 	defer r.Close()
 	for _, text := range []string{"INSERT INTO w VALUES (1)", "DELETE FROM w", "CREATE TABLE w2 (a INT)", "DROP TABLE w", "SELECT * FROM w FOR UPDATE", "SELECT NEXTVAL(sq)", "CREATE TEMPORARY TABLE tt (a INT)", "TRUNCATE w", "SELECT 1"} {
@@ -447,13 +468,11 @@ func TestReadOnlyLayers(t *testing.T) {
 		if f := fault.From(err); f != nil {
 			details = f.Details
 		}
-		if d, ok := details.(statementDetails); text != "SELECT 1" && (!ok || d.DBErrno != errReadOnlyTransaction) {
+		if d, ok := details.(statementDetails); text != "SELECT 1" && (!ok || d.DBErrno != errno.ReadOnlyTransaction) {
 			t.Errorf("%s: %v, want 1792", text, err)
 		}
 	}
 }
-
-func closed() chan struct{} { c := make(chan struct{}); close(c); return c }
 
 func TestChainKeepsReadOnly(t *testing.T) {
 	f := newFixture(t, ReaderOptions{})
@@ -510,7 +529,7 @@ func TestServerRestart(t *testing.T) {
 		}
 	}
 	admin.Close()
-	s, err := Open(m.DSN("ro", "pw", "d"), Options{})
+	s, err := server.Open(m.DSN("ro", "pw", "d"), server.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -562,7 +581,7 @@ func TestServerRestart(t *testing.T) {
 
 func TestTooManyRights(t *testing.T) {
 	adminDSN, _ := hubtest.SourceDB(t)
-	s, err := Open(adminDSN, Options{})
+	s, err := server.Open(adminDSN, server.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -570,7 +589,7 @@ func TestTooManyRights(t *testing.T) {
 	r := NewReader(s, ReaderOptions{Logger: slog.New(slog.DiscardHandler)})
 	defer r.Close()
 	err = r.ReadStatement(t.Context(), query.Statement{Text: "SELECT 1"}, &collected{limit: 1})
-	var over *GrantsError
+	var over *server.GrantsError
 	if !errors.As(err, &over) || !fault.Is(err, fault.DB) || over.Findings[0].Rights[0] != "ALL PRIVILEGES" {
 		t.Errorf("got %v", err)
 	}
@@ -590,7 +609,7 @@ func TestManyAtOnce(t *testing.T) {
 				want := fmt.Sprintf("[%d,%d]", i, j)
 				switch (i + j) % 4 {
 				case 0: // cancelled at a random moment, about when it ends
-					// Not with SLEEP: MariaDB 10.11 may hang for two seconds, all sleepers with it, when
+					// Not with SLEEP: server.MariaDB 10.11 may hang for two seconds, all sleepers with it, when
 					// a KILL meets a SLEEP that is just waking (each holds a mutex that the other wants).
 					time.AfterFunc(time.Duration((i*j)%5)*time.Millisecond, cancel)
 					_ = f.reader.ReadStatement(ctx, query.Statement{Text: "SELECT BENCHMARK(20000, MD5('x'))", Turn: turn}, c)

@@ -1,4 +1,4 @@
-package mysql
+package statements
 
 import (
 	"strings"
@@ -9,6 +9,7 @@ import (
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/localserver"
 	"hub.internal/services/query"
+	"hub.internal/services/query/mysql/server"
 )
 
 // crossed is an aggregate of JSON over a cross join of eight thousand million rows.
@@ -17,9 +18,9 @@ const crossed = "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM 
 
 // TestGatheringIsShort: an aggregate of JSON over a cross join is stopped early and told what to do instead, and what other statements may take stays what it was.
 func TestGatheringIsShort(t *testing.T) {
-	hubtest.SourceServers(t, func(t *testing.T, server *localserver.SourceServer) {
-		_, dsn := hubtest.SourceDBOn(t, server)
-		source, err := Open(dsn, Options{})
+	hubtest.SourceServers(t, func(t *testing.T, on *localserver.SourceServer) {
+		_, dsn := hubtest.SourceDBOn(t, on)
+		source, err := server.Open(dsn, server.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +44,7 @@ func TestGatheringIsShort(t *testing.T) {
 		limit := "@@max_execution_time"
 		if d, err := source.Dialect(t.Context()); err != nil {
 			t.Fatal(err)
-		} else if d == MariaDB {
+		} else if d == server.MariaDB {
 			limit = "ROUND(@@max_statement_time * 1000)"
 		}
 		for range 3 {

@@ -1,4 +1,4 @@
-package mysql
+package statements
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/services/query"
+	"hub.internal/services/query/mysql/server"
 )
 
 // fate is a Turn that tells when it was told.
@@ -167,7 +168,7 @@ func killIdle(t *testing.T, admin *sql.DB, user string) {
 		if err := rows.Scan(&id); err != nil {
 			t.Fatal(err)
 		}
-		if err := kill(t.Context(), admin, MariaDB, "CONNECTION", id); err != nil {
+		if err := kill(t.Context(), admin, server.MariaDB, "CONNECTION", id); err != nil {
 			t.Error(err)
 		}
 	}
@@ -189,7 +190,7 @@ func TestIDOfAnEarlierServer(t *testing.T) {
 		exec(t, admin, q)
 	}
 	dsn := m.DSN("ro", "pw", "d")
-	s := openSource(t, dsn, Options{})
+	s := openSource(t, dsn, server.Options{})
 	r := NewReader(s, ReaderOptions{})
 	defer r.Close()
 	for range 20 { // an id that is not the first after a restart

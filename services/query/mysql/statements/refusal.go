@@ -1,4 +1,4 @@
-package mysql
+package statements
 
 import (
 	"context"
@@ -12,24 +12,12 @@ import (
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/text"
 	"hub.internal/services/query"
+	"hub.internal/services/query/mysql/errno"
 	"hub.internal/services/query/sqlguard/advice"
 )
 
-// Error numbers that say what is wrong with a statement.
-const (
-	errSyntax          = 1064
-	errEmptyQuery      = 1065
-	errNoFunction      = 1305
-	errFunctionDenied  = 1370
-	errParameterCount  = 1582
-	errParameters      = 1583
-	errColumnDenied    = 1143
-	errRecursion       = 3636
-	errAmbiguousColumn = 1052
-)
-
 // tmpSpace are the errors of a statement that needs more temporary space than there is: a
-// temporary table is full, and what MariaDB 11.5 says of a session's and of the server's
+// temporary table is full, and what server.MariaDB 11.5 says of a session's and of the server's
 // limit, as a file's or as a storage engine's error.
 var tmpSpace = map[uint16]bool{1114: true, 41: true, 42: true, 200: true, 201: true}
 
@@ -44,34 +32,34 @@ func refusal(number uint16, message string) statementDetails {
 
 // numberAdvice is what to write instead, by number, where the server's own words only say what is wrong.
 var numberAdvice = map[uint16]string{
-	errAmbiguousColumn: "write the table or its alias in front: alias.column",
-	errDatabaseDenied:  "leave the schema out, describe_schema lists the tables that Hub may read",
-	errUnknownDatabase: "leave the schema out, describe_schema lists the tables that Hub may read",
-	errBrokenView:      "the view cannot be read any more, an administrator of the source database has to mend it; read its tables instead",
-	errNoDefiner:       "the view cannot be read any more, an administrator of the source database has to mend it; read its tables instead",
-	errAccessNeeded:    "read the marketplace's own tables, describe_schema lists them",
-	1038:               "sort fewer and shorter columns: order the ids in a derived table, and join the long columns to them",
-	1051:               "name the table behind FROM, or write its alias in front of .*",
-	1096:               "name the tables to read behind FROM, describe_schema lists them",
-	1115:               "write utf8mb4, or leave the character set out",
-	1119:               "the statement nests too deep for this server: split it with WITH",
-	1273:               "leave COLLATE out, or write utf8mb4_bin; SHOW COLLATION lists the others",
-	1436:               "the statement nests too deep for this server: split it with WITH",
-	errRecursion:       "end the recursion with a WHERE in its second SELECT, such as WHERE n < 1000, or recurse over fewer rows",
-	1056:               "group by columns, not by an aggregate",
-	1060:               "give the columns of a derived table names of their own: col AS name",
-	1066:               "give each table an alias of its own",
-	1109:               "name the table behind FROM, or write its alias in front of the column",
-	1111:               "aggregates stand in SELECT, HAVING and ORDER BY: filter groups with HAVING",
-	1140:               "add GROUP BY with the columns that are no aggregates",
-	1055:               "add the column to GROUP BY, or take MAX() of it",
-	1222:               "each SELECT of a UNION needs as many columns",
-	1241:               "compare as many columns as the subquery has",
-	1242:               "a subquery beside = answers one row: write IN, or LIMIT 1",
-	1248:               "write an alias behind the parenthesis: (SELECT …) AS t",
-	1235:               "join with a derived table instead",
-	3593:               "compute a window function in a WITH, and filter in the SELECT behind it",
-	4015:               "compute a window function in a WITH, and filter in the SELECT behind it",
+	errno.AmbiguousColumn: "write the table or its alias in front: alias.column",
+	errno.DatabaseDenied:  "leave the schema out, describe_schema lists the tables that Hub may read",
+	errno.UnknownDatabase: "leave the schema out, describe_schema lists the tables that Hub may read",
+	errno.BrokenView:      "the view cannot be read any more, an administrator of the source database has to mend it; read its tables instead",
+	errno.NoDefiner:       "the view cannot be read any more, an administrator of the source database has to mend it; read its tables instead",
+	errno.AccessNeeded:    "read the marketplace's own tables, describe_schema lists them",
+	1038:                  "sort fewer and shorter columns: order the ids in a derived table, and join the long columns to them",
+	1051:                  "name the table behind FROM, or write its alias in front of .*",
+	1096:                  "name the tables to read behind FROM, describe_schema lists them",
+	1115:                  "write utf8mb4, or leave the character set out",
+	1119:                  "the statement nests too deep for this server: split it with WITH",
+	1273:                  "leave COLLATE out, or write utf8mb4_bin; SHOW COLLATION lists the others",
+	1436:                  "the statement nests too deep for this server: split it with WITH",
+	errno.Recursion:       "end the recursion with a WHERE in its second SELECT, such as WHERE n < 1000, or recurse over fewer rows",
+	1056:                  "group by columns, not by an aggregate",
+	1060:                  "give the columns of a derived table names of their own: col AS name",
+	1066:                  "give each table an alias of its own",
+	1109:                  "name the table behind FROM, or write its alias in front of the column",
+	1111:                  "aggregates stand in SELECT, HAVING and ORDER BY: filter groups with HAVING",
+	1140:                  "add GROUP BY with the columns that are no aggregates",
+	1055:                  "add the column to GROUP BY, or take MAX() of it",
+	1222:                  "each SELECT of a UNION needs as many columns",
+	1241:                  "compare as many columns as the subquery has",
+	1242:                  "a subquery beside = answers one row: write IN, or LIMIT 1",
+	1248:                  "write an alias behind the parenthesis: (SELECT …) AS t",
+	1235:                  "join with a derived table instead",
+	3593:                  "compute a window function in a WITH, and filter in the SELECT behind it",
+	4015:                  "compute a window function in a WITH, and filter in the SELECT behind it",
 }
 
 var (
@@ -92,28 +80,28 @@ func (r *Reader) translate(ctx context.Context, st query.Statement, answered *my
 	}
 	message := account.ReplaceAllString(answered.Message, "to Hub")
 	switch answered.Number {
-	case errSyntax, errEmptyQuery:
+	case errno.Syntax, errno.EmptyQuery:
 		return syntax(st.Text, written, answered.Message)
-	case errUnknownColumn:
+	case errno.UnknownColumn:
 		if m := unknownColumn.FindStringSubmatch(message); m != nil {
-			return r.source.names(ctx).missingColumn(m[1], written, message)
+			return r.tables(ctx).missingColumn(m[1], written, message)
 		}
-	case errNoSuchTable, errTableDenied:
+	case errno.NoSuchTable, errno.TableDenied:
 		m := unknownTable.FindStringSubmatch(message)
 		if m == nil {
 			m = deniedTable.FindStringSubmatch(message)
 		}
 		if m != nil {
-			return r.source.names(ctx).missingTable(m[1])
+			return r.tables(ctx).missingTable(m[1])
 		}
-	case errAccessDenied:
+	case errno.AccessDenied:
 		return "a view that the statement reads cannot be read: the account that defined it no longer exists, or has no rights any more. " +
 			"An administrator of the source database has to mend the view; read its tables instead"
-	case errNoFunction, errFunctionDenied:
+	case errno.NoFunction, errno.FunctionDenied:
 		if m := functionName.FindStringSubmatch(message); m != nil {
 			return missingFunction(m[1])
 		}
-	case errParameterCount, errParameters:
+	case errno.ParameterCount, errno.Parameters:
 		if m := functionName.FindStringSubmatch(message); m != nil {
 			if usage := advice.Usage(m[1]); usage != "" {
 				return usage

@@ -1,4 +1,4 @@
-package mysql
+package server
 
 import (
 	"context"
@@ -13,32 +13,7 @@ import (
 	mysqldriver "github.com/go-sql-driver/mysql"
 
 	"hub.internal/pkg/fault"
-)
-
-// Error numbers of MariaDB and MySQL that mean something to a caller.
-const (
-	errTooManyConnections   = 1040
-	errDatabaseDenied       = 1044
-	errAccessDenied         = 1045
-	errUnknownDatabase      = 1049
-	errShutdown             = 1053
-	errUnknownColumn        = 1054
-	errTableDenied          = 1142
-	errNoSuchTable          = 1146
-	errUnknownVariable      = 1193
-	errTooManyUserConns     = 1203
-	errLockWaitTimeout      = 1205
-	errDeadlock             = 1213
-	errUserLimit            = 1226
-	errIllegalMix           = 1267
-	errKilled               = 1317
-	errBrokenView           = 1356
-	errNoDefiner            = 1449
-	errConnectionKilled     = 1927
-	errStatementTimeMariaDB = 1969
-	errStatementTimeMySQL   = 3024
-	errServerOffline        = 3032
-	errServerUnavailable    = 3168
+	"hub.internal/services/query/mysql/errno"
 )
 
 // Fault turns an error of one of this package's own statements into a fault: the
@@ -58,15 +33,15 @@ func Fault(ctx context.Context, err error) error {
 		return err
 	}
 	switch answered.Number {
-	case errDatabaseDenied, errAccessDenied, errUnknownDatabase, errColumnDenied, errBrokenView, errNoDefiner:
+	case errno.DatabaseDenied, errno.AccessDenied, errno.UnknownDatabase, errno.ColumnDenied, errno.BrokenView, errno.NoDefiner:
 		// Also of a view whose definer is gone: MySQL says 1045 of it.
 		return fault.New(fault.NotFound, "The source database has the tables that this tool needs, but not so that Hub may read them "+
 			"(the server's error %d): an administrator of that database has to mend them.", answered.Number).Because(err)
-	case errNoSuchTable, errTableDenied:
+	case errno.NoSuchTable, errno.TableDenied:
 		// A server that hides what an account may not see says 1142 of a missing table.
 		return fault.New(fault.NotFound, "The source database has no table %q that Hub may read; this tool needs it.",
 			tableIn(answered.Message)).Because(err)
-	case errUnknownColumn:
+	case errno.UnknownColumn:
 		return fault.New(fault.NotFound, "The source database's tables are not the CRM's that this tool needs: %s.",
 			answered.Message).Because(err)
 	}
@@ -80,7 +55,7 @@ type connectError struct{ error }
 func (e connectError) Unwrap() error { return e.error }
 
 // connecting marks an error of making a connection.
-func connecting(err error) error {
+func Connecting(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -90,7 +65,7 @@ func connecting(err error) error {
 // environmental are the errors of an open session that say something of the server and its load, not of the statement. What
 // is not among them its caller can cause.
 var environmental = numbers(
-	errTooManyConnections, errShutdown, errTooManyUserConns, errUserLimit, errLockWaitTimeout, errDeadlock, errKilled, errConnectionKilled,
+	errno.TooManyConnections, errno.Shutdown, errno.TooManyUserConnections, errno.UserLimit, errno.LockWaitTimeout, errno.Deadlock, errno.Killed, errno.ConnectionKilled,
 	1077, 1078, 1079, 1080, 3032, 3168, 3169, 4031, // it stops, is offline, has ended the session
 	3, 5, 1021, 1026, 1030, 1037, 1041, // disk and memory; storage engine
 	126, 127, 132, 134, 141, 144, 145, 1016, 1017, 1024, 1033, 1034, 1035, 1194, 1195, 1877, // a file or a table is damaged
@@ -108,8 +83,8 @@ func numbers(list ...uint16) map[uint16]bool {
 	return set
 }
 
-// isEnvironmental tells of a server's error that another server, or the same one later, may well answer.
-func isEnvironmental(err error) bool {
+// IsEnvironmental tells of a server's error that another server, or the same one later, may well answer.
+func IsEnvironmental(err error) bool {
 	var connect connectError
 	var answered *mysqldriver.MySQLError
 	return errors.As(err, &connect) || errors.As(err, &answered) && environmental[answered.Number]
@@ -126,7 +101,7 @@ func Lost(err error) bool {
 	}
 	if errors.As(err, &answered) && !errors.As(err, &connect) {
 		switch answered.Number {
-		case errTooManyConnections, errShutdown, errTooManyUserConns, errUserLimit, errServerOffline, errServerUnavailable:
+		case errno.TooManyConnections, errno.Shutdown, errno.TooManyUserConnections, errno.UserLimit, errno.ServerOffline, errno.ServerUnavailable:
 			return true
 		}
 		return false
@@ -138,7 +113,7 @@ func Lost(err error) bool {
 // and an administrator.
 func Killed(err error) bool {
 	var answered *mysqldriver.MySQLError
-	return errors.As(err, &answered) && (answered.Number == errKilled || answered.Number == errConnectionKilled)
+	return errors.As(err, &answered) && (answered.Number == errno.Killed || answered.Number == errno.ConnectionKilled)
 }
 
 // Answered tells of an error that a server has sent it, or that it was asked and is not to be used.
@@ -166,20 +141,20 @@ func trouble(ctx context.Context, err error) *fault.Error {
 	case errors.As(err, &grants):
 		return fault.New(fault.DB, "The source database is not used: Hub's account there may do more than read.").Because(err)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded), errors.Is(err, context.DeadlineExceeded),
-		isAnswer && (answered.Number == errStatementTimeMariaDB || answered.Number == errStatementTimeMySQL):
+		isAnswer && (answered.Number == errno.StatementTimeMariaDB || answered.Number == errno.StatementTimeMySQL):
 		return fault.New(fault.DBTimeout, "The source database did not answer in time.").Because(err)
-	case isEnvironmental(err):
-		return unavailable(err)
+	case IsEnvironmental(err):
+		return Unavailable(err)
 	case isAnswer:
 		return nil
 	}
 	if cut(err) || errors.Is(err, context.Canceled) || ctx.Err() != nil {
-		return unavailable(err)
+		return Unavailable(err)
 	}
 	return nil
 }
 
-func unavailable(err error) *fault.Error {
+func Unavailable(err error) *fault.Error {
 	return fault.New(fault.DB, "The source database is not available right now. Try again in a moment.").After(time.Second).Because(err)
 }
 

@@ -1,4 +1,4 @@
-package mysql
+package statements
 
 import (
 	"cmp"
@@ -19,8 +19,9 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/telemetry"
 	"hub.internal/services/query"
+	"hub.internal/services/query/mysql/errno"
+	"hub.internal/services/query/mysql/server"
 )
 
 const (
@@ -35,10 +36,10 @@ const (
 	// killPoolSize is how many statements can be killed at a time, and one connection to
 	// follow what they do.
 	killPoolSize = 3
-	// heavyLimit is the time of a heavy statement by default. MySQL holds the rows of JSON_ARRAYAGG and JSON_OBJECTAGG in
+	// heavyLimit is the time of a heavy statement by default. server.MySQL holds the rows of JSON_ARRAYAGG and JSON_OBJECTAGG in
 	// memory, 0.3 GB a second of a cross join, and no other limit of its own ends that.
 	heavyLimit = time.Second
-	// recursionLimit is for recursive CTEs: MariaDB ends them at 1,000 steps without an
+	// recursionLimit is for recursive CTEs: server.MariaDB ends them at 1,000 steps without an
 	// error, so that the answer would be wrong. The statement's time limit bounds them.
 	recursionLimit = "4294967295"
 	// mostRecursion is how many steps they may take on MySQL, which ends them with an error of its own: what one that never
@@ -59,7 +60,7 @@ type ReaderOptions struct {
 	MaxRows int
 	// TmpBytes (HUB_SQL_TMP_BYTES) bounds the temporary space of a statement on the server's
 	// disk, where the server can: of each temporary table on MariaDB, of all temporary tables
-	// and files together since MariaDB 11.5; 0 means query.DefaultTmpBytes.
+	// and files together since server.MariaDB 11.5; 0 means query.DefaultTmpBytes.
 	TmpBytes int64
 	// Logger hears of what nobody is answered; nil discards.
 	Logger *slog.Logger
@@ -76,7 +77,8 @@ type ReaderOptions struct {
 // into the pool only if its statement ended by itself, without an error and with every
 // row read. After anything else the connection is closed.
 type Reader struct {
-	source   *Source // for the names that messages need
+	server   *server.Server
+	names    keptNames // of tables and columns, for messages
 	ordinary statements
 	heavy    statements
 	place    chan struct{} // of the heavy statement
@@ -88,7 +90,7 @@ type Reader struct {
 	holes    metric.Int64Counter
 }
 
-// statements are those that share sessions and have the same time. The heavy ones have a session of their own: MySQL takes a
+// statements are those that share sessions and have the same time. The heavy ones have a session of their own: server.MySQL takes a
 // thread for each connection, whose memory it rarely gives back, and so it is the same memory that each of them takes.
 type statements struct {
 	db      *sql.DB
@@ -98,7 +100,7 @@ type statements struct {
 var _ query.StatementReader = (*Reader)(nil)
 
 // NewReader returns a reader of the source. It does not wait for the database.
-func NewReader(s *Source, o ReaderOptions) *Reader {
+func NewReader(s *server.Server, o ReaderOptions) *Reader {
 	if o.Timeout <= 0 {
 		o.Timeout = 30 * time.Second
 	}
@@ -120,20 +122,20 @@ func NewReader(s *Source, o ReaderOptions) *Reader {
 	if err != nil {
 		otel.Handle(err)
 	}
-	for _, number := range []int{errReadOnlyTransaction, errTableDenied, errAccessNeeded} { // the first one is an increase
+	for _, number := range []int{errno.ReadOnlyTransaction, errno.TableDenied, errno.AccessNeeded} { // the first one is an increase
 		holes.Add(context.Background(), 0, metric.WithAttributes(attribute.Int("db_errno", number)))
 	}
-	r := &Reader{source: s, logger: o.Logger, holes: holes, place: make(chan struct{}, 1)}
-	r.ordinary = s.statements(o, o.Timeout, max(1, o.Sessions-1))
-	r.heavy = s.statements(o, min(o.Timeout, cmp.Or(o.HeavyTimeout, heavyLimit)), 1)
-	r.kills = s.newPool(killPoolSize, killLimit)
+	r := &Reader{server: s, logger: o.Logger, holes: holes, place: make(chan struct{}, 1)}
+	r.ordinary = newStatements(s, o, o.Timeout, max(1, o.Sessions-1))
+	r.heavy = newStatements(s, o, min(o.Timeout, cmp.Or(o.HeavyTimeout, heavyLimit)), 1)
+	r.kills = s.NewPool(killPoolSize, killLimit)
 	r.overruns = newOverruns(s, r.kills, r.logger)
 	return r
 }
 
 // statements opens the sessions of statements that have the same time.
-func (s *Source) statements(o ReaderOptions, timeout time.Duration, most int) statements {
-	db := sql.OpenDB(&sessions{server: s.server, timeout: timeout, maxRows: o.MaxRows, tmpBytes: o.TmpBytes})
+func newStatements(s *server.Server, o ReaderOptions, timeout time.Duration, most int) statements {
+	db := sql.OpenDB(&sessions{server: s, timeout: timeout, maxRows: o.MaxRows, tmpBytes: o.TmpBytes})
 	db.SetMaxOpenConns(most)
 	db.SetMaxIdleConns(most)
 	db.SetConnMaxIdleTime(5 * time.Minute)
@@ -162,7 +164,7 @@ func (r *Reader) ReadStatement(ctx context.Context, st query.Statement, to query
 	r.warm.Do(func() { r.prepareKill(context.WithoutCancel(ctx)) })
 	// The text may hold data; the audit log has it, under the same request id.
 	start := time.Now()
-	ctx, span := startSpan(ctx, "a caller's statement")
+	ctx, span := server.StartSpan(ctx, "a caller's statement")
 	end := over
 	defer func() {
 		if end != unknown && st.Turn != nil {
@@ -172,7 +174,7 @@ func (r *Reader) ReadStatement(ctx context.Context, st query.Statement, to query
 	if st.Heavy {
 		place, err := r.enterHeavy(ctx, st.Turn)
 		if err != nil {
-			endSpan(span, err)
+			server.EndSpan(span, err)
 			return err
 		}
 		st.Turn = place
@@ -181,8 +183,8 @@ func (r *Reader) ReadStatement(ctx context.Context, st query.Statement, to query
 	for tries := 1; end == unsent && tries < maxTries; tries++ {
 		end, err = r.attempt(ctx, st, to)
 	}
-	endSpan(span, err)
-	r.source.calls.Done(ctx, "caller", start, telemetry.Outcome(err))
+	server.EndSpan(span, err)
+	r.server.Done(ctx, "caller", start, err)
 	if err == nil {
 		to.Warned(r.namedTexts(ctx, st.Quoted))
 	}
@@ -248,10 +250,10 @@ func (r *Reader) run(ctx context.Context, s *session, st query.Statement, to que
 	unwatch := context.AfterFunc(ctx, func() { r.stop(ctx, f, ctx.Err()) })
 	defer unwatch()
 
-	s.wire.meter = to
+	s.wire.Meter = to
 	whole, err := r.read(socket, s, st, to)
-	s.wire.meter = nil
-	if s.wire.cut {
+	s.wire.Meter = nil
+	if s.wire.Cut {
 		err = nil // the driver's, who knows nothing of it
 	}
 	if err == nil && !whole {
@@ -276,7 +278,7 @@ func (r *Reader) run(ctx context.Context, s *session, st query.Statement, to que
 	// What is read is read: a session that cannot go on costs the connection only.
 	renewal := time.AfterFunc(renewLimit, cancel)
 	defer renewal.Stop()
-	if warned(s.wire.last[:]) {
+	if s.wire.MayHaveWarned() {
 		warnings, err := s.warnings(socket)
 		if err != nil {
 			return false, end, nil
@@ -410,18 +412,18 @@ func (r *Reader) judge(ctx context.Context, st query.Statement, err error) error
 	case errors.Is(err, context.Canceled):
 		return gone(err)
 	case !errors.As(err, &answered):
-		return unavailable(err)
+		return server.Unavailable(err)
 	}
 	switch number := answered.Number; {
-	case number == errStatementTimeMariaDB, number == errStatementTimeMySQL:
+	case number == errno.StatementTimeMariaDB, number == errno.StatementTimeMySQL:
 		return r.timedOut(st, err)
-	case isEnvironmental(err):
-		return unavailable(err)
+	case server.IsEnvironmental(err):
+		return server.Unavailable(err)
 	case tmpSpace[number]:
 		return fault.New(fault.Validation, "The statement needs more temporary space on the source database than it may have. "+
 			"Narrow it: filter before you group, sort or recurse, select fewer and shorter columns, or aggregate in steps.").
 			With(refusal(answered.Number, "needs too much temporary space on the source database")).Because(err)
-	case number == errReadOnlyTransaction, number == errTableDenied, number == errAccessNeeded:
+	case number == errno.ReadOnlyTransaction, number == errno.TableDenied, number == errno.AccessNeeded:
 		r.holes.Add(ctx, 1, metric.WithAttributes(attribute.Int("db_errno", int(number))))
 		r.logger.WarnContext(ctx, "a statement that the guard accepted was refused by the server", "db_errno", number, "error", answered.Message)
 	}
@@ -429,12 +431,6 @@ func (r *Reader) judge(ctx context.Context, st query.Statement, err error) error
 	return fault.New(fault.Validation, "The source database refused the statement: %s.", strings.TrimSuffix(message, ".")).
 		With(refusal(answered.Number, message)).Because(err)
 }
-
-// Refusals of a statement that the guard accepted: each is counted, for an alarm.
-const (
-	errReadOnlyTransaction = 1792
-	errAccessNeeded        = 1227
-)
 
 func (r *Reader) timedOut(st query.Statement, err error) error {
 	if st.Heavy {
@@ -454,7 +450,7 @@ func gone(err error) error {
 
 // sessionFault is the fault of not getting a session: it is never the statement's.
 func sessionFault(ctx context.Context, err error) error {
-	var grants *GrantsError
+	var grants *server.GrantsError
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return gone(err)
@@ -462,5 +458,5 @@ func sessionFault(ctx context.Context, err error) error {
 		return fault.New(fault.DB,
 			"The source database is not served: its account may do more than read. An operator has to correct that.").Because(err)
 	}
-	return unavailable(err)
+	return server.Unavailable(err)
 }

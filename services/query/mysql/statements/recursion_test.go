@@ -1,4 +1,4 @@
-package mysql
+package statements
 
 import (
 	"strings"
@@ -8,14 +8,15 @@ import (
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/localserver"
 	"hub.internal/services/query"
+	"hub.internal/services/query/mysql/server"
 )
 
 // TestRecursionIsWhole: a recursion that is accepted answers all of its steps, and one that never ends is an error that says
 // how to end it: MySQL's own, or the time limit.
 func TestRecursionIsWhole(t *testing.T) {
-	hubtest.SourceServers(t, func(t *testing.T, server *localserver.SourceServer) {
-		_, dsn := hubtest.SourceDBOn(t, server)
-		source, err := Open(dsn, Options{})
+	hubtest.SourceServers(t, func(t *testing.T, on *localserver.SourceServer) {
+		_, dsn := hubtest.SourceDBOn(t, on)
+		source, err := server.Open(dsn, server.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,7 +32,7 @@ func TestRecursionIsWhole(t *testing.T) {
 		if rows, err := read("WHERE n < 50000"); rows != "[50000]" || err != nil {
 			t.Errorf("50,000 steps: %s, %v", rows, err)
 		}
-		if d, err := source.Dialect(t.Context()); d != MySQL || err != nil {
+		if d, err := source.Dialect(t.Context()); d != server.MySQL || err != nil {
 			return // the time limit is another test's
 		}
 		_, err = read("")

@@ -1,4 +1,4 @@
-package mysql
+package statements
 
 import (
 	"database/sql/driver"

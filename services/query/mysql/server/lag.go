@@ -1,4 +1,4 @@
-package mysql
+package server
 
 import (
 	"context"
@@ -25,7 +25,7 @@ type Standing struct {
 // Monitor asks one server how it is, on a connection of its own: a pool that calls have
 // filled does not look like a server that is down.
 type Monitor struct {
-	source    *Source
+	server    *Server
 	db        *sql.DB
 	statement string
 }
@@ -36,8 +36,8 @@ const lookTimeout = 2 * time.Second
 // NewMonitor returns a monitor of the source's server. statement answers the lag as one number, in
 // seconds; without one the server's replication status does, which takes the right REPLICA MONITOR
 // on MariaDB and REPLICATION CLIENT on MySQL (Options.Replica).
-func NewMonitor(s *Source, statement string) *Monitor {
-	return &Monitor{source: s, db: s.newPool(1, lookTimeout), statement: statement}
+func NewMonitor(s *Server, statement string) *Monitor {
+	return &Monitor{server: s, db: s.NewPool(1, lookTimeout), statement: statement}
 }
 
 // Close closes the connection.
@@ -53,12 +53,12 @@ func (m *Monitor) Look(ctx context.Context) (Standing, error) {
 	if err := m.db.QueryRowContext(ctx, "SELECT 1").Scan(&one); err != nil {
 		return Standing{}, err
 	}
-	p, err := m.source.server.prove(ctx)
+	p, err := m.server.Identify(ctx)
 	if err != nil {
 		return Standing{}, err
 	}
 	var shows []string
-	switch p.dialect {
+	switch p.Dialect {
 	case TiDB: // copies nothing: each of its servers reads the same storage
 		return Standing{}, nil
 	case MariaDB:
@@ -69,7 +69,7 @@ func (m *Monitor) Look(ctx context.Context) (Standing, error) {
 	for _, show := range shows {
 		standing, err := m.status(ctx, show)
 		var refused *mysqldriver.MySQLError
-		if !errors.As(err, &refused) || isEnvironmental(err) {
+		if !errors.As(err, &refused) || IsEnvironmental(err) {
 			return standing, err
 		}
 	}
@@ -83,7 +83,7 @@ func (m *Monitor) ask(ctx context.Context) (Standing, error) {
 	err := m.db.QueryRowContext(ctx, m.statement).Scan(&seconds)
 	var refused *mysqldriver.MySQLError
 	switch {
-	case errors.Is(err, sql.ErrNoRows), err == nil && !seconds.Valid, errors.As(err, &refused) && !isEnvironmental(err):
+	case errors.Is(err, sql.ErrNoRows), err == nil && !seconds.Valid, errors.As(err, &refused) && !IsEnvironmental(err):
 		return Standing{Unknown: true}, nil
 	case err != nil:
 		return Standing{}, err

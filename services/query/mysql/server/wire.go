@@ -1,6 +1,7 @@
-package mysql
+package server
 
 import (
+	"bytes"
 	"context"
 	"database/sql/driver"
 	"errors"
@@ -9,18 +10,18 @@ import (
 	"syscall"
 )
 
-// wire is the network connection under a session. It tells of what comes before the
+// Wire is the network connection under a session. It tells of what comes before the
 // driver takes it: the driver takes a row as one piece, however large it is.
-type wire struct {
+type Wire struct {
 	net.Conn
-	meter meter           // of the statement that runs; nil when nobody counts
-	cut   bool            // the meter has ended the reading, and with it the connection
-	large bool            // the driver has had a buffer that it does not keep, and holds on to the last one
+	Meter Meter           // of the statement that runs; nil when nobody counts
+	Cut   bool            // the meter has ended the reading, and with it the connection
+	Large bool            // the driver has had a buffer that it does not keep, and holds on to the last one
 	last  [endLength]byte // the bytes that came last
 }
 
-// meter is told of n bytes that have come; false ends the reading.
-type meter interface{ Arrived(n int) (more bool) }
+// Meter is told of n bytes that have come; false ends the reading.
+type Meter interface{ Arrived(n int) (more bool) }
 
 var errCut = errors.New("more was answered than is read")
 
@@ -28,8 +29,8 @@ var errCut = errors.New("more was answered than is read")
 const keptBuffer = 256 << 10
 
 // Read implements net.Conn.
-func (w *wire) Read(b []byte) (int, error) {
-	w.large = w.large || len(b) > keptBuffer
+func (w *Wire) Read(b []byte) (int, error) {
+	w.Large = w.Large || len(b) > keptBuffer
 	n, err := w.Conn.Read(b)
 	if n >= endLength {
 		copy(w.last[:], b[n-endLength:n])
@@ -37,8 +38,8 @@ func (w *wire) Read(b []byte) (int, error) {
 		copy(w.last[:], w.last[n:])
 		copy(w.last[endLength-n:], b[:n])
 	}
-	if w.meter != nil && n > 0 && !w.meter.Arrived(n) {
-		w.cut = true
+	if w.Meter != nil && n > 0 && !w.Meter.Arrived(n) {
+		w.Cut = true
 		return n, errCut
 	}
 	return n, err
@@ -46,7 +47,7 @@ func (w *wire) Read(b []byte) (int, error) {
 
 // SyscallConn implements syscall.Conn, by which the driver sees whether a connection has
 // died in the pool.
-func (w *wire) SyscallConn() (syscall.RawConn, error) {
+func (w *Wire) SyscallConn() (syscall.RawConn, error) {
 	c, ok := w.Conn.(syscall.Conn)
 	if !ok {
 		return nil, fmt.Errorf("a %T shows no descriptor", w.Conn)
@@ -63,7 +64,7 @@ type fixedMeter struct {
 	cut     bool
 }
 
-// Arrived implements meter.
+// Arrived implements Meter.
 func (m *fixedMeter) Arrived(n int) bool {
 	m.arrived += n
 	m.cut = m.arrived > fixedBytes
@@ -93,17 +94,38 @@ type driverConn interface {
 // metered is a connection of a pool whose statements are counted.
 type metered struct {
 	driverConn
-	wire *wire
+	wire *Wire
 }
 
 // IsValid implements driver.Validator: what a large row took does not wait in the pool.
-func (c *metered) IsValid() bool { return !c.wire.large && c.driverConn.IsValid() }
+func (c *metered) IsValid() bool { return !c.wire.Large && c.driverConn.IsValid() }
 
 // QueryContext implements driver.QueryerContext.
 func (c *metered) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	c.wire.meter = nil
+	c.wire.Meter = nil
 	if m, ok := ctx.Value(fixedMeterKey{}).(*fixedMeter); ok {
-		c.wire.meter = m
+		c.wire.Meter = m
 	}
 	return c.driverConn.QueryContext(ctx, query, args)
 }
+
+// endLength is more than the packet that ends a result takes.
+const endLength = 16
+
+// warned reads how many warnings the server counted from the bytes that came last: the end of a result, as a packet EOF
+// (five bytes and four of a header), or OK with the header of EOF (seven). Of what cannot be read, as under TLS, it says that
+// there may be some.
+func warned(last []byte) bool {
+	n := len(last)
+	// A length of three bytes and a number of the packet, then 0xfe: no rows, no id, status, warnings; or warnings, status.
+	if n >= 11 && bytes.HasPrefix(last[n-11:], []byte{7, 0, 0}) && bytes.HasPrefix(last[n-7:], []byte{0xfe, 0, 0}) {
+		return last[n-2] != 0 || last[n-1] != 0
+	}
+	if n >= 9 && bytes.HasPrefix(last[n-9:], []byte{5, 0, 0}) && last[n-5] == 0xfe {
+		return last[n-4] != 0 || last[n-3] != 0
+	}
+	return true
+}
+
+// MayHaveWarned reports whether the result that was read last ended with warnings of the server, or cannot be told.
+func (w *Wire) MayHaveWarned() bool { return warned(w.last[:]) }

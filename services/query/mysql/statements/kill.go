@@ -1,4 +1,4 @@
-package mysql
+package statements
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	mysqldriver "github.com/go-sql-driver/mysql"
 
 	"hub.internal/services/query"
+	"hub.internal/services/query/mysql/errno"
+	"hub.internal/services/query/mysql/server"
 )
 
 const (
@@ -65,7 +67,7 @@ func (f *flight) land() error {
 }
 
 // kill sends KILL QUERY. A statement that runs on takes the whole connection with it: a
-// KILL QUERY that arrives just before the statement starts is lost on MySQL. The reader
+// KILL QUERY that arrives just before the statement starts is lost on server.MySQL. The reader
 // does not wait for any of that longer than killGrace, since the KILL itself may hang.
 func (r *Reader) kill(ctx context.Context, f *flight) {
 	ctx, done := context.WithTimeout(ctx, killLimit)
@@ -74,7 +76,7 @@ func (r *Reader) kill(ctx context.Context, f *flight) {
 	defer giveUp.Stop()
 	defer f.cancel()
 
-	dialect, err := r.source.Dialect(ctx)
+	dialect, err := r.server.Dialect(ctx)
 	if err == nil {
 		err = kill(ctx, r.kills, dialect, "QUERY", f.id)
 	}
@@ -90,18 +92,15 @@ func (r *Reader) kill(ctx context.Context, f *flight) {
 	}
 }
 
-// errUnknownThread says that the connection has ended already.
-const errUnknownThread = 1094
-
 // kill ends a connection's QUERY, or the CONNECTION; one that has ended already is no error.
-func kill(ctx context.Context, db *sql.DB, d Dialect, what string, id uint64) error {
+func kill(ctx context.Context, db *sql.DB, d server.Dialect, what string, id uint64) error {
 	command := "KILL "
-	if d == TiDB { // reaches the connection on whichever server of the cluster it is
+	if d == server.TiDB { // reaches the connection on whichever server of the cluster it is
 		command = "KILL TIDB "
 	}
 	_, err := db.ExecContext(ctx, command+what+" "+strconv.FormatUint(id, 10))
 	var answered *mysqldriver.MySQLError
-	if errors.As(err, &answered) && answered.Number == errUnknownThread {
+	if errors.As(err, &answered) && answered.Number == errno.UnknownThread {
 		return nil
 	}
 	return err

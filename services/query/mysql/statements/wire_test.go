@@ -1,10 +1,9 @@
-package mysql
+package statements
 
 import (
 	"strings"
 	"testing"
 
-	"hub.internal/pkg/fault"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/query"
 )
@@ -65,24 +64,5 @@ func TestLargeRowCostsItsConnection(t *testing.T) {
 
 // readBuffer is more than the driver reads at once when it does not know how much comes.
 const readBuffer = 16 << 20
-
-// TestFixedStatementsAreBounded: a tool does not read a table of gigabytes, either.
-func TestFixedStatementsAreBounded(t *testing.T) {
-	f := newFixture(t, ReaderOptions{})
-	f.exec(t, "ALTER TABLE partner_admin MODIFY name LONGTEXT NOT NULL",
-		"INSERT INTO partner (partner_id, name, created_at) VALUES (1, 'p', NOW())",
-		"INSERT INTO partner_admin (partner_id, name, email, email_verified, account_status, created_at) VALUES (1, REPEAT('x', 6 << 20), 'a@b.example', 1, 'READY', NOW()), (1, REPEAT('x', 6 << 20), 'a@b.example', 1, 'READY', NOW())")
-	if c, err := f.source.PartnerContacts(t.Context(), 1, false); err != nil || len(c.Contacts) != 2 {
-		t.Errorf("12 MiB: %v", err)
-	}
-	f.exec(t, "INSERT INTO partner_admin (partner_id, name, email, email_verified, account_status, created_at) VALUES (1, REPEAT('x', 6 << 20), 'a@b.example', 1, 'READY', NOW())")
-	if _, err := f.source.PartnerContacts(t.Context(), 1, false); !fault.Is(err, fault.Validation) {
-		t.Errorf("18 MiB: %v", err)
-	}
-	f.exec(t, "DELETE FROM partner_admin LIMIT 2")
-	if c, err := f.source.PartnerContacts(t.Context(), 1, false); err != nil || len(c.Contacts) != 1 {
-		t.Errorf("6 MiB: %v", err)
-	}
-}
 
 func (c *capped) Warned([]tool.Warning) {}

@@ -1,4 +1,4 @@
-package mysql
+package statements
 
 import (
 	"context"
@@ -37,19 +37,19 @@ type keptNames struct {
 const selectNames = `SELECT c.table_name, c.column_name FROM information_schema.columns c
 WHERE c.table_schema = DATABASE() ORDER BY c.table_name, c.ordinal_position LIMIT ?`
 
-// names are none when they cannot be read in time: a message is worth no more.
-func (s *Source) names(ctx context.Context) *names {
-	s.kept.mu.Lock()
-	defer s.kept.mu.Unlock()
-	if s.kept.last != nil && time.Since(s.kept.last.at) < namesAge {
-		return s.kept.last
+// tables are those of the source; none when they cannot be read in time: a message is worth no more.
+func (r *Reader) tables(ctx context.Context) *names {
+	r.names.mu.Lock()
+	defer r.names.mu.Unlock()
+	if r.names.last != nil && time.Since(r.names.last.at) < namesAge {
+		return r.names.last
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), namesLimit)
 	defer cancel()
 	n := &names{at: time.Now(), columns: map[string][]string{}}
-	if err := s.query(ctx, selectNames, []any{maxNames}, func(r *sql.Rows) error {
+	if err := r.server.Query(ctx, selectNames, []any{maxNames}, func(rows *sql.Rows) error {
 		var table, column string
-		if err := r.Scan(&table, &column); err != nil {
+		if err := rows.Scan(&table, &column); err != nil {
 			return err
 		}
 		if len(n.columns[table]) == 0 {
@@ -60,7 +60,7 @@ func (s *Source) names(ctx context.Context) *names {
 	}); err != nil {
 		return &names{}
 	}
-	s.kept.last = n
+	r.names.last = n
 	return n
 }
 

@@ -1,4 +1,4 @@
-package mysql
+package statements
 
 import (
 	"fmt"
@@ -55,25 +55,6 @@ func TestTheServersWarningsAreTold(t *testing.T) {
 	// A statement's warnings are its own.
 	if got := f.warnings(t, `SELECT 1`); got != nil {
 		t.Errorf("the next statement of the session has %v", got)
-	}
-}
-
-func TestTheEndOfAResultIsRead(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		last []byte
-		want bool
-	}{
-		"EOF, none":                    {[]byte{9, 9, 9, 9, 9, 9, 9, 5, 0, 0, 7, 0xfe, 0, 0, 2, 0}, false},
-		"EOF, three":                   {[]byte{9, 9, 9, 9, 9, 9, 9, 5, 0, 0, 7, 0xfe, 3, 0, 2, 0}, true},
-		"OK, none":                     {[]byte{9, 9, 9, 9, 9, 7, 0, 0, 7, 0xfe, 0, 0, 2, 0, 0, 0}, false},
-		"OK, 256":                      {[]byte{9, 9, 9, 9, 9, 7, 0, 0, 7, 0xfe, 0, 0, 2, 0, 0, 1}, true},
-		"what cannot be read may have": {[]byte{9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9}, true},
-		"nothing":                      {nil, true},
-	} {
-		if got := warned(c.last); got != c.want {
-			t.Errorf("%s: %t", name, got)
-		}
 	}
 }
 
@@ -151,47 +132,4 @@ func BenchmarkWarnings(b *testing.B) {
 	b.ReportMetric(float64(without[len(without)/2].Microseconds()), "without-µs")
 	b.ReportMetric(float64(with[len(with)/2].Microseconds()), "with-µs")
 	b.ReportMetric(0, "ns/op")
-}
-
-// TestLastCampaignReadsOneEntryOfAnIndex: the join for last_campaign costs a step in ix_campaign_brand and a row for each brand
-// of the page, however many campaigns there are.
-func TestLastCampaignReadsOneEntryOfAnIndex(t *testing.T) {
-	f := newFixture(t, ReaderOptions{})
-	f.exec(t, `INSERT INTO brand SELECT seq, 1, CONCAT('b', seq), '', 1, 'KR', NULL, '2026-01-01' FROM seq_1_to_200`,
-		`INSERT INTO campaign SELECT seq, 1, 1 + seq % 200, 'c', '1209', '2026-01-01' + INTERVAL seq HOUR, NULL, 0, 0, 0, '2026-01-01' FROM seq_1_to_20000`,
-		`ANALYZE TABLE brand, campaign`)
-	if _, err := f.source.SearchBrands(t.Context(), query.BrandFilter{Page: query.Page{Limit: 50}}); err != nil {
-		t.Fatal(err)
-	}
-	_, plan := f.read(t, `EXPLAIN SELECT b.brand_id, c.name FROM (SELECT brand_id FROM brand ORDER BY brand_id LIMIT 50) page
-		JOIN brand b ON b.brand_id = page.brand_id LEFT JOIN campaign c ON c.campaign_id = `+lastCampaignID)
-	if !strings.Contains(plan, `"eq_ref","PRIMARY","PRIMARY"`) || !strings.Contains(plan, `"ix_campaign_brand"`) || strings.Contains(plan, "filesort") {
-		t.Errorf("the plan is %s", strings.ReplaceAll(plan, "],[", "],\n["))
-	}
-	handler := func() (n int64) {
-		var name string
-		rows, err := f.admin.Query(`SHOW GLOBAL STATUS WHERE Variable_name IN ('Handler_read_rnd_next', 'Handler_read_next', 'Handler_read_prev', 'Handler_read_key', 'Handler_read_last')`)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var value int64
-			if err := rows.Scan(&name, &value); err != nil {
-				t.Fatal(err)
-			}
-			n += value
-		}
-		if err := rows.Err(); err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	before := handler()
-	if _, err := f.source.SearchBrands(t.Context(), query.BrandFilter{Page: query.Page{Limit: 10}}); err != nil {
-		t.Fatal(err)
-	}
-	if read := handler() - before; read > 4000 {
-		t.Errorf("a page of 10 brands reads %d rows", read)
-	}
 }

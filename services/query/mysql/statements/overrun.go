@@ -1,4 +1,4 @@
-package mysql
+package statements
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
+	"hub.internal/services/query/mysql/server"
 )
 
 const (
@@ -32,7 +33,7 @@ const (
 //
 // One goroutine asks for all of them; it lives while there are any.
 type overruns struct {
-	source *Source
+	server *server.Server
 	db     *sql.DB // the pool for kills
 	logger *slog.Logger
 	now    metric.Int64UpDownCounter
@@ -57,7 +58,7 @@ type doubt struct {
 	kill    time.Time // when the next KILL is due
 }
 
-func newOverruns(source *Source, db *sql.DB, logger *slog.Logger) *overruns {
+func newOverruns(s *server.Server, db *sql.DB, logger *slog.Logger) *overruns {
 	meter := otel.Meter("hub.internal/services/query/mysql")
 	now, err := meter.Int64UpDownCounter("hub.sql.runaway",
 		metric.WithDescription("Statements of callers that run on the source now, although they were killed a second ago and more."))
@@ -69,7 +70,7 @@ func newOverruns(source *Source, db *sql.DB, logger *slog.Logger) *overruns {
 	if err != nil {
 		otel.Handle(err)
 	}
-	o := &overruns{source: source, db: db, logger: logger, now: now, ever: ever, wake: make(chan struct{}, 1)}
+	o := &overruns{server: s, db: db, logger: logger, now: now, ever: ever, wake: make(chan struct{}, 1)}
 	o.ctx, o.cancel = context.WithCancel(context.Background())
 	// An alarm needs the series before the first of them.
 	now.Add(o.ctx, 0)
@@ -164,7 +165,7 @@ func (o *overruns) pause(doubts []*doubt, failures int) {
 func (o *overruns) look(doubts []*doubt) (left []*doubt, err error) {
 	ctx, cancel := context.WithTimeout(o.ctx, killLimit)
 	defer cancel()
-	dialect, err := o.source.Dialect(ctx)
+	dialect, err := o.server.Dialect(ctx)
 	if err != nil {
 		return doubts, err
 	}
@@ -233,9 +234,9 @@ func (d *doubt) attributes() []any {
 }
 
 // processes are the ids of the account's connections.
-func (o *overruns) processes(ctx context.Context, d Dialect) (map[uint64]bool, error) {
+func (o *overruns) processes(ctx context.Context, d server.Dialect) (map[uint64]bool, error) {
 	list := "SHOW PROCESSLIST"
-	if d == TiDB { // SHOW knows the connections of one of the cluster's servers alone
+	if d == server.TiDB { // SHOW knows the connections of one of the cluster's servers alone
 		list = "SELECT id FROM information_schema.cluster_processlist"
 	}
 	rows, err := o.db.QueryContext(ctx, list)

@@ -1,14 +1,15 @@
-package mysql
+package statements
 
 import (
 	"database/sql"
 
 	"hub.internal/pkg/telemetry"
+	"hub.internal/services/query/mysql/server"
 )
 
 // Pools are those of one server of the source.
 type Pools struct {
-	Source *Source
+	Server *server.Server
 	Reader *Reader
 }
 
@@ -17,7 +18,7 @@ type Pools struct {
 func Observe(servers ...Pools) (forget func()) {
 	var ends []func()
 	for name, of := range map[string]func(Pools) []*sql.DB{
-		"source":          func(p Pools) []*sql.DB { return []*sql.DB{p.Source.db} },
+		"source":          func(p Pools) []*sql.DB { return []*sql.DB{p.Server.DB()} },
 		"source sessions": func(p Pools) []*sql.DB { return []*sql.DB{p.Reader.ordinary.db, p.Reader.heavy.db} },
 		"source kills":    func(p Pools) []*sql.DB { return []*sql.DB{p.Reader.kills} },
 	} {

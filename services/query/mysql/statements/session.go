@@ -1,4 +1,4 @@
-package mysql
+package statements
 
 import (
 	"context"
@@ -11,11 +11,12 @@ import (
 	"time"
 
 	mysqldriver "github.com/go-sql-driver/mysql"
+	"hub.internal/services/query/mysql/server"
 )
 
 // sessions makes read-only sessions.
 type sessions struct {
-	server   *server
+	server   *server.Server
 	timeout  time.Duration
 	maxRows  int
 	tmpBytes int64
@@ -24,7 +25,7 @@ type sessions struct {
 // session is a connection whose id is known.
 type session struct {
 	driver.Conn
-	wire  *wire
+	wire  *server.Wire
 	id    uint64
 	chain string // ends the transaction and begins the next one; empty where there are none
 }
@@ -35,25 +36,25 @@ func (c *sessions) Driver() driver.Driver { return mysqldriver.MySQLDriver{} }
 // Connect implements driver.Connector: it connects, arms the session, and reads back
 // that it is armed.
 func (c *sessions) Connect(ctx context.Context) (driver.Conn, error) {
-	p, err := c.server.prove(ctx)
+	p, err := c.server.Identify(ctx)
 	if err != nil {
 		return nil, err
 	}
-	config := c.server.config.Clone()
+	config := c.server.Config()
 	if config.MultiStatements || config.AllowAllFiles {
 		return nil, errors.New("mysql: multiple statements and local files must be off")
 	}
 	config.InterpolateParams = false // a caller's text goes as it is
-	config.Params = sessionOf(p.dialect, c.timeout)
+	config.Params = server.SessionVariables(p.Dialect, c.timeout)
 	maps.Copy(config.Params, c.more(p))
-	conn, w, err := c.server.connect(ctx, config)
+	conn, w, err := c.server.Connect(ctx, config)
 	if err != nil {
 		return nil, err
 	}
 	s := &session{Conn: conn, wire: w}
-	if err := s.arm(ctx, p.dialect, c.timeout); err != nil {
+	if err := s.arm(ctx, p.Dialect, c.timeout); err != nil {
 		_ = conn.Close()
-		return nil, connecting(err)
+		return nil, server.Connecting(err)
 	}
 	return s, nil
 }
@@ -61,20 +62,20 @@ func (c *sessions) Connect(ctx context.Context) (driver.Conn, error) {
 // more are the variables of a session for callers' statements. sql_select_limit is a
 // second belt: it bounds a SELECT without a LIMIT, and leaves what the greatest
 // row_limit and its probe row need.
-func (c *sessions) more(p *proof) map[string]string {
+func (c *sessions) more(p *server.Identity) map[string]string {
 	v := map[string]string{"sql_select_limit": strconv.Itoa(c.maxRows + 1)}
-	for _, name := range p.tmpLimits {
+	for _, name := range p.TmpLimits {
 		// The server's own limit stands where it is less; 0 is none.
 		v[name] = fmt.Sprintf("IF(@@GLOBAL.%[1]s BETWEEN 1 AND %[2]d, @@GLOBAL.%[1]s, %[2]d)", name, c.tmpBytes)
 	}
-	switch p.dialect {
-	case MariaDB:
+	switch p.Dialect {
+	case server.MariaDB:
 		v["max_recursive_iterations"] = recursionLimit
 		v["idle_readonly_transaction_timeout"] = "0" // a session waits inside a transaction that holds nothing
 		v["idle_transaction_timeout"] = "0"
-	case MySQL:
+	case server.MySQL:
 		v["cte_max_recursion_depth"] = mostRecursion
-	case TiDB:
+	case server.TiDB:
 		v["cte_max_recursion_depth"] = recursionLimit
 	}
 	return v
@@ -82,15 +83,15 @@ func (c *sessions) more(p *proof) map[string]string {
 
 // arm makes the session READ ONLY, opens a READ ONLY transaction in it and reads back
 // what the safety of it all rests on.
-func (s *session) arm(ctx context.Context, d Dialect, timeout time.Duration) error {
+func (s *session) arm(ctx context.Context, d server.Dialect, timeout time.Duration) error {
 	check := "SELECT CONNECTION_ID(), @@sql_mode, @@max_execution_time, @@transaction_read_only, 1"
 	switch d {
-	case MariaDB:
+	case server.MariaDB:
 		check = "SELECT CONNECTION_ID(), @@sql_mode, ROUND(@@max_statement_time * 1000), @@tx_read_only, @@in_transaction"
-	case TiDB: // has no read-only sessions; the account's grants hold alone
+	case server.TiDB: // has no read-only sessions; the account's grants hold alone
 		check = "SELECT CONNECTION_ID(), @@sql_mode, @@max_execution_time, 1, 1"
 	}
-	if d != TiDB {
+	if d != server.TiDB {
 		s.chain = "ROLLBACK AND CHAIN"
 		// The isolation level keeps a SERIALIZABLE server from locking what is read.
 		for _, statement := range []string{"SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY", "START TRANSACTION READ ONLY"} {
@@ -148,4 +149,4 @@ func (s *session) ResetSession(ctx context.Context) error {
 }
 
 // IsValid implements driver.Validator: what a large row took does not wait in the pool.
-func (s *session) IsValid() bool { return !s.wire.large && s.Conn.(driver.Validator).IsValid() }
+func (s *session) IsValid() bool { return !s.wire.Large && s.Conn.(driver.Validator).IsValid() }

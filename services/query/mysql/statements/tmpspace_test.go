@@ -1,4 +1,4 @@
-package mysql
+package statements
 
 import (
 	"errors"
@@ -14,6 +14,7 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/services/query"
+	"hub.internal/services/query/mysql/server"
 )
 
 // spills are statements whose temporary tables grow for as long as one lets them.
@@ -44,7 +45,7 @@ func TestTemporarySpaceIsBounded(t *testing.T) {
 	for _, q := range []string{"CREATE DATABASE d", "CREATE USER ro IDENTIFIED BY 'pw'", "GRANT SELECT ON d.* TO ro"} {
 		exec(t, admin, q)
 	}
-	s := openSource(t, m.DSN("ro", "pw", "d"), Options{})
+	s := openSource(t, m.DSN("ro", "pw", "d"), server.Options{})
 	r := NewReader(s, ReaderOptions{TmpBytes: most})
 	defer r.Close()
 	total := int64(0)

@@ -39,7 +39,7 @@ func largest() map[string]string {
 		"SELECT control FROM large WHERE id = 1":                           none,
 		"SELECT plain, control FROM large WHERE id = 2":                    none,
 		"SELECT bin FROM large ORDER BY id":                                `"row_count":1,"truncated":true,"row_limit":1000,"truncated_by":"bytes"}`,
-		"SELECT " + times(60, "w.*") + " FROM wide w":                     `name those that you need"}]}}`,
+		"SELECT " + times(60, "w.*") + " FROM wide w":                      `name those that you need"}]}}`,
 	}
 }
 

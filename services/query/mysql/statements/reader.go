@@ -36,10 +36,10 @@ const (
 	// killPoolSize is how many statements can be killed at a time, and one connection to
 	// follow what they do.
 	killPoolSize = 3
-	// heavyLimit is the time of a heavy statement by default. server.MySQL holds the rows of JSON_ARRAYAGG and JSON_OBJECTAGG in
+	// heavyLimit is the time of a heavy statement by default. MySQL holds the rows of JSON_ARRAYAGG and JSON_OBJECTAGG in
 	// memory, 0.3 GB a second of a cross join, and no other limit of its own ends that.
 	heavyLimit = time.Second
-	// recursionLimit is for recursive CTEs: server.MariaDB ends them at 1,000 steps without an
+	// recursionLimit is for recursive CTEs: MariaDB ends them at 1,000 steps without an
 	// error, so that the answer would be wrong. The statement's time limit bounds them.
 	recursionLimit = "4294967295"
 	// mostRecursion is how many steps they may take on MySQL, which ends them with an error of its own: what one that never
@@ -60,7 +60,7 @@ type ReaderOptions struct {
 	MaxRows int
 	// TmpBytes (HUB_SQL_TMP_BYTES) bounds the temporary space of a statement on the server's
 	// disk, where the server can: of each temporary table on MariaDB, of all temporary tables
-	// and files together since server.MariaDB 11.5; 0 means query.DefaultTmpBytes.
+	// and files together since MariaDB 11.5; 0 means query.DefaultTmpBytes.
 	TmpBytes int64
 	// Logger hears of what nobody is answered; nil discards.
 	Logger *slog.Logger
@@ -90,7 +90,7 @@ type Reader struct {
 	holes    metric.Int64Counter
 }
 
-// statements are those that share sessions and have the same time. The heavy ones have a session of their own: server.MySQL takes a
+// statements are those that share sessions and have the same time. The heavy ones have a session of their own: MySQL takes a
 // thread for each connection, whose memory it rarely gives back, and so it is the same memory that each of them takes.
 type statements struct {
 	db      *sql.DB

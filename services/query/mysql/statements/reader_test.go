@@ -609,7 +609,7 @@ func TestManyAtOnce(t *testing.T) {
 				want := fmt.Sprintf("[%d,%d]", i, j)
 				switch (i + j) % 4 {
 				case 0: // cancelled at a random moment, about when it ends
-					// Not with SLEEP: server.MariaDB 10.11 may hang for two seconds, all sleepers with it, when
+					// Not with SLEEP: MariaDB 10.11 may hang for two seconds, all sleepers with it, when
 					// a KILL meets a SLEEP that is just waking (each holds a mutex that the other wants).
 					time.AfterFunc(time.Duration((i*j)%5)*time.Millisecond, cancel)
 					_ = f.reader.ReadStatement(ctx, query.Statement{Text: "SELECT BENCHMARK(20000, MD5('x'))", Turn: turn}, c)

@@ -17,7 +17,7 @@ import (
 )
 
 // tmpSpace are the errors of a statement that needs more temporary space than there is: a
-// temporary table is full, and what server.MariaDB 11.5 says of a session's and of the server's
+// temporary table is full, and what MariaDB 11.5 says of a session's and of the server's
 // limit, as a file's or as a storage engine's error.
 var tmpSpace = map[uint16]bool{1114: true, 41: true, 42: true, 200: true, 201: true}
 

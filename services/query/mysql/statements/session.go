@@ -11,6 +11,7 @@ import (
 	"time"
 
 	mysqldriver "github.com/go-sql-driver/mysql"
+
 	"hub.internal/services/query/mysql/server"
 )
 

@@ -111,7 +111,8 @@ func checkReplacement(t lexer.Tokens, with lexer.Argument) error {
 	}
 	for i := range t {
 		if writers[t[i].Key] && t.Key(i+1) == "(" {
-			return lexer.Refuse("sql.crash", "a column in the replacement of REPLACE() beside %s() crashes some servers: write a literal, or CONCAT() "+
+			return lexer.Refuse("sql.crash", "a column in the replacement of REPLACE() beside %s() crashes some servers: write a literal, or "+
+				"CONCAT() "+
 				"and SUBSTRING_INDEX() in place of REPLACE()", t[i].Key)
 		}
 	}

@@ -65,7 +65,8 @@ func Connecting(err error) error {
 // environmental are the errors of an open session that say something of the server and its load, not of the statement. What
 // is not among them its caller can cause.
 var environmental = numbers(
-	errno.TooManyConnections, errno.Shutdown, errno.TooManyUserConnections, errno.UserLimit, errno.LockWaitTimeout, errno.Deadlock, errno.Killed, errno.ConnectionKilled,
+	errno.TooManyConnections, errno.Shutdown, errno.TooManyUserConnections, errno.UserLimit,
+	errno.LockWaitTimeout, errno.Deadlock, errno.Killed, errno.ConnectionKilled,
 	1077, 1078, 1079, 1080, 3032, 3168, 3169, 4031, // it stops, is offline, has ended the session
 	3, 5, 1021, 1026, 1030, 1037, 1041, // disk and memory; storage engine
 	126, 127, 132, 134, 141, 144, 145, 1016, 1017, 1024, 1033, 1034, 1035, 1194, 1195, 1877, // a file or a table is damaged
@@ -101,7 +102,8 @@ func Lost(err error) bool {
 	}
 	if errors.As(err, &answered) && !errors.As(err, &connect) {
 		switch answered.Number {
-		case errno.TooManyConnections, errno.Shutdown, errno.TooManyUserConnections, errno.UserLimit, errno.ServerOffline, errno.ServerUnavailable:
+		case errno.TooManyConnections, errno.Shutdown, errno.TooManyUserConnections, errno.UserLimit,
+			errno.ServerOffline, errno.ServerUnavailable:
 			return true
 		}
 		return false

@@ -54,8 +54,8 @@ func concatenates(t lexer.Tokens, i int) bool {
 	if t.Key(before) == "." {
 		before -= 2
 	}
-	return left.Name != "" && right.Name != "" && right.Key != "NOT" && right.Key != "EXISTS" && t.Key(behind) != "(" && !compares(t, behind) &&
-		!compares(t, before)
+	return left.Name != "" && right.Name != "" && right.Key != "NOT" && right.Key != "EXISTS" && t.Key(behind) != "(" &&
+		!compares(t, behind) && !compares(t, before)
 }
 
 func compares(t lexer.Tokens, i int) bool {
@@ -77,8 +77,8 @@ func aliased(t lexer.Tokens, i int) bool {
 }
 
 // nameless are words behind which no alias stands.
-var nameless = lexer.WordSet(`SELECT DISTINCT ALL WHERE AND OR XOR NOT ON HAVING BY LIKE IN BETWEEN WHEN THEN ELSE CASE REGEXP RLIKE DIV MOD IS
-	ANY SOME LIMIT FROM JOIN INTERVAL BINARY SEPARATOR ESCAPE COLLATE`)
+var nameless = lexer.WordSet(`SELECT DISTINCT ALL WHERE AND OR XOR NOT ON HAVING BY LIKE IN BETWEEN WHEN THEN ELSE CASE REGEXP RLIKE DIV MOD
+	IS ANY SOME LIMIT FROM JOIN INTERVAL BINARY SEPARATOR ESCAPE COLLATE`)
 
 func looksLikeName(text string) bool {
 	if text == "" || len(text) > 64 || lexer.IsDigit(text[0]) {

@@ -61,7 +61,7 @@ type view struct {
 func newMember(source *mysql.Source, o Options) *member {
 	return &member{addr: source.Addr(), source: source, reader: statements.NewReader(source.Server, o.Reader),
 		monitor: server.NewMonitor(source.Server, o.LagSQL),
-		wake: make(chan struct{}, 1), state: view{up: true}, flights: map[*context.CancelCauseFunc]struct{}{}, lost: map[*turn]struct{}{}}
+		wake:    make(chan struct{}, 1), state: view{up: true}, flights: map[*context.CancelCauseFunc]struct{}{}, lost: map[*turn]struct{}{}}
 }
 
 func (m *member) close() error {

@@ -51,15 +51,15 @@ func Check(t lexer.Tokens, from int) (isHeavy bool, err error) {
 		case s.column == usualColumn && w.sum > greatSum:
 			return false, lexer.Refuse("sql.size",
 				"the values of a row may take more than %d MiB: give REPEAT(), SPACE(), LPAD() and RPAD() a plain "+
-				"number or LEAST(n, 100), and refer to what they make less often", greatSum>>20)
+					"number or LEAST(n, 100), and refer to what they make less often", greatSum>>20)
 		case s.column == longColumn && w.largest >= 0:
 			return false, lexer.Refuse("sql.size",
 				"%s() makes a text grow beyond bounds here: HEX(), JSON_QUOTE() and the like multiply it when one "+
-				"works on what another has made, in a derived table, too; use it once, in the outermost SELECT", t[w.largest].Key)
+					"works on what another has made, in a derived table, too; use it once, in the outermost SELECT", t[w.largest].Key)
 		case s.column == smallColumn && w.gathers >= 0:
 			return false, lexer.Refuse("sql.size",
 				"%s holds all rows in memory, %d KiB of each at most: gather columns, CAST, CONCAT or JSON_OBJECT of "+
-				"them, no text of REPEAT() or the like, no document of a joined table or of a subquery without WHERE",
+					"them, no text of REPEAT() or the like, no document of a joined table or of a subquery without WHERE",
 				gatherer(t[w.gathers].Key), gathered>>10)
 		case s.column == smallColumn && w.at >= 0:
 			return false, lexer.Refuse("sql.size", "%s() would gather each row of one table with each of another one: say in ON which rows belong "+

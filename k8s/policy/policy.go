@@ -6,6 +6,9 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/pod-security-admission/api"
+	podsecurity "k8s.io/pod-security-admission/policy"
 
 	"hub.internal/pkg/inventory"
 )
@@ -50,15 +53,17 @@ type Violation struct {
 
 func (v Violation) String() string { return v.Rule + ": " + v.Text }
 
-// Rules are all of them.
+// Rules are what ties manifests to deploy/services.json, to the settings that each program reads and to its image; and Pod Security.
+// Whatever else this repository's own manifests are held to is in the tests.
 func Rules() []Rule {
-	return slices.Concat(podRules(), rolloutRules(), programRules(), secretRules(), networkRules())
+	return slices.Concat([]Rule{{Name: "Pod Security restricted, by its own evaluator", broken: restricted}},
+		drainRules(), programRules(), secretRules(), networkRules())
 }
 
-// Check holds manifests to the rules, and to those for production where it is one.
-func Check(m *Manifests, p Programs, production bool) []Violation {
+// Check holds manifests to Rules and to further ones, and to those for production where it is one.
+func Check(m *Manifests, p Programs, production bool, further ...Rule) []Violation {
 	r := &review{Manifests: m, programs: p, production: production}
-	for _, rule := range Rules() {
+	for _, rule := range slices.Concat(Rules(), further) {
 		if rule.Production && !production {
 			continue
 		}
@@ -100,3 +105,27 @@ func (r *review) each(judge func(*appsv1.Deployment, inventory.Service)) {
 		judge(d, s)
 	}
 }
+
+func restricted(r *review) {
+	evaluator, err := podsecurity.NewEvaluator(podsecurity.DefaultChecks(), nil)
+	if err != nil {
+		r.violated("%v", err)
+		return
+	}
+	level := api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()}
+	for _, w := range r.workloads() {
+		result := podsecurity.AggregateCheckResults(evaluator.EvaluatePod(level, &w.meta, w.pod))
+		r.require(result.Allowed, "%s: %s", w, result.ForbiddenDetail())
+	}
+}
+
+// eachContainer calls for each container, of Hub's services and of what stands beside them.
+func (r *review) eachContainer(judge func(workload, *corev1.Container)) {
+	for _, w := range r.workloads() {
+		for _, c := range w.containers() {
+			judge(w, c)
+		}
+	}
+}
+
+func is[T comparable](p *T, want T) bool { return p != nil && *p == want }

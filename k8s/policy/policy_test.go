@@ -2,6 +2,7 @@ package policy
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -66,9 +67,23 @@ func judge(t *testing.T, folder string, production bool) *Manifests {
 	return m
 }
 
+// ownRules are those for this repository's manifests beside Rules.
+func ownRules() []Rule { return slices.Concat(podRules(), rolloutRules()) }
+
+// ownOverlay is a folder that is judged beside those of the repository.
+var ownOverlay = flag.String("folder", "", "judge this kustomize folder, for production, by all rules")
+
+// TestOverlayOfYourOwn judges the folder that -folder names.
+func TestOverlayOfYourOwn(t *testing.T) {
+	if *ownOverlay == "" {
+		t.Skip("-folder names no folder")
+	}
+	judge(t, *ownOverlay, true)
+}
+
 func held(t *testing.T, m *Manifests, production bool) {
 	t.Helper()
-	for _, v := range Check(m, loaded(t), production) {
+	for _, v := range Check(m, loaded(t), production, ownRules()...) {
 		t.Error(v)
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"hub.internal/pkg/discover"
@@ -247,11 +247,7 @@ func found(r *review) {
 			r.violated("%s has no Service", s.Name)
 			return
 		}
-		selector := labels.SelectorFromSet(service.Spec.Selector)
-		own := !selector.Empty() && selector.Matches(labels.Set(d.Spec.Template.Labels))
-		for _, other := range r.programs.Services {
-			own = own && (other.Name == s.Name || !selector.Matches(podLabels(other.Name)))
-		}
+		own := r.selects(&metav1.LabelSelector{MatchLabels: service.Spec.Selector}, d)
 		r.require(own, "%s: its Service selects %v", s.Name, service.Spec.Selector)
 		// One address in front of the edge; of the others each instance is found.
 		address := corev1.ClusterIPNone

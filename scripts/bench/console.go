@@ -196,8 +196,11 @@ func (b *bench) tool(ctx context.Context, name string, input, into any) error {
 
 // signIn makes a reviewer, and a session of theirs.
 func (b *bench) signIn(ctx context.Context) (*http.Cookie, error) {
-	out, err := b.command(ctx, "auth", b.environ("auth"), "user", "add", "bench@example.com", "--name", "Bench", "--json",
-		"--roles", "reviewer")
+	auth, err := b.programs.Find("auth")
+	if err != nil {
+		return nil, err
+	}
+	out, err := b.hub().Command(ctx, auth, "", "user", "add", "bench@example.com", "--name", "Bench", "--json", "--roles", "reviewer")
 	if err != nil {
 		return nil, err
 	}

@@ -5,12 +5,10 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,6 +18,7 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/inventory"
 	"hub.internal/pkg/localserver"
+	"hub.internal/pkg/localstack"
 	"hub.internal/pkg/postgres"
 )
 
@@ -138,36 +137,9 @@ func (s *stack) signing(name string) caller.SigningKey {
 	return s.keys[name]
 }
 
-// trusted lists the public keys of all services.
-func (s *stack) trusted() string {
-	var list []string
-	for _, p := range s.programs {
-		list = append(list, s.signing(p.Name).Trusted(p.Name))
-	}
-	return strings.Join(list, " ")
-}
-
-// static lists where the services behind the edge are.
-func (s *stack) static() string {
-	var list []string
-	for _, p := range s.programs.Inner() {
-		list = append(list, p.Name+"="+s.addr[p.Name])
-	}
-	return strings.Join(list, ",")
-}
-
 // build builds the programs as `make up` does.
 func (s *stack) build(ctx context.Context) error {
-	args := []string{"build", "-buildvcs=false", "-o", s.path("bin") + "/", "./scripts/gen"}
-	for _, p := range s.programs {
-		args = append(args, p.Program())
-	}
-	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir, cmd.Env = s.root, append(os.Environ(), "CGO_ENABLED=0", "GOWORK=") // programs of many modules are the workspace's
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build: %w: %s", err, out)
-	}
-	return nil
+	return localstack.Build(ctx, s.root, s.path("bin"), append(localstack.Programs(s.programs), "./scripts/gen"))
 }
 
 // startServers starts the servers: the source database on its data of the last run, if
@@ -255,7 +227,7 @@ func (s *stack) load(ctx context.Context, say func(string, ...any)) error {
 	}
 	say("loading sample data, scale %g", s.scale)
 	dsn := s.mariadb.DSN(s.source.Owner, s.source.OwnerPassword, s.source.Database)
-	if _, err := s.command(ctx, "gen", nil, "--scale", fmt.Sprint(s.scale), "--force", "--dsn", dsn, "--schema", s.schema()); err != nil {
+	if _, err := localstack.Run(ctx, s.path("bin", "gen"), s.root, nil, "", "--scale", fmt.Sprint(s.scale), "--force", "--dsn", dsn); err != nil {
 		return err
 	}
 	made, err := s.ingredients()
@@ -270,41 +242,29 @@ func (s *stack) readerDSN() string {
 	return s.mariadb.DSN(s.source.Reader, s.source.ReaderPassword, s.source.Database)
 }
 
-// command runs one of the built programs to its end and returns what it printed.
-func (s *stack) command(ctx context.Context, name string, env []string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, s.path("bin", name), args...)
-	cmd.Dir, cmd.Env = s.root, env
-	var problems strings.Builder
-	cmd.Stderr = &problems
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w: %s", name, args[0], err, strings.TrimSpace(problems.String()))
+// hub is what package localstack starts the services with: their default settings but for the row limit, and experiments.
+func (s *stack) hub() localstack.Stack {
+	return localstack.Stack{
+		Root: s.root, Bin: s.path("bin"), Services: s.programs, Processes: s.programs.Names(),
+		Addr: func(process string) string { return s.addr[process] },
+		Signing: func(service string) (key, trusted string) {
+			k := s.signing(service)
+			return k.Reveal(), k.Trusted(service)
+		},
+		Pepper:   s.secret("pepper"),
+		StoreURL: func(role string) string { return s.postgres.URL(role, s.secret("store"), "hub") },
+		RedisURL: func(string) string { return s.redis.URL(0) }, SourceDSN: s.readerDSN(),
+		SMTPAddr: "127.0.0.1:1", MailFrom: "hub@company.example", PublicURL: "http://" + s.addr["gateway"],
+		Adjust: func(_ inventory.Service, env map[string]string) {
+			// Mails of the console's drafts are to nobody, and never sent.
+			env["MCP_MAX_ROW_LIMIT"], env["HUB_DRAFT_RECIPIENTS"] = "10000", "not_b2c"
+			for _, variable := range experiments {
+				if value, ok := os.LookupEnv(variable); ok {
+					env[variable] = value
+				}
+			}
+		},
 	}
-	return out, nil
-}
-
-// environ is the environment of a service.
-func (s *stack) environ(name string) []string {
-	env := []string{
-		"PATH=/usr/local/bin:/usr/bin:/bin", "HUB_ADDR=" + s.addr[name],
-		"HUB_DISCOVERY=static", "HUB_STATIC=" + s.static(),
-		"HUB_SIGNING_KEY=" + s.signing(name).Reveal(), "HUB_TRUSTED_KEYS=" + s.trusted(), "HUB_KEY_PEPPER=" + s.secret("pepper"),
-		"HUB_WRITE_STORE_URL=" + s.postgres.URL(postgres.ServiceRole(name), s.secret("store"), "hub"),
-		"HUB_MIGRATE_URL=" + s.postgres.URL(postgres.Owner, s.secret("store"), "hub"),
-		"HUB_REDIS_URL=" + s.redis.URL(0), "HUB_SOURCE_DSN=" + s.readerDSN(),
-		"HUB_CATALOG=" + s.path("catalog.json"),
-		"HUB_PUBLIC_URL=http://" + s.addr["gateway"], "MCP_MAX_ROW_LIMIT=10000",
-	}
-	if s.pages { // whose mails are to nobody, and never sent
-		env = append(env, "HUB_DRAFT_RECIPIENTS=not_b2c", "HUB_SMTP_ADDR=127.0.0.1:1", "HUB_SMTP_TLS=none",
-			"HUB_MAIL_FROM=hub@company.example")
-	}
-	for _, variable := range experiments {
-		if value, ok := os.LookupEnv(variable); ok {
-			env = append(env, variable+"="+value)
-		}
-	}
-	return env
 }
 
 func (s *stack) startServices(ctx context.Context) error {
@@ -315,51 +275,21 @@ func (s *stack) startServices(ctx context.Context) error {
 		}
 		s.addr[name] = fmt.Sprintf("127.0.0.1:%d", port)
 	}
-	if err := s.writeCatalog(ctx); err != nil {
+	hub := s.hub()
+	if err := hub.Migrate(ctx); err != nil {
 		return err
 	}
-	for _, name := range s.programs.Names() {
-		if _, err := s.command(ctx, name, s.environ(name), "migrate"); err != nil {
-			return err
-		}
-	}
-	for _, name := range s.programs.Names() {
-		if err := s.startService(ctx, name); err != nil {
+	for _, p := range s.programs {
+		if err := s.startService(ctx, p.Name, localstack.Environ(hub.Settings(p, p.Name))); err != nil {
 			return err
 		}
 	}
 	for _, name := range s.programs.Names() {
 		s.rssAtStart[name] = memoryOf(s.pids[name]).resident
 	}
-	out, err := s.command(ctx, "auth", s.environ("auth"), "apikey", "issue", "--name", "bench", "--service", "hub-bench", "--json",
-		"--scopes", strings.Join(s.scopes(), ","), "--user-per-minute", "6000000", "--user-burst", "100000", "--service-per-minute", "6000000",
-		"--service-burst", "100000")
-	if err != nil {
-		return err
-	}
-	var issued struct{ Key string }
-	if err := json.Unmarshal(out, &issued); err != nil {
-		return fmt.Errorf("auth apikey issue: %w", err)
-	}
-	if issued.Key == "" {
-		return errors.New("auth apikey issue answered no key")
-	}
-	s.key = issued.Key
-	return nil
-}
-
-// writeCatalog derives the catalog that the gateway boots from, so that a stale
-// deploy/catalog.json does not matter.
-func (s *stack) writeCatalog(ctx context.Context) error {
-	var manifests []string
-	for _, name := range s.programs.Inner().Names() {
-		manifest, err := s.command(ctx, name, nil, "manifest")
-		if err != nil {
-			return err
-		}
-		manifests = append(manifests, string(manifest))
-	}
-	return os.WriteFile(s.path("catalog.json"), []byte(`{"manifests":[`+strings.Join(manifests, ",")+`]}`), 0o644)
+	key, err := hub.IssueKey(ctx, "bench", "hub-bench", append([]string{"--scopes", strings.Join(s.scopes(), ",")}, localstack.Unlimited()...)...)
+	s.key = key.Key
+	return err
 }
 
 // scopes are those of the load's API key.
@@ -373,12 +303,12 @@ func (s *stack) scopes() []string {
 
 // startService starts a service three times, which takes a moment each, and keeps the
 // last one running.
-func (s *stack) startService(ctx context.Context, name string) error {
+func (s *stack) startService(ctx context.Context, name string, env []string) error {
 	const starts = 3
 	var took []time.Duration
 	for i := range starts {
 		began := time.Now()
-		p, err := s.spawn(name, localserver.Program{Path: s.path("bin", name), Args: []string{"serve"}, Env: s.environ(name), Dir: s.root})
+		p, err := s.spawn(name, localserver.Program{Path: s.path("bin", name), Args: []string{"serve"}, Env: env, Dir: s.root})
 		if err != nil {
 			return err
 		}
@@ -432,4 +362,12 @@ func (s *stack) stop() {
 		_ = s.mariadb.Stop(ctx)
 	}
 	_ = s.lock.Close()
+}
+
+// awaitOK waits until url answers; the program's end ends the wait. The pause is short: starts are measured by it.
+func awaitOK(ctx context.Context, p *localserver.Process, url string) error {
+	const limit = 30 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return localstack.Await(ctx, p, url, 2*time.Millisecond)
 }

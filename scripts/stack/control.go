@@ -19,6 +19,8 @@ const (
 	// applyLimit is how long servers and services may take to be started once: a crash
 	// recovery, or a drain of calls in flight.
 	applyLimit = 2 * time.Minute
+	// pollPause is between two looks at something that is waited for.
+	pollPause = 20 * time.Millisecond
 	// stopLimit covers the grace of each layer.
 	stopLimit = 2 * time.Minute
 )
@@ -147,7 +149,7 @@ func (c control) awaitEnd(ctx context.Context) error {
 
 // poll asks every few milliseconds until the answer is yes, an error, or ctx ends.
 func poll(ctx context.Context, exited <-chan error, ask func() (bool, error)) error {
-	tick := time.NewTicker(20 * time.Millisecond)
+	tick := time.NewTicker(pollPause)
 	defer tick.Stop()
 	for {
 		if yes, err := ask(); yes || err != nil {

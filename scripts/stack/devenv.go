@@ -39,7 +39,7 @@ func devEnv(e environment) map[string]string {
 	if e.options.sourceDSN == "" {
 		values["HUB_SOURCE_ADMIN_DSN"] = e.sampleDSN(ownerOfSample)
 	}
-	for _, k := range devKeys {
+	for _, k := range devKeys() {
 		if issued, ok := e.state.Keys[k.name]; ok {
 			values[k.variable] = issued.Key
 		}

@@ -93,7 +93,7 @@ func bringUp(ctx context.Context, e environment, p progress) error {
 	}
 	auth := slices.IndexFunc(e.services, func(s service) bool { return s.Has(inventory.Pepper) })
 	if auth >= 0 {
-		if err := errors.Join(issueKeys(ctx, e, e.services[auth]), addUsers(ctx, e, e.services[auth])); err != nil {
+		if err := errors.Join(issueKeys(ctx, e), addUsers(ctx, e, e.services[auth])); err != nil {
 			return err
 		}
 	}
@@ -206,12 +206,7 @@ func startServers(ctx context.Context, c control, e environment, p progress) err
 		if err := bootstrapStore(ctx, e, now.Programs["postgres"].Admin); err != nil {
 			return err
 		}
-		for _, s := range e.services {
-			if err := migrate(ctx, e, s); err != nil {
-				return err
-			}
-		}
-		return nil
+		return e.stack().Migrate(ctx)
 	})
 	if err != nil || e.options.sourceDSN != "" {
 		return err

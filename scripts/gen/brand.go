@@ -31,9 +31,9 @@ func (p *plan) brand(id int64) brand {
 	if d.percent(6) { // a partner's brand abroad
 		r.lex = country(&d)
 	}
-	r.country = r.lex.country
+	r.country = r.lex.Country
 	stem := r.lex.stem(&d)
-	r.name = r.lex.after(stem.native, pick(&d, r.lex.brandNouns[c.theme]))
+	r.name = r.lex.after(stem.native, pick(&d, r.lex.BrandNouns[c.theme]))
 	switch n := d.below(100); {
 	case n < 4: // president stays ''
 	case n < 10:

@@ -105,7 +105,7 @@ func (p *plan) campaignRow(id int64) campaignRow {
 	c := p.campaign(id)
 	b := p.brand(c.brand)
 	d := roll(p.seed, forCampaignText, id)
-	name := strings.NewReplacer("{b}", b.name, "{p}", pick(&d, b.lex.products[b.theme])).Replace(pick(&d, b.lex.campaigns))
+	name := strings.NewReplacer("{b}", b.name, "{p}", pick(&d, b.lex.Products[b.theme])).Replace(pick(&d, b.lex.Campaigns))
 	if id%37 == 11 {
 		name = odd(name, oddities[id/37%int64(len(oddities))], 300)
 	}

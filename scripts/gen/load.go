@@ -151,7 +151,7 @@ func (l *loader) create(ctx context.Context, file string) error {
 
 // load fills one table. One goroutine makes the statements in key order, so that
 // the data cannot depend on the number of connections; these only carry them.
-func (l *loader) load(ctx context.Context, t table, loaded func(rows int64)) error {
+func (l *loader) load(ctx context.Context, t table) error {
 	full, empty := make(chan *batch), make(chan *batch, l.connections+1)
 	for range cap(empty) {
 		empty <- new(batch)
@@ -181,7 +181,6 @@ func (l *loader) load(ctx context.Context, t table, loaded func(rows int64)) err
 				if _, err := l.db.ExecContext(ctx, string(b.buf)); err != nil {
 					return fmt.Errorf("%s: %w", t.name, err)
 				}
-				loaded(b.rows)
 				empty <- b
 			}
 			return nil

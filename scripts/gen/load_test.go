@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"hub.internal/pkg/hubtest"
 )
@@ -127,7 +126,7 @@ func checkStored(t *testing.T, db *sql.DB, o options) {
 func TestLoad(t *testing.T) {
 	o, db := database(t)
 	var out bytes.Buffer
-	if err := run(t.Context(), o, progress{out: &out, every: time.Hour}); err != nil {
+	if err := run(t.Context(), o, &out); err != nil {
 		t.Fatal(err)
 	}
 	checkStored(t, db, o)
@@ -136,7 +135,7 @@ func TestLoad(t *testing.T) {
 	}
 
 	t.Run("refuses to load twice", func(t *testing.T) {
-		err := run(t.Context(), o, progress{out: io.Discard, every: time.Hour})
+		err := run(t.Context(), o, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), "already holds rows in category, category_name, partner,") || strings.Contains(err.Error(), "\n") {
 			t.Fatalf("got %v", err)
 		}
@@ -149,13 +148,13 @@ func TestLoad(t *testing.T) {
 		execute(t, db, "DROP TABLE review")
 		for _, connections := range []int{1, 7} {
 			o.connections = connections
-			if err := run(t.Context(), o, progress{out: io.Discard, every: time.Millisecond}); err != nil {
+			if err := run(t.Context(), o, io.Discard); err != nil {
 				t.Fatal(err)
 			}
 			checkStored(t, db, o)
 		}
 		o.seed, o.scale = 5, 0.002
-		if err := run(t.Context(), o, progress{out: io.Discard, terminal: true, every: time.Millisecond}); err != nil {
+		if err := run(t.Context(), o, io.Discard); err != nil {
 			t.Fatal(err)
 		}
 		checkStored(t, db, o)
@@ -175,7 +174,7 @@ func TestLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, table := range p.tables() {
-			if err := l.load(t.Context(), table, func(int64) {}); err != nil {
+			if err := l.load(t.Context(), table); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -185,7 +184,7 @@ func TestLoad(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	good, db := database(t)
-	quiet := progress{out: io.Discard, every: time.Hour}
+	quiet := io.Discard
 	refused := func(t *testing.T, o options, part string) {
 		t.Helper()
 		err := run(t.Context(), o, quiet)
@@ -199,7 +198,6 @@ func TestRefusals(t *testing.T) {
 		return o
 	}
 	t.Run("scale", func(t *testing.T) { refused(t, with(func(o *options) { o.scale = 101 }), "--scale 101") })
-	t.Run("connections", func(t *testing.T) { refused(t, with(func(o *options) { o.connections = 0 }), "--connections 0") })
 	t.Run("no DSN", func(t *testing.T) { refused(t, with(func(o *options) { o.dsn = "nonsense" }), "--dsn") })
 	t.Run("no database", func(t *testing.T) {
 		refused(t, with(func(o *options) { o.dsn = o.dsn[:strings.LastIndex(o.dsn, "/")+1] }), "names no database")
@@ -218,7 +216,7 @@ func TestRefusals(t *testing.T) {
 	t.Run("interrupted", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		o := with(func(o *options) { o.scale = 0.2 })
-		err := run(ctx, o, progress{out: cancelAt{"brand", cancel}, every: time.Hour})
+		err := run(ctx, o, cancelAt{"brand", cancel})
 		if err == nil || !strings.Contains(err.Error(), "interrupted; the tables are partly filled, run again with --force") {
 			t.Fatalf("got %v", err)
 		}

@@ -14,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -37,12 +38,12 @@ type options struct {
 	schema      string
 	scale       float64
 	seed        uint64
-	connections int
+	connections int // to load through
 	force       bool
 }
 
 func command() *cobra.Command {
-	var o options
+	o := options{connections: 2}
 	c := &cobra.Command{
 		Use:           "gen --dsn 'user:password@tcp(host:port)/database'",
 		Short:         "Fill the source database with deterministic sample data",
@@ -50,7 +51,7 @@ func command() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return run(c.Context(), o, newProgress(os.Stderr))
+			return run(c.Context(), o, os.Stderr)
 		},
 	}
 	f := c.Flags()
@@ -58,7 +59,6 @@ func command() *cobra.Command {
 	f.Float64Var(&o.scale, "scale", 1, "size, from 0.001 to 100; 1 is 1,000 partners and 20,000 campaigns")
 	f.Uint64Var(&o.seed, "seed", 1, "another seed gives other data")
 	f.StringVar(&o.schema, "schema", "deploy/source/schema.sql", "file that creates the tables when they are missing")
-	f.IntVar(&o.connections, "connections", 2, "connections to load through")
 	f.BoolVar(&o.force, "force", false, "empty the tables first when they hold rows")
 	if err := c.MarkFlagRequired("dsn"); err != nil {
 		panic(err) // the flag is defined above
@@ -66,10 +66,8 @@ func command() *cobra.Command {
 	return c
 }
 
-func run(ctx context.Context, o options, p progress) error {
-	if o.connections < 1 || o.connections > 64 {
-		return fmt.Errorf("--connections %d: want 1 to 64", o.connections)
-	}
+// run fills the database and reports each table on a line of out when it is full.
+func run(ctx context.Context, o options, out io.Writer) error {
 	start := time.Now()
 	plan, err := newPlan(o.scale, o.seed)
 	if err != nil {
@@ -86,22 +84,20 @@ func run(ctx context.Context, o options, p progress) error {
 	}
 	var rows int64
 	for _, t := range tables {
-		loaded, done := p.track(t.name, t.rows)
-		err := l.load(ctx, t, loaded)
-		done()
-		if err != nil {
+		if err := l.load(ctx, t); err != nil {
 			if ctx.Err() != nil {
 				err = errors.New("interrupted")
 			}
 			return fmt.Errorf("%w; the tables are partly filled, run again with --force", err)
 		}
 		rows += t.rows
+		fmt.Fprintf(out, "%-21s %11d rows %7.1f s\n", t.name, t.rows, time.Since(start).Seconds())
 	}
 	if err := l.analyze(ctx, tables); err != nil {
 		return err
 	}
 	seconds := time.Since(start).Seconds()
-	fmt.Fprintf(p.out, "%d rows in %d tables of %s in %.1f s (%.0f rows/s), scale %g, seed %d\n",
+	fmt.Fprintf(out, "%d rows in %d tables of %s in %.1f s (%.0f rows/s), scale %g, seed %d\n",
 		rows, len(tables), l.config.DBName, seconds, float64(rows)/seconds, o.scale, o.seed)
 	return nil
 }

@@ -13,10 +13,10 @@ type member struct {
 func (p *plan) member(id int64) member {
 	d := roll(p.seed, forMember, id)
 	lex := country(&d)
-	first, second := pick(&d, lex.nickFirst), pick(&d, lex.nickSecond)
+	first, second := pick(&d, lex.NickFirst), pick(&d, lex.NickSecond)
 	who := lex.person(&d)
 	r := member{
-		id: id, nickname: first + " " + second, country: lex.country,
+		id: id, nickname: first + " " + second, country: lex.Country,
 		email: who.given + "." + who.family + strconv.FormatInt(id, 10) + "@" +
 			pick(&d, []string{"member.example", "inbox.example", "post.example"}),
 		created: date(2016, 1, 1) + stamp(d.below(int64(opening-date(2016, 1, 1)))).whole(),
@@ -141,7 +141,7 @@ func (p *plan) review(id int64) review {
 	if d.percent(10) {
 		lex = country(&d)
 	}
-	content := pick(&d, lex.reviews)
+	content := pick(&d, lex.Reviews)
 	switch n := d.below(100); {
 	case n < 5: // NULL
 	case n < 7:

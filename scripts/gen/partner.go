@@ -20,18 +20,18 @@ func (p *plan) partner(id int64) partner {
 	d := roll(p.seed, forPartner, id)
 	lex := country(&d)
 	stem := lex.stem(&d)
-	name := strings.ReplaceAll(pick(&d, lex.firms), "*", lex.after(stem.native, pick(&d, lex.trades)))
+	name := strings.ReplaceAll(pick(&d, lex.Firms), "*", lex.after(stem.native, pick(&d, lex.Trades)))
 	if id%41 == 17 {
 		name = odd(name, oddities[id/41%int64(len(oddities))], 200)
 	}
 	r := partner{
-		id: id, name: cut(name, 200), country: lex.country, lex: lex,
+		id: id, name: cut(name, 200), country: lex.Country, lex: lex,
 		domain:  stem.ascii + strconv.FormatInt(id, 10) + ".example",
 		created: (firstPartner + stamp(d.below(int64(date(2020, 1, 1)-firstPartner)))).whole(),
 	}
 	if !d.percent(12) {
 		no := strconv.FormatInt(d.between(1_000_000_000, 9_999_999_999), 10)
-		if lex == &korean {
+		if lex.Country == "KR" {
 			no = no[:3] + "-" + no[3:5] + "-" + no[5:]
 		}
 		r.businessNo = some(no)
@@ -132,7 +132,7 @@ func (p *plan) admin(id int64) admin {
 		r.name = odd(r.name, oddities[id/151%int64(len(oddities))], 100)
 	}
 	if !d.percent(25) {
-		r.position = some(pick(&d, firm.lex.positions))
+		r.position = some(pick(&d, firm.lex.Positions))
 	}
 	busy := roll(p.seed, forAdmin, -owner) // for the moments that contacts share
 	moment := today - 400*day + stamp(busy.below(int64(300*day))).whole()
@@ -172,7 +172,7 @@ func (p *plan) adminEmail(partner, ordinal int64) string {
 	case 0:
 		return "marketing+" + who.given + n + "@" + firm.domain
 	case 1: // an apostrophe is legal in an address
-		if firm.lex.givenFirst {
+		if firm.lex.GivenFirst {
 			return "o'" + who.family + n + "@" + firm.domain
 		}
 	case 2, 3:

@@ -126,7 +126,7 @@ func AskRedis(ctx context.Context, userURL, command string) (string, error) {
 
 // talk logs in, sends inline commands one after the other and returns the last answer; of a list its length alone.
 func talk(ctx context.Context, network, addr string, login *url.Userinfo, commands ...string) (answer string, err error) {
-	if password, needed := login.Password(); needed {
+	if password, _ := login.Password(); password != "" {
 		commands = append([]string{strings.Join(strings.Fields("AUTH "+login.Username()+" "+password), " ")}, commands...)
 	}
 	conn, err := new(net.Dialer).DialContext(ctx, network, addr)

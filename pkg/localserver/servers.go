@@ -3,7 +3,7 @@
 // caller's choice. Tests use it through package hubtest; the local stack (scripts/stack)
 // uses it directly, which is why it does not import "testing".
 //
-// A server is a child of the calling process and on Linux dies with it. Starting on a
+// It works on Linux alone. A server is a child of the calling process and dies with it. Starting on a
 // directory that already holds data takes the data over, also after a crash.
 //
 // The package knows nothing of Hub's services; it refuses to manage servers that it did

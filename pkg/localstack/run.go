@@ -141,23 +141,7 @@ func Ready(ctx context.Context, url string) error {
 	return nil
 }
 
-// Await asks again and again until url is ready. It ends with the process, where there is one, and with ctx; every is the pause.
-func Await(ctx context.Context, p *localserver.Process, url string, every time.Duration) error {
-	var ended <-chan struct{} // nil, which never ends, without a process
-	if p != nil {
-		ended = p.Done()
-	}
-	for {
-		err := Ready(ctx, url)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ended:
-			return p.Err()
-		case <-ctx.Done():
-			return fmt.Errorf("not ready: %w", err)
-		case <-time.After(every):
-		}
-	}
+// Await asks again and again, with a pause, until url is ready. It ends with the process, where there is one, and with ctx.
+func Await(ctx context.Context, p *localserver.Process, url string, pause time.Duration) error {
+	return localserver.Poll(ctx, p, pause, func() error { return Ready(ctx, url) })
 }

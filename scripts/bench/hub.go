@@ -40,7 +40,7 @@ func mcpTarget(s *stack) target {
 
 // edgeTarget is one transport of the gateway.
 func edgeTarget(name string, open func(*workload) (session, error)) target {
-	return target{name: name, processes: []string{"gateway", "query", "auth", "redis", "postgres"}, own: 2, has: always, read: readHub, open: open}
+	return target{name: name, processes: []string{"gateway", "query", "auth", "redis", "postgres"}, own: 2, read: readHub, open: open}
 }
 
 // httpSession sends each input's request over a kept connection.
@@ -77,8 +77,6 @@ func envelopeData(tool string, body []byte) ([]byte, error) {
 	}
 	return data[:len(data)-1], nil
 }
-
-func always(*workload) bool { return true }
 
 // readHub reads data of a tool.
 func readHub(w *workload, data []byte) ([][]string, error) {
@@ -124,7 +122,7 @@ func readHub(w *workload, data []byte) ([][]string, error) {
 // adds is the difference.
 func serviceTarget(s *stack) target {
 	token := &tokens{key: s.signing("gateway")}
-	return target{name: "service", processes: []string{"query", "postgres"}, own: 1, has: always, read: readHub,
+	return target{name: "service", processes: []string{"query", "postgres"}, own: 1, read: readHub,
 		open: func(w *workload) (session, error) {
 			if _, err := token.get(); err != nil {
 				return nil, err

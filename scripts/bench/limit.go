@@ -14,7 +14,7 @@ import (
 // protocol, each row scanned into sql.RawBytes and appended to one buffer as JSON, in this
 // process and without HTTP.
 func limitTarget(s *stack) target {
-	return target{name: "limit", processes: []string{"bench"}, has: always, read: readLimit,
+	return target{name: "limit", processes: []string{"bench"}, read: readLimit,
 		open: func(w *workload) (session, error) { return openLimit(s, w, w.statements) }}
 }
 
@@ -22,7 +22,6 @@ func limitTarget(s *stack) target {
 func straightforwardTarget(s *stack) target {
 	t := limitTarget(s)
 	t.name = "straightforward"
-	t.has = func(w *workload) bool { return w.straightforward != "" }
 	t.open = func(w *workload) (session, error) { return openLimit(s, w, []string{w.straightforward}) }
 	return t
 }

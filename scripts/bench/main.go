@@ -11,8 +11,7 @@
 // services of this checkout, below .hub/bench, apart from what `make up` runs. Only so are
 // the sample's scale, the settings, the start times and the memory after the start known.
 // The servers are as `make up` makes them, with fsync; the services have their default
-// settings but for MCP_MAX_ROW_LIMIT=10000, and what experiments (stack.go) takes from the
-// caller. The sample data stay for the next run; everything else is made anew.
+// settings but for MCP_MAX_ROW_LIMIT=10000. Everything is made anew at each run.
 //
 // The targets take turns, A B C A B C, so that a slow minute of the machine is everybody's,
 // and the report shows the medians of the rounds. Every answer is checked. Absolute rates

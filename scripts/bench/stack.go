@@ -3,11 +3,8 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,10 +21,6 @@ import (
 
 // measured are the services that a read passes, in the order of their start.
 var measured = []string{"auth", "query", "gateway"}
-
-// experiments are variables of the caller's that reach the services, to try settings out.
-var experiments = []string{"GOGC", "GOMEMLIMIT", "GOMAXPROCS", "HUB_SOURCE_POOL", "HUB_SQL_CONCURRENT", "HUB_SQL_PER_KEY",
-	"HUB_SERVICE_CONCURRENCY"}
 
 // stack is Hub's services over servers of their own.
 type stack struct {
@@ -98,7 +91,7 @@ func startStack(ctx context.Context, o options, say func(string, ...any)) (s *st
 
 func (s *stack) makeDirs() error {
 	// Servers may run as other users, who have to find the way to their data.
-	for _, dir := range []string{filepath.Dir(s.dir), s.dir, s.path("bin"), s.path("log"), s.sample()} {
+	for _, dir := range []string{filepath.Dir(s.dir), s.dir, s.path("bin"), s.path("log")} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
@@ -117,9 +110,6 @@ func (s *stack) makeDirs() error {
 func (s *stack) path(elem ...string) string {
 	return filepath.Join(append([]string{s.dir}, elem...)...)
 }
-
-// sample is where the data of this scale stay.
-func (s *stack) sample() string { return s.path(fmt.Sprintf("scale-%g", s.scale)) }
 
 // secret is a random value, the same throughout one run.
 func (s *stack) secret(name string) string {
@@ -142,29 +132,20 @@ func (s *stack) build(ctx context.Context) error {
 	return localstack.Build(ctx, s.root, s.path("bin"), append(localstack.Programs(s.programs), "./scripts/gen"))
 }
 
-// startServers starts the servers: the source database on its data of the last run, if
-// they still fit, the others empty.
-func (s *stack) startServers(ctx context.Context) error {
-	fit, err := s.sampleFits()
-	if err != nil {
-		return err
-	}
-	forget := []string{s.path("postgres"), s.path("redis")}
-	if !fit {
-		forget = append(forget, filepath.Join(s.sample(), "mariadb"))
-	}
-	for _, dir := range forget {
+// startServers starts the servers, each on an empty directory.
+func (s *stack) startServers(ctx context.Context) (err error) {
+	for _, name := range []string{"mariadb", "postgres", "redis"} {
 		// A run that was killed a moment ago may have left a server in it.
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
+		if real, err := filepath.EvalSymlinks(s.path(name)); err == nil {
 			if err := localserver.Reclaim(ctx, real); err != nil {
 				return err
 			}
 		}
-		if err := localserver.RemoveDir(dir); err != nil {
+		if err := localserver.RemoveDir(s.path(name)); err != nil {
 			return err
 		}
 	}
-	if s.mariadb, err = localserver.StartMariaDB(ctx, localserver.Options{Dir: filepath.Join(s.sample(), "mariadb")}); err != nil {
+	if s.mariadb, err = localserver.StartMariaDB(ctx, localserver.Options{Dir: s.path("mariadb")}); err != nil {
 		return err
 	}
 	if s.postgres, err = localserver.StartPostgres(ctx, localserver.Options{Dir: s.path("postgres")}); err != nil {
@@ -174,7 +155,7 @@ func (s *stack) startServers(ctx context.Context) error {
 		return err
 	}
 	s.pids["mariadb"], s.pids["postgres"], s.pids["redis"] = s.mariadb.PID(), s.postgres.PID(), s.redis.PID()
-	schema, err := os.ReadFile(s.schema())
+	schema, err := os.ReadFile(filepath.Join(s.root, "deploy", "source", "schema.sql"))
 	if err != nil {
 		return err
 	}
@@ -190,51 +171,12 @@ func (s *stack) startServers(ctx context.Context) error {
 	return postgres.Bootstrap(ctx, s.postgres.SuperuserURL("postgres"), "hub", logins)
 }
 
-func (s *stack) schema() string { return filepath.Join(s.root, "deploy", "source", "schema.sql") }
-
-// marker holds what the sample was made of, once it is whole.
-func (s *stack) marker() string { return filepath.Join(s.sample(), "made-of") }
-
-func (s *stack) sampleFits() (bool, error) {
-	made, err := os.ReadFile(s.marker())
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	now, err := s.ingredients()
-	return err == nil && string(made) == now, err
-}
-
-// ingredients tells versions of the sample apart: its generator and its schema.
-func (s *stack) ingredients() (string, error) {
-	h := sha256.New()
-	for _, path := range []string{s.path("bin", "gen"), s.schema()} {
-		b, err := os.ReadFile(path)
-		if err != nil {
-			return "", err
-		}
-		_, _ = h.Write(b) // never fails
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// load fills the source database unless it is full already.
+// load fills the source database.
 func (s *stack) load(ctx context.Context, say func(string, ...any)) error {
-	if fit, err := s.sampleFits(); err != nil || fit {
-		return err
-	}
 	say("loading sample data, scale %g", s.scale)
 	dsn := s.mariadb.DSN(s.source.Owner, s.source.OwnerPassword, s.source.Database)
-	if _, err := localstack.Run(ctx, s.path("bin", "gen"), s.root, nil, "", "--scale", fmt.Sprint(s.scale), "--force", "--dsn", dsn); err != nil {
-		return err
-	}
-	made, err := s.ingredients()
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(s.marker(), []byte(made), 0o644)
+	_, err := localstack.Run(ctx, s.path("bin", "gen"), s.root, nil, "", "--scale", fmt.Sprint(s.scale), "--dsn", dsn)
+	return err
 }
 
 // readerDSN is the source database as query and the peers see it.
@@ -242,7 +184,7 @@ func (s *stack) readerDSN() string {
 	return s.mariadb.DSN(s.source.Reader, s.source.ReaderPassword, s.source.Database)
 }
 
-// hub is what package localstack starts the services with: their default settings but for the row limit, and experiments.
+// hub is what package localstack starts the services with: their default settings but for the row limit.
 func (s *stack) hub() localstack.Stack {
 	return localstack.Stack{
 		Root: s.root, Bin: s.path("bin"), Services: s.programs, Processes: s.programs.Names(),
@@ -258,11 +200,6 @@ func (s *stack) hub() localstack.Stack {
 		Adjust: func(_ inventory.Service, env map[string]string) {
 			// Mails of the console's drafts are to nobody, and never sent.
 			env["MCP_MAX_ROW_LIMIT"], env["HUB_DRAFT_RECIPIENTS"] = "10000", "not_b2c"
-			for _, variable := range experiments {
-				if value, ok := os.LookupEnv(variable); ok {
-					env[variable] = value
-				}
-			}
 		},
 	}
 }
@@ -340,7 +277,7 @@ func (s *stack) spawn(name string, p localserver.Program) (*localserver.Process,
 	return localserver.StartProgram(p)
 }
 
-// stop ends everything; the sample data stay.
+// stop ends everything; programs and logs stay.
 func (s *stack) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -359,7 +296,7 @@ func (s *stack) stop() {
 		_ = s.postgres.Remove()
 	}
 	if s.mariadb != nil {
-		_ = s.mariadb.Stop(ctx)
+		_ = s.mariadb.Remove()
 	}
 	_ = s.lock.Close()
 }

@@ -7,8 +7,6 @@ type target struct {
 	// database; RSS is shown of the first ones, which are its own.
 	processes []string
 	own       int
-	// has tells whether it answers the workload at all.
-	has func(*workload) bool
 	// open makes a worker's own session.
 	open func(*workload) (session, error)
 	// read decodes an answer into rows: one value of each of the workload's fields.

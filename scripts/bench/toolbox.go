@@ -56,7 +56,7 @@ func startToolbox(ctx context.Context, s *stack, works []*workload, say func(str
 		return target{}, fmt.Errorf("%w; see %s", err, s.path("log", "toolbox.log"))
 	}
 	s.pids["toolbox"], s.rssAtStart["toolbox"] = p.PID(), memoryOf(p.PID()).resident
-	return target{name: "toolbox", processes: []string{"toolbox"}, own: 1, has: always, open: t.open, read: readToolbox}, nil
+	return target{name: "toolbox", processes: []string{"toolbox"}, own: 1, open: t.open, read: readToolbox}, nil
 }
 
 type toolbox struct {

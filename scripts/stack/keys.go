@@ -16,7 +16,8 @@ type devKey struct {
 
 func devKeys() []devKey {
 	return []devKey{
-		{"dev", "HUB_API_KEY", append([]string{"--scopes", "explore,sql,query,author,control,admin:read,admin:write"}, localstack.Unlimited()...)},
+		{"dev", "HUB_API_KEY",
+			append([]string{"--scopes", "explore,sql,query,author,control,admin:read,admin:write"}, localstack.Unlimited()...)},
 		{"dev-readonly", "HUB_API_KEY_READONLY", []string{"--scopes", "explore,query"}},
 	}
 }

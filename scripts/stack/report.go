@@ -110,7 +110,7 @@ func printStatus(out io.Writer, l layout) error {
 }
 
 // logs hands over to tail.
-func logs(l layout, names []string, lines int, follow bool) error {
+func logs(l layout, names []string) error {
 	files, err := filepath.Glob(l.log("*"))
 	if err != nil {
 		return err
@@ -132,9 +132,5 @@ func logs(l layout, names []string, lines int, follow bool) error {
 	if err != nil {
 		return err
 	}
-	argv := []string{"tail", "-n", strconv.Itoa(lines)}
-	if follow {
-		argv = append(argv, "-F")
-	}
-	return syscall.Exec(tail, append(argv, files...), os.Environ())
+	return syscall.Exec(tail, append([]string{"tail", "-n", "40"}, files...), os.Environ())
 }

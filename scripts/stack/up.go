@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,15 +13,21 @@ import (
 	"hub.internal/pkg/localserver"
 )
 
+// upOptions are what variables of the caller choose.
 type upOptions struct {
-	sourceDSN string
-	discovery string
-	observe   bool
-	docker    bool
+	sourceDSN string // SOURCE_DSN: a MySQL of one's own instead of the sample, as user:password@tcp(host:port)/database
+	discovery string // DISCOVERY: how services find one another, static or consul
+	observe   bool   // OBSERVE=1: a collector, Jaeger and Prometheus beside it
+}
+
+func optionsOf(variable func(string) string) upOptions {
+	return upOptions{sourceDSN: variable("SOURCE_DSN"), discovery: cmp.Or(variable("DISCOVERY"), "static"),
+		observe: variable("OBSERVE") == "1"}
 }
 
 // up brings everything up, step by step. Each step looks at what is there already, so that
-// a second run finds little to do and a failed one can be repeated.
+// a second run finds little to do and a failed one can be repeated. HUB_*, OTEL_* and MCP_* variables of the caller reach the services
+// for as long as the stack runs; services whose settings or programs have changed are restarted.
 func up(ctx context.Context, l layout, o upOptions, p progress) error {
 	if o.discovery != "static" && o.discovery != "consul" {
 		return fmt.Errorf("DISCOVERY=%s: want static or consul", o.discovery)

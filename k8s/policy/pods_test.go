@@ -40,7 +40,7 @@ func enforced(r *review) {
 func asUser(r *review) {
 	r.each(func(d *appsv1.Deployment, _ inventory.Service) {
 		c := d.Spec.Template.Spec.SecurityContext
-		r.require(c != nil && is(c.RunAsUser, user) && is(c.RunAsGroup, user) && is(c.FSGroup, user), "%s: %+v", d.Name, c)
+		r.require(c != nil && equals(c.RunAsUser, user) && equals(c.RunAsGroup, user) && equals(c.FSGroup, user), "%s: %+v", d.Name, c)
 		for _, container := range (workload{pod: &d.Spec.Template.Spec}).containers() {
 			s := container.SecurityContext
 			r.require(s == nil || s.RunAsUser == nil && s.RunAsGroup == nil, "%s: container %s has a user of its own", d.Name, container.Name)
@@ -50,13 +50,13 @@ func asUser(r *review) {
 
 func readOnlyRoot(r *review) {
 	r.eachContainer(func(w workload, c *corev1.Container) {
-		r.require(c.SecurityContext != nil && is(c.SecurityContext.ReadOnlyRootFilesystem, true), "%s: container %s", w, c.Name)
+		r.require(c.SecurityContext != nil && equals(c.SecurityContext.ReadOnlyRootFilesystem, true), "%s: container %s", w, c.Name)
 	})
 }
 
 func noToken(r *review) {
 	for _, w := range r.workloads() {
-		r.require(is(w.pod.AutomountServiceAccountToken, false), "%s mounts one", w)
+		r.require(equals(w.pod.AutomountServiceAccountToken, false), "%s mounts one", w)
 		for _, v := range w.pod.Volumes {
 			if v.Projected != nil {
 				for _, source := range v.Projected.Sources {
@@ -66,7 +66,7 @@ func noToken(r *review) {
 		}
 	}
 	for _, a := range r.Accounts {
-		r.require(is(a.AutomountServiceAccountToken, false), "account %s gives one", a.Name)
+		r.require(equals(a.AutomountServiceAccountToken, false), "account %s gives one", a.Name)
 	}
 }
 

@@ -128,4 +128,4 @@ func (r *review) eachContainer(judge func(workload, *corev1.Container)) {
 	}
 }
 
-func is[T comparable](p *T, want T) bool { return p != nil && *p == want }
+func equals[T comparable](p *T, want T) bool { return p != nil && *p == want }

@@ -169,14 +169,14 @@ func TestComponents(t *testing.T) {
 			r := &review{Manifests: m, programs: loaded(t)}
 			d := m.Deployments[0]
 			mode, _ := r.value(d, "HUB_DISCOVERY")
-			endpoint, _ := r.value(d, "OTEL_EXPORTER_OTLP_ENDPOINT")
-			agents := end{pod: map[string]string{"app": "consul"}, namespace: "consul"}
-			collector := door("monitoring")
+			exporter, _ := r.value(d, "OTEL_EXPORTER_OTLP_ENDPOINT")
+			agents := endpoint{pod: map[string]string{"app": "consul"}, namespace: "consul"}
+			collector := accessNamespace("monitoring")
 			if has := slices.Contains(components, "consul"); (mode == "consul") != has || m.out(podOf(d), agents, tcp(agent)) != has || m.in(agents, podOf(d), tcp(calls)) != has {
 				t.Errorf("it looks for its neighbours in %s, and the agent is reached or reaches it otherwise", mode)
 			}
-			if has := slices.Contains(components, "otel"); (endpoint != "") != has || m.out(podOf(d), collector, tcp(otlp)) != has || len(d.Spec.Template.Annotations) > 0 {
-				t.Errorf("it sends to %q, and is annotated with %v", endpoint, d.Spec.Template.Annotations)
+			if has := slices.Contains(components, "otel"); (exporter != "") != has || m.out(podOf(d), collector, tcp(otlp)) != has || len(d.Spec.Template.Annotations) > 0 {
+				t.Errorf("it sends to %q, and is annotated with %v", exporter, d.Spec.Template.Annotations)
 			}
 			if d.Namespace != "another" {
 				t.Errorf("it is in %s", d.Namespace)

@@ -142,8 +142,8 @@ func required(r *review) {
 	})
 }
 
-// several are settings that say more in place of another: the source may be several servers.
-var several = map[string]string{"HUB_SOURCE_DSN": "HUB_SOURCE_DSNS"}
+// alternatives are settings that say more in place of another: the source may be several servers.
+var alternatives = map[string]string{"HUB_SOURCE_DSN": "HUB_SOURCE_DSNS"}
 
 func needed(r *review) {
 	r.each(func(d *appsv1.Deployment, s inventory.Service) {
@@ -154,7 +154,7 @@ func needed(r *review) {
 		has := r.environment(c)
 		for need, names := range inventory.SettingsOfNeeds() {
 			for _, name := range names {
-				told := slices.ContainsFunc(has, func(v variable) bool { return setting(v.name) == name || setting(v.name) == several[name] })
+				told := slices.ContainsFunc(has, func(v variable) bool { return setting(v.name) == name || setting(v.name) == alternatives[name] })
 				_, images := r.programs.Image.Environment[name] // each has the catalog
 				r.require(told == s.Has(need) || told && images, "%s is told %s: %t; it needs %v", d.Name, name, told, s.Needs)
 			}

@@ -56,7 +56,7 @@ func scaled(r *review) {
 		r.require(h.Spec.MinReplicas != nil && *h.Spec.MinReplicas > 0 && h.Spec.MaxReplicas > *h.Spec.MinReplicas && len(h.Spec.Metrics) > 0,
 			"%s: %+v", d.Name, h.Spec)
 		b := h.Spec.Behavior
-		r.require(b != nil && b.ScaleDown != nil && is(b.ScaleDown.StabilizationWindowSeconds, calm), "%s: %+v", d.Name, b)
+		r.require(b != nil && b.ScaleDown != nil && equals(b.ScaleDown.StabilizationWindowSeconds, calm), "%s: %+v", d.Name, b)
 	})
 }
 
@@ -72,7 +72,7 @@ func spread(r *review) {
 		for _, key := range []string{corev1.LabelHostname, corev1.LabelTopologyZone} {
 			c := spreadOver(d, key)
 			r.require(c != nil && c.MaxSkew == 1 && r.selects(c.LabelSelector, d), "%s over %s: %+v", d.Name, key, c)
-			r.require(c == nil || is(c.NodeTaintsPolicy, corev1.NodeInclusionPolicyHonor),
+			r.require(c == nil || equals(c.NodeTaintsPolicy, corev1.NodeInclusionPolicyHonor),
 				"%s over %s counts nodes that its pods may not run on: set nodeTaintsPolicy: Honor", d.Name, key)
 		}
 	})

@@ -138,7 +138,7 @@ func fileModes(r *review) {
 			default:
 				continue
 			}
-			r.require(is(mode, 0o440), "%s: volume %s", w, v.Name)
+			r.require(equals(mode, 0o440), "%s: volume %s", w, v.Name)
 		}
 	}
 }

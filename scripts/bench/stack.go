@@ -53,7 +53,8 @@ func startStack(ctx context.Context, o options, say func(string, ...any)) (s *st
 		return nil, fmt.Errorf("these servers are not installed: %s; `make servers` installs them", strings.Join(missing, ", "))
 	}
 	s = &stack{options: o, secrets: map[string]string{}, keys: map[string]caller.SigningKey{}, addr: map[string]string{},
-		services: map[string]*localserver.Process{}, pids: map[string]int{}, startTimes: map[string]time.Duration{}, rssAtStart: map[string]int64{}}
+		services: map[string]*localserver.Process{}, pids: map[string]int{},
+		startTimes: map[string]time.Duration{}, rssAtStart: map[string]int64{}}
 	services, err := inventory.Load(o.root)
 	if err != nil {
 		return nil, err
@@ -159,8 +160,8 @@ func (s *stack) startServers(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.source = localserver.Source{Database: "marketplace", Schema: string(schema), Owner: localserver.SourceOwner, OwnerPassword: s.secret("owner"),
-		Reader: localserver.SourceReadOnly, ReaderPassword: s.secret("reader")}
+	s.source = localserver.Source{Database: "marketplace", Schema: string(schema), Owner: localserver.SourceOwner,
+		OwnerPassword: s.secret("owner"), Reader: localserver.SourceReadOnly, ReaderPassword: s.secret("reader")}
 	if err := s.mariadb.CreateSource(ctx, s.source); err != nil {
 		return err
 	}
@@ -224,7 +225,8 @@ func (s *stack) startServices(ctx context.Context) error {
 	for _, name := range s.programs.Names() {
 		s.rssAtStart[name] = memoryOf(s.pids[name]).resident
 	}
-	key, err := hub.IssueKey(ctx, "bench", "hub-bench", append([]string{"--scopes", strings.Join(s.scopes(), ",")}, localstack.Unlimited()...)...)
+	rights := append([]string{"--scopes", strings.Join(s.scopes(), ",")}, localstack.Unlimited()...)
+	key, err := hub.IssueKey(ctx, "bench", "hub-bench", rights...)
 	s.key = key.Key
 	return err
 }

@@ -5,8 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"os"
-	"regexp"
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
@@ -69,7 +67,7 @@ func open(ctx context.Context, dsn string, connections int) (*loader, error) {
 func (l *loader) close() { l.db.Close() }
 
 // prepare leaves all tables there and empty, or says why not.
-func (l *loader) prepare(ctx context.Context, tables []table, schemaFile string, force bool) error {
+func (l *loader) prepare(ctx context.Context, tables []table, force bool) error {
 	there, err := l.strings(ctx, "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()")
 	if err != nil {
 		return err
@@ -97,9 +95,7 @@ func (l *loader) prepare(ctx context.Context, tables []table, schemaFile string,
 			strings.Join(filled, ", "))
 	}
 	if len(missing) > 0 {
-		if err := l.create(ctx, schemaFile); err != nil {
-			return err
-		}
+		return fmt.Errorf("database %s lacks %s: run deploy/source/schema.sql there first", l.config.DBName, strings.Join(missing, ", "))
 	}
 	narrow, err := l.strings(ctx, `SELECT DISTINCT CONCAT(table_name, ' in ', character_set_name) FROM information_schema.columns
 		WHERE table_schema = DATABASE() AND character_set_name NOT IN ('utf8mb4', 'ascii', 'binary') AND table_name IN (`+quoted(tables)+`)`)
@@ -113,38 +109,6 @@ func (l *loader) prepare(ctx context.Context, tables []table, schemaFile string,
 		if _, err := l.db.ExecContext(ctx, "TRUNCATE TABLE "+name); err != nil {
 			return fmt.Errorf("empty %s: %w", name, err)
 		}
-	}
-	return nil
-}
-
-var createTable = regexp.MustCompile(`(?m)^CREATE TABLE (?:IF NOT EXISTS )?`)
-
-// create runs the schema file for the tables that are missing. The file is the
-// operator's own and goes as a whole, so that no SQL has to be split here; this one
-// connection is the only one that takes more than one statement.
-func (l *loader) create(ctx context.Context, file string) error {
-	ddl, err := os.ReadFile(file)
-	if err != nil {
-		return fmt.Errorf("--schema: %w", err)
-	}
-	charset, err := l.strings(ctx, "SELECT @@character_set_database")
-	if err != nil {
-		return err
-	}
-	if charset[0] != "utf8mb4" {
-		return fmt.Errorf("database %s has the character set %s: run ALTER DATABASE %s CHARACTER SET utf8mb4 first", l.config.DBName, charset[0],
-			l.config.DBName)
-	}
-	cfg := l.config.Clone()
-	cfg.MultiStatements = true
-	connector, err := mysql.NewConnector(cfg)
-	if err != nil {
-		return err
-	}
-	db := sql.OpenDB(connector)
-	defer db.Close()
-	if _, err := db.ExecContext(ctx, createTable.ReplaceAllString(string(ddl), "CREATE TABLE IF NOT EXISTS ")); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
 	}
 	return nil
 }

@@ -35,7 +35,6 @@ func main() {
 
 type options struct {
 	dsn         string
-	schema      string
 	scale       float64
 	seed        uint64
 	connections int // to load through
@@ -58,7 +57,6 @@ func command() *cobra.Command {
 	f.StringVar(&o.dsn, "dsn", "", "MySQL, MariaDB or TiDB database to fill (required)")
 	f.Float64Var(&o.scale, "scale", 1, "size, from 0.001 to 100; 1 is 1,000 partners and 20,000 campaigns")
 	f.Uint64Var(&o.seed, "seed", 1, "another seed gives other data")
-	f.StringVar(&o.schema, "schema", "deploy/source/schema.sql", "file that creates the tables when they are missing")
 	f.BoolVar(&o.force, "force", false, "empty the tables first when they hold rows")
 	if err := c.MarkFlagRequired("dsn"); err != nil {
 		panic(err) // the flag is defined above
@@ -79,7 +77,7 @@ func run(ctx context.Context, o options, out io.Writer) error {
 		return err
 	}
 	defer l.close()
-	if err := l.prepare(ctx, tables, o.schema, o.force); err != nil {
+	if err := l.prepare(ctx, tables, o.force); err != nil {
 		return err
 	}
 	var rows int64

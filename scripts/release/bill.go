@@ -110,9 +110,9 @@ func serial(sum string) string {
 // vulnerabilities is the check of known vulnerabilities, pinned.
 const vulnerabilities = "golang.org/x/vuln/cmd/govulncheck@v1.8.0"
 
-// vouch checks that the modules are what go.sum says, and that nothing they do is known to be vulnerable. Where the database of
+// checkModules checks that the modules are what go.sum says, and that nothing they do is known to be vulnerable. Where the database of
 // vulnerabilities cannot be reached it says so: that is no finding, and no clean bill either.
-func vouch(ctx context.Context, e edition, out io.Writer) error {
+func checkModules(ctx context.Context, e edition, out io.Writer) error {
 	if b, err := e.command(ctx, "mod", "verify").CombinedOutput(); err != nil {
 		return fmt.Errorf("go mod verify: %w: %s", err, b)
 	}

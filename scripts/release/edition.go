@@ -92,8 +92,8 @@ func (e edition) build(ctx context.Context, path string) error {
 	return nil
 }
 
-// lay makes the files of the image, from the moment of the commit and readable for all.
-func (e edition) lay(ctx context.Context) error {
+// layOut makes the files of the image, from the moment of the commit and readable for all.
+func (e edition) layOut(ctx context.Context) error {
 	stage, err := filepath.Abs(e.stage())
 	if err != nil {
 		return err

@@ -44,7 +44,7 @@ func root() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if err := e.lay(c.Context()); err != nil {
+				if err := e.layOut(c.Context()); err != nil {
 					return err
 				}
 				return makeBill(c.Context(), e, c.OutOrStdout())
@@ -99,7 +99,7 @@ func makeImage(ctx context.Context, e edition, archive string, out, progress io.
 	if err != nil {
 		return err
 	}
-	if err := e.lay(ctx); err != nil {
+	if err := e.layOut(ctx); err != nil {
 		return err
 	}
 	sum, err := digest(e.program())
@@ -128,7 +128,7 @@ func makeBill(ctx context.Context, e edition, out io.Writer) error {
 	if err := allowed(used); err != nil {
 		return err
 	}
-	if err := vouch(ctx, e, out); err != nil {
+	if err := checkModules(ctx, e, out); err != nil {
 		return err
 	}
 	path := filepath.Join(e.dir(), "sbom.cdx.json")

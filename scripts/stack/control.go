@@ -25,8 +25,8 @@ const (
 	stopLimit = 2 * time.Minute
 )
 
-// errDeaf says that the supervisor lives but does not react.
-var errDeaf = errors.New("the supervisor does not react")
+// errUnresponsive says that the supervisor lives but does not react.
+var errUnresponsive = errors.New("the supervisor does not react")
 
 // pid is the living supervisor, or 0.
 func (c control) pid() (int, error) { return lockHolder(c.layout.supervisorLock()) }
@@ -56,7 +56,7 @@ func (c control) run(ctx context.Context, p plan) (status, error) {
 	}
 	err = c.await(ctx, answerLimit, exited, func(s status) bool { return s.PID == pid && s.Seen >= p.Generation })
 	if errors.Is(err, context.DeadlineExceeded) {
-		return status{}, errDeaf
+		return status{}, errUnresponsive
 	}
 	if err != nil {
 		return status{}, err

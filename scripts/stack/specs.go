@@ -58,7 +58,7 @@ func serviceSpecs(e environment) (specs []serviceSpec, err error) {
 	if err := writeScrapes(e); err != nil {
 		return nil, err
 	}
-	for _, s := range append(observerSpecs(e), standIns(e)...) {
+	for _, s := range append(observerSpecs(e), simulators(e)...) {
 		if s.Digest, err = fileDigest(s.Path); err != nil {
 			return nil, err
 		}
@@ -89,8 +89,8 @@ func (e environment) instances(s service) []string {
 	return []string{s.Name}
 }
 
-// standIns are the programs that stand in for the world. They stop after those who may be calling them.
-func standIns(e environment) []serviceSpec {
+// simulators are the programs that stand in for the world. They stop after those who may be calling them.
+func simulators(e environment) []serviceSpec {
 	of := func(name string, env map[string]string, args ...string) serviceSpec {
 		return serviceSpec{Name: name, Path: e.layout.bin(name), Layer: layerServers, Grace: grace, Env: localstack.Environ(env), Args: args}
 	}

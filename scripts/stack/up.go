@@ -86,7 +86,7 @@ func bringUp(ctx context.Context, e environment, p progress) error {
 	}
 	defer turn.Close()
 	c := control{e.layout}
-	if err := settle(ctx, c, e, p); err != nil {
+	if err := prepareSupervisor(ctx, c, e, p); err != nil {
 		return err
 	}
 	if err := drawKeysets(ctx, e); err != nil {
@@ -129,9 +129,9 @@ func waitForLock(ctx context.Context, path, waiting string, p progress) (*os.Fil
 	return lock, err
 }
 
-// settle makes sure that no supervisor of an older build or one that has hung stands in the
+// prepareSupervisor makes sure that no supervisor of an older build or one that has hung stands in the
 // way, and that every name has a port.
-func settle(ctx context.Context, c control, e environment, p progress) error {
+func prepareSupervisor(ctx context.Context, c control, e environment, p progress) error {
 	pid, err := c.pid()
 	if err != nil {
 		return err
@@ -258,7 +258,7 @@ func execute(ctx context.Context, c control, e environment, next plan) (status, 
 		return status{}, err
 	}
 	now, err := c.run(ctx, next)
-	if errors.Is(err, errDeaf) {
+	if errors.Is(err, errUnresponsive) {
 		if err := c.kill(ctx); err != nil {
 			return status{}, err
 		}

@@ -168,7 +168,7 @@ func start(t testing.TB, o options) *suite {
 	if o.scale == "" {
 		o.scale = "0.02"
 	}
-	s.run("gen", nil, "--dsn", admin, "--scale", o.scale, "--schema", filepath.Join(hubtest.Root(t), "deploy/source/schema.sql"))
+	s.run("gen", nil, "--dsn", admin, "--scale", o.scale)
 	inner, gateways := slices.DeleteFunc(slices.Clone(services), func(name string) bool { return slices.Contains(o.without, name) }), []string{"gateway"}
 	single := slices.Clone(inner)
 	for i := 2; i <= o.replicas; i++ {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// board shows the world what runs: it writes status.json and pids.json at each change.
-type board struct {
+// statusWriter shows the world what runs: it writes status.json and pids.json at each change.
+type statusWriter struct {
 	layout layout
 	log    *slog.Logger
 
@@ -16,11 +16,11 @@ type board struct {
 	status status
 }
 
-func newBoard(l layout, log *slog.Logger, pid int, digest string) *board {
-	return &board{layout: l, log: log, status: status{PID: pid, Digest: digest, Programs: map[string]programStatus{}}}
+func newStatusWriter(l layout, log *slog.Logger, pid int, digest string) *statusWriter {
+	return &statusWriter{layout: l, log: log, status: status{PID: pid, Digest: digest, Programs: map[string]programStatus{}}}
 }
 
-func (b *board) started(name string, pid int, admin string) {
+func (b *statusWriter) started(name string, pid int, admin string) {
 	b.change(func(s *status) {
 		p := s.Programs[name]
 		if !p.Since.IsZero() {
@@ -31,7 +31,7 @@ func (b *board) started(name string, pid int, admin string) {
 	})
 }
 
-func (b *board) ended(name string, why error) {
+func (b *statusWriter) ended(name string, why error) {
 	b.change(func(s *status) {
 		p := s.Programs[name]
 		p.PID, p.Since, p.Error = 0, time.Now(), why.Error()
@@ -39,13 +39,15 @@ func (b *board) ended(name string, why error) {
 	})
 }
 
-func (b *board) remove(name string) { b.change(func(s *status) { delete(s.Programs, name) }) }
+func (b *statusWriter) remove(name string) { b.change(func(s *status) { delete(s.Programs, name) }) }
 
-func (b *board) seen(generation int64) { b.change(func(s *status) { s.Seen = generation }) }
+func (b *statusWriter) seen(generation int64) { b.change(func(s *status) { s.Seen = generation }) }
 
-func (b *board) applied(generation int64) { b.change(func(s *status) { s.Applied = generation }) }
+func (b *statusWriter) applied(generation int64) {
+	b.change(func(s *status) { s.Applied = generation })
+}
 
-func (b *board) change(f func(*status)) {
+func (b *statusWriter) change(f func(*status)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	before := pidsOf(b.status)

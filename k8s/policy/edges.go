@@ -28,6 +28,9 @@ func stores() map[string][]int32 {
 		inventory.Mail: {1025, 465, 587}, inventory.Provider: {https}}
 }
 
+// networkRules hold the network policies to who calls whom and to what each service needs. They are judged by
+// simulation: a connection is tried against all policies together, as the network plugin does, so that a policy
+// which a component or an overlay adds counts too.
 func networkRules() []Rule {
 	return []Rule{
 		{Name: "what no policy names gets nothing and reaches nothing", broken: deniedByDefault},
@@ -41,6 +44,8 @@ func networkRules() []Rule {
 	}
 }
 
+// deniedByDefault wants a policy of each direction for every pod, because a pod that no policy selects may do
+// anything, and a namespace whose own policy denies all to pods that come later.
 func deniedByDefault(r *review) {
 	both := []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress}
 	for _, w := range r.workloads() {
@@ -59,6 +64,8 @@ func deniedByDefault(r *review) {
 	}
 }
 
+// namespacesOf are the namespaces that a workload's pods run in; none for jobs, which only the namespace's own
+// policy binds.
 func (r *review) namespacesOf(w workload) []string {
 	for _, d := range r.Deployments {
 		if w.kind == "Deployment" && d.Name == w.name {
@@ -104,6 +111,8 @@ func accessNamespace(access string) endpoint {
 	return endpoint{pod: labels.Set{}, namespace: access, access: access}
 }
 
+// edgeIngress lets the ingress controller's namespace reach the edge alone, and outsiders reach no service's port
+// for calls.
 func edgeIngress(r *review) {
 	r.each(func(d *appsv1.Deployment, s inventory.Service) {
 		self := podOf(d)
@@ -114,6 +123,8 @@ func edgeIngress(r *review) {
 	})
 }
 
+// monitored opens the port for metrics and profiles to the monitoring namespace, and to nobody else: profiles show
+// what a process holds.
 func monitored(r *review) {
 	r.each(func(d *appsv1.Deployment, s inventory.Service) {
 		self := podOf(d)
@@ -125,6 +136,8 @@ func monitored(r *review) {
 	})
 }
 
+// dns lets every service ask the cluster's DNS over UDP and TCP, and no other server: a name is a way to carry
+// data out.
 func dns(r *review) {
 	r.each(func(d *appsv1.Deployment, s inventory.Service) {
 		server := endpoint{pod: labels.Set{"k8s-app": "kube-dns"}, namespace: "kube-system"}
@@ -177,6 +190,8 @@ func egress(r *review) {
 	})
 }
 
+// internet lets the service with the payment provider reach public addresses at 443, and no other. Private, link-
+// local and metadata addresses stay closed to it, so that a receiver's address that leads there leads nowhere.
 func internet(r *review) {
 	r.each(func(d *appsv1.Deployment, s inventory.Service) {
 		reach := func(addr string, at port) bool { return r.out(podOf(d), endpoint{addr: netip.MustParseAddr(addr)}, at) }

@@ -21,6 +21,8 @@ type endpoint struct {
 	addr      netip.Addr
 }
 
+// namespaceLabels are those that a namespaceSelector sees: the name, which Kubernetes sets itself, and who may
+// come in.
 func (e endpoint) namespaceLabels() labels.Set {
 	set := labels.Set{corev1.LabelMetadataName: e.namespace}
 	if e.access != "" {
@@ -35,6 +37,7 @@ type port struct {
 	protocol corev1.Protocol
 }
 
+// tcp is a TCP port.
 func tcp(number int32) port { return port{number, corev1.ProtocolTCP} }
 
 // selected are the policies of a direction that bind a pod; whom none binds may do anything.
@@ -126,6 +129,7 @@ func reaches(peers []networkingv1.NetworkPolicyPeer, namespace string, e endpoin
 	})
 }
 
+// within tells whether an address lies in a block and in none of its exceptions.
 func within(b *networkingv1.IPBlock, addr netip.Addr) bool {
 	contains := func(cidr string) bool {
 		prefix, err := netip.ParsePrefix(cidr)

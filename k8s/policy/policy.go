@@ -51,6 +51,7 @@ type Violation struct {
 	Rule, Text string
 }
 
+// String is one line: the rule, and what breaks it.
 func (v Violation) String() string { return v.Rule + ": " + v.Text }
 
 // Rules are what ties manifests to deploy/services.json, to the settings that each program reads and to its image; and Pod Security.
@@ -83,6 +84,7 @@ type review struct {
 	violations []Violation
 }
 
+// violated reports a violation of the rule that is judged at the moment.
 func (r *review) violated(format string, args ...any) {
 	r.violations = append(r.violations, Violation{r.rule, fmt.Sprintf(format, args...)})
 }
@@ -106,6 +108,8 @@ func (r *review) each(judge func(*appsv1.Deployment, inventory.Service)) {
 	}
 }
 
+// restricted has Pod Security's own evaluator judge each pod at the level restricted of its newest version, as the
+// API server does where a namespace enforces it.
 func restricted(r *review) {
 	evaluator, err := podsecurity.NewEvaluator(podsecurity.DefaultChecks(), nil)
 	if err != nil {
@@ -128,4 +132,5 @@ func (r *review) eachContainer(judge func(workload, *corev1.Container)) {
 	}
 }
 
+// equals tells whether an optional field is there and has the value.
 func equals[T comparable](p *T, want T) bool { return p != nil && *p == want }

@@ -22,6 +22,7 @@ const (
 	opsPort   = "ops"
 )
 
+// programRules hold the manifests to what the programs do: their commands, settings, ports and probes.
 func programRules() []Rule {
 	return []Rule{
 		{Name: "a service serves, after it has migrated", broken: commands},
@@ -37,6 +38,7 @@ func programRules() []Rule {
 	}
 }
 
+// container is the one of that name, of those that start a pod or run in it; nil without one.
 func container(d *appsv1.Deployment, name string) *corev1.Container {
 	for _, c := range (workload{pod: &d.Spec.Template.Spec}).containers() {
 		if c.Name == name {
@@ -106,6 +108,8 @@ func (r *review) eachProgram(judge func(*appsv1.Deployment, *corev1.Container, [
 	})
 }
 
+// commands wants one container that serves, after an init container that migrates as the owner of the store. A
+// sidecar would share the pod's secrets.
 func commands(r *review) {
 	r.each(func(d *appsv1.Deployment, _ inventory.Service) {
 		pod := d.Spec.Template.Spec
@@ -120,6 +124,7 @@ func commands(r *review) {
 // setting is the name of the setting that a variable is or points to.
 func setting(name string) string { return strings.TrimSuffix(name, "_FILE") }
 
+// known finds misspelt settings: a program ignores a variable that it does not know, and nothing else would tell.
 func known(r *review) {
 	r.eachProgram(func(d *appsv1.Deployment, c *corev1.Container, reads []inventory.Setting) {
 		for _, v := range r.environment(c) {
@@ -132,6 +137,7 @@ func known(r *review) {
 	})
 }
 
+// required finds settings without a default that a container is not told: its program would not start.
 func required(r *review) {
 	r.eachProgram(func(d *appsv1.Deployment, c *corev1.Container, reads []inventory.Setting) {
 		has := r.environment(c)
@@ -145,6 +151,8 @@ func required(r *review) {
 // alternatives are settings that say more in place of another: the source may be several servers.
 var alternatives = map[string]string{"HUB_SOURCE_DSN": "HUB_SOURCE_DSNS"}
 
+// needed compares the settings that stand for a need (inventory.SettingsOfNeeds) with deploy/services.json, in
+// both directions: what a service is told beyond its needs, it could leak.
 func needed(r *review) {
 	r.each(func(d *appsv1.Deployment, s inventory.Service) {
 		c := container(d, "service")
@@ -162,6 +170,8 @@ func needed(r *review) {
 	})
 }
 
+// expanded wants $(NAME) to follow the variable that it names, else Kubernetes leaves the text as it is; and DNS
+// names of the pod's own namespace.
 func expanded(r *review) {
 	r.eachContainer(func(w workload, c *corev1.Container) {
 		known := map[string]bool{}
@@ -195,6 +205,8 @@ func expanded(r *review) {
 	})
 }
 
+// ports compares the container's ports with the addresses that the program listens at, and both with what the
+// image exposes.
 func ports(r *review) {
 	r.each(func(d *appsv1.Deployment, _ inventory.Service) {
 		c := container(d, "service")
@@ -215,6 +227,8 @@ func ports(r *review) {
 	r.require(r.programs.Image.User == "65532:65532" && r.programs.Image.Entrypoint == `["/service"]`, "the image: %+v", r.programs.Image)
 }
 
+// probes wants liveness to ask the path that says only whether the process lives: one that asked readiness would
+// restart every pod when a store is away.
 func probes(r *review) {
 	r.each(func(d *appsv1.Deployment, _ inventory.Service) {
 		c := container(d, "service")
@@ -238,6 +252,8 @@ func probes(r *review) {
 	})
 }
 
+// found wants a Service of the discovery name that selects the service's own pods. It is headless but for the
+// edge, so that callers see instances and balance by themselves.
 func found(r *review) {
 	r.each(func(d *appsv1.Deployment, s inventory.Service) {
 		r.require(d.Spec.Template.Labels[nameLabel] == d.Name && d.Spec.Template.Labels[partLabel] == part && r.selects(d.Spec.Selector, d),
@@ -266,6 +282,8 @@ func called(p corev1.ServicePort) bool {
 	return p.Name == callsPort && p.TargetPort == intstr.FromString(callsPort) && cmp.Or(p.Protocol, corev1.ProtocolTCP) == corev1.ProtocolTCP
 }
 
+// onePublicURL compares HUB_PUBLIC_URL between services: links in mails and at the log-in have to lead to one
+// place.
 func onePublicURL(r *review) {
 	told := map[string][]string{}
 	r.each(func(d *appsv1.Deployment, _ inventory.Service) {
@@ -276,6 +294,7 @@ func onePublicURL(r *review) {
 	r.require(len(told) < 2, "%v", told)
 }
 
+// routed wants each backend of a route to be the edge at its port for calls.
 func routed(r *review) {
 	for _, route := range r.Routes {
 		for _, rule := range route.Spec.Rules {

@@ -16,6 +16,7 @@ import (
 // connections is the annotation of who reads the source: how many connections it may have there in all.
 const connections = "hub.internal/source-connections"
 
+// drainRules hold the ends of pods, and their number, to what the programs take and the source gives.
 func drainRules() []Rule {
 	return []Rule{
 		{Name: "a pod has longer to stop than its program takes", broken: drained},
@@ -47,6 +48,7 @@ func (r *review) duration(d *appsv1.Deployment, name string) time.Duration {
 	return got
 }
 
+// drained compares the grace period with how long the program may take to stop (service.Settings.StopsWithin).
 func drained(r *review) {
 	r.each(func(d *appsv1.Deployment, _ inventory.Service) {
 		s := service.Settings{DrainDelay: r.duration(d, "HUB_DRAIN_DELAY"), DrainTimeout: r.duration(d, "HUB_DRAIN_TIMEOUT")}
@@ -55,6 +57,8 @@ func drained(r *review) {
 	})
 }
 
+// delayed wants the listener to stay open until the failed readiness has been seen: else calls arrive at a closed
+// port during each rollout.
 func delayed(r *review) {
 	r.each(func(d *appsv1.Deployment, _ inventory.Service) {
 		c := container(d, "service")

@@ -51,6 +51,7 @@ type httpSession struct {
 	unwrap func(body []byte) ([]byte, error)
 }
 
+// call sends the prepared request of the i-th input.
 func (c *httpSession) call(i int) ([]byte, error) {
 	body, err := c.send(c.requests[i])
 	if err != nil || c.unwrap == nil {
@@ -131,6 +132,7 @@ func serviceTarget(s *stack) target {
 		}}
 }
 
+// serviceSession speaks to a service as the gateway does: with an internal token, which it renews.
 type serviceSession struct {
 	wire
 	work   *workload
@@ -140,6 +142,7 @@ type serviceSession struct {
 	requests [][]byte
 }
 
+// call prepares all requests anew when the token has been renewed.
 func (c *serviceSession) call(i int) ([]byte, error) {
 	token, err := c.tokens.get()
 	if err != nil {
@@ -164,6 +167,7 @@ type tokens struct {
 	minted time.Time
 }
 
+// get is the current token, or a new one. Workers share it.
 func (t *tokens) get() (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -26,6 +26,7 @@ func straightforwardTarget(s *stack) target {
 	return t
 }
 
+// openLimit prepares one connection for statements, of which the last one's rows are the answer.
 func openLimit(s *stack, w *workload, statements []string) (session, error) {
 	config, err := mysql.ParseDSN(s.readerDSN())
 	if err != nil {
@@ -41,6 +42,7 @@ func openLimit(s *stack, w *workload, statements []string) (session, error) {
 	return &limitSession{db: db, work: w, statements: statements}, nil
 }
 
+// limitSession reuses its buffers between calls, so that the limit measures SQL and not the allocator.
 type limitSession struct {
 	db         *sql.DB
 	work       *workload
@@ -62,6 +64,8 @@ func (c *limitSession) call(i int) ([]byte, error) {
 	return c.out, nil
 }
 
+// run appends the rows of one statement to the answer. Rows that repeat the first column of the row before are
+// left out, as Hub does.
 func (c *limitSession) run(text string, args []any) error {
 	rows, err := c.db.QueryContext(context.Background(), text, args...)
 	if err != nil {
@@ -137,6 +141,7 @@ func appendString[T string | sql.RawBytes](to []byte, s T) []byte {
 	return append(append(to, s[clean:]...), '"')
 }
 
+// readLimit reads an answer of limitSession.call.
 func readLimit(w *workload, b []byte) ([][]string, error) {
 	var answer struct {
 		Columns []string

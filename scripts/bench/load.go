@@ -178,6 +178,8 @@ func (b *bench) cpu(t target) map[string]float64 {
 	return now
 }
 
+// loop is the closed loop, until the window's end. Calls that ended before the window began are not counted; each
+// answer is compared, byte for byte, with the one that was checked.
 func (k *worker) loop(ctx context.Context, begin, end time.Time) {
 	for {
 		start := time.Now()
@@ -286,4 +288,5 @@ func median[T ~int64 | ~float64](values []T) T {
 	return sorted[n/2]
 }
 
+// ms is a duration in milliseconds.
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -59,6 +59,7 @@ type options struct {
 	peers  bool
 }
 
+// readOptions reads the command line; usage and problems go to out. An error names the flag that is wrong.
 func readOptions(args []string, out io.Writer) (options, error) {
 	o := options{}
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)

@@ -21,6 +21,8 @@ type report struct {
 	machine string
 }
 
+// markdown is the report: the machine, the targets with their verdicts, a table for each workload, the console,
+// and memory and start times. scripts/bench/report.md is a kept one.
 func (r report) markdown() string {
 	var b strings.Builder
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
@@ -99,6 +101,7 @@ func (r report) serverCPU(c cell) string {
 	return fmt.Sprintf("%.3f", total)
 }
 
+// byProcess lists CPU seconds by process, by their names.
 func byProcess(cpu map[string]float64) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(cpu)) {

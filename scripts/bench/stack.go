@@ -90,6 +90,7 @@ func startStack(ctx context.Context, o options, say func(string, ...any)) (s *st
 	return s, s.startServices(ctx)
 }
 
+// makeDirs makes the benchmark's directories and takes its lock, which the kernel drops with this process.
 func (s *stack) makeDirs() error {
 	// Servers may run as other users, who have to find the way to their data.
 	for _, dir := range []string{filepath.Dir(s.dir), s.dir, s.path("bin"), s.path("log")} {
@@ -108,6 +109,7 @@ func (s *stack) makeDirs() error {
 	return nil
 }
 
+// path is one below the benchmark's directory.
 func (s *stack) path(elem ...string) string {
 	return filepath.Join(append([]string{s.dir}, elem...)...)
 }
@@ -205,6 +207,8 @@ func (s *stack) hub() localstack.Stack {
 	}
 }
 
+// startServices migrates the store and starts the services, one after the other, for the start times; then it
+// issues the load's API key.
 func (s *stack) startServices(ctx context.Context) error {
 	for _, name := range s.programs.Names() {
 		port, err := localserver.FreePort()

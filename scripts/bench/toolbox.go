@@ -59,6 +59,7 @@ func startToolbox(ctx context.Context, s *stack, works []*workload, say func(str
 	return target{name: "toolbox", processes: []string{"toolbox"}, own: 1, open: t.open, read: readToolbox}, nil
 }
 
+// toolbox is the running peer.
 type toolbox struct {
 	stack *stack
 	addr  string
@@ -90,6 +91,7 @@ func (t *toolbox) writeConfig(path string, works []*workload) error {
 	return os.WriteFile(path, []byte(text.String()), 0o600)
 }
 
+// open prepares a call of the tool that answers the workload.
 func (t *toolbox) open(w *workload) (session, error) {
 	c := &httpSession{wire: wire{addr: t.addr}}
 	for _, in := range w.inputs {

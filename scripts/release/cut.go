@@ -38,6 +38,8 @@ func cut(ctx context.Context, service, version string, out, progress io.Writer) 
 	return r.cut(ctx, e, builder, out, progress)
 }
 
+// cut does the work of the command, with a builder and an edition that a test may choose. The tag is the last
+// step.
 func (r repository) cut(ctx context.Context, e edition, b builder, out, progress io.Writer) error {
 	fmt.Fprintf(out, "testing %s alone\n", e.service)
 	test := e.command(ctx, "test", "./...")

@@ -66,6 +66,7 @@ func root() *cobra.Command {
 	return c
 }
 
+// imageCommand is the command behind make image.
 func imageCommand() *cobra.Command {
 	var archive string
 	c := &cobra.Command{Use: "image SERVICE", Short: "Build the image of one service from the working tree", Args: cobra.ExactArgs(1),
@@ -120,6 +121,8 @@ func makeImage(ctx context.Context, e edition, archive string, out, progress io.
 	return nil
 }
 
+// makeBill checks licences, checksums and known vulnerabilities, then writes the bill of materials. A licence that
+// is not permitted, or unknown, is an error.
 func makeBill(ctx context.Context, e edition, out io.Writer) error {
 	used, err := modules(ctx, e.root, e.service)
 	if err != nil {

@@ -62,6 +62,7 @@ func (b Beside) Root() (string, error) {
 	return folders[len(folders)-1], nil
 }
 
+// unpackedAt is when a folder was made, in nanoseconds since 1970.
 func unpackedAt(folder string) int64 {
 	info, err := os.Stat(folder)
 	if err != nil {

@@ -41,6 +41,7 @@ func StartMySQL(ctx context.Context, o Options) (*SourceServer, error) {
 	return &SourceServer{s, admin}, nil
 }
 
+// writeMySQLConfig points the server at its own messages and plugins, which are not where the system has them.
 func writeMySQLConfig(s *Server, root string) error {
 	more := ""
 	if s.opts.Fast {
@@ -102,4 +103,5 @@ func (s *Server) bootstrap(ctx context.Context, program []string, share, data st
 	return s.run(ctx, append([]string{"/bin/sh", "-c", `exec "$@" <` + shellWord(path), "sh"}, argv...)...)
 }
 
+// shellWord is a text as one word of a shell.
 func shellWord(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -26,6 +26,7 @@ func StartMariaDB(ctx context.Context, o Options) (*MariaDB, error) {
 	})
 }
 
+// startMariaDB starts the system's MariaDB, or the one beside it: they differ in how they are prepared and called.
 func startMariaDB(ctx context.Context, o Options, prepare func(context.Context, *Server) error,
 	command func(*Server) ([]string, error)) (*MariaDB, error) {
 	admin, err := administrator()
@@ -40,8 +41,10 @@ func startMariaDB(ctx context.Context, o Options, prepare func(context.Context, 
 	return &MariaDB{SourceServer{s, admin}}, nil
 }
 
+// sourceConfig is the path of the configuration of MariaDB and MySQL.
 func sourceConfig(s *Server) string { return filepath.Join(s.dir, "my.cnf") }
 
+// socket is where their administrator connects.
 func (s *Server) socket() string { return filepath.Join(s.sockets, "my.sock") }
 
 // prepareMariaDB writes the configuration and, the first time, the system tables.

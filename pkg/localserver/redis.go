@@ -44,8 +44,10 @@ func StartRedis(ctx context.Context, o Options) (*Redis, error) {
 	return &Redis{s}, nil
 }
 
+// redisConfig is the path of the configuration.
 func redisConfig(s *Server) string { return filepath.Join(s.dir, "redis.conf") }
 
+// redisSocket is the path of the unix socket.
 func redisSocket(s *Server) string { return filepath.Join(s.sockets, "redis.sock") }
 
 // prepareRedis writes the configuration: a file, so that the password is not on a command

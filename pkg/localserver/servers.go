@@ -115,6 +115,7 @@ func (s *Server) Start(ctx context.Context) error {
 	return nil
 }
 
+// try starts the server once, at the fixed port or a free one.
 func (s *Server) try(ctx context.Context, fixed bool) (err error) {
 	if !fixed {
 		if s.port, err = FreePort(); err != nil {

@@ -101,6 +101,7 @@ type campaignRow struct {
 	created        stamp
 }
 
+// campaignRow makes the row of an id, with the counts of its applications and reviews.
 func (p *plan) campaignRow(id int64) campaignRow {
 	c := p.campaign(id)
 	b := p.brand(c.brand)
@@ -128,6 +129,7 @@ func (p *plan) campaignRow(id int64) campaignRow {
 	return r
 }
 
+// write appends the row.
 func (r campaignRow) write(b *batch) {
 	b.int(r.id)
 	b.int(r.partner)

@@ -15,6 +15,7 @@ type category struct {
 	names      []categoryName
 }
 
+// categoryName is a name in one language.
 type categoryName struct{ language, name string }
 
 // languages are the column order of categoryText. "in" is the old code of
@@ -52,6 +53,7 @@ func readCategories() []category {
 	return list
 }
 
+// number is an id in categories.txt.
 func number(s string) int64 {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {

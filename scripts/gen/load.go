@@ -64,6 +64,7 @@ func open(ctx context.Context, dsn string, connections int) (*loader, error) {
 	return l, nil
 }
 
+// close ends the connections.
 func (l *loader) close() { l.db.Close() }
 
 // prepare leaves all tables there and empty, or says why not.
@@ -205,6 +206,7 @@ func (l *loader) strings(ctx context.Context, query string) ([]string, error) {
 	return list, rows.Err()
 }
 
+// quoted lists the tables' names as SQL literals.
 func quoted(tables []table) string {
 	names := make([]string, len(tables))
 	for i, t := range tables {

@@ -33,6 +33,7 @@ func main() {
 	}
 }
 
+// options are what the command line says.
 type options struct {
 	dsn         string
 	scale       float64
@@ -41,6 +42,7 @@ type options struct {
 	force       bool
 }
 
+// command is the program's command line.
 func command() *cobra.Command {
 	o := options{connections: 2}
 	c := &cobra.Command{

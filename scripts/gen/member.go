@@ -2,6 +2,7 @@ package main
 
 import "strconv"
 
+// member is a row of table member: a consumer, whom Hub never writes to.
 type member struct {
 	id              int64
 	nickname, email string
@@ -10,6 +11,7 @@ type member struct {
 	created         stamp
 }
 
+// member makes the row of an id.
 func (p *plan) member(id int64) member {
 	d := roll(p.seed, forMember, id)
 	lex := country(&d)
@@ -56,6 +58,7 @@ func (p *plan) trapEmail(id int64) (string, bool) {
 	return email, true
 }
 
+// swapCase turns letters to the other case: addresses are compared without it.
 func swapCase(s string) string {
 	b := []byte(s)
 	for i, c := range b {
@@ -66,6 +69,7 @@ func swapCase(s string) string {
 	return string(b)
 }
 
+// write appends the row.
 func (r member) write(b *batch) {
 	b.int(r.id)
 	b.text(r.nickname)
@@ -75,12 +79,14 @@ func (r member) write(b *batch) {
 	b.datetime(r.created)
 }
 
+// application is a row of campaign_application: a member who wants to take part.
 type application struct {
 	id, campaign, member int64
 	status               string
 	applied              stamp
 }
 
+// application makes the row of an id, for a campaign that exists.
 func (p *plan) application(id int64) application {
 	c, ordinal := p.appCampaign.of(id)
 	return p.applicationOf(id, c, ordinal)
@@ -113,6 +119,7 @@ func (p *plan) applicationOf(id, campaignID, ordinal int64) application {
 	return r
 }
 
+// write appends the row.
 func (r application) write(b *batch) {
 	b.int(r.id)
 	b.int(r.campaign)
@@ -121,6 +128,7 @@ func (r application) write(b *batch) {
 	b.datetime(r.applied)
 }
 
+// review is a row of table review: what a member wrote.
 type review struct {
 	id, campaign, member int64
 	rating               int64
@@ -154,6 +162,7 @@ func (p *plan) review(id int64) review {
 	return r
 }
 
+// write appends the row.
 func (r review) write(b *batch) {
 	b.int(r.id)
 	b.int(r.campaign)

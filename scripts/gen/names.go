@@ -9,6 +9,7 @@ import (
 // word is a name in its own script and in ASCII (for addresses). In words.json it is written native=ascii.
 type word struct{ native, ascii string }
 
+// UnmarshalText reads native=ascii.
 func (w *word) UnmarshalText(text []byte) error {
 	w.native, w.ascii, _ = strings.Cut(string(text), "=")
 	return nil
@@ -94,6 +95,7 @@ func cut(s string, bound int) string {
 // person is a name and its address form.
 type person struct{ name, given, family string }
 
+// person draws a personal name, in the order of the language.
 func (l *lexicon) person(d *dice) person {
 	f, g := pick(d, l.Family), pick(d, l.Given)
 	p := person{given: g.ascii, family: f.ascii}

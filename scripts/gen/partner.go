@@ -5,6 +5,7 @@ import (
 	"strings"
 )
 
+// partner is a row of table partner: a company on the marketplace.
 type partner struct {
 	id         int64
 	name       string
@@ -16,6 +17,7 @@ type partner struct {
 	domain string // of its e-mail addresses
 }
 
+// partner makes the row of an id.
 func (p *plan) partner(id int64) partner {
 	d := roll(p.seed, forPartner, id)
 	lex := country(&d)
@@ -39,6 +41,7 @@ func (p *plan) partner(id int64) partner {
 	return r
 }
 
+// write appends the row.
 func (r partner) write(b *batch) {
 	b.int(r.id)
 	b.text(r.name)
@@ -103,10 +106,12 @@ var situations = []situation{
 	{"several contacts", []contact{{verified, ready, own}, {verified, ready, own}, {verified, leave, own}, {unverified, pending, own}}},
 }
 
+// situationOf is a partner's situation, which follows from the id alone, so that every scale has each.
 func situationOf(partnerID int64) situation {
 	return situations[(partnerID-1)%int64(len(situations))]
 }
 
+// admin is a row of partner_admin: a person who may be written to.
 type admin struct {
 	id, partner int64
 	name, email string
@@ -117,6 +122,7 @@ type admin struct {
 	created     stamp
 }
 
+// admin makes the row of an id.
 func (p *plan) admin(id int64) admin {
 	owner, ordinal := p.adminOwner.of(id)
 	firm := p.partner(owner)
@@ -147,6 +153,7 @@ func (p *plan) admin(id int64) admin {
 	return r
 }
 
+// adminDice is the dice for a partner's contact of that number.
 func (p *plan) adminDice(partner, ordinal int64) dice {
 	return roll(p.seed, forAdmin, partner<<8|ordinal)
 }
@@ -185,6 +192,7 @@ func (p *plan) adminEmail(partner, ordinal int64) string {
 	return who.given + "." + who.family + n + "@" + firm.domain
 }
 
+// write appends the row.
 func (r admin) write(b *batch) {
 	b.int(r.id)
 	b.int(r.partner)

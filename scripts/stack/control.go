@@ -31,6 +31,7 @@ var errUnresponsive = errors.New("the supervisor does not react")
 // pid is the living supervisor, or 0.
 func (c control) pid() (int, error) { return lockHolder(c.layout.supervisorLock()) }
 
+// status is what the supervisor has written last; the zero value before its first word.
 func (c control) status() (s status, err error) {
 	err = readJSON(c.layout.status(), &s)
 	return s, err
@@ -140,6 +141,7 @@ func (c control) kill(ctx context.Context) error {
 	return c.awaitEnd(limited)
 }
 
+// awaitEnd waits until the kernel has dropped the supervisor's lock, which it does however the process ends.
 func (c control) awaitEnd(ctx context.Context) error {
 	return poll(ctx, nil, func() (bool, error) {
 		pid, err := c.pid()

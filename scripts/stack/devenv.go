@@ -16,6 +16,7 @@ var outputs = []string{
 	"HUB_MAIL_DIR", "HUB_PGSIM_URL", "HUB_ECHO_URL", "HUB_PIDS",
 }
 
+// isOutput tells whether dev.env holds the variable.
 func isOutput(name string) bool {
 	for _, o := range outputs {
 		if o == name {

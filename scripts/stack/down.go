@@ -9,6 +9,7 @@ import (
 	"hub.internal/pkg/localserver"
 )
 
+// down stops everything that the supervisor runs. It succeeds where nothing runs.
 func down(ctx context.Context, l layout, p progress) error {
 	c := control{l}
 	pid, err := c.pid()

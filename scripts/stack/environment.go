@@ -107,6 +107,7 @@ func isOwn(name string) bool {
 		"HUB_SIGNING_KEY", "HUB_TRUSTED_KEYS", "HUB_SECRETS_KEYSET"}, name)
 }
 
+// storeURL is the write store as a role sees it.
 func (e environment) storeURL(role string) string {
 	return "postgres://" + role + ":" + e.state.secret(role) + "@" + e.state.addr("postgres") + "/" + storeDatabase + "?sslmode=disable"
 }
@@ -114,10 +115,12 @@ func (e environment) storeURL(role string) string {
 // redisPassword is that of a service's user of Redis.
 func (e environment) redisPassword(user string) string { return e.state.secret("redis " + user) }
 
+// redisURL is Redis as one of its users sees it.
 func (e environment) redisURL(user, password string) string {
 	return "redis://" + user + ":" + password + "@" + e.state.addr("redis") + "/0"
 }
 
+// sourceDSN is the source database as the query service sees it: the caller's own, or the sample.
 func (e environment) sourceDSN() string {
 	if e.options.sourceDSN != "" {
 		return e.options.sourceDSN
@@ -125,6 +128,7 @@ func (e environment) sourceDSN() string {
 	return e.sampleDSN(localserver.SourceReadOnly)
 }
 
+// sampleDSN is the sample as one of its two users sees it.
 func (e environment) sampleDSN(user string) string {
 	return user + ":" + e.state.secret(user) + "@tcp(" + e.state.addr("mariadb") + ")/" + sourceDatabase
 }

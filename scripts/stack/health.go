@@ -62,6 +62,8 @@ func awaitInstance(ctx context.Context, c control, e environment, s service, nam
 	return err
 }
 
+// readyURL is the readiness check of a process. The edge is asked where clients reach it, which the caller may
+// have changed.
 func (e environment) readyURL(s service, name string) string {
 	if s.Edge {
 		return e.gatewayURL() + "/readyz"

@@ -14,6 +14,7 @@ type devKey struct {
 	args           []string
 }
 
+// devKeys are the keys that dev.env names: one that may do everything, and one that may only read.
 func devKeys() []devKey {
 	return []devKey{
 		{"dev", "HUB_API_KEY",

@@ -31,6 +31,7 @@ func main() {
 	}
 }
 
+// root is the command with all its sub-commands: one for each target of the Makefile that is about the stack.
 func root() *cobra.Command {
 	c := &cobra.Command{Use: "stack", Short: "Run the whole suite on this machine", SilenceErrors: true, SilenceUsage: true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true}}
@@ -65,6 +66,7 @@ func command(name, short string, run func(context.Context, layout, io.Writer) er
 	}}
 }
 
+// logsCommand takes the name of one log, or none.
 func logsCommand() *cobra.Command {
 	var names []string
 	c := command("logs [name]", "Show the last log lines of a service or server, or of all",
@@ -74,6 +76,7 @@ func logsCommand() *cobra.Command {
 	return c
 }
 
+// installCommand is behind make servers and make browser.
 func installCommand() *cobra.Command {
 	browser, images := false, false
 	c := command("install", "Install the servers that this machine lacks (apt), with what tests run on beside them, and no more",
@@ -96,6 +99,8 @@ func installCommand() *cobra.Command {
 	return c
 }
 
+// superviseCommand is the supervisor itself, which `up` starts in a session of its own. SIGHUP makes it read its
+// plan again.
 func superviseCommand() *cobra.Command {
 	c := command("supervise", "", func(ctx context.Context, l layout, _ io.Writer) error {
 		hangup := make(chan os.Signal, 1)

@@ -152,11 +152,14 @@ func addApp(ctx context.Context, e environment, auth service) error {
 	return issueSecrets(ctx, e, auth, hasSecret)
 }
 
+// issuedSecret is what auth answers when it issues an app's secrets; the second one signs notifications.
 type issuedSecret struct {
 	Secret  string
 	Webhook *issuedSecret
 }
 
+// issueSecrets issues the app's secrets, or others where it has some whose values are lost, and keeps them in the
+// state.
 func issueSecrets(ctx context.Context, e environment, auth service, again bool) error {
 	var issued issuedSecret
 	if again {

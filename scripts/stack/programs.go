@@ -36,6 +36,8 @@ func serverStarter(l layout, spec serverSpec) starter {
 	}
 }
 
+// startServer starts the kind of server that the spec names, and says where its administrator connects, where that
+// is not by password.
 func startServer(ctx context.Context, spec serverSpec, o localserver.Options) (running, string, error) {
 	switch spec.Name {
 	case "mariadb":
@@ -71,6 +73,7 @@ func startServer(ctx context.Context, spec serverSpec, o localserver.Options) (r
 // no file has to be closed when they end.
 type logWriter string
 
+// Write appends to the log.
 func (path logWriter) Write(b []byte) (int, error) {
 	f, err := openLog(string(path))
 	if err != nil {

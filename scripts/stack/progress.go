@@ -11,6 +11,7 @@ import (
 // lasts, and how long it took.
 type progress struct{ out io.Writer }
 
+// say prints a line.
 func (p progress) say(format string, args ...any) { fmt.Fprintf(p.out, format+"\n", args...) }
 
 // step runs work under a title.

@@ -73,6 +73,7 @@ func firstCalls(o upOptions) []struct{ tool, input string } {
 	return []struct{ tool, input string }{{"get_ddl", "{}"}, {"execute_read_sql", `{"sql":"SHOW TABLES"}`}}
 }
 
+// printStatus prints a table of what the supervisor runs. It is an error where no supervisor lives.
 func printStatus(out io.Writer, l layout) error {
 	c := control{l}
 	pid, err := c.pid()

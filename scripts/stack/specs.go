@@ -39,6 +39,7 @@ func serverNames(o upOptions) []string {
 	return names
 }
 
+// serverSpecs are the servers of the plan, with the ports and passwords of the state.
 func serverSpecs(e environment) (specs []serverSpec, err error) {
 	users, err := os.ReadFile(e.layout.path("deploy", "redis", "users.acl"))
 	if err != nil {
@@ -54,6 +55,8 @@ func serverSpecs(e environment) (specs []serverSpec, err error) {
 	return specs, nil
 }
 
+// serviceSpecs are the processes of the plan: observers, simulators and Hub's services, each with the digest of
+// its program, so that another build restarts it.
 func serviceSpecs(e environment) (specs []serviceSpec, err error) {
 	if err := writeScrapes(e); err != nil {
 		return nil, err

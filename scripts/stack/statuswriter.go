@@ -16,10 +16,12 @@ type statusWriter struct {
 	status status
 }
 
+// newStatusWriter begins with no program.
 func newStatusWriter(l layout, log *slog.Logger, pid int, digest string) *statusWriter {
 	return &statusWriter{layout: l, log: log, status: status{PID: pid, Digest: digest, Programs: map[string]programStatus{}}}
 }
 
+// started counts a start after the first as a restart. The last error stays: it says why there was one.
 func (b *statusWriter) started(name string, pid int, admin string) {
 	b.change(func(s *status) {
 		p := s.Programs[name]
@@ -31,6 +33,7 @@ func (b *statusWriter) started(name string, pid int, admin string) {
 	})
 }
 
+// ended records why a program runs no more, or has not started.
 func (b *statusWriter) ended(name string, why error) {
 	b.change(func(s *status) {
 		p := s.Programs[name]
@@ -39,14 +42,18 @@ func (b *statusWriter) ended(name string, why error) {
 	})
 }
 
+// remove forgets a program that was stopped on purpose.
 func (b *statusWriter) remove(name string) { b.change(func(s *status) { delete(s.Programs, name) }) }
 
+// seen says that the plan of this generation was read, and applied that its programs were all tried: `up` waits
+// for both.
 func (b *statusWriter) seen(generation int64) { b.change(func(s *status) { s.Seen = generation }) }
 
 func (b *statusWriter) applied(generation int64) {
 	b.change(func(s *status) { s.Applied = generation })
 }
 
+// change writes the files after each change. A file that cannot be written is logged, and what runs goes on.
 func (b *statusWriter) change(f func(*status)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -123,6 +123,7 @@ func (s *supervisor) startAndWait(ctx context.Context, units []*unit) {
 	}
 }
 
+// stopAll stops everything, in the order of the layers.
 func (s *supervisor) stopAll() {
 	all := make([]*unit, 0, len(s.units))
 	for _, u := range s.units {
@@ -156,6 +157,7 @@ const (
 	layerServers
 )
 
+// service is a unit of one of Hub's programs, and server one of a database or Consul.
 func (s *supervisor) service(spec serviceSpec) *unit {
 	return &unit{
 		name: spec.Name, key: key(spec), layer: spec.Layer, grace: spec.Grace,

@@ -57,6 +57,8 @@ func (u *unit) stop() {
 	u.board.remove(u.name)
 }
 
+// run starts the program again and again, with a pause that doubles from firstPause to longPause (exponential
+// backoff) and begins anew after steady.
 func (u *unit) run(ctx context.Context) {
 	pause := firstPause
 	for first := true; ; first = false {

@@ -20,6 +20,7 @@ type upOptions struct {
 	observe   bool   // OBSERVE=1: a collector, Jaeger and Prometheus beside it
 }
 
+// optionsOf reads the variables of the caller.
 func optionsOf(variable func(string) string) upOptions {
 	return upOptions{sourceDSN: variable("SOURCE_DSN"), discovery: cmp.Or(variable("DISCOVERY"), "static"),
 		observe: variable("OBSERVE") == "1"}
@@ -112,6 +113,7 @@ func bringUp(ctx context.Context, e environment, p progress) error {
 	return writeFile(e.layout.env(), shellFile(devEnv(e)), 0o600)
 }
 
+// waitForLock takes a lock, and tells what it waits for while another process has it.
 func waitForLock(ctx context.Context, path, waiting string, p progress) (*os.File, error) {
 	lock, err := lockFile(path)
 	if !errors.Is(err, errLocked) {

@@ -12,11 +12,11 @@ import (
 // StartMySQL starts the MySQL server that lies beside the system, and returns when it answers. Its administrator has no
 // password and is known by the unix socket alone: without names, no address of the network is localhost.
 func StartMySQL(ctx context.Context, o Options) (*SourceServer, error) {
-	root, err := MySQLBeside.Root()
+	root, err := SideBySideMySQL.Root()
 	if err != nil {
 		return nil, err
 	}
-	program, err := MySQLBeside.command(root)
+	program, err := SideBySideMySQL.command(root)
 	if err != nil {
 		return nil, err
 	}
@@ -56,13 +56,13 @@ secure_file_priv = NULL
 %[2]s`, filepath.Join(root, "usr"), more))
 }
 
-// StartMariaDBBeside starts the MariaDB server that lies beside the system, and returns when it answers.
-func StartMariaDBBeside(ctx context.Context, o Options) (*MariaDB, error) {
-	root, err := MariaDBBeside.Root()
+// StartSideBySideMariaDB starts the MariaDB server that lies beside the system, and returns when it answers.
+func StartSideBySideMariaDB(ctx context.Context, o Options) (*MariaDB, error) {
+	root, err := SideBySideMariaDB.Root()
 	if err != nil {
 		return nil, err
 	}
-	program, err := MariaDBBeside.command(root)
+	program, err := SideBySideMariaDB.command(root)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,6 @@
 // Command gen fills the source database with sample data: the partners, brands,
 // campaigns and people of a marketplace that does not exist. The same scale and seed
-// give the same bytes on every machine and with any number of connections.
+// give the same bytes on every machine.
 //
 // The data is made to be believable and to be hard: names in five languages, and
 // every case that the query tools have a rule about (see partner.go, campaign.go,
@@ -35,16 +35,15 @@ func main() {
 
 // options are what the command line says.
 type options struct {
-	dsn         string
-	scale       float64
-	seed        uint64
-	connections int // to load through
-	force       bool
+	dsn   string
+	scale float64
+	seed  uint64
+	force bool
 }
 
 // command is the program's command line.
 func command() *cobra.Command {
-	o := options{connections: 2}
+	o := options{}
 	c := &cobra.Command{
 		Use:           "gen --dsn 'user:password@tcp(host:port)/database'",
 		Short:         "Fill the source database with deterministic sample data",
@@ -74,7 +73,7 @@ func run(ctx context.Context, o options, out io.Writer) error {
 		return err
 	}
 	tables := plan.tables()
-	l, err := open(ctx, o.dsn, o.connections)
+	l, err := open(ctx, o.dsn)
 	if err != nil {
 		return err
 	}

@@ -96,12 +96,21 @@ func (r *review) value(d *appsv1.Deployment, name string) (value string, told bo
 	return s.Default, false
 }
 
-// eachProgram calls for the two containers of each service, with what the command in it reads.
-func (r *review) eachProgram(judge func(*appsv1.Deployment, *corev1.Container, []inventory.Setting)) {
+// eachServing calls for the container of each service that serves; one without is a violation of another rule (commands).
+func (r *review) eachServing(judge func(*appsv1.Deployment, *corev1.Container, inventory.Service)) {
 	r.each(func(d *appsv1.Deployment, s inventory.Service) {
 		if c := container(d, "service"); c != nil {
-			judge(d, c, r.programs.Settings[s.Name].Serve)
+			judge(d, c, s)
 		}
+	})
+}
+
+// eachProgram calls for the two containers of each service, with what the command in it reads.
+func (r *review) eachProgram(judge func(*appsv1.Deployment, *corev1.Container, []inventory.Setting)) {
+	r.eachServing(func(d *appsv1.Deployment, c *corev1.Container, s inventory.Service) {
+		judge(d, c, r.programs.Settings[s.Name].Serve)
+	})
+	r.each(func(d *appsv1.Deployment, s inventory.Service) {
 		if c := container(d, "migrate"); c != nil {
 			judge(d, c, r.programs.Settings[s.Name].Migrate)
 		}
@@ -154,11 +163,7 @@ var alternatives = map[string]string{"HUB_SOURCE_DSN": "HUB_SOURCE_DSNS"}
 // needed compares the settings that stand for a need (inventory.SettingsOfNeeds) with deploy/services.json, in
 // both directions: what a service is told beyond its needs, it could leak.
 func needed(r *review) {
-	r.each(func(d *appsv1.Deployment, s inventory.Service) {
-		c := container(d, "service")
-		if c == nil {
-			return
-		}
+	r.eachServing(func(d *appsv1.Deployment, c *corev1.Container, s inventory.Service) {
 		has := r.environment(c)
 		for need, names := range inventory.SettingsOfNeeds() {
 			for _, name := range names {
@@ -188,17 +193,15 @@ func expanded(r *review) {
 			known[e.Name] = true
 		}
 	})
-	r.each(func(d *appsv1.Deployment, _ inventory.Service) {
+	r.eachServing(func(d *appsv1.Deployment, c *corev1.Container, _ inventory.Service) {
 		if mode, _ := r.value(d, "HUB_DISCOVERY"); mode != discover.DNS {
 			return
 		}
 		domain, _ := r.value(d, "HUB_DNS_DOMAIN")
 		fits := domain == d.Namespace+".svc.cluster.local"
-		if c := container(d, "service"); c != nil {
-			for _, e := range c.Env {
-				if e.ValueFrom != nil && e.ValueFrom.FieldRef != nil && e.ValueFrom.FieldRef.FieldPath == "metadata.namespace" {
-					fits = fits || domain == "$("+e.Name+").svc.cluster.local"
-				}
+		for _, e := range c.Env {
+			if e.ValueFrom != nil && e.ValueFrom.FieldRef != nil && e.ValueFrom.FieldRef.FieldPath == "metadata.namespace" {
+				fits = fits || domain == "$("+e.Name+").svc.cluster.local"
 			}
 		}
 		r.require(fits, "%s looks for its neighbours in %s", d.Name, domain)
@@ -208,11 +211,7 @@ func expanded(r *review) {
 // ports compares the container's ports with the addresses that the program listens at, and both with what the
 // image exposes.
 func ports(r *review) {
-	r.each(func(d *appsv1.Deployment, _ inventory.Service) {
-		c := container(d, "service")
-		if c == nil {
-			return
-		}
+	r.eachServing(func(d *appsv1.Deployment, c *corev1.Container, _ inventory.Service) {
 		want := map[string]string{callsPort: "HUB_ADDR", opsPort: "HUB_OPS_ADDR"}
 		r.require(len(c.Ports) == len(want), "%s has %v", d.Name, c.Ports)
 		for _, p := range c.Ports {
@@ -230,11 +229,7 @@ func ports(r *review) {
 // probes wants liveness to ask the path that says only whether the process lives: one that asked readiness would
 // restart every pod when a store is away.
 func probes(r *review) {
-	r.each(func(d *appsv1.Deployment, _ inventory.Service) {
-		c := container(d, "service")
-		if c == nil {
-			return
-		}
+	r.eachServing(func(d *appsv1.Deployment, c *corev1.Container, _ inventory.Service) {
 		asks := func(what string, p *corev1.Probe, path string, most int32) {
 			if p == nil || p.HTTPGet == nil {
 				r.violated("%s has no %s probe", d.Name, what)

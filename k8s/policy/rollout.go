@@ -6,6 +6,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -60,9 +61,8 @@ func drained(r *review) {
 // delayed wants the listener to stay open until the failed readiness has been seen: else calls arrive at a closed
 // port during each rollout.
 func delayed(r *review) {
-	r.each(func(d *appsv1.Deployment, _ inventory.Service) {
-		c := container(d, "service")
-		if c == nil || c.ReadinessProbe == nil {
+	r.eachServing(func(d *appsv1.Deployment, c *corev1.Container, _ inventory.Service) {
+		if c.ReadinessProbe == nil {
 			return // said elsewhere
 		}
 		unready := time.Duration(c.ReadinessProbe.PeriodSeconds*c.ReadinessProbe.FailureThreshold) * time.Second

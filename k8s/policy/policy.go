@@ -37,7 +37,11 @@ func Load(root string) (Programs, error) {
 	return p, err
 }
 
-// Rule is something that has to be so.
+// Rule is something that has to be so. To add one, write a function that calls require with what
+// has to hold and a text that names the object, list it in the file that it is about, and add to
+// broken_test.go what somebody might do to the manifests that it finds: TestEveryRuleCanBreak
+// fails for a rule that nothing breaks. A rule that follows from deploy/services.json or from a
+// program belongs here; one about the manifests of this repository alone is a test.
 type Rule struct {
 	// Name says what, in a few words.
 	Name string

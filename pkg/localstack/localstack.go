@@ -3,7 +3,16 @@
 // ports and state that outlives a start; the benchmark (scripts/bench) adds peers; the suite of processes (services/e2e) adds
 // replicas and faults.
 //
-// It starts no database server: that is package localserver's, whose addresses a Stack is given.
+// It starts no database server: that is package localserver's, whose addresses a Stack is given. A starter goes this way:
+//
+//	Build(ctx, root, bin, Programs(services))     // compile
+//	s := Stack{Services: services, …}             // where the stores are, who listens where, which keys
+//	s.Migrate(ctx)                                // each service its own schema, as the owner
+//	Serve(s.Program(name), Environ(s.Settings(service, name)), dir, log)
+//	Await(ctx, process, "http://"+addr+"/readyz", pause)
+//	s.IssueKey(ctx, "load", "bench", Unlimited()...)
+//
+// A setting that a service requires is added in meet, beside the need that it stands for, or in Settings where every service has it.
 package localstack
 
 import (

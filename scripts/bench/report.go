@@ -32,7 +32,7 @@ func (r report) markdown() string {
 	p("Databases, services, peers and load generator share the machine; ratios within this run are what counts.\n\n")
 	p("hub: gateway, REST, API key. service: query alone. limit: the statements that Hub sends through go-sql-driver in one process, " +
 		"rows appended as JSON, no HTTP. ")
-	p("straightforward: the joins that come to mind first, run like the limit. The peers get the best single statement with the same " +
+	p("straightforward: the joins that come to mind first, run like the limit. The peer gets the best single statement with the same " +
 		"result.\n\n")
 	b.WriteString(r.skipped)
 	p("## Targets\n\n| What | Target | Here | |\n|---|---|---|---|\n")

@@ -139,12 +139,7 @@ func (s *stack) build(ctx context.Context) error {
 func (s *stack) startServers(ctx context.Context) (err error) {
 	for _, name := range []string{"mariadb", "postgres", "redis"} {
 		// A run that was killed a moment ago may have left a server in it.
-		if real, err := filepath.EvalSymlinks(s.path(name)); err == nil {
-			if err := localserver.Reclaim(ctx, real); err != nil {
-				return err
-			}
-		}
-		if err := localserver.RemoveDir(s.path(name)); err != nil {
+		if err := errors.Join(localserver.Reclaim(ctx, s.path(name)), localserver.RemoveDir(s.path(name))); err != nil {
 			return err
 		}
 	}

@@ -1,5 +1,13 @@
 package main
 
+// How the parts fit together: a workload (workload.go) is a kind of call with its inputs and
+// the SQL that stands for it; a target is something that can answer it, as Hub's REST
+// interface, its MCP endpoint, the query service alone, the bare SQL, or a peer. For each
+// worker a target opens a session, which prepares its requests once, so that only the call
+// itself is measured. Before any load, bench.compare holds every target's answers against
+// those of the bare SQL; under load each answer has to be the same bytes again (load.go).
+// Goals and verdicts are in goals.go, what is written down in report.go.
+
 // target is something that can answer a workload.
 type target struct {
 	name string

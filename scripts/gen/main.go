@@ -6,6 +6,13 @@
 // every case that the query tools have a rule about (see partner.go, campaign.go,
 // deposit.go and the oddities in names.go). All addresses end in .example.
 //
+// A run has three stages. newPlan decides how many rows each table has and who belongs to
+// whom (plan.go, dice.go); plan.tables names for each table a pure function from an id to
+// its row (brand.go, member.go and the others); loader sends the rows as INSERT statements
+// of about a megabyte (batch.go, load.go). Words of the five languages are in words.json,
+// the tree of categories in categories.txt. Whoever changes any of them changes the sample:
+// TestSameBytes has its checksum, and kept benchmarks are then of other data.
+//
 // It refuses to touch tables that hold rows unless it is told to empty them, and
 // never reads the clock for data.
 package main

@@ -1,5 +1,13 @@
 package main
 
+// A release is a tag services/NAME/vX.Y.Z of a commit on the trunk. What the tag promises is
+// checked in this order, and the tag is set last: the tree is clean, the version is later than
+// all before, the service's CHANGELOG and the manifests name it (ready); the service's tests pass
+// alone, without the workspace; two builds with different caches are the same bytes (reproduces);
+// every module has a permitted licence and none is known to be vulnerable (makeBill); the image
+// builds. Nothing is pushed: a person does that, and anybody can compare what was released with
+// what the tag's files make (the command digest).
+
 import (
 	"context"
 	"errors"

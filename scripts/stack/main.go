@@ -5,6 +5,26 @@
 // Everything it writes is below .hub/ in the repository: data, logs, secrets and the file
 // dev.env for people and tests. It is for development; production runs on Kubernetes
 // (k8s/) or Compose.
+//
+// There are two processes of this program. `stack up` is the one that a person waits for:
+// it installs and builds what is missing, chooses ports, makes a plan of what is to run,
+// seeds keys, users and sample data, and ends (up.go). `stack supervise` lives on in a
+// session of its own: it starts what the plan names, starts what ends again, with an
+// exponential backoff, and stops everything in order (supervise.go, unit.go).
+//
+// They speak by files below .hub/state and by signals (control.go):
+//
+//	plan.json        what is to run; `up` writes it and sends SIGHUP
+//	status.json      what runs, restarts and last errors; the supervisor writes it at each change
+//	supervisor.lock  held by the supervisor while it lives, with its process id
+//	state.json       secrets, ports and issued keys, which stay the same from start to start
+//
+// A plan has a generation. The supervisor compares it with what runs, by the digest of each
+// program and by all its settings, and restarts only what differs. `up` waits until the
+// status names its generation as applied, and then for every readiness check.
+//
+// What a service is told is not decided here but in package localstack, which the benchmark
+// and the suite of processes use too; this program adds the caller's own HUB_* variables.
 package main
 
 import (

@@ -163,11 +163,7 @@ func prepareSupervisor(ctx context.Context, c control, e environment, p progress
 	}
 	// Servers of a supervisor that was killed may still be about to end.
 	for _, s := range serverNames(e.options) {
-		real, err := realDir(e.layout.data(s))
-		if err != nil {
-			return err
-		}
-		if err := localserver.Reclaim(ctx, real); err != nil {
+		if err := localserver.Reclaim(ctx, e.layout.data(s)); err != nil {
 			return err
 		}
 	}

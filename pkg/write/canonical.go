@@ -33,14 +33,14 @@ type nameAt struct {
 	from, to int
 }
 
-// append appends the canonical form of a value.
+// append appends the canonical form of a value, which is all that there is.
 func (c *canon) append(to []byte, value jsontext.Value) ([]byte, error) {
 	if c.dec == nil {
 		c.dec = decoder(value)
 	} else {
 		c.dec.Reset(bytes.NewBuffer(value), namesTwice())
 	}
-	to, err := c.next(to, c.dec)
+	to, err := c.next(to)
 	if err != nil {
 		return to, err
 	}
@@ -54,25 +54,18 @@ func decoder(text []byte) *jsontext.Decoder {
 
 func namesTwice() jsontext.Options { return jsontext.AllowDuplicateNames(true) }
 
-// step counts a value of a decoder, or as much work.
-func (c *canon) step() error {
-	if c.steps++; c.steps%stepsPerLook == 0 {
-		return c.ctx.Err()
+// next appends the canonical form of the value that the decoder reads next.
+func (c *canon) next(to []byte) ([]byte, error) {
+	if c.steps++; c.steps%stepsPerLook == 0 && c.ctx.Err() != nil {
+		return to, c.ctx.Err()
 	}
-	return nil
-}
-
-func (c *canon) next(to []byte, dec *jsontext.Decoder) ([]byte, error) {
-	if err := c.step(); err != nil {
-		return to, err
-	}
-	switch dec.PeekKind() {
+	switch c.dec.PeekKind() {
 	case '{':
-		return c.object(to, dec)
+		return c.object(to)
 	case '[':
-		return c.list(to, dec)
+		return c.list(to)
 	}
-	value, err := dec.ReadValue()
+	value, err := c.dec.ReadValue()
 	if err != nil {
 		return to, err
 	}
@@ -106,32 +99,32 @@ func number(to []byte, digits jsontext.Value) ([]byte, error) {
 	return append(to, digits...), nil
 }
 
-func (c *canon) list(to []byte, dec *jsontext.Decoder) ([]byte, error) {
-	if _, err := dec.ReadToken(); err != nil {
+func (c *canon) list(to []byte) ([]byte, error) {
+	if _, err := c.dec.ReadToken(); err != nil {
 		return to, err
 	}
 	to = append(to, '[')
-	for first := true; dec.PeekKind() != ']'; first = false {
+	for first := true; c.dec.PeekKind() != ']'; first = false {
 		if !first {
 			to = append(to, ',')
 		}
 		var err error
-		if to, err = c.next(to, dec); err != nil {
+		if to, err = c.next(to); err != nil {
 			return to, err
 		}
 	}
-	_, err := dec.ReadToken()
+	_, err := c.dec.ReadToken()
 	return append(to, ']'), err
 }
 
-func (c *canon) object(to []byte, dec *jsontext.Decoder) ([]byte, error) {
-	if _, err := dec.ReadToken(); err != nil {
+func (c *canon) object(to []byte) ([]byte, error) {
+	if _, err := c.dec.ReadToken(); err != nil {
 		return to, err
 	}
 	first, start := len(c.names), len(to)+1
 	to = append(to, '{')
-	for dec.PeekKind() != '}' {
-		quoted, err := dec.ReadValue()
+	for c.dec.PeekKind() != '}' {
+		quoted, err := c.dec.ReadValue()
 		if err != nil {
 			return to, err
 		}
@@ -148,12 +141,12 @@ func (c *canon) object(to []byte, dec *jsontext.Decoder) ([]byte, error) {
 		if to, err = text(to, quoted); err != nil {
 			return to, err
 		}
-		if to, err = c.next(append(to, ':'), dec); err != nil {
+		if to, err = c.next(append(to, ':')); err != nil {
 			return to, err
 		}
 		c.names = append(c.names, nameAt{name, from, len(to)})
 	}
-	if _, err := dec.ReadToken(); err != nil {
+	if _, err := c.dec.ReadToken(); err != nil {
 		return to, err
 	}
 	err := c.sort(to[start:], start, c.names[first:])

@@ -66,9 +66,6 @@ func Itself(process string) Caller {
 // Holds tells whether the caller has the scope.
 func (c Caller) Holds(scope string) bool { return slices.Contains(c.Scopes, scope) }
 
-// Is tells whether the caller has the role.
-func (c Caller) Is(role string) bool { return slices.Contains(c.Roles, role) }
-
 // Account names whom a call counts for where something is shared out among callers: a
 // credential; without one all who come from the same place, as visitors do. It is empty for a
 // service that acts for itself.

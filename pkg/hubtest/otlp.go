@@ -26,7 +26,6 @@ type Span struct {
 	Kind                      string // "server", "client", "internal", "producer", "consumer"
 	Attributes                map[string]string
 	Error                     bool
-	Start, End                time.Time
 }
 
 // Collector is an OTLP/HTTP receiver (protobuf) in this process that keeps the spans it
@@ -155,7 +154,6 @@ func span(service string, s *trace.Span) Span {
 		Kind:       strings.ToLower(strings.TrimPrefix(s.GetKind().String(), "SPAN_KIND_")),
 		Attributes: attributes(s.GetAttributes()),
 		Error:      s.GetStatus().GetCode() == trace.Status_STATUS_CODE_ERROR,
-		Start:      time.Unix(0, int64(s.GetStartTimeUnixNano())), End: time.Unix(0, int64(s.GetEndTimeUnixNano())),
 	}
 }
 

@@ -19,7 +19,7 @@ func (p *Policy) source(src string) (string, bool) {
 	if m := dataAddress.FindStringSubmatch(src[:min(len(src), 40)]); m != nil {
 		return carried(strings.Replace(strings.ToLower(m[1]), "jpg", "jpeg", 1), src[len(m[0]):])
 	}
-	if !p.remote {
+	if !p.mail {
 		return "", false
 	}
 	return webAddress(src)

@@ -129,7 +129,7 @@ func (s *style) take(d given) {
 		}
 		return
 	}
-	if rule == nil || !s.p.styles[d.property] || len(d.value) == 0 || !rule(s, d.property, d.value) {
+	if rule == nil || !s.p.mail || len(d.value) == 0 || !rule(s, d.property, d.value) {
 		name := d.property
 		if name == "" {
 			name = "without a property"
@@ -179,7 +179,7 @@ func (s *style) attribute(key, value string) {
 // write is what stays, as the value of an attribute. Widths never exceed what is around, and lines of
 // preformatted text break: nothing lies beside the window.
 func (s *style) write() string {
-	if len(s.p.styles) == 0 {
+	if !s.p.mail {
 		return "" // the page around says how all of it looks
 	}
 	fixed := strings.HasSuffix(s.get("width"), "px")

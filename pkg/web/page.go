@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -78,14 +79,7 @@ type User struct {
 }
 
 // Is tells whether the user has the role.
-func (u User) Is(role string) bool {
-	for _, r := range u.Roles {
-		if r == role {
-			return true
-		}
-	}
-	return false
-}
+func (u User) Is(role string) bool { return slices.Contains(u.Roles, role) }
 
 // Initial stands for the user where there is no room for a name.
 func (u User) Initial() string {
@@ -96,12 +90,7 @@ func (u User) Initial() string {
 }
 
 // Display is the name, or the address of a user without one.
-func (u User) Display() string {
-	if u.Name != "" {
-		return u.Name
-	}
-	return u.Email
-}
+func (u User) Display() string { return cmp.Or(u.Name, u.Email) }
 
 // UserOf returns the user of the session, as the gateway's token says; false for a visitor,
 // an agent or a neighbour.

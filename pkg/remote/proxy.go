@@ -2,7 +2,6 @@ package remote
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -14,7 +13,6 @@ import (
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/propagation"
-	"go.opentelemetry.io/otel/trace"
 
 	"hub.internal/pkg/hop"
 )
@@ -134,32 +132,25 @@ func (p passing) RoundTrip(r *http.Request) (answer *http.Response, err error) {
 
 // pass sends the request to one instance.
 func (c *Client) pass(ctx context.Context, addr string, probe *probe, p *passage) (*Response, error) {
-	ctx, span := c.tracer.Start(ctx, c.service, trace.WithSpanKind(trace.SpanKindClient))
-	defer span.End()
-	asked := ctx
-	ctx, s, release := exchange(ctx, probe, true)
-	out := p.request.WithContext(ctx)
-	url := *p.request.URL
-	url.Host = addr
-	out.URL = &url
-	setDeadline(ctx, out.Header)
-	resp, err := c.transport.RoundTrip(out)
+	resp, s, err := c.exchange(ctx, probe, true, func(ctx context.Context) (*http.Request, error) {
+		out := p.request.WithContext(ctx)
+		url := *p.request.URL
+		url.Host = addr
+		out.URL = &url
+		setDeadline(ctx, out.Header)
+		return out, nil
+	})
 	if err != nil {
-		release()
-		if errors.Is(asked.Err(), context.Canceled) {
-			return nil, context.Canceled
-		}
 		// A client that breaks off its own upload says nothing about the instance.
-		if broken := p.upload.failed(); broken != nil {
+		if broken := p.upload.failed(); broken != nil && Unanswered(err) {
 			return nil, fmt.Errorf("the request's body: %w", broken)
 		}
-		return nil, &down{cause: err, unsent: refused(err)}
+		return nil, err
 	}
 	if resp.Header.Get(hop.RefusedHeader) != "" {
-		defer release()
 		defer resp.Body.Close()
-		return nil, &down{cause: errors.New("it refuses our token"), unsent: p.upload == nil}
+		return nil, &down{cause: errDisbelieved, unsent: p.upload == nil}
 	}
 	p.answer = resp
-	return &Response{Data: &releasing{s.answer(resp.Body, c.stall), release}}, nil
+	return &Response{Data: s.answer(resp.Body, c.stall)}, nil
 }

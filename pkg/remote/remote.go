@@ -5,6 +5,7 @@ package remote
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -119,15 +120,7 @@ type Response struct {
 
 // New prepares a client; Close releases it.
 func New(o Options) *Client {
-	if o.Concurrency == 0 {
-		o.Concurrency = 256
-	}
-	if o.Patience == 0 {
-		o.Patience = time.Second
-	}
-	if o.Stall == 0 {
-		o.Stall = 30 * time.Second
-	}
+	o.Concurrency, o.Patience, o.Stall = cmp.Or(o.Concurrency, 256), cmp.Or(o.Patience, time.Second), cmp.Or(o.Stall, 30*time.Second)
 	c := &Client{
 		service: o.Service, stall: o.Stall, keys: o.Keys, calls: quota.New(int64(o.Concurrency)), budget: newBudget(),
 		tracer: otel.Tracer("hub.internal/pkg/remote"),
@@ -339,25 +332,11 @@ func (c *Client) unavailable(cause error) error {
 }
 
 func (c *Client) send(ctx context.Context, addr string, probe *probe, r Request) (*Response, error) {
-	ctx, span := c.tracer.Start(ctx, c.service, trace.WithSpanKind(trace.SpanKindClient))
-	defer span.End()
-	asked := ctx
-	ctx, s, release := exchange(ctx, probe, r.Stream)
-	req, err := c.request(ctx, addr, r)
+	resp, s, err := c.exchange(ctx, probe, r.Stream, func(ctx context.Context) (*http.Request, error) { return c.request(ctx, addr, r) })
 	if err != nil {
-		release()
 		return nil, err
 	}
-	resp, err := c.transport.RoundTrip(req)
-	if err != nil {
-		release()
-		if errors.Is(asked.Err(), context.Canceled) {
-			return nil, context.Canceled
-		}
-		return nil, &down{cause: err, unsent: refused(err)}
-	}
 	if resp.Header.Get(hop.FaultHeader) != "" || !r.succeeds(resp.StatusCode) {
-		defer release()
 		defer resp.Body.Close()
 		return nil, readFault(resp)
 	}
@@ -367,12 +346,17 @@ func (c *Client) send(ctx context.Context, addr string, probe *probe, r Request)
 	if age, err := strconv.ParseInt(resp.Header.Get(hop.AgeHeader), 10, 64); err == nil {
 		head.Age = time.Duration(age) * time.Millisecond
 	}
-	return &Response{Head: head, Data: &releasing{s.answer(resp.Body, c.stall), release}, Length: resp.ContentLength}, nil
+	return &Response{Head: head, Data: s.answer(resp.Body, c.stall), Length: resp.ContentLength}, nil
 }
 
-// exchange is the context of one exchange with an instance: it ends when the instance turns
-// unhealthy, and at a deadline in any case. release has to be called when it is over.
-func exchange(asked context.Context, probe *probe, streams bool) (ctx context.Context, s *stream, release func()) {
+// exchange sends what request makes to one instance, in a span of its own, and returns the answer with its body unread; closing that
+// ends the exchange. Its context ends when the instance turns unhealthy, and at a deadline in any case. s is nil unless the answer
+// is to stream.
+func (c *Client) exchange(asked context.Context, probe *probe, streams bool, request func(context.Context) (*http.Request, error)) (
+	resp *http.Response, s *stream, err error,
+) {
+	asked, span := c.tracer.Start(asked, c.service, trace.WithSpanKind(trace.SpanKindClient))
+	defer span.End()
 	ctx, cancel := asked, context.CancelFunc(func() {})
 	if _, has := ctx.Deadline(); !has {
 		ctx, cancel = context.WithTimeout(ctx, defaultDeadline)
@@ -382,15 +366,26 @@ func exchange(asked context.Context, probe *probe, streams bool) (ctx context.Co
 		ctx, s, end = newStream(ctx)
 	}
 	ctx, leave := probe.while(ctx)
-	return ctx, s, func() { leave(); end(); cancel() }
+	release := func() { leave(); end(); cancel() }
+	req, err := request(ctx)
+	if err != nil {
+		release()
+		return nil, nil, err
+	}
+	resp, err = c.transport.RoundTrip(req)
+	if err != nil {
+		release()
+		if errors.Is(asked.Err(), context.Canceled) {
+			return nil, nil, context.Canceled
+		}
+		return nil, nil, &down{cause: err, unsent: refused(err)}
+	}
+	resp.Body = &releasing{resp.Body, release}
+	return resp, s, nil
 }
 
 func (c *Client) request(ctx context.Context, addr string, r Request) (*http.Request, error) {
-	method := r.Method
-	if method == "" {
-		method = http.MethodPost
-	}
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+addr+r.Path, bytes.NewReader(r.Body))
+	req, err := http.NewRequestWithContext(ctx, cmp.Or(r.Method, http.MethodPost), "http://"+addr+r.Path, bytes.NewReader(r.Body))
 	if err != nil {
 		return nil, fmt.Errorf("remote %s: %w", c.service, err)
 	}

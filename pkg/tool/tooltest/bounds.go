@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 )
@@ -99,13 +101,12 @@ func (g *generator) try(at []string, what string, value any, below, rule string)
 	if err != nil {
 		panic(err) // the values are ours
 	}
-	path := pointer(at)
-	name := strings.TrimPrefix(path+below+": "+what, ": ")
+	path := pointer(at) + below
+	name := strings.TrimPrefix(path+": "+what, ": ")
 	if rule == "" {
-		g.text(name, string(input), "", "")
-		return
+		path = ""
 	}
-	g.text(name, string(input), path+below, rule)
+	g.text(name, string(input), path, rule)
 }
 
 // replaced is a copy of the tree with another value at the path.
@@ -155,11 +156,11 @@ func find(tree any, at []string) (any, bool) {
 }
 
 func pointer(at []string) string {
-	var b strings.Builder
+	var p jsontext.Pointer
 	for _, name := range at {
-		b.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name))
+		p = p.AppendToken(name)
 	}
-	return b.String()
+	return string(p)
 }
 
 // value makes the cases of the value at a path. It leaves the base input with a sample
@@ -216,11 +217,11 @@ func (g *generator) object(s *schema.Schema, at []string) {
 	g.try(at, "an unknown member", with(unknown, 1), "/"+unknown, "additionalProperties")
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		member := append(slices.Clone(at), name)
+		below, rule := "", ""
 		if slices.Contains(s.Required, name) {
-			g.try(at, "without "+name, with(name, absent{}), pointer([]string{name}), "required")
-		} else {
-			g.try(at, "without "+name, with(name, absent{}), "", "")
+			below, rule = pointer([]string{name}), "required"
 		}
+		g.try(at, "without "+name, with(name, absent{}), below, rule)
 		g.value(s.Properties[name], member)
 	}
 }

@@ -160,35 +160,33 @@ func spelled(text string) string {
 	return b.String()
 }
 
+// markNames are what a reader is told of a mark beside its number, or in place of that for marks of a range.
+var markNames = map[rune]string{
+	0xAD: "soft hyphen", 0x200B: "zero-width space", 0x200C: "zero-width non-joiner", 0x200D: "zero-width joiner",
+	0x200E: "left-to-right mark", 0x200F: "right-to-left mark", 0x61C: "Arabic letter mark",
+	0x2028: "line separator", 0x2029: "paragraph separator",
+	0x202A: "left-to-right embedding", 0x202B: "right-to-left embedding", 0x202C: "end of embedding",
+	0x202D: "left-to-right override", 0x202E: "right-to-left override",
+	0x2060: "word joiner", 0x2066: "left-to-right isolate", 0x2067: "right-to-left isolate", 0x2068: "isolate",
+	0x2069: "end of isolate",
+	0xFEFF: "zero-width no-break space", 0x2800: "Braille blank",
+	0x3164: "Hangul filler", 0x115F: "Hangul filler", 0x1160: "Hangul filler", 0xFFA0: "Hangul filler",
+}
+
+// rangeNames are the names of the marks that are told together.
+var rangeNames = map[rune]string{
+	variationSelectors: "(variation selector that varies nothing)", tagCharacters: "(tag character, which only machines read)",
+	privateUse: "(private use: it looks different everywhere)", controls: "(control)", noncharacters: "(no character)",
+	stacked: "(too many marks on a letter)",
+}
+
+// markName is what a reader is told of a mark: U+200B (zero-width space).
 func markName(kind rune) string {
-	names := map[rune]string{
-		0xAD: "soft hyphen", 0x200B: "zero-width space", 0x200C: "zero-width non-joiner", 0x200D: "zero-width joiner",
-		0x200E: "left-to-right mark", 0x200F: "right-to-left mark", 0x61C: "Arabic letter mark",
-		0x2028: "line separator", 0x2029: "paragraph separator",
-		0x202A: "left-to-right embedding", 0x202B: "right-to-left embedding", 0x202C: "end of embedding",
-		0x202D: "left-to-right override", 0x202E: "right-to-left override",
-		0x2060: "word joiner", 0x2066: "left-to-right isolate", 0x2067: "right-to-left isolate", 0x2068: "isolate",
-		0x2069: "end of isolate",
-		0xFEFF: "zero-width no-break space", 0x2800: "Braille blank",
-		0x3164: "Hangul filler", 0x115F: "Hangul filler", 0x1160: "Hangul filler", 0xFFA0: "Hangul filler",
+	if name := rangeNames[kind]; name != "" {
+		return name
 	}
-	switch kind {
-	case variationSelectors:
-		return "(variation selector that varies nothing)"
-	case tagCharacters:
-		return "(tag character, which only machines read)"
-	case privateUse:
-		return "(private use: it looks different everywhere)"
-	case controls:
-		return "(control)"
-	case noncharacters:
-		return "(no character)"
-	case stacked:
-		return "(too many marks on a letter)"
+	if name := markNames[kind]; name != "" {
+		return fmt.Sprintf("U+%04X (%s)", kind, name)
 	}
-	name := fmt.Sprintf("U+%04X", kind)
-	if names[kind] != "" {
-		name += " (" + names[kind] + ")"
-	}
-	return name
+	return fmt.Sprintf("U+%04X", kind)
 }

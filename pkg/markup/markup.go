@@ -62,7 +62,7 @@ func Page(names ...string) *Policy {
 			panic("markup: no element " + name + " can stay")
 		}
 	}
-	return &Policy{elements: set(names...), size: pageFontSize}
+	return &Policy{elements: setOf(names...), size: pageFontSize}
 }
 
 // address judges where a link leads.
@@ -87,14 +87,14 @@ const rounds = 8
 // Markup that is nested or repeated beyond what mail programs lay out alike is taken out whole,
 // and the text stays. The time is linear in the length.
 func (p *Policy) Clean(text string) (string, []Removed) {
-	l := &ledger{}
+	l := &removals{}
 	text = newlines.Replace(strings.ToValidUTF8(text, "\uFFFD"))
 	for range rounds {
 		root, ok := treeOf(text)
 		if !ok {
 			break
 		}
-		c := &cleaner{p: p, ledger: l}
+		c := &cleaner{p: p, removals: l}
 		c.inside(root, place{size: p.size})
 		clean := strings.Trim(c.out.String(), space)
 		if clean == text {
@@ -111,7 +111,7 @@ const space = " \t\n\f\r"
 var newlines = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
 // plain is the text of HTML whose tree is not made: without any markup of its own.
-func (p *Policy) plain(text string, l *ledger) string {
+func (p *Policy) plain(text string, l *removals) string {
 	var b strings.Builder
 	skip := ""
 	tokens := html.NewTokenizer(strings.NewReader(text))
@@ -121,7 +121,7 @@ func (p *Policy) plain(text string, l *ledger) string {
 			break
 		}
 		switch token := tokens.Token(); {
-		case kind == html.StartTagToken && dropped[token.Data] && skip == "":
+		case kind == html.StartTagToken && droppedElements[token.Data] && skip == "":
 			skip = token.Data
 		case kind == html.EndTagToken && token.Data == skip:
 			skip = ""
@@ -142,14 +142,14 @@ func (p *Policy) plain(text string, l *ledger) string {
 // those beside them, none that turn the direction of others, no controls but tab and line
 // break. Lines end with \n.
 func Text(text string) (string, []Removed) {
-	l := &ledger{}
+	l := &removals{}
 	clean := visible(newlines.Replace(strings.ToValidUTF8(text, "\uFFFD")), l)
 	return clean, l.list
 }
 
 // Merge adds up what was taken out of several texts.
 func Merge(lists ...[]Removed) []Removed {
-	var l ledger
+	var l removals
 	for _, list := range lists {
 		for _, r := range list {
 			l.add(r.What, r.Example, r.Count)
@@ -161,15 +161,15 @@ func Merge(lists ...[]Removed) []Removed {
 // maxKinds bounds a list: names can be made up.
 const maxKinds = 40
 
-// ledger adds up what is taken out.
-type ledger struct {
+// removals adds up what is taken out.
+type removals struct {
 	list []Removed
 	at   map[string]int
 }
 
-func (l *ledger) note(what, example string) { l.add(what, example, 1) }
+func (l *removals) note(what, example string) { l.add(what, example, 1) }
 
-func (l *ledger) add(what, example string, n int) {
+func (l *removals) add(what, example string, n int) {
 	const others = "something else"
 	if l.at == nil {
 		l.at = map[string]int{}
@@ -189,5 +189,5 @@ func (l *ledger) add(what, example string, n int) {
 
 // shorten is a text in one line of at most so many characters; what cannot be seen is spelled out.
 func shorten(s string, most int) string {
-	return text.Shorten(text.OneLine(spelled(strings.ToValidUTF8(text.HeadBytes(s, 8*most), ""))), most)
+	return text.Shorten(text.OneLine(spellOut(strings.ToValidUTF8(text.HeadBytes(s, 8*most), ""))), most)
 }

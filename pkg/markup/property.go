@@ -20,13 +20,13 @@ var styles = map[string]rule{
 	"font": fontRule, "font-family": familyRule, "font-size": sizeRule, "line-height": lineRule,
 	"font-weight": weightRule, "font-style": slantRule,
 	"letter-spacing":  lengths(-.5, 3),
-	"text-align":      words("left", "right", "center", "justify", "start", "end"),
-	"text-decoration": words("none", "underline", "line-through"),
-	"text-transform":  words("none", "uppercase", "lowercase", "capitalize"),
-	"white-space":     words("normal", "pre-wrap", "pre-line"),
-	"vertical-align":  only(words("top", "middle", "bottom", "baseline"), cell, row, section, picture),
+	"text-align":      oneOf("left", "right", "center", "justify", "start", "end"),
+	"text-decoration": oneOf("none", "underline", "line-through"),
+	"text-transform":  oneOf("none", "uppercase", "lowercase", "capitalize"),
+	"white-space":     oneOf("normal", "pre-wrap", "pre-line"),
+	"vertical-align":  onlyFor(oneOf("top", "middle", "bottom", "baseline"), cell, row, section, picture),
 
-	"width": widthRule, "max-width": maxWidthRule, "height": only(heightRule, table, row, cell, picture),
+	"width": widthRule, "max-width": maxWidthRule, "height": onlyFor(heightRule, table, row, cell, picture),
 
 	"margin": margin, "margin-top": margin, "margin-right": margin, "margin-bottom": margin, "margin-left": margin,
 	"padding": padding, "padding-top": padding, "padding-right": padding, "padding-bottom": padding, "padding-left": padding,
@@ -34,21 +34,21 @@ var styles = map[string]rule{
 	"border": borderRule, "border-top": borderRule, "border-right": borderRule, "border-bottom": borderRule, "border-left": borderRule,
 	"border-color": borderPart, "border-style": borderPart, "border-width": borderPart,
 	"border-radius":   radiusRule,
-	"border-collapse": only(words("collapse", "separate"), table),
-	"border-spacing":  only(lengths(0, 20), table),
+	"border-collapse": onlyFor(oneOf("collapse", "separate"), table),
+	"border-spacing":  onlyFor(lengths(0, 20), table),
 
 	"list-style": listRule, "list-style-type": listRule,
 }
 
 var (
-	weightRule = words("normal", "bold", "bolder", "lighter", "100", "200", "300", "400", "500", "600", "700", "800", "900")
+	weightRule = oneOf("normal", "bold", "bolder", "lighter", "100", "200", "300", "400", "500", "600", "700", "800", "900")
 	margin     = bySide("margin", marginOf)
 	padding    = bySide("padding", paddingOf)
-	slantRule  = words("normal", "italic", "oblique")
+	slantRule  = oneOf("normal", "italic", "oblique")
 )
 
-// words is the rule of a property with a word for its value.
-func words(allowed ...string) rule {
+// oneOf is the rule of a property with a word for its value.
+func oneOf(allowed ...string) rule {
 	return func(s *style, property string, value []token) bool {
 		return len(value) == 1 && slices.Contains(allowed, value[0].text) && s.set(property, value[0].text)
 	}
@@ -65,8 +65,8 @@ func lengths(least, most float64) rule {
 	}
 }
 
-// only is a rule for some kinds of elements.
-func only(r rule, kinds ...kind) rule {
+// onlyFor is a rule for some kinds of elements.
+func onlyFor(r rule, kinds ...layout) rule {
 	return func(s *style, property string, value []token) bool {
 		return slices.Contains(kinds, s.element.kind) && r(s, property, value)
 	}
@@ -107,7 +107,7 @@ func sizeRule(s *style, _ string, value []token) bool {
 	const most = 72
 	own := s.size
 	named := map[string]float64{"xx-small": 9, "x-small": 10, "small": 13, "medium": 16, "large": 18, "x-large": 24, "xx-large": 32,
-		"smaller": s.around * smaller, "larger": s.around / smaller}
+		"smaller": s.around * smallerScale, "larger": s.around / smallerScale}
 	s.size = s.around // which em is of, here
 	px, ok := s.length(value[0])
 	if n, isNamed := named[value[0].text]; isNamed {
@@ -386,5 +386,5 @@ func listRule(s *style, _ string, value []token) bool {
 	if s.element.kind != list && s.element.kind != item {
 		return false
 	}
-	return words("none", "disc", "circle", "square", "decimal")(s, "list-style-type", value)
+	return oneOf("none", "disc", "circle", "square", "decimal")(s, "list-style-type", value)
 }

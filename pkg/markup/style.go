@@ -25,8 +25,8 @@ type style struct {
 // declaration is a property with a value that stays.
 type declaration struct{ property, value string }
 
-// given is a declaration as it stands in the text.
-type given struct {
+// rawDeclaration is a declaration as it stands in the text.
+type rawDeclaration struct {
 	property, source string
 	// value is nil when the text is none that a program has to understand.
 	value []token
@@ -39,9 +39,9 @@ type token struct {
 }
 
 // declarations reads the text of a style attribute. Of what CSS forgives nothing is read.
-func declarations(text string) (list []given) {
+func declarations(text string) (list []rawDeclaration) {
 	lexer := css.NewLexer(parse.NewInputString(text))
-	var now given
+	var now rawDeclaration
 	begun, broken := false, false
 	depth := 0
 	end := func() {
@@ -51,7 +51,7 @@ func declarations(text string) (list []given) {
 		if now.source = strings.TrimSpace(now.source); now.source != "" {
 			list = append(list, now)
 		}
-		now, begun, broken = given{}, false, false
+		now, begun, broken = rawDeclaration{}, false, false
 	}
 	for {
 		kind, b := lexer.Next()
@@ -104,7 +104,7 @@ func (s *style) read(text string) {
 	}
 	list := declarations(text)
 	// What em and line-height mean depends on the size of the font.
-	sizes := func(d given) bool { return d.property == "font-size" || d.property == "font" }
+	sizes := func(d rawDeclaration) bool { return d.property == "font-size" || d.property == "font" }
 	for _, first := range []bool{true, false} {
 		for _, d := range list {
 			if sizes(d) == first {
@@ -117,7 +117,7 @@ func (s *style) read(text string) {
 // maxStyle bounds a style attribute in bytes.
 const maxStyle = 16 << 10
 
-func (s *style) take(d given) {
+func (s *style) take(d rawDeclaration) {
 	rule := styles[d.property]
 	important := []token{{css.DelimToken, "!"}, {css.IdentToken, "important"}}
 	if n := len(d.value) - len(important); n >= 0 && slices.Equal(d.value[n:], important) {
@@ -139,7 +139,7 @@ func (s *style) take(d given) {
 }
 
 // inherited are properties that an element has from what is around it.
-var inherited = set("color", "font", "font-family", "font-size", "font-style", "font-weight", "letter-spacing", "line-height", "list-style",
+var inherited = setOf("color", "font", "font-family", "font-size", "font-style", "font-weight", "letter-spacing", "line-height", "list-style",
 	"list-style-type", "text-align", "text-transform", "white-space")
 
 // set keeps a declaration in place of an earlier one of the property.

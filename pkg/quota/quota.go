@@ -81,13 +81,13 @@ func (l *Loan) Take(ctx context.Context, n int64) error {
 func (l *Loan) TryTake(n int64) (taken bool) {
 	return nil == l.take(n, func(of *semaphore.Weighted, n int64) error {
 		if !of.TryAcquire(n) {
-			return errTaken
+			return errExhausted
 		}
 		return nil
 	})
 }
 
-var errTaken = errors.New("there is not enough now")
+var errExhausted = errors.New("there is not enough now")
 
 // take acquires n of the caller's share, and then of all.
 func (l *Loan) take(n int64, acquire func(*semaphore.Weighted, int64) error) (err error) {

@@ -80,8 +80,8 @@ func outcome(err error) string {
 	return telemetry.Outcome(err)
 }
 
-// proxied is the outcome of a request that was handed on: what a page answers is its own affair, unless it broke.
-func proxied(answer *http.Response, err error) string {
+// proxyOutcome is the outcome of a request that was handed on: what a page answers is its own affair, unless it broke.
+func proxyOutcome(answer *http.Response, err error) string {
 	if err == nil && answer.StatusCode >= http.StatusInternalServerError {
 		return "http_5xx"
 	}

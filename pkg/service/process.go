@@ -181,8 +181,8 @@ func (p *process) listen(name, addr string, handler http.Handler) (*server, erro
 	p.observeConnections(name, places)
 	return &server{name: name, listener: listener, places: places, http: &http.Server{
 		Handler:           p.count(name, p.leave(places.answer(pace.bodies(p.bodies, handler)))),
-		ConnContext:       placed,
-		ConnState:         changed,
+		ConnContext:       withSlot,
+		ConnState:         connState,
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       90 * time.Second,
 		MaxHeaderBytes:    32 << 10,
@@ -294,7 +294,7 @@ func (p *process) health(mux *http.ServeMux) {
 			w.Header().Set(discover.LeavingHeader, "true")
 			status = "draining"
 		}
-		answer(w, http.StatusOK, map[string]string{"status": status, "version": Release()})
+		writeJSON(w, http.StatusOK, map[string]string{"status": status, "version": Release()})
 	})
 	mux.HandleFunc("GET "+discover.ReadyPath, p.ready)
 }
@@ -314,20 +314,20 @@ func (p *process) ready(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
 	defer cancel()
 	if p.draining.Load() {
-		answer(w, http.StatusServiceUnavailable, map[string]string{"status": "draining"})
+		writeJSON(w, http.StatusServiceUnavailable, map[string]string{"status": "draining"})
 		return
 	}
 	for _, c := range p.checks {
 		if err := c.ask(ctx); err != nil {
 			p.logger.Warn("not ready", "check", c.name, "error", err)
-			answer(w, http.StatusServiceUnavailable, map[string]string{"status": "not ready", "check": c.name})
+			writeJSON(w, http.StatusServiceUnavailable, map[string]string{"status": "not ready", "check": c.name})
 			return
 		}
 	}
-	answer(w, http.StatusOK, map[string]string{"status": "ready"})
+	writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
 }
 
-func answer(w http.ResponseWriter, status int, body any) {
+func writeJSON(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)

@@ -14,23 +14,23 @@ const (
 	proofAgain = time.Second
 )
 
-// lost says that a setting does not open what the store has.
-type lost struct{ error }
+// proofFailure says that a setting does not open what the store has.
+type proofFailure struct{ error }
 
-// Lost is the error of a proof that has failed: the setting's value is not the one that the store's rows were made with. Any other
+// ProofFailed is the error of a proof that has failed: the setting's value is not the one that the store's rows were made with. Any other
 // error means that it is not known yet.
-func Lost(format string, args ...any) error { return &lost{fmt.Errorf(format, args...)} }
+func ProofFailed(format string, args ...any) error { return &proofFailure{fmt.Errorf(format, args...)} }
 
 // Prove adds a question that has to be answered before the service takes calls: whether what a secret setting holds opens what the
-// store has. Where ask says Lost, serve ends with one line that names the setting, so that a rollout with a wrong secret stops at its
+// store has. Where ask returns ProofFailed, serve ends with one line that names the setting, so that a rollout with a wrong secret stops at its
 // first replica. A store that is away, or has no tables yet, is readiness's to report: it is asked again, each second. The doctor
 // asks, too.
 func (h *Host) Prove(name, setting string, ask func(context.Context) error) {
 	named := func(ctx context.Context) error {
 		err := ask(ctx)
-		var l *lost
+		var l *proofFailure
 		if errors.As(err, &l) {
-			return &lost{fmt.Errorf("%s: %w", setting, l.error)}
+			return &proofFailure{fmt.Errorf("%s: %w", setting, l.error)}
 		}
 		return err
 	}
@@ -44,7 +44,7 @@ func (h *Host) prove(ctx context.Context) error {
 	defer cancel()
 	for i, c := range h.process.proofs {
 		err := c.ask(ctx)
-		var l *lost
+		var l *proofFailure
 		switch {
 		case errors.As(err, &l):
 			return fmt.Errorf("configuration: %w", err)
@@ -60,7 +60,7 @@ func (h *Host) prove(ctx context.Context) error {
 func proveLater(ctx context.Context, proofs []check) error {
 	for len(proofs) > 0 {
 		err := proofs[0].ask(ctx)
-		var l *lost
+		var l *proofFailure
 		switch {
 		case errors.As(err, &l):
 			return fmt.Errorf("configuration: %w", err)

@@ -17,7 +17,7 @@ import (
 type Dependency struct {
 	name     string
 	duration metric.Float64Histogram
-	series   series
+	series   seriesCache
 }
 
 // NewDependency names what is called: a service, or a server such as postgres.

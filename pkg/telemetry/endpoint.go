@@ -35,7 +35,7 @@ func EndpointBy(initial string, name func(request any) string) endpoint.Middlewa
 func endpointBy(kind trace.SpanKind, initial string, name func(request any) string) endpoint.Middleware {
 	tracer := otel.Tracer("hub.internal/pkg/telemetry")
 	duration := durations("hub.call.duration", "Time to answer a call, by name and outcome.")
-	series := &series{}
+	series := &seriesCache{}
 	return func(next endpoint.Endpoint) endpoint.Endpoint {
 		return func(ctx context.Context, request any) (any, error) {
 			start := time.Now()
@@ -68,12 +68,12 @@ func durations(name, description string) metric.Float64Histogram {
 		metric.WithExplicitBucketBoundaries(.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30)))
 }
 
-// series binds each attribute set once, so that a call allocates none.
-type series struct {
+// seriesCache binds each attribute set once, so that a call allocates none.
+type seriesCache struct {
 	bound sync.Map // [2]string → metric.MeasurementOption
 }
 
-func (s *series) of(first, second string, set func() metric.MeasurementOption) metric.MeasurementOption {
+func (s *seriesCache) of(first, second string, set func() metric.MeasurementOption) metric.MeasurementOption {
 	key := [2]string{first, second}
 	if bound, ok := s.bound.Load(key); ok {
 		return bound.(metric.MeasurementOption)

@@ -168,8 +168,8 @@ func (b Bar) Segments() []Segment {
 // functions are those of every template.
 var functions = template.FuncMap{
 	"asset":  func(string) (string, error) { return "", errors.New("replaced by the site's own") },
-	"when":   when,
-	"age":    age,
+	"when":   momentHTML,
+	"age":    ageHTML,
 	"number": Number,
 	"plural": Plural,
 	"badge":  func(kind, text string) Badge { return Badge{kind, text} },
@@ -179,7 +179,7 @@ var functions = template.FuncMap{
 }
 
 // when shows a moment in UTC; times.js shows the reader's own time instead.
-func when(t any) template.HTML {
+func momentHTML(t any) template.HTML {
 	at, ok := t.(time.Time)
 	if p, isPointer := t.(*time.Time); isPointer && p != nil {
 		at, ok = *p, true
@@ -194,8 +194,8 @@ func when(t any) template.HTML {
 		minute + ` <span class="zone">UTC</span></time>`)
 }
 
-// age tells in words of the caller's how long ago a moment was: "waiting" and "" make "waiting 3 h".
-func age(before string, at, now time.Time, after string) template.HTML {
+// ageHTML tells in words of the caller's how long ago a moment was: "waiting" and "" make "waiting 3 h".
+func ageHTML(before string, at, now time.Time, after string) template.HTML {
 	at = at.UTC()
 	text := template.HTML(template.HTMLEscapeString(strings.TrimSpace(before + " " + Ago(now.Sub(at)) + " " + after)))
 	return `<time class="age" datetime="` + template.HTML(at.Format(time.RFC3339)) + `" title="` +

@@ -15,10 +15,10 @@ import (
 // stepsPerLook is how many values are made canonical before it is asked again whether somebody still waits.
 const stepsPerLook = 1024
 
-// canon makes JSON canonical (RFC 8785, but for the digits of integers, which stay). It is jsontext's Canonicalize, which does the
+// canonicalizer makes JSON canonical (RFC 8785, but for the digits of integers, which stay). It is jsontext's Canonicalize, which does the
 // same in one piece, however long that takes (TestFingerprintIsRFC8785 compares them): this one stops with its context. Its room is
 // used again for the next value.
-type canon struct {
+type canonicalizer struct {
 	ctx   context.Context
 	dec   *jsontext.Decoder
 	steps int
@@ -34,7 +34,7 @@ type nameAt struct {
 }
 
 // append appends the canonical form of a value, which is all that there is.
-func (c *canon) append(to []byte, value jsontext.Value) ([]byte, error) {
+func (c *canonicalizer) append(to []byte, value jsontext.Value) ([]byte, error) {
 	if c.dec == nil {
 		c.dec = decoder(value)
 	} else {
@@ -47,7 +47,7 @@ func (c *canon) append(to []byte, value jsontext.Value) ([]byte, error) {
 	return to, end(c.dec)
 }
 
-// decoder reads text itself: what it returns stays valid. It leaves names that are there twice to canon, which has them in order.
+// decoder reads text itself: what it returns stays valid. It leaves names that are there twice to canonicalizer, which has them in order.
 func decoder(text []byte) *jsontext.Decoder {
 	return jsontext.NewDecoder(bytes.NewBuffer(text), namesTwice())
 }
@@ -55,7 +55,7 @@ func decoder(text []byte) *jsontext.Decoder {
 func namesTwice() jsontext.Options { return jsontext.AllowDuplicateNames(true) }
 
 // next appends the canonical form of the value that the decoder reads next.
-func (c *canon) next(to []byte) ([]byte, error) {
+func (c *canonicalizer) next(to []byte) ([]byte, error) {
 	if c.steps++; c.steps%stepsPerLook == 0 && c.ctx.Err() != nil {
 		return to, c.ctx.Err()
 	}
@@ -99,7 +99,7 @@ func number(to []byte, digits jsontext.Value) ([]byte, error) {
 	return append(to, digits...), nil
 }
 
-func (c *canon) list(to []byte) ([]byte, error) {
+func (c *canonicalizer) list(to []byte) ([]byte, error) {
 	if _, err := c.dec.ReadToken(); err != nil {
 		return to, err
 	}
@@ -117,7 +117,7 @@ func (c *canon) list(to []byte) ([]byte, error) {
 	return append(to, ']'), err
 }
 
-func (c *canon) object(to []byte) ([]byte, error) {
+func (c *canonicalizer) object(to []byte) ([]byte, error) {
 	if _, err := c.dec.ReadToken(); err != nil {
 		return to, err
 	}
@@ -155,7 +155,7 @@ func (c *canon) object(to []byte) ([]byte, error) {
 }
 
 // sort brings the members of an object into the order of their names; members begin at start. A name may be there once.
-func (c *canon) sort(members []byte, start int, names []nameAt) error {
+func (c *canonicalizer) sort(members []byte, start int, names []nameAt) error {
 	byName := func(a, b nameAt) int { return compareUTF16(a.name, b.name) }
 	inOrder := slices.IsSortedFunc(names, byName)
 	if !inOrder {

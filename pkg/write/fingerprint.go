@@ -21,7 +21,7 @@ import (
 // The elements of the lists in the root object are made canonical one at a time, so that
 // a large body is not held twice. When ctx ends, so does the work, with its error.
 func Fingerprint(ctx context.Context, input []byte) ([sha256.Size]byte, error) {
-	f := fingerprint{sum: sha256.New(), canon: canon{ctx: ctx}}
+	f := fingerprint{sum: sha256.New(), canon: canonicalizer{ctx: ctx}}
 	if err := f.root(input); err != nil {
 		return [sha256.Size]byte{}, fmt.Errorf("fingerprint: %w", err)
 	}
@@ -30,7 +30,7 @@ func Fingerprint(ctx context.Context, input []byte) ([sha256.Size]byte, error) {
 
 type fingerprint struct {
 	sum   hash.Hash
-	canon canon
+	canon canonicalizer
 	room  []byte // what was made canonical last; its memory serves the next value
 }
 

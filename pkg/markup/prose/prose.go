@@ -26,7 +26,7 @@ func Of(fragment string) string {
 	if err != nil { // nested too deep, which markup lets nothing be
 		return fragment
 	}
-	return Write(root, deaf{})
+	return Write(root, noVisitor{})
 }
 
 // Write returns a tree in plain text, and lets the visitor hear of it.
@@ -36,12 +36,12 @@ func Write(root *html.Node, v Visitor) string {
 	return p.String()
 }
 
-// deaf is the visitor that wants to hear nothing.
-type deaf struct{}
+// noVisitor is the visitor that wants to hear nothing.
+type noVisitor struct{}
 
-func (deaf) Enter(*html.Node) {}
-func (deaf) Leave(*html.Node) {}
-func (deaf) Text(string)      {}
+func (noVisitor) Enter(*html.Node) {}
+func (noVisitor) Leave(*html.Node) {}
+func (noVisitor) Text(string)      {}
 
 // reader walks a tree.
 type reader struct {

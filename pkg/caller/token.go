@@ -170,7 +170,9 @@ func (k *Keys) openShown(signed, presenter string) (*verifiedToken, error) {
 }
 
 // read judges a token once; its end counts at each use.
-func (k *Keys) read(known *recentCache[string, *verifiedToken], token string, judge func() (*verifiedToken, error)) (*verifiedToken, error) {
+func (k *Keys) read(known *recentCache[string, *verifiedToken], token string, judge func() (*verifiedToken, error)) (
+	*verifiedToken, error,
+) {
 	s, found := known.get(token)
 	if !found {
 		if len(token) > maxToken {

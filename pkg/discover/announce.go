@@ -63,7 +63,8 @@ func (d *Directory) Announce(ctx context.Context, service, addr string) error {
 func registration(service, host string, port int) *api.AgentServiceRegistration {
 	addr := net.JoinHostPort(host, strconv.Itoa(port))
 	return &api.AgentServiceRegistration{
-		ID: service + "-" + strings.NewReplacer(":", "-", ".", "-").Replace(addr), Name: service, Tags: []string{consulTag}, Address: host, Port: port,
+		ID:   service + "-" + strings.NewReplacer(":", "-", ".", "-").Replace(addr),
+		Name: service, Tags: []string{consulTag}, Address: host, Port: port,
 		Checks: api.AgentServiceChecks{
 			{Name: "ready", HTTP: "http://" + addr + ReadyPath, Interval: "1s", Timeout: "3s"},
 			{Name: "alive", HTTP: "http://" + addr + AlivePath, Interval: "5s", Timeout: "2s", Status: api.HealthPassing,

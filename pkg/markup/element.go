@@ -99,7 +99,8 @@ var quietElements = setOf("abbr", "acronym", "address", "article", "aside", "bdi
 	"thead", "time", "title", "wbr")
 
 // idleAttributes are attributes that do nothing once styles and scripts are gone.
-var idleAttributes = setOf("alt", "class", "dir", "href", "id", "lang", "name", "rel", "role", "src", "style", "summary", "tabindex", "target")
+var idleAttributes = setOf("alt", "class", "dir", "href", "id", "lang", "name", "rel", "role", "src", "style", "summary", "tabindex",
+	"target")
 
 func setOf(names ...string) map[string]bool {
 	s := make(map[string]bool, len(names))

@@ -66,8 +66,8 @@ func readable(name string) bool {
 	})
 }
 
-var fonts = setOf("arial", "arial black", "helvetica", "helvetica neue", "verdana", "tahoma", "geneva", "georgia", "times", "times new roman",
-	"courier", "courier new", "trebuchet ms", "lucida grande", "lucida sans", "lucida sans unicode", "segoe ui", "roboto",
+var fonts = setOf("arial", "arial black", "helvetica", "helvetica neue", "verdana", "tahoma", "geneva", "georgia", "times",
+	"times new roman", "courier", "courier new", "trebuchet ms", "lucida grande", "lucida sans", "lucida sans unicode", "segoe ui", "roboto",
 	"open sans", "lato", "inter", "montserrat", "poppins", "calibri", "cambria", "candara", "century gothic", "garamond", "palatino",
 	"palatino linotype",
 	"book antiqua", "consolas", "menlo", "monaco", "ubuntu", "cantarell", "oxygen", "fira sans", "droid sans", "avenir",

@@ -139,8 +139,8 @@ func (s *style) take(d rawDeclaration) {
 }
 
 // inherited are properties that an element has from what is around it.
-var inherited = setOf("color", "font", "font-family", "font-size", "font-style", "font-weight", "letter-spacing", "line-height", "list-style",
-	"list-style-type", "text-align", "text-transform", "white-space")
+var inherited = setOf("color", "font", "font-family", "font-size", "font-style", "font-weight", "letter-spacing", "line-height",
+	"list-style", "list-style-type", "text-align", "text-transform", "white-space")
 
 // set keeps a declaration in place of an earlier one of the property.
 func (s *style) set(property, value string) bool {

@@ -1,4 +1,4 @@
-// Package quota shares a bounded resource out among callers: so much in all, and no more
+// Package quota is a bulkhead: it shares a bounded resource out among callers: so much in all, and no more
 // than half of it to one, so that nobody keeps all others out. It refuses to know what the
 // resource is, and what a caller is told who gets nothing.
 package quota

@@ -29,7 +29,8 @@ func newMetrics(service string, calls *quota.Quota) *metrics {
 	meter := otel.Meter("hub.internal/pkg/remote")
 	name := attribute.String("dependency", service)
 	m := &metrics{calls: telemetry.NewDependency(service), service: telemetry.Set(name),
-		retries:   telemetry.Instrument(meter.Int64Counter("hub.dependency.retries", metric.WithDescription("Second and third attempts at calls."))),
+		retries: telemetry.Instrument(meter.Int64Counter("hub.dependency.retries",
+			metric.WithDescription("Second and third attempts at calls."))),
 		instances: map[*func() bool]struct{}{}}
 	m.retries.Add(context.Background(), 0, m.service)
 	instances := telemetry.Instrument(meter.Int64ObservableGauge("hub.dependency.instances",

@@ -1,5 +1,5 @@
-// Package remote is a typed call to another service: discover, balance, deadline,
-// retry rule, breaker, HTTP. A fault survives the hop; a neighbour that cannot be
+// Package remote is a typed call to another service: discovery, round-robin balance, the deadline that travels along, retries within a
+// retry budget, a circuit breaker and a health probe for each instance, HTTP. A fault survives the hop; a neighbour that cannot be
 // reached is E_DB, at once. It refuses to know what is called.
 package remote
 

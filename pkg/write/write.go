@@ -2,7 +2,7 @@
 // row and the stored answer commit in one transaction of the owner's PostgreSQL, so that no
 // crash loses or doubles a write (CONTRACT.md 5.2; draft-ietf-httpapi-idempotency-key-header).
 // A write that calls a second system in the middle takes two transactions: Begin claims the key for
-// a while and persists what the write is about, Finish stores the answer (SPEC.md 7.2). The
+// a while, with a lease, and persists what the write is about, Finish stores the answer (SPEC.md 7.2). The
 // package owns the table of keys in each service's schema. It refuses to call a second system
 // itself, and to store a refusal: that frees the key.
 package write

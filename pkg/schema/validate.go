@@ -266,7 +266,7 @@ func (p *validation) digits() error {
 	if err != nil {
 		return err
 	}
-	if value, whole := wholeNumber(raw); !whole || value == nil {
+	if _, ok := Int64(raw); !ok {
 		p.report("type", "must be a string, or a whole number of 64 bits")
 	}
 	return nil

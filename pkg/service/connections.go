@@ -27,8 +27,6 @@ const (
 	waitingLeast = time.Second
 	// wideShares is how many networks' shares the wider network around them may have: an IPv4 /24, an IPv6 /48.
 	wideShares = 4
-	// wide4 and wide6 are the prefixes that one customer of a provider usually has at most.
-	wide4, wide6 = 24, 48
 )
 
 // connections bounds how many clients may be connected to a listener: in all, from one network, and from the wider network
@@ -167,18 +165,15 @@ func (c *connections) group(name string, most int) *connectionGroup {
 	return &connectionGroup{name: name, most: min(most, c.all.most)}
 }
 
-// networks are the network of a client, as limits see it, and the wider one around it.
+// networks are the narrowest network of a client, as limits see it, and the widest around it, which one customer of a provider
+// usually has at most: an IPv4 /24, an IPv6 /48.
 func networks(client net.Addr) (network, wide string) {
 	from, err := netip.ParseAddrPort(client.String())
 	if err != nil {
 		return client.String(), "around " + client.String()
 	}
-	addr := from.Addr().Unmap().WithZone("")
-	bits := wide6
-	if addr.Is4() {
-		bits = wide4
-	}
-	return caller.Network(addr.String()), "around " + netip.PrefixFrom(addr, bits).Masked().String()
+	all := caller.Networks(from.Addr().String())
+	return all[0], "around " + all[len(all)-1]
 }
 
 // begin takes the connection out of rest for a call. It is false when its place has been given away.

@@ -68,13 +68,18 @@ func (f Field) DescribedBy() string {
 // Form reads the fields of a POST. A body that is too large or broken is a fault.
 func Form(r *http.Request) (url.Values, error) {
 	if err := r.ParseForm(); err != nil {
-		var tooLarge *http.MaxBytesError
-		if errors.As(err, &tooLarge) {
-			return nil, err
-		}
-		return nil, fault.New(fault.Validation, "The form could not be read.").Because(err)
+		return nil, unreadable(err)
 	}
 	return r.PostForm, nil
+}
+
+// unreadable is the fault of a form that could not be read. That of one which is too large says so by itself.
+func unreadable(err error) error {
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return err
+	}
+	return fault.New(fault.Validation, "The form could not be read.").Because(err)
 }
 
 // Problems are the messages of an E_VALIDATION for the fields of a form, as sentences; those of
@@ -108,11 +113,7 @@ type File struct {
 // there it is empty. What HandleUpTo lets through is held in memory.
 func Upload(r *http.Request, field string) (File, url.Values, error) {
 	if err := r.ParseMultipartForm(math.MaxInt64); err != nil {
-		var tooLarge *http.MaxBytesError
-		if errors.As(err, &tooLarge) {
-			return File{}, nil, err
-		}
-		return File{}, nil, fault.New(fault.Validation, "The form could not be read.").Because(err)
+		return File{}, nil, unreadable(err)
 	}
 	f, header, err := r.FormFile(field)
 	if errors.Is(err, http.ErrMissingFile) {

@@ -44,6 +44,7 @@ func Clients(t testing.TB, caller, owner string, clients ...remote.Contract) {
 	}
 }
 
+// client lists in what a client takes for granted what the operation does not declare.
 func (o operation) client(caller string, c remote.Contract) (problems []string) {
 	if !slices.Contains(o.Callers, caller) {
 		problems = append(problems, fmt.Sprintf("it takes %v alone", o.Callers))
@@ -131,6 +132,7 @@ func mismatches(s, declared *schema.Schema, at string, sends bool) (problems []s
 // unknown tells that a type says nothing of its values: any, or JSON as it is.
 func unknown(s *schema.Schema) bool { return s.Type == "" && len(s.Types) == 0 }
 
+// kinds are the JSON types that a schema takes.
 func kinds(s *schema.Schema) []string {
 	if s.Type != "" {
 		return []string{s.Type}
@@ -138,6 +140,7 @@ func kinds(s *schema.Schema) []string {
 	return s.Types
 }
 
+// accepts tells whether a schema takes a JSON type; a number may be whole.
 func accepts(s *schema.Schema, kind string) bool {
 	return slices.Contains(kinds(s), kind) || kind == "integer" && slices.Contains(kinds(s), "number")
 }

@@ -70,6 +70,7 @@ func Bounds(t testing.TB, spec tool.Spec) []Case {
 	return g.cases
 }
 
+// decode reads JSON; numbers stay as they are written.
 func decode(b []byte) (v any, err error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
@@ -77,13 +78,16 @@ func decode(b []byte) (v any, err error) {
 	return v, err
 }
 
+// generator makes the cases of one tool.
 type generator struct {
+	// root is the valid input that each case changes in one place.
 	root    any
 	limit   int64
 	numbers []string // the spec's
 	cases   []Case
 }
 
+// text adds a case whose input is written out; one beyond the limit is left out.
 func (g *generator) text(name, input, path, rule string) {
 	if g.limit > 0 && int64(len(input)) > g.limit {
 		return
@@ -133,6 +137,7 @@ func replaced(tree any, at []string, value any) any {
 	panic(fmt.Sprintf("nothing at %q", at))
 }
 
+// find is the value at a path; it is false where the tree has none.
 func find(tree any, at []string) (any, bool) {
 	for _, name := range at {
 		switch v := tree.(type) {
@@ -155,6 +160,7 @@ func find(tree any, at []string) (any, bool) {
 	return tree, true
 }
 
+// pointer is a path as a JSON pointer (RFC 6901).
 func pointer(at []string) string {
 	var p jsontext.Pointer
 	for _, name := range at {
@@ -198,6 +204,7 @@ func (g *generator) value(s *schema.Schema, at []string) {
 	}
 }
 
+// object makes the cases of an object: an unknown member, each member left out, and those of each member.
 func (g *generator) object(s *schema.Schema, at []string) {
 	here, _ := find(g.root, at)
 	with := func(name string, v any) any { return replaced(here, []string{name}, v) }
@@ -226,6 +233,7 @@ func (g *generator) object(s *schema.Schema, at []string) {
 	}
 }
 
+// array makes the cases of a list: its lengths, and those of its first item.
 func (g *generator) array(s *schema.Schema, at []string) {
 	item := sample(s.Items)
 	if first, ok := find(g.root, append(slices.Clone(at), "0")); ok {
@@ -279,6 +287,7 @@ func distinct(s *schema.Schema, item any, i int) any {
 	return item
 }
 
+// string makes the cases of a text: the values of an enum and others, lengths, what breaks its pattern and format.
 func (g *generator) string(s *schema.Schema, at []string) {
 	if s.Enum != nil {
 		for _, v := range s.Enum {
@@ -316,6 +325,7 @@ func (g *generator) string(s *schema.Schema, at []string) {
 	}
 }
 
+// length makes cases of a text of n characters. Where none of that length keeps to the pattern, only the refusal is tried.
 func (g *generator) length(s *schema.Schema, at []string, what string, n int, rule string) {
 	if n < 0 {
 		return
@@ -360,6 +370,7 @@ func address(n int) (string, bool) {
 	return "a@" + host.String() + strings.Repeat("d", rest) + end, true
 }
 
+// integer makes the cases of a whole number: its bounds, 64 bits without any, and how it may be written.
 func (g *generator) integer(s *schema.Schema, at []string) {
 	least, most := big.NewInt(math.MinInt64), big.NewInt(math.MaxInt64)
 	if s.Minimum != nil {

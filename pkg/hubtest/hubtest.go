@@ -67,6 +67,7 @@ type shared[S server] struct {
 	err    error
 }
 
+// get is the server, which it starts at its first use; the test fails where it does not start.
 func (s *shared[S]) get(t testing.TB) S {
 	t.Helper()
 	needServers(t)
@@ -83,6 +84,7 @@ func (s *shared[S]) get(t testing.TB) S {
 	return s.server
 }
 
+// end removes the server if it was started.
 func (s *shared[S]) end() error {
 	var none S
 	if s.server == none {

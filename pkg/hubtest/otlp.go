@@ -130,6 +130,7 @@ func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/x-protobuf") // an empty message is a full success
 }
 
+// decode reads the body of an export, packed or not.
 func decode(r *http.Request, into proto.Message) error {
 	body := io.Reader(r.Body)
 	if r.Header.Get("Content-Encoding") == "gzip" {
@@ -146,6 +147,7 @@ func decode(r *http.Request, into proto.Message) error {
 	return proto.Unmarshal(b, into)
 }
 
+// span is a received span as tests see it.
 func span(service string, s *trace.Span) Span {
 	return Span{
 		TraceID: hex.EncodeToString(s.GetTraceId()), SpanID: hex.EncodeToString(s.GetSpanId()),

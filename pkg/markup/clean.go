@@ -24,6 +24,7 @@ type place struct {
 	link   bool
 }
 
+// inside writes what stays of all below a node.
 func (c *cleaner) inside(n *html.Node, at place) {
 	for child := n.FirstChild; child != nil; child = child.NextSibling {
 		switch child.Type {
@@ -49,6 +50,7 @@ func (c *cleaner) comment(text string) {
 	}
 }
 
+// element writes what stays of an element: itself with what is in it, another element in its place, or its content alone.
 func (c *cleaner) element(n *html.Node, at place) {
 	name := n.Data
 	switch {
@@ -113,6 +115,7 @@ func (c *cleaner) element(n *html.Node, at place) {
 // leastFont is the size in CSS pixels below which text is too small to be read.
 const leastFont = 8
 
+// scaleOf is the size of an element's font by that around it. A typewriter's font is made smaller once.
 func scaleOf(e element, at place) float64 {
 	switch {
 	case e.scale == 0, e.scale == monospaceScale && at.mono:

@@ -102,6 +102,7 @@ var quietElements = setOf("abbr", "acronym", "address", "article", "aside", "bdi
 var idleAttributes = setOf("alt", "class", "dir", "href", "id", "lang", "name", "rel", "role", "src", "style", "summary", "tabindex",
 	"target")
 
+// setOf is a set of names.
 func setOf(names ...string) map[string]bool {
 	s := make(map[string]bool, len(names))
 	for _, name := range names {
@@ -133,6 +134,7 @@ func measure(most int) form {
 	}
 }
 
+// colorForm is the form of a colour. Old HTML writes six digits without a #, too.
 func colorForm(value string) (string, bool) {
 	c, ok := ParseColor(value)
 	if !ok && len(value) == 6 {

@@ -167,8 +167,10 @@ type removals struct {
 	at   map[string]int
 }
 
+// note tells of one thing that was taken out.
 func (l *removals) note(what, example string) { l.add(what, example, 1) }
 
+// add tells of n things of one kind. Of more kinds than maxKinds the rest is one.
 func (l *removals) add(what, example string, n int) {
 	const others = "something else"
 	if l.at == nil {

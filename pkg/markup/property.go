@@ -72,6 +72,7 @@ func onlyFor(r rule, kinds ...layout) rule {
 	}
 }
 
+// colorRule takes an opaque colour.
 func colorRule(s *style, property string, value []token) bool {
 	c, ok := color(value)
 	return ok && s.set(property, c.String())
@@ -94,6 +95,7 @@ func backgroundRule(s *style, _ string, value []token) bool {
 	return false
 }
 
+// familyRule takes the fonts of a list that are made to be read.
 func familyRule(s *style, _ string, value []token) bool {
 	kept, all := families(value)
 	if kept != "" {
@@ -355,6 +357,7 @@ func (s *style) border(value []token) (string, bool) {
 	return s.bounded(value[0], 0, most)
 }
 
+// borderPart takes one of width, style and colour, for all sides or for each.
 func borderPart(s *style, property string, value []token) bool {
 	all, ok := sides(value, func(_ int, t token) (string, bool) { return s.border([]token{t}) })
 	if !ok || !s.bordered() {
@@ -371,6 +374,7 @@ func joined(all [4]string) string {
 	return strings.Join(all[:], " ")
 }
 
+// radiusRule takes corners of at most half of the element, or 100 pixels.
 func radiusRule(s *style, property string, value []token) bool {
 	all, ok := sides(value, func(_ int, t token) (string, bool) {
 		if part, isPart := percentage(t, 0, 50); isPart {

@@ -117,6 +117,7 @@ func (s *style) read(text string) {
 // maxStyle bounds a style attribute in bytes.
 const maxStyle = 16 << 10
 
+// take judges a declaration by the rule of its property. A value that an element has from around it anyway goes without a word.
 func (s *style) take(d rawDeclaration) {
 	rule := styles[d.property]
 	important := []token{{css.DelimToken, "!"}, {css.IdentToken, "important"}}
@@ -149,10 +150,12 @@ func (s *style) set(property, value string) bool {
 	return true
 }
 
+// unset forgets a declaration of the property.
 func (s *style) unset(property string) {
 	s.list = slices.DeleteFunc(s.list, func(d declaration) bool { return d.property == property })
 }
 
+// get is the value that is kept of a property; empty without one.
 func (s *style) get(property string) string {
 	for _, d := range s.list {
 		if d.property == property {
@@ -262,6 +265,7 @@ func (s *style) bounded(t token, least, most float64) (string, bool) {
 	return inPixels(px), true
 }
 
+// inPixels is a length as it is written.
 func inPixels(px float64) string {
 	if px == 0 {
 		return "0"

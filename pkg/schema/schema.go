@@ -169,6 +169,7 @@ func Encode(s *Schema) json.RawMessage {
 	return b
 }
 
+// arraysNeverNull takes null out of the types of arrays, wherever they are.
 func arraysNeverNull(s *Schema) {
 	if s == nil {
 		return

@@ -53,6 +53,7 @@ func unreadable(err error, length int) *fault.Error {
 	return Invalid(over.Path, over.Rule, "%s", over.Message)
 }
 
+// notJSON is the violation of text that the decoder could not read.
 func notJSON(err error, length int) Violation {
 	v := Violation{Rule: "json", Message: "must be one strict JSON value"}
 	var syntactic *jsontext.SyntacticError
@@ -95,6 +96,7 @@ func (p *validation) reportMember(name, rule, format string, args ...any) {
 	p.found.Add(string(path), rule, format, args...)
 }
 
+// value judges the next value by a schema. Its error is of text that cannot be read further; violations are reported.
 func (p *validation) value(n *node) error {
 	kind := p.dec.PeekKind()
 	switch {
@@ -170,6 +172,7 @@ func kindName(k jsontext.Kind) string {
 	}
 }
 
+// object judges an object: its members by name, what is missing, and what is not known.
 func (p *validation) object(n *node) error {
 	if n.properties == nil && !n.closed {
 		return p.skip()
@@ -272,6 +275,7 @@ func (p *validation) digits() error {
 	return nil
 }
 
+// array judges each item, and then how many there were.
 func (p *validation) array(n *node) error {
 	if err := p.open(); err != nil {
 		return err
@@ -301,6 +305,7 @@ func (p *validation) array(n *node) error {
 	return nil
 }
 
+// text judges a string; lengths count code points of what is unescaped.
 func (p *validation) text(n *node) error {
 	raw, err := p.scalar()
 	if err != nil {
@@ -334,6 +339,7 @@ func (p *validation) text(n *node) error {
 	return nil
 }
 
+// integer judges a number that has to be whole and to fit into 64 bits.
 func (p *validation) integer(n *node) error {
 	raw, err := p.scalar()
 	if err != nil {

@@ -55,6 +55,7 @@ type body struct {
 	over bool
 }
 
+// Read reads what has arrived, and waits for no longer than the client may keep its body waiting.
 func (b *body) Read(p []byte) (int, error) {
 	if err := b.expect(); err != nil {
 		return 0, err
@@ -73,6 +74,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// expect sets the deadline of the read that begins now, while the connection is the body's.
 func (b *body) expect() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -51,6 +51,7 @@ type connectionGroup struct {
 	resting, waiting list.List
 }
 
+// list is the queue of those that wait for their clients, or of those that rest.
 func (c *connectionGroup) list(waiting bool) *list.List {
 	if waiting {
 		return &c.waiting
@@ -88,6 +89,7 @@ type slot struct {
 	left bool
 }
 
+// newConnections bounds connections to most in all, and to share from one network.
 func newConnections(most, share int) *connections {
 	c := &connections{all: &connectionGroup{most: most}, networks: map[string]*connectionGroup{}}
 	c.limit(share)
@@ -213,6 +215,7 @@ func (p *slot) leave() {
 	p.free()
 }
 
+// enqueue lets the connection rest or wait, in each of its groups.
 func (p *slot) enqueue(waiting bool) {
 	p.waiting, p.since = waiting, time.Now()
 	for i, group := range p.in {
@@ -220,6 +223,7 @@ func (p *slot) enqueue(waiting bool) {
 	}
 }
 
+// dequeue takes it out of rest or wait.
 func (p *slot) dequeue() {
 	for i, group := range p.in {
 		if p.at[i] != nil {
@@ -229,6 +233,7 @@ func (p *slot) dequeue() {
 	}
 }
 
+// free gives the slot back, which may be another's then. A network is forgotten with its last connection.
 func (p *slot) free() {
 	if p.left {
 		return
@@ -249,6 +254,7 @@ func withSlot(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, slotKey{}, c.(*pacedConn).place)
 }
 
+// slotOf is the slot of the connection that a request has come by.
 func slotOf(r *http.Request) *slot { return r.Context().Value(slotKey{}).(*slot) }
 
 // connState is an http.Server's ConnState.

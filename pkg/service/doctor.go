@@ -102,6 +102,7 @@ func (h *Host) everyCheck() []check {
 	return append(list, h.process.examined...)
 }
 
+// checkRole asks whether the write store is used as the service's own role, and by no more.
 func (h *Host) checkRole(ctx context.Context) error {
 	const statement = `SELECT current_user::text, rolsuper OR pg_has_role(current_user, $1, 'MEMBER')
 		FROM pg_roles WHERE rolname = current_user`
@@ -119,6 +120,7 @@ func (h *Host) checkRole(ctx context.Context) error {
 	return nil
 }
 
+// checkClock compares the clocks of this machine and of PostgreSQL.
 func (h *Host) checkClock(ctx context.Context) error {
 	asked := time.Now()
 	var there time.Time
@@ -132,6 +134,7 @@ func (h *Host) checkClock(ctx context.Context) error {
 	return nil
 }
 
+// checkAudit asks whether the role may append to the audit log.
 func (h *Host) checkAudit(ctx context.Context) error {
 	const statement = `SELECT coalesce(has_any_column_privilege(current_user, to_regclass('audit.calls'), 'INSERT'), false)`
 	var may bool

@@ -24,6 +24,7 @@ func healthCommand(environ []string) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return checkHealth(cmd.Context(), environ) }}
 }
 
+// checkHealth asks the readiness of the process that listens at HUB_ADDR, within three seconds.
 func checkHealth(ctx context.Context, environ []string) error {
 	s, err := config.Load[struct {
 		Addr string `env:"HUB_ADDR,required,notEmpty"`

@@ -71,6 +71,7 @@ func (p pace) listen(addr string, places *connections) (net.Listener, error) {
 	return pacedListener{l, p, places}, nil
 }
 
+// pacedListener accepts connections for which there is a slot.
 type pacedListener struct {
 	net.Listener
 	pace   pace
@@ -111,6 +112,7 @@ type pacedConn struct {
 	patience allowance
 }
 
+// Write writes a chunk at a time, each of which has to move within what the peer has left of its allowance.
 func (c *pacedConn) Write(b []byte) (n int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

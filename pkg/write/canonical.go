@@ -78,6 +78,7 @@ func (c *canonicalizer) next(to []byte) ([]byte, error) {
 	return append(to, value...), nil
 }
 
+// text appends a string in the one way to write it.
 func text(to []byte, quoted jsontext.Value) ([]byte, error) {
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return append(to, quoted...), nil // there is one way to write it
@@ -89,6 +90,7 @@ func text(to []byte, quoted jsontext.Value) ([]byte, error) {
 	return jsontext.AppendQuote(to, plain)
 }
 
+// number appends a number; only one with a fraction or an exponent can be written otherwise.
 func number(to []byte, digits jsontext.Value) ([]byte, error) {
 	if bytes.ContainsAny(digits, ".eE") || string(digits) == "-0" {
 		digits = bytes.Clone(digits)
@@ -99,6 +101,7 @@ func number(to []byte, digits jsontext.Value) ([]byte, error) {
 	return append(to, digits...), nil
 }
 
+// list appends an array, element by element.
 func (c *canonicalizer) list(to []byte) ([]byte, error) {
 	if _, err := c.dec.ReadToken(); err != nil {
 		return to, err
@@ -117,6 +120,7 @@ func (c *canonicalizer) list(to []byte) ([]byte, error) {
 	return append(to, ']'), err
 }
 
+// object appends an object, and sorts its members when it has ended.
 func (c *canonicalizer) object(to []byte) ([]byte, error) {
 	if _, err := c.dec.ReadToken(); err != nil {
 		return to, err

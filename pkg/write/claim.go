@@ -124,6 +124,7 @@ func (k *Keys) begin(ctx context.Context, key Key, lease time.Duration, until ti
 	return claim, found, err
 }
 
+// takeOrLook is what begin does with a key that is there: it takes a claim over whose lease has ended, and looks at any other.
 func (k *Keys) takeOrLook(ctx context.Context, tx pgx.Tx, key Key, lease time.Duration) (claim Claim, found keyState, err error) {
 	if claim, found, err = k.lookAt(ctx, tx, key); err != nil || found != free {
 		return claim, found, err
@@ -180,6 +181,7 @@ func (k *Keys) Release(ctx context.Context, q postgres.Querier, claim Claim) err
 		WHERE credential_id = $1 AND tool = $2 AND key = $3 AND state = 'running' AND lease = $4`)
 }
 
+// end runs the statement that ends a claim, if it is still the caller's.
 func (k *Keys) end(ctx context.Context, q postgres.Querier, claim Claim, sql string, more ...any) error {
 	if claim.Key.Key == "" {
 		return nil

@@ -28,6 +28,7 @@ func Fingerprint(ctx context.Context, input []byte) ([sha256.Size]byte, error) {
 	return [sha256.Size]byte(f.sum.Sum(nil)), nil
 }
 
+// fingerprint hashes an input while it is made canonical.
 type fingerprint struct {
 	sum   hash.Hash
 	canon canonicalizer
@@ -130,6 +131,7 @@ func (f *fingerprint) value(value jsontext.Value) (err error) {
 // write hashes punctuation. A hash takes whatever it is given.
 func (f *fingerprint) write(text string) { _, _ = io.WriteString(f.sum, text) }
 
+// end tells whether a decoder has read all.
 func end(dec *jsontext.Decoder) error {
 	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
 		return errors.New("more text after the value")

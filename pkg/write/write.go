@@ -160,6 +160,7 @@ func (k *Keys) onConflict(key Key) string {
 		created_at = excluded.created_at WHERE old.state = 'done' AND old.created_at < now() - make_interval(secs => %g)`, key.holds())
 }
 
+// lockWait is how long a caller waits for the row of a key: Wait, and so that something of its own deadline is left.
 func lockWait(ctx context.Context) time.Duration {
 	deadline, bounded := ctx.Deadline()
 	if !bounded {
@@ -185,6 +186,7 @@ func (k *Keys) StoredIn(ctx context.Context, q postgres.Querier, key Key) (answe
 	return r.answer, err == nil, postgres.Explain(err, k.options.Service)
 }
 
+// replay is the answer of the call that had the key first.
 func (k *Keys) replay(ctx context.Context, q postgres.Querier, key Key) (tool.Result, error) {
 	r, err := k.read(ctx, q, key)
 	switch {
@@ -226,6 +228,7 @@ func (k *Keys) read(ctx context.Context, q postgres.Querier, key Key) (keyRow, e
 	return r, nil
 }
 
+// claimError tells a wait for a row that took too long from other failures.
 func claimError(err error) error {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) && pg.Code == "55P03" { // lock_not_available
@@ -234,6 +237,7 @@ func claimError(err error) error {
 	return err
 }
 
+// inProgress is the refusal of a key whose first call has not ended.
 func inProgress(cause error) error {
 	return fault.New(fault.Conflict, "A call with this Idempotency-Key is still running. Send it again in a second.").
 		With(map[string]string{"code": "REQUEST_IN_PROGRESS"}).After(time.Second).Because(cause)

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -66,9 +67,23 @@ func judge(t *testing.T, folder string, production bool) *Manifests {
 	return m
 }
 
+// ownRules are those for this repository's manifests beside Rules.
+func ownRules() []Rule { return slices.Concat(podRules(), rolloutRules()) }
+
+// ownOverlay is a folder that is judged beside those of the repository.
+var ownOverlay = flag.String("folder", "", "judge this kustomize folder, for production, by all rules")
+
+// TestOverlayOfYourOwn judges the folder that -folder names.
+func TestOverlayOfYourOwn(t *testing.T) {
+	if *ownOverlay == "" {
+		t.Skip("-folder names no folder")
+	}
+	judge(t, *ownOverlay, true)
+}
+
 func held(t *testing.T, m *Manifests, production bool) {
 	t.Helper()
-	for _, v := range Check(m, loaded(t), production) {
+	for _, v := range Check(m, loaded(t), production, ownRules()...) {
 		t.Error(v)
 	}
 }
@@ -154,14 +169,14 @@ func TestComponents(t *testing.T) {
 			r := &review{Manifests: m, programs: loaded(t)}
 			d := m.Deployments[0]
 			mode, _ := r.value(d, "HUB_DISCOVERY")
-			endpoint, _ := r.value(d, "OTEL_EXPORTER_OTLP_ENDPOINT")
-			agents := end{pod: map[string]string{"app": "consul"}, namespace: "consul"}
-			collector := door("monitoring")
+			exporter, _ := r.value(d, "OTEL_EXPORTER_OTLP_ENDPOINT")
+			agents := endpoint{pod: map[string]string{"app": "consul"}, namespace: "consul"}
+			collector := accessNamespace("monitoring")
 			if has := slices.Contains(components, "consul"); (mode == "consul") != has || m.out(podOf(d), agents, tcp(agent)) != has || m.in(agents, podOf(d), tcp(calls)) != has {
 				t.Errorf("it looks for its neighbours in %s, and the agent is reached or reaches it otherwise", mode)
 			}
-			if has := slices.Contains(components, "otel"); (endpoint != "") != has || m.out(podOf(d), collector, tcp(otlp)) != has || len(d.Spec.Template.Annotations) > 0 {
-				t.Errorf("it sends to %q, and is annotated with %v", endpoint, d.Spec.Template.Annotations)
+			if has := slices.Contains(components, "otel"); (exporter != "") != has || m.out(podOf(d), collector, tcp(otlp)) != has || len(d.Spec.Template.Annotations) > 0 {
+				t.Errorf("it sends to %q, and is annotated with %v", exporter, d.Spec.Template.Annotations)
 			}
 			if d.Namespace != "another" {
 				t.Errorf("it is in %s", d.Namespace)

@@ -79,12 +79,17 @@ func TestImportRules(t *testing.T) {
 			Reason: "jobs know the store, which has put them there, and the Service",
 		},
 		{
-			Packages: []string{"pkg/...", "services/..."}, Except: []string{"pkg/hubtest/...", "services/e2e/..."}, Never: []string{"pkg/hubtest/...", "pkg/localserver", "pkg/inventory"},
+			Packages: []string{"pkg/...", "services/..."}, Except: []string{"pkg/hubtest/...", "pkg/localstack", "services/e2e/..."},
+			Never:  []string{"pkg/hubtest/...", "pkg/localserver", "pkg/localstack", "pkg/inventory"},
 			Reason: "test support, servers of this machine and the list of services have no place in a program of a release",
 		},
 		{
 			Packages: []string{"pkg/localserver", "pkg/inventory"}, Never: []string{"hub/..."}, Allow: []string{"pkg/postgres"},
 			Reason: "make up, bench, release and tests share them, so they know none of those",
+		},
+		{
+			Packages: []string{"pkg/localstack"}, Never: []string{"hub/..."}, Allow: []string{"pkg/postgres", "pkg/localserver", "pkg/inventory"},
+			Reason: "it starts services by the list and knows none of them",
 		},
 	}
 	for _, d := range []struct {

@@ -44,7 +44,7 @@ var (
 	mariaDB = shared[*localserver.MariaDB]{name: "mariadb", start: localserver.StartMariaDB}
 	// Beside the system: `make servers` fetches them.
 	mySQLBeside   = shared[*localserver.SourceServer]{name: "mysql", start: localserver.StartMySQL}
-	mariaDBBeside = shared[*localserver.MariaDB]{name: "mariadb", start: localserver.StartMariaDBBeside}
+	mariaDBBeside = shared[*localserver.MariaDB]{name: "mariadb", start: localserver.StartSideBySideMariaDB}
 
 	postgres = shared[*localserver.Postgres]{name: "postgres", start: localserver.StartPostgres}
 	redis    = shared[*localserver.Redis]{name: "redis", start: localserver.StartRedis}

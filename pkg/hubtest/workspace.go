@@ -48,7 +48,7 @@ func spaceParent() string {
 	if os.Getenv("TMPDIR") != "" {
 		return os.TempDir()
 	}
-	return cmp.Or(localserver.Memory(), os.TempDir())
+	return cmp.Or(localserver.MemoryDir(), os.TempDir())
 }
 
 func (w *tempSpace) make() error {

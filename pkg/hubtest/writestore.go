@@ -30,10 +30,11 @@ var services = []string{"gateway", "auth", "query", "authoring", "review-control
 
 // URL is the connection URL of a service's own role, by the service's discovery name.
 func (w WriteStoreDB) URL(service string) string {
-	return w.roleURL(pgstore.ServiceRole(service))
+	return w.RoleURL(pgstore.ServiceRole(service))
 }
 
-func (w WriteStoreDB) roleURL(role string) string {
+// RoleURL is the connection URL of a log-in role.
+func (w WriteStoreDB) RoleURL(role string) string {
 	if w.pooler != nil {
 		return w.pooler.URL(role, testPassword(role), w.database) + "&connect_timeout=60&pooler=" + pgstore.Transaction
 	}
@@ -65,7 +66,7 @@ func serviceRoles() (roles []string) {
 }
 
 // AuditURL is the connection URL of the audit log's reader.
-func (w WriteStoreDB) AuditURL() string { return w.roleURL(pgstore.AuditReader) }
+func (w WriteStoreDB) AuditURL() string { return w.RoleURL(pgstore.AuditReader) }
 
 // patientURL is a connection URL for a busy machine, where a log-in may take its time.
 func patientURL(server *localserver.Postgres, role, database string) string {

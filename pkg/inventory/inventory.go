@@ -129,6 +129,8 @@ func Load(root string) (Inventory, error) {
 // names are those that a folder, a host and, with _ for -, a role can have.
 var names = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 
+// parse reads the list and refuses what cannot be: an unknown field or need, a name twice, a call to oneself or to
+// the edge.
 func parse(b []byte) (Inventory, error) {
 	var file struct {
 		Services Inventory `json:"services"`

@@ -23,9 +23,6 @@ func TestSmoke(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := localserver.RemoveDir(dir + "/scale-0.02/mariadb"); err != nil {
-			t.Error(err)
-		}
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
 		}

@@ -140,7 +140,7 @@ func TestARelease(t *testing.T) {
 func TestTwoBuildsAreOne(t *testing.T) {
 	r := fixture(t)
 	first := r.version(t, "v0.2.0")
-	if err := first.lay(t.Context()); err != nil {
+	if err := first.layOut(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	other := repository{root: filepath.Join(t.TempDir(), "elsewhere")}
@@ -152,7 +152,7 @@ func TestTwoBuildsAreOne(t *testing.T) {
 	other.write(t, map[string]string{"services/other/other.go": "package other // changed\n"})
 	other.commit(t)
 	second := other.version(t, "v0.2.0")
-	if err := second.lay(t.Context()); err != nil {
+	if err := second.layOut(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	a, err := digest(first.program())
@@ -166,7 +166,7 @@ func TestTwoBuildsAreOne(t *testing.T) {
 	r.write(t, map[string]string{"pkg/service/release.go": "package service\n\nvar release = \"dev\"\n\nfunc Release() string { return release + \"\" + \"x\" }\n"})
 	r.commit(t)
 	first.environ = cached
-	if err := r.again(t.Context(), first); err == nil {
+	if err := r.reproduces(t.Context(), first); err == nil {
 		t.Error("builds of other sources are called the same")
 	}
 }

@@ -54,11 +54,13 @@ func (e edition) plain() string { return strings.TrimPrefix(e.version, "v") }
 // image is the image's name.
 func (e edition) image() string { return inventory.Service{Name: e.service}.Image(e.plain()) }
 
+// dir is where everything that is made of the service lies.
 func (e edition) dir() string { return filepath.Join(e.root, "bin", "release", e.service) }
 
 // stage is the directory that stands for the Dockerfile's stage build.
 func (e edition) stage() string { return filepath.Join(e.dir(), "root") }
 
+// program is the built program, at its place among the image's files.
 func (e edition) program() string { return filepath.Join(e.stage(), "out", "service") }
 
 // module is the folder of the service's Go module.
@@ -92,8 +94,8 @@ func (e edition) build(ctx context.Context, path string) error {
 	return nil
 }
 
-// lay makes the files of the image, from the moment of the commit and readable for all.
-func (e edition) lay(ctx context.Context) error {
+// layOut makes the files of the image, from the moment of the commit and readable for all.
+func (e edition) layOut(ctx context.Context) error {
 	stage, err := filepath.Abs(e.stage())
 	if err != nil {
 		return err

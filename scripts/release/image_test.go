@@ -58,7 +58,7 @@ func TestImage(t *testing.T) {
 	var made [2]string
 	for i := range made {
 		var log bytes.Buffer
-		if err := e.lay(t.Context()); err != nil {
+		if err := e.layOut(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if err := b.image(t.Context(), e, &log); err != nil {

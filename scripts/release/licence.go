@@ -102,6 +102,7 @@ func allowed(used map[string]module) error {
 	return errors.Join(errs...)
 }
 
+// sorted lists modules by their paths, so that messages come in a fixed order.
 func sorted(used map[string]module) []module {
 	list := make([]module, 0, len(used))
 	for _, m := range used {

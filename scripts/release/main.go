@@ -44,7 +44,7 @@ func root() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if err := e.lay(c.Context()); err != nil {
+				if err := e.layOut(c.Context()); err != nil {
 					return err
 				}
 				return makeBill(c.Context(), e, c.OutOrStdout())
@@ -66,6 +66,7 @@ func root() *cobra.Command {
 	return c
 }
 
+// imageCommand is the command behind make image.
 func imageCommand() *cobra.Command {
 	var archive string
 	c := &cobra.Command{Use: "image SERVICE", Short: "Build the image of one service from the working tree", Args: cobra.ExactArgs(1),
@@ -99,7 +100,7 @@ func makeImage(ctx context.Context, e edition, archive string, out, progress io.
 	if err != nil {
 		return err
 	}
-	if err := e.lay(ctx); err != nil {
+	if err := e.layOut(ctx); err != nil {
 		return err
 	}
 	sum, err := digest(e.program())
@@ -120,6 +121,8 @@ func makeImage(ctx context.Context, e edition, archive string, out, progress io.
 	return nil
 }
 
+// makeBill checks licences, checksums and known vulnerabilities, then writes the bill of materials. A licence that
+// is not permitted, or unknown, is an error.
 func makeBill(ctx context.Context, e edition, out io.Writer) error {
 	used, err := modules(ctx, e.root, e.service)
 	if err != nil {
@@ -128,7 +131,7 @@ func makeBill(ctx context.Context, e edition, out io.Writer) error {
 	if err := allowed(used); err != nil {
 		return err
 	}
-	if err := vouch(ctx, e, out); err != nil {
+	if err := checkModules(ctx, e, out); err != nil {
 		return err
 	}
 	path := filepath.Join(e.dir(), "sbom.cdx.json")

@@ -55,7 +55,7 @@ func TestEachServiceHasAChangelog(t *testing.T) {
 			t.Errorf("%s was never released", s.Name)
 			continue
 		}
-		if err := (repository{root: root}).shown(s.Name, "v"+told[0].version); err != nil {
+		if err := (repository{root: root}).inManifests(s.Name, "v"+told[0].version); err != nil {
 			t.Error(err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"hub.internal/pkg/inventory"
+	"hub.internal/pkg/localstack"
 )
 
 const (
@@ -129,9 +130,9 @@ func addApp(ctx context.Context, e environment, auth service) error {
 		return err
 	}
 	back := e.echoURL() + "/return"
-	change, hasSecret := []string{"app", "create", devApp, "--name", "Local shop", "--scopes", appScopes, "--redirect-url", back,
-		// Limits far above any load, as those of the keys.
-		"--user-per-minute", "6000000", "--user-burst", "100000", "--service-per-minute", "6000000", "--service-burst", "100000"}, false
+	change := append([]string{"app", "create", devApp, "--name", "Local shop", "--scopes", appScopes, "--redirect-url", back},
+		localstack.Unlimited()...)
+	hasSecret := false
 	for _, a := range listed.Apps {
 		if a.Code != devApp {
 			continue
@@ -151,11 +152,14 @@ func addApp(ctx context.Context, e environment, auth service) error {
 	return issueSecrets(ctx, e, auth, hasSecret)
 }
 
+// issuedSecret is what auth answers when it issues an app's secrets; the second one signs notifications.
 type issuedSecret struct {
 	Secret  string
 	Webhook *issuedSecret
 }
 
+// issueSecrets issues the app's secrets, or others where it has some whose values are lost, and keeps them in the
+// state.
 func issueSecrets(ctx context.Context, e environment, auth service, again bool) error {
 	var issued issuedSecret
 	if again {

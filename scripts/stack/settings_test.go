@@ -13,6 +13,7 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/inventory"
+	"hub.internal/pkg/localstack"
 )
 
 // three are enough to see how services are told of one another.
@@ -30,7 +31,7 @@ func pick(names ...string) inventory.Inventory {
 }
 
 func testEnvironment(variables map[string]string) environment {
-	st := &state{Secrets: map[string]string{}, Signing: map[string]signingKey{}, Ports: map[string]int{}, Keys: map[string]apiKey{}}
+	st := &state{Secrets: map[string]string{}, Signing: map[string]signingKey{}, Ports: map[string]int{}, Keys: map[string]localstack.APIKey{}}
 	e := environment{layout: layout{"/repo"}, state: st, options: upOptions{discovery: "static"}, services: three(), caller: variables}
 	if err := st.choosePorts(portNames(e), func(int) bool { return true }); err != nil {
 		panic(err)

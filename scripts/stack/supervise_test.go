@@ -206,7 +206,7 @@ func TestControlOfADetachedSupervisor(t *testing.T) {
 		t.Fatal(err)
 	}
 	wanted.Generation = 3
-	if _, err := ctl.run(t.Context(), wanted); !errors.Is(err, errDeaf) {
+	if _, err := ctl.run(t.Context(), wanted); !errors.Is(err, errUnresponsive) {
 		t.Fatalf("a hung supervisor: %v", err)
 	}
 	if err := ctl.kill(t.Context()); err != nil {

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -20,21 +18,14 @@ var devUsers = []struct{ name, email, fullName, roles, variable string }{
 // addUsers adds the users that auth does not know yet, and the roles that they lack, through
 // auth's own command.
 func addUsers(ctx context.Context, e environment, auth service) error {
-	command := func(input string, args ...string) ([]byte, error) {
-		return run(ctx, e, auth, input, append([]string{"user"}, args...)...)
-	}
-	listed, err := command("", "list", "--json")
-	if err != nil {
-		return err
-	}
 	var known struct {
 		Users []struct {
 			Email string
 			Roles []string
 		}
 	}
-	if err := json.Unmarshal(listed, &known); err != nil {
-		return fmt.Errorf("auth user list answered no list: %w", err)
+	if err := ask(ctx, e, auth, &known, "user", "list", "--json"); err != nil {
+		return err
 	}
 	for _, u := range devUsers {
 		add := []string{"add", u.email, "--name", u.fullName, "--roles", u.roles, "--password-stdin"}
@@ -51,7 +42,7 @@ func addUsers(ctx context.Context, e environment, auth service) error {
 		if add == nil {
 			continue
 		}
-		if _, err := command(userPassword(e, u.name)+"\n", add...); err != nil {
+		if _, err := run(ctx, e, auth, userPassword(e, u.name)+"\n", append([]string{"user"}, add...)...); err != nil {
 			return err
 		}
 	}

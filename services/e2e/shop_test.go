@@ -71,8 +71,8 @@ func (x *shop) secretFile() string {
 	return filepath.Join(x.bin, "..", "webhook-secret-"+strings.ReplaceAll(x.echo, "/", ""))
 }
 
-// open starts what stands outside of Hub, and returns what payments has to be told of it.
-func (x *shop) open(s *suite) []string {
+// open starts what stands outside of Hub.
+func (x *shop) open(s *suite) {
 	s.t.Helper()
 	var addrs [2]string
 	for i := range addrs {
@@ -95,7 +95,6 @@ func (x *shop) open(s *suite) []string {
 	outside("pgsim", []string{"HUB_PGSIM_ADDR=" + addrs[0], "HUB_PGSIM_CLIENT_ID=pgsim-test", "HUB_PGSIM_SECRET=" + simSecret, "HUB_PGSIM_OPEN_CONTROL=true",
 		"HUB_PGSIM_WEBHOOK_URL=" + s.url + "/v1/pay/webhooks/nicepay"})
 	outside("echo", nil, "--addr", addrs[1], "--secret-file", x.secretFile())
-	return []string{"HUB_PG_BASE_URL=" + x.sim, "HUB_NOTIFY_ALLOW_CIDRS=127.0.0.0/8", "HUB_NOTIFY_ALLOW_HTTP=true"}
 }
 
 // environ is what the local stack's dev.env tells a shell.

@@ -12,11 +12,11 @@ import (
 // StartMySQL starts the MySQL server that lies beside the system, and returns when it answers. Its administrator has no
 // password and is known by the unix socket alone: without names, no address of the network is localhost.
 func StartMySQL(ctx context.Context, o Options) (*SourceServer, error) {
-	root, err := MySQLBeside.Root()
+	root, err := SideBySideMySQL.Root()
 	if err != nil {
 		return nil, err
 	}
-	program, err := MySQLBeside.command(root)
+	program, err := SideBySideMySQL.command(root)
 	if err != nil {
 		return nil, err
 	}
@@ -41,46 +41,28 @@ func StartMySQL(ctx context.Context, o Options) (*SourceServer, error) {
 	return &SourceServer{s, admin}, nil
 }
 
+// writeMySQLConfig points the server at its own messages and plugins, which are not where the system has them.
 func writeMySQLConfig(s *Server, root string) error {
-	temporary := filepath.Join(s.dir, "tmp")
-	if err := s.who.own(temporary); err != nil {
-		return err
-	}
-	pool, more := "512M", ""
+	more := ""
 	if s.opts.Fast {
-		pool, more = "64M", "innodb_doublewrite = 0\ninnodb_redo_log_capacity = 16M\ninnodb_log_writer_threads = 0\n"
+		more = "innodb_doublewrite = 0\ninnodb_redo_log_capacity = 16M\ninnodb_log_writer_threads = 0\n"
 	}
-	return writeFile(sourceConfig(s), fmt.Sprintf(`[mysqld]
-basedir = %[1]s
+	return writeSourceConfig(s, "mysqld", fmt.Sprintf(`basedir = %[1]s
 lc_messages_dir = %[1]s/share/mysql
 plugin_dir = %[1]s/lib/mysql/plugin
-datadir = %[2]s
-socket = %[3]s
-pid_file = %[4]s
-bind_address = 127.0.0.1
-port = %[5]d
 mysqlx = 0
-skip_name_resolve = 1
 skip_log_bin
-default_time_zone = "+00:00"
-local_infile = 0
 secure_file_priv = NULL
-tmpdir = %[6]s
-performance_schema = 0
-max_connections = 400
-innodb_buffer_pool_size = %[7]s
-innodb_flush_log_at_trx_commit = 2
-%[8]s`, filepath.Join(root, "usr"), filepath.Join(s.dir, "data"), s.socket(), filepath.Join(s.dir, "my.pid"), s.port, temporary, pool,
-		more), s.who)
+%[2]s`, filepath.Join(root, "usr"), more))
 }
 
-// StartMariaDBBeside starts the MariaDB server that lies beside the system, and returns when it answers.
-func StartMariaDBBeside(ctx context.Context, o Options) (*MariaDB, error) {
-	root, err := MariaDBBeside.Root()
+// StartSideBySideMariaDB starts the MariaDB server that lies beside the system, and returns when it answers.
+func StartSideBySideMariaDB(ctx context.Context, o Options) (*MariaDB, error) {
+	root, err := SideBySideMariaDB.Root()
 	if err != nil {
 		return nil, err
 	}
-	program, err := MariaDBBeside.command(root)
+	program, err := SideBySideMariaDB.command(root)
 	if err != nil {
 		return nil, err
 	}
@@ -121,4 +103,5 @@ func (s *Server) bootstrap(ctx context.Context, program []string, share, data st
 	return s.run(ctx, append([]string{"/bin/sh", "-c", `exec "$@" <` + shellWord(path), "sh"}, argv...)...)
 }
 
+// shellWord is a text as one word of a shell.
 func shellWord(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// Memory is a directory in memory for data that nobody needs later, empty where there is none with room for the servers of
+// MemoryDir is a directory in memory for data that nobody needs later, empty where there is none with room for the servers of
 // a few test binaries at once. Databases are made and dropped there for a tenth of what a disk's file system takes.
-func Memory() string {
+func MemoryDir() string {
 	const shm, tmpfs, room = "/dev/shm", 0x01021994, 6 << 30
 	var fs syscall.Statfs_t
 	if err := syscall.Statfs(shm, &fs); err != nil || fs.Type != tmpfs || int64(fs.Bavail)*fs.Bsize < room || free() < room {

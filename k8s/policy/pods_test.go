@@ -6,8 +6,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/pod-security-admission/api"
-	podsecurity "k8s.io/pod-security-admission/policy"
 
 	"hub.internal/pkg/inventory"
 )
@@ -15,9 +13,9 @@ import (
 // user is the one that Hub's images name.
 const user = 65532
 
+// podRules are about the pods of this repository: what every service has from k8s/components/service.
 func podRules() []Rule {
 	return []Rule{
-		{Name: "Pod Security restricted, by its own evaluator", broken: restricted},
 		{Name: "the namespace enforces restricted", broken: enforced},
 		{Name: "a service runs as 65532, its volumes are that group's", broken: asUser},
 		{Name: "the root file system is read-only", broken: readOnlyRoot},
@@ -27,19 +25,6 @@ func podRules() []Rule {
 		{Name: "memory limit is the request, CPU is requested and has no limit", broken: resources},
 		{Name: "an image has a version, or comes from this machine", broken: versioned},
 		{Name: "a service runs its own image, which no shell enters", broken: ownImage},
-	}
-}
-
-func restricted(r *review) {
-	evaluator, err := podsecurity.NewEvaluator(podsecurity.DefaultChecks(), nil)
-	if err != nil {
-		r.violated("%v", err)
-		return
-	}
-	level := api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()}
-	for _, w := range r.workloads() {
-		result := podsecurity.AggregateCheckResults(evaluator.EvaluatePod(level, &w.meta, w.pod))
-		r.require(result.Allowed, "%s: %s", w, result.ForbiddenDetail())
 	}
 }
 
@@ -55,7 +40,7 @@ func enforced(r *review) {
 func asUser(r *review) {
 	r.each(func(d *appsv1.Deployment, _ inventory.Service) {
 		c := d.Spec.Template.Spec.SecurityContext
-		r.require(c != nil && is(c.RunAsUser, user) && is(c.RunAsGroup, user) && is(c.FSGroup, user), "%s: %+v", d.Name, c)
+		r.require(c != nil && equals(c.RunAsUser, user) && equals(c.RunAsGroup, user) && equals(c.FSGroup, user), "%s: %+v", d.Name, c)
 		for _, container := range (workload{pod: &d.Spec.Template.Spec}).containers() {
 			s := container.SecurityContext
 			r.require(s == nil || s.RunAsUser == nil && s.RunAsGroup == nil, "%s: container %s has a user of its own", d.Name, container.Name)
@@ -63,26 +48,15 @@ func asUser(r *review) {
 	})
 }
 
-func is[T comparable](p *T, want T) bool { return p != nil && *p == want }
-
-// eachContainer calls for each container, of Hub's services and of what stands beside them.
-func (r *review) eachContainer(judge func(workload, *corev1.Container)) {
-	for _, w := range r.workloads() {
-		for _, c := range w.containers() {
-			judge(w, c)
-		}
-	}
-}
-
 func readOnlyRoot(r *review) {
 	r.eachContainer(func(w workload, c *corev1.Container) {
-		r.require(c.SecurityContext != nil && is(c.SecurityContext.ReadOnlyRootFilesystem, true), "%s: container %s", w, c.Name)
+		r.require(c.SecurityContext != nil && equals(c.SecurityContext.ReadOnlyRootFilesystem, true), "%s: container %s", w, c.Name)
 	})
 }
 
 func noToken(r *review) {
 	for _, w := range r.workloads() {
-		r.require(is(w.pod.AutomountServiceAccountToken, false), "%s mounts one", w)
+		r.require(equals(w.pod.AutomountServiceAccountToken, false), "%s mounts one", w)
 		for _, v := range w.pod.Volumes {
 			if v.Projected != nil {
 				for _, source := range v.Projected.Sources {
@@ -92,7 +66,7 @@ func noToken(r *review) {
 		}
 	}
 	for _, a := range r.Accounts {
-		r.require(is(a.AutomountServiceAccountToken, false), "account %s gives one", a.Name)
+		r.require(equals(a.AutomountServiceAccountToken, false), "account %s gives one", a.Name)
 	}
 }
 

@@ -25,8 +25,12 @@ func dieWithParent(cmd *exec.Cmd, last syscall.Signal) {
 // Reclaim ends servers of an earlier run that still live in dir: a server whose parent
 // was killed a moment ago, or PostgreSQL's backends after their postmaster died. All the
 // servers work with their data directory as current directory, which tells them apart
-// from a process that merely got the number in an old pid file.
+// from a process that merely got the number in an old pid file. A directory that is a link
+// stands for where it leads (Options.Dir), and one that is not there for no server.
 func Reclaim(ctx context.Context, dir string) error {
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
 	for deadline := time.Now().Add(5 * time.Second); ; {
 		left := livingIn(dir)
 		if len(left) == 0 {

@@ -16,10 +16,10 @@ import (
 	"time"
 )
 
-// Beside is a server of the distribution's next release, unpacked into a cache folder beside the system, whose own version
+// SideBySide is a server of the distribution's next release, unpacked into a cache folder beside the system, whose own version
 // stays what it is. It is not installed, which would replace the system's libc: its files come with all the libraries that
 // they need, and its own loader starts it, as any user. Tests alone use it.
-type Beside struct {
+type SideBySide struct {
 	Name    string // such as MySQL
 	Package string // its package in that release
 	program string // below the folder
@@ -27,19 +27,19 @@ type Beside struct {
 
 // The servers that are unpacked beside the system.
 var (
-	MySQLBeside   = Beside{Name: "MySQL", Package: "mysql-server-core", program: "usr/sbin/mysqld"}
-	MariaDBBeside = Beside{Name: "MariaDB", Package: "mariadb-server-core", program: "usr/sbin/mariadbd"}
+	SideBySideMySQL   = SideBySide{Name: "MySQL", Package: "mysql-server-core", program: "usr/sbin/mysqld"}
+	SideBySideMariaDB = SideBySide{Name: "MariaDB", Package: "mariadb-server-core", program: "usr/sbin/mariadbd"}
 )
 
-// EveryBeside lists them.
-func EveryBeside() []Beside { return []Beside{MySQLBeside, MariaDBBeside} }
+// SideBySideServers lists them.
+func SideBySideServers() []SideBySide { return []SideBySide{SideBySideMySQL, SideBySideMariaDB} }
 
 // nextRelease is the suite of Debian in which the newest versions stand.
 const nextRelease = "sid"
 
-// besideCache is where the servers are unpacked, outside any clone. Root's own cache is closed to the users that servers run
+// sideBySideCache is where the servers are unpacked, outside any clone. Root's own cache is closed to the users that servers run
 // as under root.
-func besideCache() (string, error) {
+func sideBySideCache() (string, error) {
 	if os.Geteuid() == 0 {
 		return "/var/cache/hub/servers", nil
 	}
@@ -48,8 +48,8 @@ func besideCache() (string, error) {
 }
 
 // Root is the folder of the newest version that was unpacked. The error is one line that says what is missing.
-func (b Beside) Root() (string, error) {
-	cache, err := besideCache()
+func (b SideBySide) Root() (string, error) {
+	cache, err := sideBySideCache()
 	if err != nil {
 		return "", err
 	}
@@ -62,6 +62,7 @@ func (b Beside) Root() (string, error) {
 	return folders[len(folders)-1], nil
 }
 
+// unpackedAt is when a folder was made, in nanoseconds since 1970.
 func unpackedAt(folder string) int64 {
 	info, err := os.Stat(folder)
 	if err != nil {
@@ -71,7 +72,7 @@ func unpackedAt(folder string) int64 {
 }
 
 // command is the server's program under its own loader, which finds its own libraries.
-func (b Beside) command(root string) ([]string, error) {
+func (b SideBySide) command(root string) ([]string, error) {
 	loaders, _ := filepath.Glob(filepath.Join(root, "usr", "lib*", "ld-linux-*.so.*")) // the patterns are valid
 	libraries, _ := filepath.Glob(filepath.Join(root, "usr", "lib", "*-linux-gnu"))
 	if len(loaders) == 0 || len(libraries) == 0 {
@@ -83,7 +84,7 @@ func (b Beside) command(root string) ([]string, error) {
 
 // Fetch downloads the server with its libraries from the mirror that this machine's own sources name, and unpacks it, unless
 // one is there. It needs no rights. Progress goes to progress.
-func (b Beside) Fetch(ctx context.Context, progress io.Writer) error {
+func (b SideBySide) Fetch(ctx context.Context, progress io.Writer) error {
 	if _, err := b.Root(); err == nil {
 		return nil
 	}
@@ -91,7 +92,7 @@ func (b Beside) Fetch(ctx context.Context, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
-	cache, err := besideCache()
+	cache, err := sideBySideCache()
 	if err != nil {
 		return err
 	}
@@ -130,7 +131,7 @@ func (b Beside) Fetch(ctx context.Context, progress io.Writer) error {
 }
 
 // download has apt fetch the package and all that it depends on, as on a system without any package.
-func (b Beside) download(ctx context.Context, work, source string, progress io.Writer) (debs []string, err error) {
+func (b SideBySide) download(ctx context.Context, work, source string, progress io.Writer) (debs []string, err error) {
 	for _, dir := range []string{"lists/partial", "archives/partial"} {
 		if err := os.MkdirAll(filepath.Join(work, dir), 0o755); err != nil {
 			return nil, err

@@ -30,6 +30,7 @@ func (v *Violations) Length(path, text string, max int) {
 	}
 }
 
+// without adds a violation for the first bad character of a text, or for what is no UTF-8.
 func (v *Violations) without(path, text string, bad func(rune) bool, message string) {
 	if !utf8.ValidString(text) {
 		v.Add(path, "encoding", "must be valid UTF-8")

@@ -252,7 +252,7 @@ func TestWhatIsLeftIsTakenOnce(t *testing.T) {
 	for i := range 3 {
 		s.begin(t, keys, key(t, fmt.Sprint(i), `{}`))
 	}
-	if left, err := keys.Left(t.Context(), 10); err != nil || len(left) != 0 {
+	if left, err := keys.ExpiredClaims(t.Context(), 10); err != nil || len(left) != 0 {
 		t.Errorf("%+v, %v", left, err)
 	}
 	s.over(t)
@@ -261,7 +261,7 @@ func TestWhatIsLeftIsTakenOnce(t *testing.T) {
 	if err != nil || len(readings) != 3 || readings[0].Value != 4 || readings[1].Value != 3 || readings[2].Value <= 0 {
 		t.Errorf("of four, three of them left, the gauges show %v, %v", readings, err)
 	}
-	left, err := keys.Left(t.Context(), 2)
+	left, err := keys.ExpiredClaims(t.Context(), 2)
 	if err != nil || len(left) != 2 || left[0].Key != key(t, "0", `{}`) || left[0].Resource != "a" {
 		t.Fatalf("%+v, %v", left, err)
 	}
@@ -270,7 +270,7 @@ func TestWhatIsLeftIsTakenOnce(t *testing.T) {
 	}
 	var taken atomic.Int64
 	if err := together(8, func(int) error {
-		claim, ok, err := keys.Take(t.Context(), left[0], time.Minute)
+		claim, ok, err := keys.TakeOver(t.Context(), left[0], time.Minute)
 		if ok {
 			taken.Add(1)
 			return s.finish(t.Context(), keys, claim, created)
@@ -279,7 +279,7 @@ func TestWhatIsLeftIsTakenOnce(t *testing.T) {
 	}); err != nil || taken.Load() != 1 {
 		t.Errorf("%d have it, %v", taken.Load(), err)
 	}
-	if _, ok, err := keys.Take(t.Context(), running, time.Minute); ok || err != nil {
+	if _, ok, err := keys.TakeOver(t.Context(), running, time.Minute); ok || err != nil {
 		t.Errorf("a running one was taken: %v", err)
 	}
 	if _, err := s.Exec(t.Context(), `UPDATE authoring.idempotency_keys SET created_at = now() - interval '4 days'`); err != nil {
@@ -450,7 +450,7 @@ func TestClaimsBehaveAsTheirModel(t *testing.T) {
 						left++
 					}
 				}
-				if found, err := keys.Left(context.Background(), 10); err != nil || len(found) != left || s.keys(t) != len(model) {
+				if found, err := keys.ExpiredClaims(context.Background(), 10); err != nil || len(found) != left || s.keys(t) != len(model) {
 					t.Fatalf("%d left, want %d; %d keys, want %d: %v", len(found), left, s.keys(t), len(model), err)
 				}
 			},

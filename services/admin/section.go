@@ -78,11 +78,11 @@ var members = map[string]struct{ needs, may []string }{
 // textPolicy is what of the HTML of a text section stays: what structures and stresses text, tables, pictures that
 // the text carries itself, and links to https, mail, telephone and this console. No styles: a page looks like the
 // console, by day and night. DESIGN.md lists it.
-var textPolicy = markup.New(markup.Options{LocalLinks: true, Elements: []string{
+var textPolicy = markup.Page(
 	"a", "b", "blockquote", "br", "cite", "code", "dd", "del", "div", "dl", "dt", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "i",
 	"img", "ins", "kbd", "li", "ol", "p", "pre", "s", "samp", "small", "span", "strong", "sub", "sup", "table", "tbody", "td", "th", "tr",
 	"u", "ul", "var", "wbr",
-}})
+)
 
 // CleanText is what of the HTML of a text section stays, with what was taken out.
 func CleanText(body string) (string, []markup.Removed) { return textPolicy.Clean(body) }

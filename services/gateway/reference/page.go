@@ -41,7 +41,7 @@ func (a API) Page(site *web.Site) (*web.Static, error) {
 			tab.Items = append(tab.Items, web.Item{Name: o.Name, Href: Path + "#" + o.ID})
 		}
 	}
-	return site.Still("docs", Path, []web.Tab{tab}, web.Page{Title: "API reference", Tab: tab.Slug,
+	return site.RenderStatic("docs", Path, []web.Tab{tab}, web.Page{Title: "API reference", Tab: tab.Slug,
 		Lead: fmt.Sprintf("Hub %s: %d tools for agents, and %d routes for Connected Apps.", a.Version, len(a.Tools), len(a.Routes)),
 		Data: map[string]any{"Groups": groups, "Codes": codes(),
 			"Call": block{"first-call", "A first call", curl("", ToolRoot+"search_brands", keyHeaders(),

@@ -88,12 +88,12 @@ func (s *Store) Record(ctx context.Context, entry audit.Entry) error {
 
 // Left returns claims that nobody works on any more.
 func (s *Store) Left(ctx context.Context, limit int) ([]write.Claim, error) {
-	return s.keys.Left(ctx, limit)
+	return s.keys.ExpiredClaims(ctx, limit)
 }
 
 // Take takes a claim over that Left has returned.
 func (s *Store) Take(ctx context.Context, left write.Claim) (write.Claim, bool, error) {
-	return s.keys.Take(ctx, left, s.lease)
+	return s.keys.TakeOver(ctx, left, s.lease)
 }
 
 // Open claims the key and stores a new order.

@@ -25,8 +25,6 @@ type Rule struct {
 	// Never lists what must not be imported; Only, when set, lists all that may be.
 	// Allow makes exceptions from Never.
 	Never, Allow, Only []string
-	// ExceptFiles spares files by their base name.
-	ExceptFiles []string
 	// Tests extends the rule to _test.go files.
 	Tests bool
 	// Reason is printed with a violation: why the rule is there and what to do instead.
@@ -112,7 +110,7 @@ func packagePath(modules []module, dir string) string {
 func checkFile(path, pkg string, rules []Rule) (violations []string, err error) {
 	var bound []Rule
 	for _, r := range rules {
-		if (r.Tests || !strings.HasSuffix(path, "_test.go")) && !slices.Contains(r.ExceptFiles, filepath.Base(path)) {
+		if r.Tests || !strings.HasSuffix(path, "_test.go") {
 			bound = append(bound, r)
 		}
 	}

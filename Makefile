@@ -82,7 +82,7 @@ fuzz: ## Fuzz the parsers, and what the SQL guard accepts on a server, a minute 
 	go test -v -run 'TestCrash$$' -count 1 -crash.for 1m ./services/query/sqlguard
 	go test -v -run 'TestMemory$$' -count 1 -memory.for 1m ./services/query/sqlguard
 	go test -run '^$$' -fuzz FuzzValidate -fuzztime 1m ./pkg/schema
-	go test -run '^$$' -fuzz FuzzAValue -fuzztime 1m ./services/gateway
+	go test -run '^$$' -fuzz FuzzAValue -fuzztime 1m ./services/gateway/v1
 	go test -run '^$$' -fuzz FuzzMake -fuzztime 1m -fuzzminimizetime 20x ./services/gateway/client/input
 	go test -run '^$$' -fuzz FuzzAnswer -fuzztime 1m -fuzzminimizetime 20x ./services/gateway/client/output
 	go test -run '^$$' -fuzz FuzzRows -fuzztime 1m ./services/review-control/csv

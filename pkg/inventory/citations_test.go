@@ -80,7 +80,7 @@ func TestCitationsLeadSomewhere(t *testing.T) {
 func TestCitationsThatLeadNowhereAreFound(t *testing.T) {
 	t.Parallel()
 	library := newLibrary(t, files(t, hubtest.Root(t)))
-	const here = "services/gateway/pipeline.go"
+	const here = "services/gateway/gateway.go"
 	for cited, good := range map[[3]string]bool{
 		{"CONTRACT.md", "4.1", ""}: true, {"SPEC.md", "12", "6"}: true, {"SPEC.md", "12", "7 and 8"}: true, {"payments/SPEC.md", "9.4", ""}: true,
 		{"../../README.md", "", ""}: true, {"deploy/README.md", "", ""}: true, {"write-store.md", "", ""}: true,

@@ -28,6 +28,7 @@ import (
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/gateway"
+	"hub.internal/services/gateway/edge"
 )
 
 const hubURL = "https://hub.example"
@@ -35,7 +36,7 @@ const hubURL = "https://hub.example"
 // till is an edge before an owner of routes for apps and for nobody's credential, and an auth that knows tokens by
 // what stands where their signature is.
 type till struct {
-	*edge
+	*fixture
 	log *hubtest.Buffer
 
 	mu       sync.Mutex
@@ -235,14 +236,14 @@ func newTill(t testing.TB, options ...func(*gateway.Gateway)) *till {
 			m = m.WithRoutes(r)
 		}
 	})
-	edge := caller.Neighbour(caller.Gateway)
+	takes := caller.Neighbour(caller.Gateway)
 	auth := serve("auth", func(h hop.Server) {
-		h.Operation(contract.Lie(t, "auth", hop.Declaration{Path: "/internal/apps/verify", Takes: edge}, s.verify))
-		h.Operation(contract.Lie(t, "auth", hop.Declaration{Path: "/internal/apps/admit", Takes: edge}, s.admit))
+		h.Operation(contract.Lie(t, "auth", hop.Declaration{Path: "/internal/apps/verify", Takes: takes}, s.verify))
+		h.Operation(contract.Lie(t, "auth", hop.Declaration{Path: "/internal/apps/admit", Takes: takes}, s.admit))
 	})
-	s.edge = newEdge(t, append([]func(*gateway.Gateway){func(g *gateway.Gateway) {
-		maps.Copy(g.Authenticators, gateway.Authenticators(g.Authenticators[tool.KeyCredential].(gateway.APIKeys).Keys,
-			gateway.Tokens{Auth: auth, PublicURL: hubURL}, gateway.Rate{PerMinute: 6000, Burst: 2000}))
+	s.fixture = newFixture(t, append([]func(*gateway.Gateway){func(g *gateway.Gateway) {
+		maps.Copy(g.Authenticators, edge.Authenticators(g.Authenticators[tool.KeyCredential].(edge.APIKeys).Keys,
+			edge.Tokens{Auth: auth, PublicURL: hubURL}, edge.Rate{PerMinute: 6000, Burst: 2000}))
 		g.Services = neighbours{"echo": g.Services.Client("echo"), "auth": g.Services.Client("auth"), "till": owner}
 		g.Logger = logger
 		if err := g.Catalog.Update(m); err != nil {
@@ -496,7 +497,7 @@ func TestAppsHaveTheirOwnLimits(t *testing.T) {
 
 // TestFailedTokensAreCounted as failed keys are: guessing is bounded, and auth is not asked for what cannot be a token.
 func TestFailedTokensAreCounted(t *testing.T) {
-	s := newTill(t, func(g *gateway.Gateway) { g.Failures = gateway.Rate{PerMinute: 6, Burst: 3} })
+	s := newTill(t, func(g *gateway.Gateway) { g.Failures = edge.Rate{PerMinute: 6, Burst: 3} })
 	bad := bearer(token("shop", "u-all", "x", "bad"))
 	for i, want := range []string{"E_AUTH_INVALID", "E_AUTH_INVALID", "E_AUTH_INVALID", "E_RATE_LIMIT"} {
 		if r := s.do(t, "GET", "/v1/till", "", bad...); r.code() != want {
@@ -528,8 +529,8 @@ func TestRefusedAppsAreRecorded(t *testing.T) {
 	}
 	s.set(func() { s.verdict = func(a map[string]any) { a["sub"] = "u-admin" } })
 	bodies += s.do(t, "POST", "/v1/till", `{}`, s.fresh("shop", "u-all")...).body
-	s.edge.mu.Lock()
-	defer s.edge.mu.Unlock()
+	s.fixture.mu.Lock()
+	defer s.fixture.mu.Unlock()
 	var got []string
 	for _, e := range s.entries {
 		got = append(got, e.Tool+" "+e.Outcome+" "+e.Caller.CredentialID)

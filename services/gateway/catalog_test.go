@@ -14,13 +14,13 @@ import (
 
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/tool"
-	"hub.internal/services/gateway"
+	"hub.internal/services/gateway/catalog"
 )
 
 // TestWhatIsNamedUpsertReplaces: a tool that replaces says so, or the same call again would be taken for a try of the first.
 func TestWhatIsNamedUpsertReplaces(t *testing.T) {
 	t.Parallel()
-	catalog, err := gateway.LoadCatalog(filepath.Join(hubtest.Root(t), "deploy", "catalog.json"), slog.New(slog.DiscardHandler))
+	catalog, err := catalog.Load(filepath.Join(hubtest.Root(t), "deploy", "catalog.json"), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestWhatIsNamedUpsertReplaces(t *testing.T) {
 }
 
 func TestCatalogAndDetail(t *testing.T) {
-	e := newEdge(t)
+	e := newFixture(t)
 	r := e.do(t, "GET", "/api/tools", "", bearer(readOnly)...)
 	var data struct {
 		Version string
@@ -85,7 +85,7 @@ func TestCatalogAndDetail(t *testing.T) {
 
 // TestTheCatalogSaysHowToCall: what is in the catalog, and a key, are enough for a call.
 func TestTheCatalogSaysHowToCall(t *testing.T) {
-	e := newEdge(t)
+	e := newFixture(t)
 	r := e.do(t, "GET", "/api/tools", "", bearer(allScopes)...)
 	var data struct {
 		OpenAPI, Docs, Note string
@@ -130,7 +130,7 @@ func TestTheCatalogSaysHowToCall(t *testing.T) {
 }
 
 func TestCatalogETag(t *testing.T) {
-	e := newEdge(t)
+	e := newFixture(t)
 	first := e.do(t, "GET", "/api/tools", "", bearer(readOnly)...)
 	tag := first.header.Get("ETag")
 	for _, sent := range []string{tag, "W/" + tag, `"other", ` + tag, "*"} {
@@ -144,7 +144,7 @@ func TestCatalogETag(t *testing.T) {
 }
 
 func TestCatalogKeepsTheLastGoodManifest(t *testing.T) {
-	c := gateway.NewCatalog(slog.New(slog.DiscardHandler))
+	c := catalog.New(slog.New(slog.DiscardHandler))
 	input := json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":false}`)
 	good := tool.Manifest{Service: "one", Tools: []tool.Spec{{Name: "a", Input: input, Position: 2}, {Name: "b", Input: input, Position: 1}}}
 	if err := c.Update(good); err != nil {
@@ -172,7 +172,7 @@ func TestCatalogKeepsTheLastGoodManifest(t *testing.T) {
 }
 
 func TestOpenAPIDescribesTheCatalog(t *testing.T) {
-	e := newEdge(t)
+	e := newFixture(t)
 	r := e.do(t, "GET", "/openapi.json", "")
 	var document struct {
 		OpenAPI string
@@ -192,7 +192,7 @@ func TestOpenAPIDescribesTheCatalog(t *testing.T) {
 }
 
 func TestOpenAPIIsAskedForAgain(t *testing.T) {
-	e := newEdge(t)
+	e := newFixture(t)
 	first := e.do(t, "GET", "/openapi.json", "")
 	tag := first.header.Get("ETag")
 	if first.header.Get("Cache-Control") != "no-cache" || first.header.Get("Content-Type") != "application/json" || tag == "" {
@@ -234,8 +234,8 @@ func TestOpenAPIIsAskedForAgain(t *testing.T) {
 // TestWhatIsTheSameForManyIsMadeOnce: readers of the catalog and of the API's description
 // share their bytes, however many they are and however slowly they read.
 func TestWhatIsTheSameForManyIsMadeOnce(t *testing.T) {
-	e := newEdge(t)
-	catalog, err := gateway.LoadCatalog(filepath.Join(hubtest.Root(t), "deploy", "catalog.json"), e.gateway.Logger)
+	e := newFixture(t)
+	catalog, err := catalog.Load(filepath.Join(hubtest.Root(t), "deploy", "catalog.json"), e.gateway.Logger)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,22 +274,4 @@ func (d *discarded) WriteHeader(status int) { d.status = status }
 func (d *discarded) Write(b []byte) (int, error) {
 	d.size += len(b)
 	return len(b), nil
-}
-
-// TestWhatAMessageRepeatsSteersNobody: controls below the space were all that was taken out of a caller's text, so that a message
-// could turn the direction of what a person reads, or reach a terminal as a sequence of C1.
-func TestWhatAMessageRepeatsSteersNobody(t *testing.T) {
-	for in, want := range map[string]string{
-		"execute_read_sql":       "execute_read_sql",
-		"a\x1b[1m\u009b1mb":      "a [1m 1mb",
-		"safe\u202egnp.exe":      "safegnp.exe",
-		"a\u200bb\xff":           "ab\ufffd",
-		strings.Repeat("도", 65):  strings.Repeat("도", 63) + "…",
-		strings.Repeat("도", 64):  strings.Repeat("도", 64),
-		"nothing\r\nX-Header: y": "nothing  X-Header: y",
-	} {
-		if got := gateway.Printable(in); got != want {
-			t.Errorf("%q is repeated as %q, not as %q", in, got, want)
-		}
-	}
 }

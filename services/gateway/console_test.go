@@ -32,6 +32,8 @@ import (
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/web"
 	"hub.internal/services/gateway"
+	"hub.internal/services/gateway/catalog"
+	"hub.internal/services/gateway/console"
 )
 
 // The secrets of the tests' sessions.
@@ -51,9 +53,9 @@ type saw struct {
 
 // house is a gateway with a console, before a service with pages.
 type house struct {
-	*edge
+	*fixture
 	clock   *hubtest.Clock
-	catalog *gateway.Catalog
+	catalog *catalog.Catalog
 
 	mu    sync.Mutex
 	asked int
@@ -66,25 +68,25 @@ type house struct {
 	waits chan struct{}
 }
 
-func (h *house) ask(_ context.Context, secret string) (gateway.Session, error) {
+func (h *house) ask(_ context.Context, secret string) (console.Session, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.asked++
 	if h.authOut {
-		return gateway.Session{}, fault.New(fault.DB, "The auth service is not available right now.").After(time.Second)
+		return console.Session{}, fault.New(fault.DB, "The auth service is not available right now.").After(time.Second)
 	}
-	s := gateway.Session{ExpiresAt: h.clock.Now().Add(30 * time.Minute)}
+	s := console.Session{ExpiresAt: h.clock.Now().Add(30 * time.Minute)}
 	switch {
 	case h.ended[secret]:
-		return gateway.Session{}, fault.New(fault.AuthRevoked, "The session was ended.")
+		return console.Session{}, fault.New(fault.AuthRevoked, "The session was ended.")
 	case secret == reviewerSession:
 		s.ID, s.User, s.Email, s.Name, s.Roles = "ses_r", "usr_r", "rev@example.com", "민수 Rev", []string{"reviewer"}
 	case secret == adminSession:
 		s.ID, s.User, s.Email, s.Roles = "ses_a", "usr_a", "adm@example.com", []string{"admin"}
 	case secret == endedSession:
-		return gateway.Session{}, fault.New(fault.AuthExpired, "The session has ended.")
+		return console.Session{}, fault.New(fault.AuthExpired, "The session has ended.")
 	default:
-		return gateway.Session{}, fault.New(fault.AuthInvalid, "The session is not valid.")
+		return console.Session{}, fault.New(fault.AuthInvalid, "The session is not valid.")
 	}
 	return s, nil
 }
@@ -196,8 +198,8 @@ func newHouse(t *testing.T, options ...func(*gateway.Gateway)) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.edge = newEdge(t, append([]func(*gateway.Gateway){func(g *gateway.Gateway) {
-		g.Console = &gateway.Console{Sessions: gateway.NewSessionCache(h.ask, h.clock.Now), Pages: pages, Visitors: gateway.NewVisitors(h.askBrowser, h.clock.Now)}
+	h.fixture = newFixture(t, append([]func(*gateway.Gateway){func(g *gateway.Gateway) {
+		g.Console = &console.Console{Edge: g.Gateway, Sessions: console.NewSessionCache(h.ask, h.clock.Now), Pages: pages, Visitors: console.NewVisitors(h.askBrowser, h.clock.Now)}
 		g.Console.Visitors.Patience = 0
 		clients := neighbours{"echo": g.Services.Client("echo")}
 		for name, addr := range map[string]string{"desk": strings.TrimPrefix(desk.URL, "http://"), "gone": "127.0.0.1:1"} {

@@ -20,6 +20,8 @@ import (
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/web"
 	"hub.internal/services/gateway"
+	"hub.internal/services/gateway/console"
+	"hub.internal/services/gateway/edge"
 	"hub.internal/services/gateway/reference"
 )
 
@@ -30,7 +32,7 @@ type document struct {
 	compiler *jsonschema.Compiler
 }
 
-func readDocument(t *testing.T, e *edge) *document {
+func readDocument(t *testing.T, e *fixture) *document {
 	t.Helper()
 	root, err := jsonschema.UnmarshalJSON(strings.NewReader(e.do(t, "GET", "/openapi.json", "").body))
 	if err != nil {
@@ -269,7 +271,7 @@ func (d *document) describes(method, path string, r reply) {
 func TestAnswersAreAsDescribed(t *testing.T) {
 	t.Parallel()
 	e := newShop(t)
-	d := readDocument(t, e.edge)
+	d := readDocument(t, e.fixture)
 	key := func(name string) []string { return append(bearer(allScopes), tool.KeyHeader, name) }
 	statuses := map[int]int{}
 	for _, c := range []struct {
@@ -318,7 +320,7 @@ func withPages(t *testing.T) func(*gateway.Gateway) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g.Console = &gateway.Console{Pages: pages, Visitors: gateway.NewVisitors(nil, time.Now)}
+		g.Console = &console.Console{Edge: g.Gateway, Pages: pages, Visitors: console.NewVisitors(nil, time.Now)}
 	}
 }
 
@@ -326,8 +328,8 @@ func withPages(t *testing.T) func(*gateway.Gateway) {
 func TestTheDescriptionIsForEverybodyAndCounted(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/openapi.json", "/docs"} {
-		e := newEdge(t, withPages(t), func(g *gateway.Gateway) {
-			g.Authenticators[tool.NoCredential] = gateway.Open{Rate: gateway.Rate{PerMinute: 60, Burst: 3}}
+		e := newFixture(t, withPages(t), func(g *gateway.Gateway) {
+			g.Authenticators[tool.NoCredential] = edge.Open{Rate: edge.Rate{PerMinute: 60, Burst: 3}}
 		})
 		for n := range 4 {
 			request, err := http.NewRequestWithContext(t.Context(), "GET", e.url+path, nil)

@@ -8,15 +8,16 @@ import (
 
 	"hub.internal/pkg/hubtest"
 	"hub.internal/services/gateway"
+	"hub.internal/services/gateway/catalog"
 )
 
 // maxCatalog is what an agent reads before its first call, in bytes.
 const maxCatalog = 24 << 10
 
-func realCatalog(t *testing.T) *edge {
+func realCatalog(t *testing.T) *fixture {
 	t.Helper()
-	return newEdge(t, func(g *gateway.Gateway) {
-		catalog, err := gateway.LoadCatalog(filepath.Join(hubtest.Root(t), "deploy", "catalog.json"), g.Logger)
+	return newFixture(t, func(g *gateway.Gateway) {
+		catalog, err := catalog.Load(filepath.Join(hubtest.Root(t), "deploy", "catalog.json"), g.Logger)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +46,7 @@ func TestAnUnknownToolNamesTheOneThatWasMeant(t *testing.T) {
 }
 
 func TestAKeyWithoutBearerIsToldSo(t *testing.T) {
-	e := newEdge(t)
+	e := newFixture(t)
 	const want = `"message":"The header Authorization has an API key without the word Bearer: send Authorization: Bearer <API_KEY>, or X-API-Key: <API_KEY>."`
 	for _, value := range []string{allScopes, "Token " + allScopes, "Basic " + allScopes} {
 		r := e.do(t, "GET", "/api/tools", "", "Authorization", value)

@@ -12,12 +12,13 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/services/gateway"
+	"hub.internal/services/gateway/edge"
 )
 
 // TestOrderOfChecks breaks a call in every way at once and mends one way after the
 // other: the refusals have to come in the order of CONTRACT.md 1.2.
 func TestOrderOfChecks(t *testing.T) {
-	e := newEdge(t)
+	e := newFixture(t)
 	big := `{"text":"` + strings.Repeat("x", 2<<20) + `"}`
 	tightSpent := bearer(tight)
 	for range 2 {
@@ -62,7 +63,7 @@ func TestOrderOfChecks(t *testing.T) {
 }
 
 func TestEnvelopeOfSuccess(t *testing.T) {
-	e := newEdge(t)
+	e := newFixture(t)
 	r := e.do(t, "POST", "/api/tools/search_echo", `{"text":"김 <b>&\u2028"}`, append(bearer(allScopes), "X-Request-Id", "req_mine:1.2-3", "X-External-User-Id", "agent 7")...)
 	if r.status != 200 || !r.env.OK || r.env.Tool != "search_echo" || r.env.Count == nil || *r.env.Count != 1 {
 		t.Fatalf("status %d: %s", r.status, r.body)
@@ -91,7 +92,7 @@ func TestEnvelopeOfSuccess(t *testing.T) {
 }
 
 func TestCredentialForms(t *testing.T) {
-	e := newEdge(t)
+	e := newFixture(t)
 	for name, c := range map[string]struct {
 		headers []string
 		code    string
@@ -129,7 +130,7 @@ func TestCredentialForms(t *testing.T) {
 }
 
 func TestStrictJSON(t *testing.T) {
-	e := newEdge(t)
+	e := newFixture(t)
 	for name, c := range map[string]struct{ body, rule, path string }{
 		"empty":             {``, "json", ""},
 		"array":             {`[]`, "type", ""},
@@ -188,7 +189,7 @@ func TestStrictJSON(t *testing.T) {
 }
 
 func TestBodyCap(t *testing.T) {
-	e := newEdge(t)
+	e := newFixture(t)
 	at := func(n int) string { return `{"text":"x"` + strings.Repeat(" ", n-len(`{"text":"x"}`)) + `}` }
 	write := append(bearer(allScopes), "Idempotency-Key", "k")
 	if r := e.do(t, "POST", "/api/tools/store_echo", at(4096), write...); r.status != 200 {
@@ -216,7 +217,7 @@ func TestBodyCap(t *testing.T) {
 }
 
 func TestIdempotencyKeyForm(t *testing.T) {
-	e := newEdge(t)
+	e := newFixture(t)
 	for key, ok := range map[string]bool{
 		"k": true, `"quoted"`: true, strings.Repeat("k", 255): true, `"` + strings.Repeat("k", 255) + `"`: true, "a b": true,
 		"": false, `""`: false, strings.Repeat("k", 256): false, "é": false, "tab\tkey": false,
@@ -232,7 +233,7 @@ func TestIdempotencyKeyForm(t *testing.T) {
 }
 
 func TestRoutes(t *testing.T) {
-	e := newEdge(t)
+	e := newFixture(t)
 	for _, c := range []struct {
 		method, path string
 		status       int
@@ -259,7 +260,7 @@ func TestRoutes(t *testing.T) {
 }
 
 func TestFaultsOfAServiceArriveAsTheyAre(t *testing.T) {
-	e := newEdge(t)
+	e := newFixture(t)
 	for name, c := range map[string]struct {
 		err       error
 		status    int
@@ -301,7 +302,7 @@ func TestFaultsOfAServiceArriveAsTheyAre(t *testing.T) {
 }
 
 func TestRefusalsAreRecorded(t *testing.T) {
-	e := newEdge(t)
+	e := newFixture(t)
 	e.do(t, "POST", "/api/tools/search_echo", `{}`)
 	e.do(t, "POST", "/api/tools/nope", `{}`, bearer(readOnly)...)
 	e.do(t, "POST", "/api/tools/store_echo", `{}`, bearer(readOnly)...)
@@ -324,7 +325,7 @@ func TestRefusalsAreRecorded(t *testing.T) {
 }
 
 func TestCallsEndWithTheirDeadline(t *testing.T) {
-	e := newEdge(t)
+	e := newFixture(t)
 	ended := make(chan struct{})
 	e.mu.Lock()
 	e.during = func(ctx context.Context) error { <-ctx.Done(); close(ended); return ctx.Err() }
@@ -337,7 +338,7 @@ func TestCallsEndWithTheirDeadline(t *testing.T) {
 }
 
 func TestACallerThatLeavesEndsItsCall(t *testing.T) {
-	e := newEdge(t)
+	e := newFixture(t)
 	started, ended := make(chan struct{}), make(chan struct{})
 	e.mu.Lock()
 	e.during = func(ctx context.Context) error { close(started); <-ctx.Done(); close(ended); return ctx.Err() }
@@ -354,7 +355,7 @@ func TestACallerThatLeavesEndsItsCall(t *testing.T) {
 }
 
 func TestFailedCredentialsAreLimited(t *testing.T) {
-	e := newEdge(t, func(g *gateway.Gateway) { g.Failures = gateway.Rate{PerMinute: 60, Burst: 5} })
+	e := newFixture(t, func(g *gateway.Gateway) { g.Failures = edge.Rate{PerMinute: 60, Burst: 5} })
 	codes := map[string]int{}
 	for range 8 {
 		codes[e.do(t, "POST", "/api/tools/search_echo", `{}`, bearer(unknown)...).code()]++
@@ -370,7 +371,7 @@ func TestFailedCredentialsAreLimited(t *testing.T) {
 // TestAHeaderThatDecidesIsSentOnce: of two, readers choose differently.
 func TestAHeaderThatDecidesIsSentOnce(t *testing.T) {
 	t.Parallel()
-	e := newEdge(t)
+	e := newFixture(t)
 	for name, c := range map[string]struct {
 		path    string
 		headers []string
@@ -391,5 +392,28 @@ func TestAHeaderThatDecidesIsSentOnce(t *testing.T) {
 		if id := r.header.Get("X-Request-Id"); id == "req_1" || id == "req_2" {
 			t.Errorf("%s: called %s", name, id)
 		}
+	}
+}
+
+func TestLimitAnswer(t *testing.T) {
+	e := newFixture(t)
+	first := e.do(t, "POST", "/api/tools/search_echo", `{"text":"x"}`, bearer(tight)...)
+	if got := first.header.Get("RateLimit-Policy"); got != `"user";q=6;w=60, "service";q=600000;w=60` {
+		t.Errorf("RateLimit-Policy %s", got)
+	}
+	if got := first.header.Get("RateLimit"); got != `"user";r=1;t=10, "service";r=9999;t=1` {
+		t.Errorf("RateLimit %s", got)
+	}
+	e.do(t, "GET", "/api/tools", "", bearer(tight)...)
+	r := e.do(t, "POST", "/api/tools/search_echo", `{"text":"x"}`, bearer(tight)...)
+	var details struct {
+		RetryAfter int
+		Scope      string
+	}
+	if err := json.Unmarshal(r.env.Error.Details, &details); err != nil || r.status != http.StatusTooManyRequests || details.Scope != "user" || details.RetryAfter < 9 || r.header.Get("Retry-After") == "" {
+		t.Errorf("the catalog counts too, and a refusal says when to come back: %d %s", r.status, r.body)
+	}
+	if r := e.do(t, "POST", "/api/tools/search_echo", `{"text":"x"}`, append(bearer(tight), "X-External-User-Id", "other")...); r.status != 200 {
+		t.Errorf("another user of the same service has a bucket of its own: %s", r.body)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/gateway"
+	"hub.internal/services/gateway/edge"
 )
 
 // plain is an answer that has no envelope.
@@ -292,7 +293,7 @@ func TestOpenRoutesHaveALimitOfTheirOwn(t *testing.T) {
 	}
 
 	s = newTill(t, func(g *gateway.Gateway) {
-		g.Authenticators[tool.NoCredential] = gateway.Open{Rate: gateway.Rate{PerMinute: 6, Burst: 2}}
+		g.Authenticators[tool.NoCredential] = edge.Open{Rate: edge.Rate{PerMinute: 6, Burst: 2}}
 		g.TrustedHops = 1
 	})
 	s.answers(ok(), nil)
@@ -367,7 +368,7 @@ func FuzzRaw(f *testing.F) {
 	f.Add([]byte(`{"a":1}`), "a=1")
 	f.Add([]byte{0xff, 0}, "%zz")
 	s := newTill(f, func(g *gateway.Gateway) {
-		g.Authenticators[tool.NoCredential] = gateway.Open{Rate: gateway.Rate{PerMinute: 10_000_000, Burst: 10_000_000}}
+		g.Authenticators[tool.NoCredential] = edge.Open{Rate: edge.Rate{PerMinute: 10_000_000, Burst: 10_000_000}}
 	})
 	s.answers(ok(), nil)
 	f.Fuzz(func(t *testing.T, body []byte, query string) {

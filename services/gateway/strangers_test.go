@@ -16,10 +16,11 @@ import (
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/services/gateway"
+	"hub.internal/services/gateway/edge"
 )
 
 // told ends a tally, which tells what it has counted, and returns all entries by tool and outcome.
-func (e *edge) told(t *testing.T, tally *audit.Tally) (rows, counted int) {
+func (e *fixture) told(t *testing.T, tally *audit.Tally) (rows, counted int) {
 	t.Helper()
 	ended, end := context.WithCancel(t.Context())
 	end()
@@ -66,10 +67,10 @@ func TestRefusalsWithoutALimitAreCounted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var tally *audit.Tally
-			e := newEdge(t, func(g *gateway.Gateway) {
+			e := newFixture(t, func(g *gateway.Gateway) {
 				tally = audit.NewTally(g.Audit, "calls.refused")
 				g.Refused = tally
-				g.Failures = gateway.Rate{PerMinute: 60, Burst: 10}
+				g.Failures = edge.Rate{PerMinute: 60, Burst: 10}
 			})
 			const calls, each = 600, 20
 			var all sync.WaitGroup
@@ -98,7 +99,7 @@ func TestRefusalsWithoutALimitAreCounted(t *testing.T) {
 func TestBodiesThatNobodyReads(t *testing.T) {
 	t.Parallel()
 	var tally *audit.Tally
-	e := newEdge(t, func(g *gateway.Gateway) {
+	e := newFixture(t, func(g *gateway.Gateway) {
 		tally = audit.NewTally(g.Audit, "calls.refused")
 		g.Refused = tally
 	})
@@ -123,7 +124,7 @@ func TestBodiesThatNobodyReads(t *testing.T) {
 }
 
 // address is the client's address as the last recorded refusal has it.
-func (e *edge) address(t *testing.T) string {
+func (e *fixture) address(t *testing.T) string {
 	t.Helper()
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -145,7 +146,7 @@ func TestClientAddress(t *testing.T) {
 			{"unknown", peer}, {"198.51.100.9, ", peer}, {"198.51.100.9, x", peer}, {strings.Repeat("9", 5000), peer}},
 		2: {{"192.0.2.1", peer}, {"192.0.2.1, 10.0.0.1", "192.0.2.1"}, {"198.51.100.9, 192.0.2.1, 10.0.0.1", "192.0.2.1"}},
 	} {
-		e := newEdge(t, func(g *gateway.Gateway) { g.TrustedHops = hops })
+		e := newFixture(t, func(g *gateway.Gateway) { g.TrustedHops = hops })
 		for _, c := range cases {
 			var headers []string
 			for line := range strings.SplitSeq(c.forwarded, "|") {
@@ -165,9 +166,9 @@ func TestClientAddress(t *testing.T) {
 // TestFailedCredentialsOfANetwork: whoever has a /64 has one allowance, however many addresses they use.
 func TestFailedCredentialsOfANetwork(t *testing.T) {
 	t.Parallel()
-	e := newEdge(t, func(g *gateway.Gateway) {
+	e := newFixture(t, func(g *gateway.Gateway) {
 		g.TrustedHops = 1
-		g.Failures = gateway.Rate{PerMinute: 60, Burst: 5}
+		g.Failures = edge.Rate{PerMinute: 60, Burst: 5}
 	})
 	codes := map[string]int{}
 	for i := range 8 {

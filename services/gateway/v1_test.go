@@ -26,12 +26,14 @@ import (
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/gateway"
+	"hub.internal/services/gateway/catalog"
+	"hub.internal/services/gateway/edge"
 )
 
 // shop is an edge before an owner of routes as well: real ones, served by hop, and lies, served as they are.
 type shop struct {
-	*edge
-	catalog *gateway.Catalog
+	*fixture
+	catalog *catalog.Catalog
 
 	mu    sync.Mutex
 	asked []asked
@@ -124,7 +126,7 @@ func newShop(t *testing.T, options ...func(*gateway.Gateway)) *shop {
 	owner := httptest.NewServer(mux)
 	t.Cleanup(owner.Close)
 	m.Routes = append(m.Routes, lieSpec(200, 201, 303))
-	s.edge = newEdge(t, append([]func(*gateway.Gateway){func(g *gateway.Gateway) {
+	s.fixture = newFixture(t, append([]func(*gateway.Gateway){func(g *gateway.Gateway) {
 		client := remote.New(remote.Options{Service: "shop", Instancer: sd.FixedInstancer{strings.TrimPrefix(owner.URL, "http://")},
 			Keys: callertest.Keys(t, caller.Gateway), Logger: g.Logger, Patience: hubtest.Patience})
 		t.Cleanup(client.Close)
@@ -550,29 +552,33 @@ type tickets struct {
 	used map[string]bool
 }
 
-func (k *tickets) Authenticate(_ context.Context, c *gateway.Call) (gateway.Principal, error) {
+func (k *tickets) Authenticate(_ context.Context, c *edge.Call) (edge.Principal, error) {
 	if len(c.Credential.Authorization) != 1 {
-		return gateway.Principal{}, fault.New(fault.AuthMissing, "A ticket is required.")
+		return edge.Principal{}, fault.New(fault.AuthMissing, "A ticket is required.")
 	}
-	user, ticket, ok := strings.Cut(strings.TrimPrefix(c.Credential.Authorization[0], "Ticket "), ":")
+	user, _, ok := strings.Cut(strings.TrimPrefix(c.Credential.Authorization[0], "Ticket "), ":")
 	if !ok {
-		return gateway.Principal{}, fault.New(fault.AuthInvalid, "The ticket is not valid.")
+		return edge.Principal{}, fault.New(fault.AuthInvalid, "The ticket is not valid.")
 	}
-	p := gateway.Principal{Caller: caller.Caller{Kind: caller.App, Service: "svc-" + user, ExternalUserID: user, CredentialID: user, RequestID: c.RequestID},
-		User: gateway.Rate{PerMinute: 6, Burst: 3}, ServiceWide: gateway.Rate{PerMinute: 6000, Burst: 100}}
+	p := edge.Principal{Caller: caller.Caller{Kind: caller.App, Service: "svc-" + user, ExternalUserID: user, CredentialID: user, RequestID: c.RequestID},
+		User: edge.Rate{PerMinute: 6, Burst: 3}, ServiceWide: edge.Rate{PerMinute: 6000, Burst: 100}}
 	if user != "weak" {
 		p.Caller.Scopes = []string{"query"}
 	}
-	p.Admit = func(_ context.Context, e *gateway.Entry) (caller.Caller, error) {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		if k.used[ticket] {
-			return p.Caller, fault.New(fault.AuthInvalid, "The ticket was used before.")
-		}
-		k.used[ticket] = true
-		return p.Caller, e.Authorize(p.Caller)
-	}
 	return p, nil
+}
+
+func (k *tickets) Stages(g *edge.Gateway) []edge.Stage { return []edge.Stage{g.Limit, k.use, g.Scope} }
+
+func (k *tickets) use(ctx context.Context, c *edge.Call) (context.Context, error) {
+	_, ticket, _ := strings.Cut(c.Credential.Authorization[0], ":")
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.used[ticket] {
+		return ctx, fault.New(fault.AuthInvalid, "The ticket was used before.")
+	}
+	k.used[ticket] = true
+	return ctx, nil
 }
 
 // TestAnotherCredentialIsAnotherAuthenticator, and nothing else.

@@ -103,7 +103,7 @@ func install(dir, how string, prepare func() error) error {
 }
 
 // front is one address for all gateways, which take turns.
-func (e *edge) front(t testing.TB) (address string, turns *atomic.Int64) {
+func (e *fixture) front(t testing.TB) (address string, turns *atomic.Int64) {
 	t.Helper()
 	turns = &atomic.Int64{}
 	server := httptest.NewServer(e.turns(t, "", turns))
@@ -112,7 +112,7 @@ func (e *edge) front(t testing.TB) (address string, turns *atomic.Int64) {
 }
 
 // turns passes requests to the gateways in turn, with the key for clients that have none.
-func (e *edge) turns(t testing.TB, key string, turns *atomic.Int64) http.Handler {
+func (e *fixture) turns(t testing.TB, key string, turns *atomic.Int64) http.Handler {
 	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		to, err := url.Parse(e.urls[int(turns.Add(1))%len(e.urls)])
 		if err != nil {
@@ -158,7 +158,7 @@ func TestTheOfficialClient(t *testing.T) {
 	for _, kind := range []string{"http", "stdio"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			e := newEdge(t)
+			e := newFixture(t)
 			address, turns := e.front(t)
 			args := []string{script, kind, address + mcp.Path, noSQL}
 			if kind == "stdio" {
@@ -220,7 +220,7 @@ func buildHub(t testing.TB) string {
 func TestTheInspector(t *testing.T) {
 	t.Parallel()
 	dir, node := installClients(t)
-	e := newEdge(t)
+	e := newFixture(t)
 	program := filepath.Join(dir, "node_modules", "@modelcontextprotocol", "inspector", "clients", "launcher", "build", "index.js")
 	address, _ := e.front(t)
 	hubProgram := buildHub(t)
@@ -247,7 +247,7 @@ func TestConformance(t *testing.T) {
 	dir, node := installClients(t)
 	server := httptest.NewUnstartedServer(nil)
 	front := "http://" + server.Listener.Addr().String()
-	e := newEdge(t, func(o *mcp.Options) { o.PublicURL = front })
+	e := newFixture(t, func(o *mcp.Options) { o.PublicURL = front })
 	server.Config.Handler = e.turns(t, allScopes, &atomic.Int64{})
 	server.Start()
 	t.Cleanup(server.Close)

@@ -50,7 +50,7 @@ func (p *program) post(t testing.TB, body string) answer {
 // TestEveryTransportHasTheSameVerdict tries every tool over REST, MCP over HTTP and MCP over stdio with every kind of key.
 func TestEveryTransportHasTheSameVerdict(t *testing.T) {
 	t.Parallel()
-	e := newEdge(t)
+	e := newFixture(t)
 	url := e.urls[0]
 	keys := map[string]string{"no key": "", "malformed": "crm_x", "an app's token": "eyJhbGciOiJIUzI1NiJ9.e30.AAAA", "unknown": unknown, "revoked": revoked,
 		"reads": readOnly, "all but reads": writeOnly, "all scopes": allScopes}
@@ -93,7 +93,7 @@ func TestEveryTransportHasTheSameVerdict(t *testing.T) {
 
 func TestAListHoldsWhatTheKeyMayUse(t *testing.T) {
 	t.Parallel()
-	e := newEdge(t)
+	e := newFixture(t)
 	for key, holds := range map[string]func(scope string) bool{allScopes: func(string) bool { return true },
 		readOnly: func(s string) bool { return s == "query" }, writeOnly: func(s string) bool { return s != "query" }} {
 		a := e.post(t, e.urls[0], key, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)

@@ -34,7 +34,7 @@ const brand = `{"brandId":1}`
 // TestEveryRevisionIsServed: on one address, without a session, by gateways that take turns.
 func TestEveryRevisionIsServed(t *testing.T) {
 	t.Parallel()
-	e := newEdge(t)
+	e := newFixture(t)
 	for _, version := range sdk.SupportedProtocolVersions() {
 		header := func(method, name string) []string {
 			return []string{"Mcp-Protocol-Version", version, "Mcp-Method", method, "Mcp-Name", name}
@@ -68,7 +68,7 @@ func TestEveryRevisionIsServed(t *testing.T) {
 
 func TestAMessageThatIsNone(t *testing.T) {
 	t.Parallel()
-	e := newEdge(t)
+	e := newFixture(t)
 	for body, want := range map[string]float64{
 		``: -32700, `{`: -32700, `"x"`: -32700, `{"jsonrpc":"2.0"`: -32700, `{"jsonrpc":"2.0","id":1,"method":"ping"} x`: -32700, `[1]`: -32700,
 		`{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}`:                                                   -32700,
@@ -109,7 +109,7 @@ func TestAMessageThatIsNone(t *testing.T) {
 // TestANameIsNotRepeated that only the client knows the gateway by: it may be anybody's.
 func TestANameIsNotRepeated(t *testing.T) {
 	t.Parallel()
-	e := newEdge(t)
+	e := newFixture(t)
 	own := strings.TrimPrefix(e.urls[0], "http://")
 	_, port, _ := strings.Cut(own, ":")
 	for host, known := range map[string]bool{own: true, "localhost:" + port: true, "evil.example": false, "evil.example:" + port: false, "10.0.0.1": false} {
@@ -141,7 +141,7 @@ func TestANameIsNotRepeated(t *testing.T) {
 
 func TestHTTP(t *testing.T) {
 	t.Parallel()
-	e := newEdge(t, func(o *mcp.Options) { o.PublicURL = "https://hub.example/" })
+	e := newFixture(t, func(o *mcp.Options) { o.PublicURL = "https://hub.example/" })
 	ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 	for _, method := range []string{"GET", "DELETE", "PUT", "OPTIONS"} {
 		if a := e.send(t, method, e.urls[0]+"/mcp", allScopes, ""); a.status != 405 || a.header.Get("Allow") != "POST" || a.code(t) != "E_VALIDATION" {
@@ -204,7 +204,7 @@ func TestHTTP(t *testing.T) {
 
 func TestAWriteHasAKey(t *testing.T) {
 	t.Parallel()
-	e := newEdge(t)
+	e := newFixture(t)
 	input := string(e.catalog.Entry("create_segment").Spec.Examples[0].Request)
 	other := strings.Replace(input, `"name":"`, `"name":"Other `, 1)
 	write := func(url string, id int, input, meta string, headers ...string) (answer, string) {
@@ -252,7 +252,7 @@ func TestAWriteHasAKey(t *testing.T) {
 
 func TestWhatAMessageSaysOfItself(t *testing.T) {
 	t.Parallel()
-	e := newEdge(t)
+	e := newFixture(t)
 	const trace = "0af7651916cd43dd8448eb211c80319c"
 	a := e.post(t, e.urls[0], allScopes, call(1, "list_segments", "{}", `{"hub/requestId":"mine-1","traceparent":"00-`+trace+`-b7ad6b7169203331-01"}`),
 		"X-Request-Id", "header-1", "X-External-User-Id", "someone")
@@ -266,7 +266,7 @@ func TestWhatAMessageSaysOfItself(t *testing.T) {
 
 func TestABatch(t *testing.T) {
 	t.Parallel()
-	e := newEdge(t)
+	e := newFixture(t)
 	body := "[" + call(1, "list_segments", "{}", "") + "," + call(2, "get_brand", `{"x":1}`, "") + `,{"jsonrpc":"2.0","id":3,"method":"ping"},` + call(4, "list_drafts", "{}", "") + "]"
 	a := e.post(t, e.urls[0], allScopes, body, "Mcp-Protocol-Version", "2025-03-26")
 	var all []answer
@@ -301,7 +301,7 @@ func TestEveryRequestCounts(t *testing.T) {
 	t.Parallel()
 	for name, message := range map[string]string{"tools/call": call(1, "list_segments", "{}", ""), "tools/list": `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`,
 		"ping": `{"jsonrpc":"2.0","id":1,"method":"ping"}`} {
-		e := newEdge(t)
+		e := newFixture(t)
 		for i := range 3 {
 			if a := e.post(t, e.urls[0], tight, message); (a.code(t) == "E_RATE_LIMIT") != (i == 2) {
 				t.Errorf("%s %d: %s", name, i, a.body)
@@ -313,7 +313,7 @@ func TestEveryRequestCounts(t *testing.T) {
 // TestALargeAnswerPassesUntouched: byte for byte, as a value and as text.
 func TestALargeAnswerPassesUntouched(t *testing.T) {
 	t.Parallel()
-	e := newEdge(t)
+	e := newFixture(t)
 	var b bytes.Buffer
 	b.WriteString("{\n\t\"rows\":[")
 	for i := range 100_000 {
@@ -333,7 +333,7 @@ func TestALargeAnswerPassesUntouched(t *testing.T) {
 // TestALargeAnswerComesAsItIsRead: it begins before its owner has ended, and what its owner cuts off does not look whole.
 func TestALargeAnswerComesAsItIsRead(t *testing.T) {
 	t.Parallel()
-	e := newEdge(t)
+	e := newFixture(t)
 	for name, c := range map[string]struct {
 		size    int
 		cut     bool
@@ -408,7 +408,7 @@ func TestALargeAnswerComesAsItIsRead(t *testing.T) {
 
 func TestACallEndsWithItsRequest(t *testing.T) {
 	t.Parallel()
-	e := newEdge(t)
+	e := newFixture(t)
 	running, ended := make(chan struct{}), make(chan struct{})
 	e.during = func(r *http.Request) {
 		close(running)
@@ -437,7 +437,7 @@ func TestACallEndsWithItsRequest(t *testing.T) {
 // sure of, through it. Both say the same, but for what differs from call to call.
 func TestDirectAnswersAreTheProtocols(t *testing.T) {
 	t.Parallel()
-	e := newEdge(t)
+	e := newFixture(t)
 	const since = "2026-07-28"
 	meta := `{"io.modelcontextprotocol/protocolVersion":"` + since + `","io.modelcontextprotocol/clientCapabilities":{},"hub/requestId":"r"}`
 	ways := map[string]struct {

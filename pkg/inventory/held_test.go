@@ -63,14 +63,19 @@ func TestFoldersAndModules(t *testing.T) {
 	for _, m := range regexp.MustCompile(`(?m)^\t(\./services/\S+)$`).FindAllStringSubmatch(read(t, "go.work"), -1) {
 		modules = append(modules, m[1])
 	}
-	want := []string{"./services/e2e"}
+	// The suite of processes and the client are modules beside the services; nothing deploys them.
+	want := []string{"./services/e2e", "./services/" + inventory.Client}
+	names := []string{inventory.Client}
 	for _, s := range load(t) {
 		want = append(want, s.Module())
-		if readme := read(t, "services", s.Name, "README.md"); !strings.HasPrefix(readme, "# "+s.Name+"\n") {
-			t.Errorf("services/%s/README.md has another title", s.Name)
+		names = append(names, s.Name)
+	}
+	for _, name := range names {
+		if readme := read(t, "services", name, "README.md"); !strings.HasPrefix(readme, "# "+name+"\n") {
+			t.Errorf("services/%s/README.md has another title", name)
 		}
-		if !strings.Contains(read(t, "README.md"), "(services/"+s.Name+"/README.md)") {
-			t.Errorf("README.md does not lead to services/%s", s.Name)
+		if !strings.Contains(read(t, "README.md"), "(services/"+name+"/README.md)") {
+			t.Errorf("README.md does not lead to services/%s", name)
 		}
 	}
 	same(t, "modules of services in go.work", modules, want)

@@ -80,6 +80,13 @@ const Development = "dev"
 // Image is the name of its container image at a version, as 1.2.3 or Development, without the registry.
 func (s Service) Image(version string) string { return "hub/" + s.Name + ":" + version }
 
+// Client is the module of the program for people and scripts, and ClientProgram its package. It is released as a service is,
+// with a changelog and a tag of its own; but nothing deploys it, so it is not in the list and has no image.
+const (
+	Client        = "client"
+	ClientProgram = "./services/client/cmd/hub"
+)
+
 // Role is what it logs in to the write store as.
 func (s Service) Role() string { return postgres.ServiceRole(s.Name) }
 

@@ -51,7 +51,10 @@ func writeBill(e edition, used map[string]module, path string) (int, error) {
 		Tools: &cdx.ToolsChoice{Components: &[]cdx.Component{{Type: cdx.ComponentTypeApplication, Name: "hub.internal/scripts/release"}}},
 		Component: &cdx.Component{BOMRef: name, Type: cdx.ComponentTypeApplication, Name: "hub/" + e.service, Version: e.version,
 			PackageURL: name, Licenses: named("Apache-2.0"), Hashes: &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: sum}},
-			Properties: &[]cdx.Property{{Name: "hub:revision", Value: e.revision}, {Name: "hub:image", Value: e.image()}}}}
+			Properties: &[]cdx.Property{{Name: "hub:revision", Value: e.revision}}}}
+	if e.deployed() {
+		*b.Metadata.Component.Properties = append(*b.Metadata.Component.Properties, cdx.Property{Name: "hub:image", Value: e.image()})
+	}
 	b.Components = &components
 	b.Dependencies = &[]cdx.Dependency{{Ref: name, Dependencies: &refs}}
 	var out bytes.Buffer
@@ -124,7 +127,7 @@ func checkModules(ctx context.Context, e edition, out io.Writer) error {
 		fmt.Fprintf(out, "known vulnerabilities: NOT CHECKED, the database does not answer: %v\n", err)
 		return nil
 	}
-	if b, err := e.command(ctx, "run", vulnerabilities, "-db", database, "./cmd/"+e.service).CombinedOutput(); err != nil {
+	if b, err := e.command(ctx, "run", vulnerabilities, "-db", database, e.mainPackage()).CombinedOutput(); err != nil {
 		return fmt.Errorf("govulncheck: %w: %s", err, b)
 	}
 	fmt.Fprintln(out, "known vulnerabilities: none that the program reaches")

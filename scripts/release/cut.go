@@ -28,22 +28,24 @@ const trunk = "main"
 
 var released = regexp.MustCompile(`^v(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$`)
 
-// cut releases one service: it checks all that a release stands for, builds the program twice, the image and the bill of materials,
-// and sets the tag last, so that what fails leaves none. Nothing is pushed.
+// cut releases one service or the client: it checks all that a release stands for, builds the program twice, the image of a service and
+// the bill of materials, and sets the tag last, so that what fails leaves none. Nothing is pushed.
 func cut(ctx context.Context, service, version string, out, progress io.Writer) error {
 	r := repository{root: "."}
 	if err := r.ready(ctx, service, version); err != nil {
-		return err
-	}
-	builder, err := findBuilder(ctx)
-	if err != nil {
 		return err
 	}
 	e, err := r.edition(ctx, service, version)
 	if err != nil {
 		return err
 	}
-	return r.cut(ctx, e, builder, out, progress)
+	var b builder
+	if e.deployed() {
+		if b, err = findBuilder(ctx); err != nil {
+			return err
+		}
+	}
+	return r.cut(ctx, e, b, out, progress)
 }
 
 // cut does the work of the command, with a builder and an edition that a test may choose. The tag is the last
@@ -66,24 +68,24 @@ func (r repository) cut(ctx context.Context, e edition, b builder, out, progress
 	if err := makeBill(ctx, e, out); err != nil {
 		return err
 	}
-	if err := b.image(ctx, e, progress); err != nil {
-		return err
+	made := e.program()
+	if e.deployed() {
+		made = e.image()
+		if err := b.image(ctx, e, progress); err != nil {
+			return err
+		}
 	}
 	tag := "services/" + e.service + "/" + e.version
 	if _, err := r.git(ctx, "tag", "--annotate", "--message", e.service+" "+e.version, tag); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "made %s and tagged %s; nothing is pushed: git push origin %s\n", e.image(), tag, tag)
+	fmt.Fprintf(out, "made %s and tagged %s; nothing is pushed: git push origin %s\n", made, tag, tag)
 	return nil
 }
 
 // ready names everything that keeps the service from being released.
 func (r repository) ready(ctx context.Context, service, version string) error {
-	list, err := inventory.Load(r.root)
-	if err != nil {
-		return fmt.Errorf("%w; run it at the root of the repository", err)
-	}
-	if _, err := list.Find(service); err != nil {
+	if err := r.knows(service); err != nil {
 		return err
 	}
 	if !released.MatchString(version) {
@@ -99,6 +101,19 @@ func (r repository) ready(ctx context.Context, service, version string) error {
 		errs = append(errs, check())
 	}
 	return errors.Join(errs...)
+}
+
+// knows returns an error unless service is one of the list or the client.
+func (r repository) knows(service string) error {
+	list, err := inventory.Load(r.root)
+	if err != nil {
+		return fmt.Errorf("%w; run it at the root of the repository", err)
+	}
+	if service == inventory.Client {
+		return nil
+	}
+	_, err = list.Find(service)
+	return err
 }
 
 // isClean tells whether the tree is what the trunk's last commit holds.
@@ -159,7 +174,11 @@ func (r repository) inChangelog(service, version string) error {
 }
 
 // inManifests tells whether the manifests of the commit run the version: who applies those of the tag runs what the tag is of.
+// No manifest runs the client.
 func (r repository) inManifests(service, version string) error {
+	if service == inventory.Client {
+		return nil
+	}
 	version = strings.TrimPrefix(version, "v")
 	image := inventory.Service{Name: service}.Image(version)
 	var errs []error

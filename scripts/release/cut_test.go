@@ -12,6 +12,7 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 
 	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/inventory"
 )
 
 // noImages stands for docker where a test is not about images.
@@ -132,6 +133,32 @@ func TestARelease(t *testing.T) {
 	}
 	if err := r.ready(t.Context(), "demo", "v0.2.0"); err == nil {
 		t.Error("it can be released twice")
+	}
+}
+
+// TestAReleaseOfTheClient has a tag, a program that says so, and a bill, and neither manifests nor an image.
+func TestAReleaseOfTheClient(t *testing.T) {
+	r := fixture(t)
+	if err := r.ready(t.Context(), inventory.Client, "v0.3.0"); err != nil {
+		t.Fatal(err)
+	}
+	e, err := r.edition(t.Context(), inventory.Client, "v0.3.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := r.cut(t.Context(), e, builder{name: "false"}, &out, io.Discard); err != nil || strings.Contains(out.String(), "hub/client") {
+		t.Fatalf("%v %s", err, out.String())
+	}
+	if tags := r.must(t, "tag"); tags != "services/client/v0.3.0" {
+		t.Errorf("tags %s", tags)
+	}
+	if said, err := exec.Command(filepath.Join(r.root, "bin", "release", "client", "hub")).CombinedOutput(); err != nil || string(said) != "v0.3.0\n" {
+		t.Errorf("the program says %v %q", err, said)
+	}
+	bill, err := os.ReadFile(filepath.Join(e.dir(), "sbom.cdx.json"))
+	if err != nil || !strings.Contains(string(bill), "pkg:golang/hub.internal/services/client@v0.3.0") || strings.Contains(string(bill), "hub:image") {
+		t.Errorf("%v %s", err, bill)
 	}
 }
 

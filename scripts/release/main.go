@@ -1,13 +1,15 @@
-// Command release makes what a service is released as: its program, its image, its bill of materials, and the tag. Run it at the
-// root of the repository; make image, make sbom and make release do.
+// Command release makes what a service is released as: its program, its image, its bill of materials, and the tag. The client
+// (services/client) is released in the same way, without an image. Run it at the root of the repository; make image, make sbom and
+// make release do.
 //
 //	go run ./scripts/release image query             the image hub/query:dev of the working tree; with --archive, a file of it
 //	go run ./scripts/release sbom query              the bill of materials of the same program
 //	go run ./scripts/release cut query v1.2.3        everything that a release needs, and the tag services/query/v1.2.3
 //	go run ./scripts/release digest query v1.2.3     the SHA-256 of the program that the tag's files make
-//	go run ./scripts/release licences                whether all services use only what they may
+//	go run ./scripts/release licences                whether all programs use only what they may
 //
-// What it makes lies in bin/release/SERVICE: root/out, the files of the image, and sbom.cdx.json. It pushes nothing.
+// What it makes lies in bin/release/SERVICE: root/out, the files of the image, or the client's program hub, and sbom.cdx.json. It
+// pushes nothing.
 package main
 
 import (
@@ -75,6 +77,9 @@ func imageCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if !e.deployed() {
+				return fmt.Errorf("the %s has no image: make up builds %s as bin/%s", e.service, inventory.ClientProgram, filepath.Base(e.program()))
+			}
 			return makeImage(c.Context(), e, archive, c.OutOrStdout(), c.ErrOrStderr())
 		}}
 	c.Flags().StringVar(&archive, "archive", "", "also write the image, in docker's format, to this `FILE` in place of one that is there")
@@ -84,11 +89,7 @@ func imageCommand() *cobra.Command {
 // working is the edition of what lies in the working tree.
 func working(ctx context.Context, service string) (edition, error) {
 	r := repository{root: "."}
-	list, err := inventory.Load(r.root)
-	if err != nil {
-		return edition{}, fmt.Errorf("%w; run it at the root of the repository", err)
-	}
-	if _, err := list.Find(service); err != nil {
+	if err := r.knows(service); err != nil {
 		return edition{}, err
 	}
 	return r.edition(ctx, service, inventory.Development)

@@ -31,31 +31,31 @@ func TestChapters(t *testing.T) {
 	}
 }
 
-// TestEachServiceHasAChangelog that can be read. What it names as the last release is what Kubernetes is told to run.
+// TestEachServiceHasAChangelog, and the client has one, that can be read. What it names as the last release is what Kubernetes is told to run.
 func TestEachServiceHasAChangelog(t *testing.T) {
 	root := hubtest.Root(t)
 	list, err := inventory.Load(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range list {
-		b, err := os.ReadFile(filepath.Join(root, "services", s.Name, "CHANGELOG.md"))
+	for _, name := range append(list.Names(), inventory.Client) {
+		b, err := os.ReadFile(filepath.Join(root, "services", name, "CHANGELOG.md"))
 		if err != nil {
 			t.Error(err)
 			continue
 		}
 		told, err := chapters(string(b))
-		if err != nil || !strings.HasPrefix(string(b), "# Changelog of "+s.Name+"\n") {
-			t.Errorf("%s: %v %+v", s.Name, err, told)
+		if err != nil || !strings.HasPrefix(string(b), "# Changelog of "+name+"\n") {
+			t.Errorf("%s: %v %+v", name, err, told)
 		}
 		if len(told) > 0 && told[0].version == "Unreleased" {
 			told = told[1:]
 		}
 		if len(told) == 0 {
-			t.Errorf("%s was never released", s.Name)
+			t.Errorf("%s was never released", name)
 			continue
 		}
-		if err := (repository{root: root}).inManifests(s.Name, "v"+told[0].version); err != nil {
+		if err := (repository{root: root}).inManifests(name, "v"+told[0].version); err != nil {
 			t.Error(err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 // build builds into bin/ each command of each service, this program, and what stands in for the world.
 func build(ctx context.Context, l layout, services inventory.Inventory) error {
-	packages := append(localstack.Programs(services), "./scripts/stack", "./scripts/gen", "./scripts/"+mailSink, "./scripts/"+echo)
+	packages := append(localstack.Programs(services),
+		inventory.ClientProgram, "./scripts/stack", "./scripts/gen", "./scripts/"+mailSink, "./scripts/"+echo)
 	return localstack.Build(ctx, l.root, l.path("bin"), packages)
 }

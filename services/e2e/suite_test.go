@@ -56,7 +56,7 @@ func (p *programs) build(t testing.TB) string {
 		if p == &checked && raceEnabled {
 			p.dir, flags = p.dir+"-race", []string{"-race"}
 		}
-		packages := append(localstack.Programs(house), "./scripts/gen", "./scripts/mailsink", "./scripts/echo")
+		packages := append(localstack.Programs(house), inventory.ClientProgram, "./scripts/gen", "./scripts/mailsink", "./scripts/echo")
 		p.err = localstack.Build(context.Background(), hubtest.Root(t), p.dir, packages, flags...)
 	})
 	if p.err != nil {

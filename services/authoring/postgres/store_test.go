@@ -222,8 +222,8 @@ func TestPlans(t *testing.T) {
 		}
 		review := []authoring.Status{authoring.InReview}
 		for name, c := range map[string]plan{
-			"segments": {postgres.ListSegments, []any{15000, 20}}, "segments of a kind": {postgres.ListSegmentsOfKind, []any{15000, 20, "campaign"}},
-			"strangers": {postgres.StrangersToPartners, []any{777, recipients}}, "strangers to campaigns": {postgres.StrangersToOthers, []any{800, recipients}},
+			"segments": {postgres.ListSegments, []any{20}}, "segments of a kind": {postgres.ListSegmentsOfKind, []any{20, "campaign"}},
+			"outside a segment": {postgres.OutsideSegmentOfPartners, []any{777, recipients}}, "outside a segment of campaigns": {postgres.OutsideSegmentOfOthers, []any{800, recipients}},
 			"a draft": {postgres.OneDraft, []any{777}}, "targets": {postgres.SelectTargets + ` ORDER BY t.position LIMIT $3`, []any{777, -1, 64}},
 			"targets of a segment of campaigns": {postgres.SelectTargets + ` ORDER BY t.position LIMIT $3`, []any{800, -1, 64}},
 			"named targets":                     {postgres.SelectTargets + ` AND t.position = ANY ($4) ORDER BY t.position LIMIT $3`, []any{777, -1, 64, []int64{1, 2}}},
@@ -289,10 +289,10 @@ func TestStoreStops(t *testing.T) {
 	if _, err := s.AddSegment(t.Context(), key("k2"), segment(3), numbered(3, nil), record); !fault.Is(err, fault.DB) {
 		t.Errorf("add: %v", err)
 	}
-	if _, _, err := s.Answered(t.Context(), key("k")); !fault.Is(err, fault.DB) {
+	if _, _, err := s.StoredAnswer(t.Context(), key("k")); !fault.Is(err, fault.DB) {
 		t.Errorf("answered: %v", err)
 	}
-	if _, err := s.Segments(t.Context(), "", 0, 20); !fault.Is(err, fault.DB) {
+	if _, err := s.Segments(t.Context(), "", 20); !fault.Is(err, fault.DB) {
 		t.Errorf("list: %v", err)
 	}
 	if _, err := s.Transition(t.Context(), 1, authoring.Transition{}, authoring.Origin{}, time.Now()); !fault.Is(err, fault.DB) {
@@ -302,7 +302,7 @@ func TestStoreStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	hubtest.Eventually(t, "ready again", func() bool { return s.Ready(t.Context()) == nil })
-	if a, found, err := s.Answered(t.Context(), key("k")); err != nil || !found || !a.Replayed || string(a.Data) != `{"id":"1"}` {
+	if a, found, err := s.StoredAnswer(t.Context(), key("k")); err != nil || !found || !a.Replayed || string(a.Data) != `{"id":"1"}` {
 		t.Errorf("after the crash: %+v, %t, %v", a, found, err)
 	}
 }

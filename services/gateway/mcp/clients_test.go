@@ -200,12 +200,13 @@ var hub struct {
 	err  error
 }
 
-// buildHub builds the client for people, whose command mcp is the stdio transport.
+// buildHub builds the client (services/client), whose command mcp is the stdio transport.
 func buildHub(t testing.TB) string {
 	t.Helper()
 	hub.once.Do(func() {
 		hub.path = filepath.Join(hubtest.Root(t), ".hub", "test", "hub")
-		cmd := exec.Command("go", "build", "-o", hub.path, "hub.internal/services/gateway/cmd/hub")
+		cmd := exec.Command("go", "build", "-o", hub.path, "./cmd/hub")
+		cmd.Dir = filepath.Join(hubtest.Root(t), "services", "client") // its module builds alone, with the workspace and without
 		if out, err := cmd.CombinedOutput(); err != nil {
 			hub.err = fmt.Errorf("%w: %s", err, out)
 		}

@@ -427,8 +427,7 @@ func TestACallEndsWithItsRequest(t *testing.T) {
 		t.Errorf("%s", a.body)
 	}
 	<-ended
-	p.in.Close()
-	if err := <-p.ended; err != nil {
+	if err := p.end(); err != nil {
 		t.Error(err)
 	}
 }

@@ -23,6 +23,8 @@ import (
 	"hub.internal/pkg/tool"
 	"hub.internal/services/query"
 	"hub.internal/services/query/mysql"
+	"hub.internal/services/query/mysql/server"
+	"hub.internal/services/query/mysql/statements"
 )
 
 // sqlFixture is execute_read_sql over a real source and a real write store.
@@ -47,12 +49,12 @@ func newSQLFixture(t testing.TB, o sqlOptions) *sqlFixture {
 	f := &sqlFixture{}
 	adminDSN, readerDSN := hubtest.SourceDB(t)
 	f.admin = openAdmin(t, adminDSN)
-	source, err := mysql.Open(readerDSN, mysql.Options{})
+	source, err := mysql.Open(readerDSN, server.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { source.Close() })
-	reader := mysql.NewReader(source, mysql.ReaderOptions{Timeout: o.timeout, HeavyTimeout: time.Minute, MaxRows: o.maxRows, Sessions: o.pool})
+	reader := statements.NewReader(source.Server, statements.ReaderOptions{Timeout: o.timeout, HeavyTimeout: time.Minute, MaxRows: o.maxRows, Sessions: o.pool})
 	t.Cleanup(func() { reader.Close() })
 	if o.audit == nil {
 		f.store = hubtest.WriteStore(t)

@@ -12,6 +12,8 @@ import (
 	"hub.internal/pkg/hubtest"
 	"hub.internal/services/query"
 	"hub.internal/services/query/mysql"
+	"hub.internal/services/query/mysql/server"
+	"hub.internal/services/query/mysql/statements"
 	"hub.internal/services/query/sqlguard"
 )
 
@@ -169,12 +171,12 @@ func TestStoredFunctions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		source, err := mysql.Open(readerDSN, mysql.Options{Functions: functions})
+		source, err := mysql.Open(readerDSN, server.Options{Functions: functions})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { source.Close() })
-		r := mysql.NewReader(source, mysql.ReaderOptions{})
+		r := statements.NewReader(source.Server, statements.ReaderOptions{})
 		t.Cleanup(func() { r.Close() })
 		return query.New(query.Config{Source: source, Reader: r, Audit: quiet{}, Guard: guard})
 	}

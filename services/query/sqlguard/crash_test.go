@@ -19,6 +19,7 @@ import (
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/localserver"
 	"hub.internal/services/query/mysql"
+	"hub.internal/services/query/mysql/server"
 	"hub.internal/services/query/sqlguard"
 )
 
@@ -117,7 +118,7 @@ func newCrashRun(t *testing.T) *crashRun {
 	if _, err := r.admin.ExecContext(t.Context(), "SET GLOBAL max_statement_time = 60"); err != nil {
 		t.Fatal(err)
 	}
-	r.source, err = mysql.Open(r.server.DSN(src.Reader, src.ReaderPassword, database), mysql.Options{PoolSize: crashSessions, StatementTimeout: statementTime})
+	r.source, err = mysql.Open(r.server.DSN(src.Reader, src.ReaderPassword, database), server.Options{PoolSize: crashSessions, StatementTimeout: statementTime})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,8 @@ import (
 	"hub.internal/pkg/tool"
 	"hub.internal/services/query"
 	"hub.internal/services/query/mysql"
+	"hub.internal/services/query/mysql/server"
+	"hub.internal/services/query/mysql/statements"
 	"hub.internal/services/query/sqlguard"
 )
 
@@ -44,19 +46,19 @@ func TestMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs servers")
 	}
-	hubtest.SourceServers(t, func(t *testing.T, server *localserver.SourceServer) {
+	hubtest.SourceServers(t, func(t *testing.T, on *localserver.SourceServer) {
 		name := fmt.Sprint("memory_", memoryDatabases.Add(1))
 		src := localserver.Source{Database: name, Schema: memorySchema, Owner: name + "_owner", OwnerPassword: "o", Reader: name + "_ro", ReaderPassword: "r"}
-		if err := server.CreateSource(t.Context(), src); err != nil {
+		if err := on.CreateSource(t.Context(), src); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { dropAnyway(t, server, src) })
-		source, err := mysql.Open(server.DSN(src.Reader, src.ReaderPassword, src.Database), mysql.Options{})
+		t.Cleanup(func() { dropAnyway(t, on, src) })
+		source, err := mysql.Open(on.DSN(src.Reader, src.ReaderPassword, src.Database), server.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer source.Close()
-		reader := mysql.NewReader(source, mysql.ReaderOptions{Timeout: 2 * time.Second})
+		reader := statements.NewReader(source.Server, statements.ReaderOptions{Timeout: 2 * time.Second})
 		defer reader.Close()
 		var next, accepted, answered, refused, late atomic.Int64
 		var flying [3]atomic.Pointer[string]
@@ -68,7 +70,7 @@ func TestMemory(t *testing.T) {
 			}
 			return list
 		}
-		forgetPeak(server.PID())
+		forgetPeak(on.PID())
 		ctx, cancel := context.WithTimeout(t.Context(), *memoryFor)
 		defer cancel()
 		guarded := sqlguard.Default(16 << 20)
@@ -104,19 +106,19 @@ func TestMemory(t *testing.T) {
 		for ctx.Err() == nil {
 			select {
 			case <-look.C:
-			case <-server.Done():
-				t.Errorf("the server went down: %v\n%s", server.Err(), strings.Join(running(), "\n"))
+			case <-on.Done():
+				t.Errorf("the server went down: %v\n%s", on.Err(), strings.Join(running(), "\n"))
 				cancel()
 			case <-ctx.Done():
 			}
-			if peak := peakOf(server.PID()); peak > memoryLimit && ctx.Err() == nil {
+			if peak := peakOf(on.PID()); peak > memoryLimit && ctx.Err() == nil {
 				t.Errorf("the server takes %d MiB; one of these has done it:\n%s", peak>>20, strings.Join(running(), "\n"))
 				cancel()
 			}
 		}
 		all.Wait()
 		t.Logf("%d statements, %d accepted, %d answered, %d refused by the server, %d too late; at most %d MiB", next.Load(), accepted.Load(),
-			answered.Load(), refused.Load(), late.Load(), peakOf(server.PID())>>20)
+			answered.Load(), refused.Load(), late.Load(), peakOf(on.PID())>>20)
 	})
 }
 

@@ -21,6 +21,7 @@ import (
 	"hub.internal/services/query"
 	"hub.internal/services/query/mysql"
 	"hub.internal/services/query/mysql/replicas"
+	"hub.internal/services/query/mysql/server"
 )
 
 func TestMain(m *testing.M) { hubtest.Main(m) }
@@ -270,12 +271,12 @@ func TestReplicas(t *testing.T) {
 	})
 	h.exec(h.a, "GRANT REPLICA MONITOR ON *.* TO hub_ro@'%'")
 	h.phase("one server takes such an account for too mighty", func() {
-		s, err := mysql.Open(h.a.DSN("hub_ro", "r", "marketplace"), mysql.Options{})
+		s, err := mysql.Open(h.a.DSN("hub_ro", "r", "marketplace"), server.Options{})
 		if err != nil {
 			h.Fatal(err)
 		}
 		defer s.Close()
-		var grants *mysql.GrantsError
+		var grants *server.GrantsError
 		if err := s.Prove(h.Context()); !errors.As(err, &grants) {
 			h.Error(err)
 		}

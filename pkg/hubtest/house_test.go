@@ -19,7 +19,8 @@ func TestImportRules(t *testing.T) {
 	// What the root of a service may be made of beside itself: each is about one thing, and imports no other room.
 	leaves := []string{
 		"services/query/sqlguard/...", "services/review-control/body", "services/review-control/csv", "services/review-control/triage",
-		"services/review-control/console/evidence", "services/auth/apps", "services/auth/links", "services/auth/turns", "services/payments/credentials",
+		"services/review-control/console/evidence", "services/auth/apps", "services/auth/links", "services/auth/turns",
+		"services/payments/credentials", "services/payments/provider", "services/payments/order",
 		"services/authoring/lookalike", "services/authoring/template", "services/client/output",
 	}
 	// The gateway has no domain at its root: its rooms stand on floors, and the root puts them together.
@@ -74,7 +75,9 @@ func TestImportRules(t *testing.T) {
 			Reason: "the domain knows no room but leaves: declare what it needs as an interface, and let cmd put them together",
 		},
 		{
-			Packages: leaves, Never: []string{"services/..."}, Allow: []string{"services/query/sqlguard/..."},
+			// Payments' provider and order stand on the leaves below them: TestRoomsOfPayments has their order.
+			Packages: leaves, Except: []string{"services/payments/provider", "services/payments/order"},
+			Never: []string{"services/..."}, Allow: []string{"services/query/sqlguard/..."},
 			Reason: "a leaf knows nothing of its service; the SQL guard is one of several packages",
 		},
 		{
@@ -131,6 +134,33 @@ func TestImportRules(t *testing.T) {
 			Never: []string{d.driver}, Reason: d.reason,
 		})
 	}
+	hubtest.Imports(t, hubtest.Root(t), rules...)
+}
+
+// TestRoomsOfPayments holds the rooms of payments to their order: a room imports those of lower floors, and none beside or above it.
+func TestRoomsOfPayments(t *testing.T) {
+	const service = "services/payments"
+	var rules []hubtest.Rule
+	var below []string
+	for _, floor := range [][]string{
+		{"credentials"},
+		{"provider"}, // the port to a payment provider
+		{"order"},    // the aggregate with its state machine
+		{""},         // the Service, and the interfaces of what it needs
+		{"api", "auth", "console/orders", "metrics", "nicepay", "notify", "pgsim", "postgres"},
+		{"console", "jobs"},
+		{"cmd/payments", "cmd/pgsim"},
+	} {
+		var rooms []string
+		for _, room := range floor {
+			rooms = append(rooms, strings.TrimSuffix(service+"/"+room, "/"))
+		}
+		rules = append(rules, hubtest.Rule{Packages: rooms, Never: []string{service + "/..."}, Allow: below,
+			Reason: "a room of payments refers to those of lower floors alone"})
+		below = slices.Concat(below, rooms)
+	}
+	rules = append(rules, hubtest.Rule{Packages: []string{service + "/..."}, Except: below, Never: []string{service + "/..."},
+		Reason: "a new room of payments has to be given its floor here"})
 	hubtest.Imports(t, hubtest.Root(t), rules...)
 }
 

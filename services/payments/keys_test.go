@@ -17,6 +17,7 @@ import (
 	"hub.internal/pkg/write"
 	"hub.internal/services/payments"
 	"hub.internal/services/payments/api"
+	"hub.internal/services/payments/order"
 	"hub.internal/services/payments/pgsim"
 	"hub.internal/services/payments/postgres"
 )
@@ -222,18 +223,18 @@ var errDead = fault.New(fault.DB, "the process has died")
 
 func (d *dies) dead() bool { return d.at.Add(-1) < 0 }
 
-func (d *dies) Change(ctx context.Context, code string, by payments.Actor, do func(*payments.Book) error, end *payments.Ending) (*payments.Book, error) {
+func (d *dies) Change(ctx context.Context, code string, by payments.Actor, do func(*order.Aggregate) error, end *payments.Completion) (*order.Aggregate, error) {
 	if d.dead() {
 		return nil, errDead
 	}
 	return d.Store.Change(ctx, code, by, do, end)
 }
 
-func (d *dies) Book(ctx context.Context, code string) (*payments.Book, error) {
+func (d *dies) Order(ctx context.Context, code string) (*order.Aggregate, error) {
 	if d.at.Load() < 0 {
 		return nil, errDead
 	}
-	return d.Store.Book(ctx, code)
+	return d.Store.Order(ctx, code)
 }
 
 func (d *dies) Release(ctx context.Context, c write.Claim) error {
@@ -261,7 +262,7 @@ func TestCallsWhoseProcessHasGone(t *testing.T) {
 					n++
 					name := fmt.Sprintf("%s, %q, dead before change %d, ended by the job %v", route, kind, step, byJob)
 					key := fmt.Sprint("k-", n)
-					var o payments.OrderView
+					var o order.View
 					input := fmt.Sprintf(`{"amount":11000,"payMethod":"vbank","clientOrderId":"c-%d","payment_notify_url":%q}`, n, s.app.url)
 					on := "cancel"
 					switch route {
@@ -319,7 +320,7 @@ func TestCallsWhoseProcessHasGone(t *testing.T) {
 						if n := s.rows(`SELECT count(*) FROM payments.orders WHERE client_order_id = $1`, fmt.Sprintf("c-%d", n)); n != 1 {
 							t.Errorf("%s: %d orders", name, n)
 						}
-						if kind != pgsim.Decline && (s.show(code).Status != payments.AwaitingDeposit || len(s.truth(code).Payments) != 1) {
+						if kind != pgsim.Decline && (s.show(code).Status != order.AwaitingDeposit || len(s.truth(code).Payments) != 1) {
 							t.Errorf("%s: %+v", name, s.show(code))
 						}
 					case refund:
@@ -328,7 +329,7 @@ func TestCallsWhoseProcessHasGone(t *testing.T) {
 							t.Errorf("%s: %+v of %+v", name, got, truth)
 						}
 					case cancel:
-						if got := s.show(code); err == nil && (got.Status != payments.Canceled || s.truth(code).Status != "cancelled") {
+						if got := s.show(code); err == nil && (got.Status != order.Canceled || s.truth(code).Status != "cancelled") {
 							t.Errorf("%s: %+v", name, got)
 						}
 					}

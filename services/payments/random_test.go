@@ -14,8 +14,10 @@ import (
 	"pgregory.net/rapid"
 
 	"hub.internal/pkg/fault"
-	"hub.internal/services/payments"
+	"hub.internal/services/payments/credentials"
+	"hub.internal/services/payments/order"
 	"hub.internal/services/payments/pgsim"
+	"hub.internal/services/payments/provider"
 )
 
 // years is a clock that goes on from one run to the next, by months, so that each begins at the same time of a day. From zero it is the
@@ -136,7 +138,7 @@ func (p *play) work() {
 		p.fatal("%v", err)
 	}
 	for _, key := range p.texts(`SELECT event_key FROM payments.webhooks WHERE outcome IN ('', 'UNMATCHED') ORDER BY tid, ctid`) {
-		_, err := p.service.LookInto(ctx, "nicepay", payments.Sandbox, key)
+		_, err := p.service.ProcessWebhook(ctx, "nicepay", credentials.Sandbox, key)
 		p.allowed("webhook", err)
 	}
 	for _, id := range p.texts(`SELECT id FROM payments.notices WHERE state = 'PENDING' ORDER BY order_id, seq`) {
@@ -353,8 +355,8 @@ func (p *play) sound() {
 // faultsInStore are questions whose answers have to be empty once everything has come to rest.
 func faultsInStore() map[string]string {
 	var pairs []string
-	for _, row := range payments.Transitions() {
-		pairs = append(pairs, fmt.Sprintf("('%s', '%s', '%s', '%s')", row.From, row.Trigger, row.To, row.Tells))
+	for _, row := range order.Transitions() {
+		pairs = append(pairs, fmt.Sprintf("('%s', '%s', '%s', '%s')", row.From, row.Trigger, row.To, row.Notification))
 	}
 	table := `(VALUES ` + strings.Join(pairs, ", ") + `) AS m (from_status, trigger, to_status, tells)`
 	return map[string]string{
@@ -394,11 +396,11 @@ func (p *play) agrees(code string) {
 	o := a.Order
 	truth, _ := p.sim.Payment(code)
 	wrong := func(what string) { p.fatal("%s\n%+v\n%+v", what, o, truth) }
-	attention := payments.Attention("")
+	attention := order.Attention("")
 	if o.Attention != nil {
 		attention = *o.Attention
 	}
-	reversed := attention == payments.ReversedAfterRefund || p.happenedNow(code, payments.ReverseTooLate)
+	reversed := attention == order.ReversedAfterRefund || p.happenedNow(code, order.ReverseTooLate)
 	if reversed {
 		return // what went back after a refund is an operator's
 	}
@@ -420,8 +422,8 @@ func (p *play) agrees(code string) {
 	if len(truth.Payments) > 1 {
 		return // so is which of several payments counts
 	}
-	ended := o.Status == payments.Expired || o.Status == payments.Canceled || o.Status == payments.Failed
-	if o.Status == payments.Paid || o.Status == payments.Refunded {
+	ended := o.Status == order.Expired || o.Status == order.Canceled || o.Status == order.Failed
+	if o.Status == order.Paid || o.Status == order.Refunded {
 		for _, c := range truth.Cancels {
 			if !c.Failed && !known[c.TID] {
 				wrong("the provider has paid back what Hub does not know: " + c.TID)
@@ -434,21 +436,21 @@ func (p *play) agrees(code string) {
 	good := false
 	switch truth.Status {
 	case "", "failed":
-		good = ended || o.Status == payments.Ready && o.PayMethod == payments.Card && truth.Status == ""
+		good = ended || o.Status == order.Ready && o.PayMethod == provider.Card && truth.Status == ""
 	case "ready":
-		good = o.Status == payments.AwaitingDeposit
+		good = o.Status == order.AwaitingDeposit
 	case "expired":
 		good = ended
 	case "cancelled":
-		good = o.Status == payments.Refunded || ended || truth.Amount != o.Amount
+		good = o.Status == order.Refunded || ended || truth.Amount != o.Amount
 		if truth.Paid == 0 {
 			good = ended
 		}
 		if truth.Paid > 0 && truth.Payments[0].Amount != o.Amount {
-			good = attention == payments.AmountMismatch || ended
+			good = attention == order.AmountMismatch || ended
 		}
 	case "paid", "partialCancelled":
-		good = o.Status == payments.Paid || ended && attention != ""
+		good = o.Status == order.Paid || ended && attention != ""
 		if truth.Payments[0].Amount != o.Amount {
 			good = attention != "" && o.PaidAmount == 0
 		}
@@ -467,7 +469,7 @@ func (p *play) agrees(code string) {
 	}
 }
 
-func (p *play) happenedNow(code string, trigger payments.Trigger) bool {
+func (p *play) happenedNow(code string, trigger order.Trigger) bool {
 	return p.happened(code, trigger) > 0
 }
 

@@ -83,8 +83,8 @@ func TestACredentialsLife(t *testing.T) {
 	if err != nil || !second.Active || second.Env != credentials.Sandbox || second.CreatedBy != "ada@example.com" {
 		t.Fatalf("%+v, %v", second, err)
 	}
-	is := func(want string) func(credentials.Cred, error) {
-		return func(c credentials.Cred, err error) {
+	is := func(want string) func(credentials.Unsealed, error) {
+		return func(c credentials.Unsealed, err error) {
 			t.Helper()
 			clientID, secret := c.Reveal()
 			if v := values(want); err != nil || clientID != v.ClientID || secret != v.Secret {

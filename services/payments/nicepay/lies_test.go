@@ -17,15 +17,14 @@ import (
 	"testing"
 	"time"
 
-	"hub.internal/services/payments"
+	"hub.internal/services/payments/credentials"
 	"hub.internal/services/payments/nicepay"
 	"hub.internal/services/payments/pgsim"
+	"hub.internal/services/payments/provider"
 )
 
-const (
-	code = "po_01JZ8Q6V7R3W9K2M4N5P6Q7R8S"
-	tid  = "simhub001m03012601151800000001"
-)
+// tid is the vendor's id of the payment in true answers.
+const tid = "simhub001m03012601151800000001"
 
 var created = time.Date(2026, 1, 15, 9, 0, 0, 0, time.UTC)
 
@@ -131,26 +130,26 @@ func TestLies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := liar(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) })
-			s, err := p.Get(t.Context(), cred(), payments.Ref{TID: tid, Code: code, CreatedAt: created})
+			s, err := p.Get(t.Context(), cred(), provider.PaymentRef{TID: tid, Code: code, CreatedAt: created})
 			unknownAlone(t, err)
 			if s.Status != "" || s.TID != "" || s.Raw != nil {
 				t.Errorf("believed: %s %s", s.TID, s.Status)
 			}
-			_, err = p.Cancel(t.Context(), cred(), payments.CancelRequest{Ref: payments.Ref{TID: tid, Code: code, CreatedAt: created},
+			_, err = p.Cancel(t.Context(), cred(), provider.CancelRequest{Ref: provider.PaymentRef{TID: tid, Code: code, CreatedAt: created},
 				RefundCode: "rf_1", Reason: "x", Amount: new(int64(4000))})
 			unknownAlone(t, err)
 		})
 	}
 	p := liar(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, with(t, nil)) })
-	if s, err := p.Get(t.Context(), cred(), payments.Ref{TID: tid, Code: code}); err != nil || s.Status != payments.PaymentPaid {
+	if s, err := p.Get(t.Context(), cred(), provider.PaymentRef{TID: tid, Code: code}); err != nil || s.Status != provider.PaymentPaid {
 		t.Errorf("the truth: %+v, %v", s, err)
 	}
 }
 
 func unknownAlone(t *testing.T, err error) {
 	t.Helper()
-	var declined *payments.DeclinedError
-	if !errors.Is(err, payments.ErrUnknown) || errors.Is(err, payments.ErrNotSent) || errors.Is(err, payments.ErrNotFound) || errors.As(err, &declined) {
+	var declined *provider.DeclinedError
+	if !errors.Is(err, provider.ErrUnknown) || errors.Is(err, provider.ErrNotSent) || errors.Is(err, provider.ErrNotFound) || errors.As(err, &declined) {
 		t.Fatalf("%v, want unknown", err)
 	}
 	silent(t, err)
@@ -199,9 +198,9 @@ func TestCancelIsProven(t *testing.T) {
 					_, _ = io.WriteString(w, with(t, nil))
 				}
 			})
-			s, err := p.Cancel(t.Context(), cred(), payments.CancelRequest{Ref: payments.Ref{TID: tid, Code: code, CreatedAt: created},
+			s, err := p.Cancel(t.Context(), cred(), provider.CancelRequest{Ref: provider.PaymentRef{TID: tid, Code: code, CreatedAt: created},
 				RefundCode: "rf_1", Reason: "x", Amount: new(int64(4000))})
-			if row.good && (err != nil || s.Code != code || len(s.Cancels) != 1) {
+			if row.good && (err != nil || s.Code != code || len(s.Cancellations) != 1) {
 				t.Fatalf("%+v, %v", s, err)
 			}
 			if !row.good {
@@ -240,7 +239,7 @@ func TestCheckoutIsProven(t *testing.T) {
 				}
 				_, _ = io.WriteString(w, row.body)
 			})
-			s, err := p.Issue(t.Context(), cred(), payments.IssueRequest{Code: code, CreatedAt: created, Amount: 11000, PayMethod: payments.Card, Name: "x", ReturnURL: "https://hub.example/"})
+			s, err := p.Issue(t.Context(), cred(), provider.IssueRequest{Code: code, CreatedAt: created, Amount: 11000, PayMethod: provider.Card, Name: "x", ReturnURL: "https://hub.example/"})
 			if row.ok != (err == nil) {
 				t.Fatalf("%+v, %v", s, err)
 			}
@@ -267,13 +266,13 @@ func TestTransport(t *testing.T) {
 	for name, base := range map[string]string{"refused": refused, "a name that nobody has": "http://nobody.invalid", "a certificate of nobody": secured.URL} {
 		t.Run(name, func(t *testing.T) {
 			p := adapter(t, nicepay.Config{BaseURL: base, Timeout: 5 * time.Second})
-			_, err := p.Issue(t.Context(), cred(), payments.IssueRequest{Code: code, Amount: 1})
-			if !errors.Is(err, payments.ErrNotSent) || errors.Is(err, payments.ErrUnknown) {
+			_, err := p.Issue(t.Context(), cred(), provider.IssueRequest{Code: code, Amount: 1})
+			if !errors.Is(err, provider.ErrNotSent) || errors.Is(err, provider.ErrUnknown) {
 				t.Errorf("%v", err)
 			}
 			silent(t, err)
-			_, err = p.Cancel(t.Context(), cred(), payments.CancelRequest{Ref: payments.Ref{Code: code, CreatedAt: created}, RefundCode: "rf_1"})
-			if !errors.Is(err, payments.ErrNotSent) || errors.Is(err, payments.ErrUnknown) {
+			_, err = p.Cancel(t.Context(), cred(), provider.CancelRequest{Ref: provider.PaymentRef{Code: code, CreatedAt: created}, RefundCode: "rf_1"})
+			if !errors.Is(err, provider.ErrNotSent) || errors.Is(err, provider.ErrUnknown) {
 				t.Errorf("%v", err)
 			}
 		})
@@ -301,9 +300,9 @@ func TestTransport(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var calls atomic.Int32
 			p := liar(t, func(w http.ResponseWriter, r *http.Request) { calls.Add(1); answer(w, r) })
-			_, err := p.Get(t.Context(), cred(), payments.Ref{TID: tid, Code: code})
+			_, err := p.Get(t.Context(), cred(), provider.PaymentRef{TID: tid, Code: code})
 			unknownAlone(t, err)
-			_, err = p.Issue(t.Context(), cred(), payments.IssueRequest{Code: code, Amount: 1})
+			_, err = p.Issue(t.Context(), cred(), provider.IssueRequest{Code: code, Amount: 1})
 			unknownAlone(t, err)
 			if n := calls.Load(); n != 2 {
 				t.Errorf("%d calls: none is made twice, and no redirect is followed", n)
@@ -317,11 +316,11 @@ func TestTransport(t *testing.T) {
 		}))
 		t.Cleanup(server.Close)
 		p := adapter(t, nicepay.Config{BaseURL: server.URL, Timeout: 50 * time.Millisecond})
-		_, err := p.Issue(t.Context(), cred(), payments.IssueRequest{Code: code, Amount: 1})
+		_, err := p.Issue(t.Context(), cred(), provider.IssueRequest{Code: code, Amount: 1})
 		unknownAlone(t, err)
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := p.Issue(ended, cred(), payments.IssueRequest{Code: code, Amount: 1}); !errors.Is(err, payments.ErrNotSent) {
+		if _, err := p.Issue(ended, cred(), provider.IssueRequest{Code: code, Amount: 1}); !errors.Is(err, provider.ErrNotSent) {
 			t.Errorf("a caller that is gone: %v", err)
 		}
 	})
@@ -343,8 +342,8 @@ func TestTransport(t *testing.T) {
 				w.WriteHeader(row.status)
 				_, _ = io.WriteString(w, row.body)
 			})
-			_, err := p.Cancel(t.Context(), cred(), payments.CancelRequest{Ref: payments.Ref{TID: tid, Code: code}, RefundCode: "rf_1"})
-			var declined *payments.DeclinedError
+			_, err := p.Cancel(t.Context(), cred(), provider.CancelRequest{Ref: provider.PaymentRef{TID: tid, Code: code}, RefundCode: "rf_1"})
+			var declined *provider.DeclinedError
 			if !errors.As(err, &declined) || declined.Drift != row.drift {
 				t.Errorf("%v", err)
 			}
@@ -352,12 +351,12 @@ func TestTransport(t *testing.T) {
 	}
 	t.Run("a wrong credential", func(t *testing.T) {
 		s := newSim(t, true)
-		wrong := payments.NewCred(7, payments.Sandbox, clientID, "wrong")
-		var declined *payments.DeclinedError
-		if _, err := s.provider.Issue(t.Context(), wrong, payments.IssueRequest{Code: code, Amount: 1}); !errors.As(err, &declined) {
+		wrong := credentials.NewUnsealed(7, credentials.Sandbox, clientID, "wrong")
+		var declined *provider.DeclinedError
+		if _, err := s.provider.Issue(t.Context(), wrong, provider.IssueRequest{Code: code, Amount: 1}); !errors.As(err, &declined) {
 			t.Errorf("%v", err)
 		}
-		_, err := s.provider.Get(t.Context(), wrong, payments.Ref{TID: tid, Code: code})
+		_, err := s.provider.Get(t.Context(), wrong, provider.PaymentRef{TID: tid, Code: code})
 		unknownAlone(t, err)
 	})
 }
@@ -367,7 +366,7 @@ func TestNoProxy(t *testing.T) {
 	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
 	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
 	p := adapter(t, nicepay.Config{BaseURL: "http://nobody.invalid"})
-	_, err := p.Get(t.Context(), cred(), payments.Ref{TID: tid, Code: code})
+	_, err := p.Get(t.Context(), cred(), provider.PaymentRef{TID: tid, Code: code})
 	if err == nil || strings.Contains(err.Error(), "127.0.0.1:1") {
 		t.Errorf("%v", err)
 	}

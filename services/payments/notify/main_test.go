@@ -59,8 +59,8 @@ func (r *receiver) count() int {
 
 func (r *receiver) port() string { return r.URL[strings.LastIndexByte(r.URL, ':'):] }
 
-func message(url string) payments.Outgoing {
-	return payments.Outgoing{ID: "msg_01JZ8Q6V7R3W9K2M4N5P6Q7R8S", URL: url, Body: []byte(`{"type":"payment.order.paid"}`), Secrets: []string{secret}}
+func message(url string) payments.Delivery {
+	return payments.Delivery{ID: "msg_01JZ8Q6V7R3W9K2M4N5P6Q7R8S", URL: url, Body: []byte(`{"type":"payment.order.paid"}`), Secrets: []string{secret}}
 }
 
 func send(t *testing.T, c notify.Config, url string) payments.Attempt {

@@ -34,7 +34,7 @@ func TestSignatureIsTheStandards(t *testing.T) {
 	r := newReceiver(t, nil)
 	c := local()
 	c.Now = func() time.Time { return time.Unix(1614265330, 999_999_999) }
-	m := payments.Outgoing{ID: "msg_p5jXN8AQM9LWM0D4loKWxJek", URL: r.URL + "/hook?a=b", Body: []byte(`{"test": 2432232314}`), Secrets: []string{secret, otherSecret}}
+	m := payments.Delivery{ID: "msg_p5jXN8AQM9LWM0D4loKWxJek", URL: r.URL + "/hook?a=b", Body: []byte(`{"test": 2432232314}`), Secrets: []string{secret, otherSecret}}
 	o := notify.New(c).Send(t.Context(), m)
 	if !o.Delivered || o.Status != 200 || o.Error != "" || o.Took <= 0 {
 		t.Fatalf("%+v", o)
@@ -281,17 +281,17 @@ func TestNothingIsKeptBetweenAttempts(t *testing.T) {
 func TestWhatCannotBeSentIsNot(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t, nil)
-	for name, change := range map[string]func(*payments.Outgoing){
-		"no id":              func(m *payments.Outgoing) { m.ID = "" },
-		"header in id":       func(m *payments.Outgoing) { m.ID = "msg_1\r\nX-Evil: 1" },
-		"dot in id":          func(m *payments.Outgoing) { m.ID = "msg.1" },
-		"header in URL":      func(m *payments.Outgoing) { m.URL += "/ HTTP/1.1\r\nX-Evil: 1" },
-		"user in URL":        func(m *payments.Outgoing) { m.URL = strings.Replace(m.URL, "://", "://user:pass@", 1) },
-		"no secret":          func(m *payments.Outgoing) { m.Secrets = nil },
-		"empty secret":       func(m *payments.Outgoing) { m.Secrets = []string{"whsec_"} },
-		"short secret":       func(m *payments.Outgoing) { m.Secrets = []string{"whsec_c2hvcnQ="} },
-		"secret of no form":  func(m *payments.Outgoing) { m.Secrets = []string{secret, "hss_canary"} },
-		"secret not encoded": func(m *payments.Outgoing) { m.Secrets = []string{"whsec_canary!" + strings.Repeat("x", 40)} },
+	for name, change := range map[string]func(*payments.Delivery){
+		"no id":              func(m *payments.Delivery) { m.ID = "" },
+		"header in id":       func(m *payments.Delivery) { m.ID = "msg_1\r\nX-Evil: 1" },
+		"dot in id":          func(m *payments.Delivery) { m.ID = "msg.1" },
+		"header in URL":      func(m *payments.Delivery) { m.URL += "/ HTTP/1.1\r\nX-Evil: 1" },
+		"user in URL":        func(m *payments.Delivery) { m.URL = strings.Replace(m.URL, "://", "://user:pass@", 1) },
+		"no secret":          func(m *payments.Delivery) { m.Secrets = nil },
+		"empty secret":       func(m *payments.Delivery) { m.Secrets = []string{"whsec_"} },
+		"short secret":       func(m *payments.Delivery) { m.Secrets = []string{"whsec_c2hvcnQ="} },
+		"secret of no form":  func(m *payments.Delivery) { m.Secrets = []string{secret, "hss_canary"} },
+		"secret not encoded": func(m *payments.Delivery) { m.Secrets = []string{"whsec_canary!" + strings.Repeat("x", 40)} },
 	} {
 		m := message(r.URL)
 		change(&m)

@@ -72,10 +72,10 @@ func TestStatementsAtScale(t *testing.T) {
 		}
 	}
 	for what, do := range map[string]func(){
-		"a book":    func() { _, err := store.Book(t.Context(), code); must(err) },
+		"a book":    func() { _, err := store.Order(t.Context(), code); must(err) },
 		"a history": func() { _, err := store.History(t.Context(), code); must(err) },
 		"a refund":  func() { _, err := store.OrderOfRefund(t.Context(), "rf_50000"); must(err) },
-		"a look":    func() { _, err := store.LookedAt(t.Context(), code, now, now); must(err) },
+		"a look":    func() { _, err := store.CheckedSince(t.Context(), code, now, now); must(err) },
 		"a page of one user's": func() {
 			_, err := store.Orders(t.Context(), payments.Filter{ServiceCode: "svc-1", ExternalUserID: "u-1", Limit: 21})
 			must(err)
@@ -87,7 +87,7 @@ func TestStatementsAtScale(t *testing.T) {
 		},
 		"those with attention":  func() { _, err := store.Orders(t.Context(), payments.Filter{Attention: true, Limit: 51}); must(err) },
 		"a page of the sweep":   func() { _, err := store.Unsettled(t.Context(), code, now.Add(-7*24*time.Hour), 200); must(err) },
-		"calls that are left":   func() { _, err := store.Left(t.Context(), 100); must(err) },
+		"calls that are left":   func() { _, err := store.AbandonedClaims(t.Context(), 100); must(err) },
 		"the end of the sweeps": func() { _, err := store.LastSweep(t.Context()); must(err) },
 	} {
 		hubtest.Within(t, 100*time.Millisecond, what, do)

@@ -16,6 +16,8 @@ import (
 	"hub.internal/services/payments/postgres"
 )
 
+// build puts the rooms together: the store, the credentials, the Service, its routes, pages and jobs. The metrics
+// stand between the Service and its store, its provider and its notifier.
 func build(h *service.Host, s settings) error {
 	p, err := s.parts()
 	if err != nil {

@@ -19,7 +19,9 @@ import (
 	"hub.internal/pkg/hubtest"
 	"hub.internal/services/payments"
 	"hub.internal/services/payments/console"
+	"hub.internal/services/payments/order"
 	"hub.internal/services/payments/pgsim"
+	"hub.internal/services/payments/provider"
 )
 
 // desk is the operators' pages before a shop; seen is all that they have answered.
@@ -139,20 +141,20 @@ func (d *desk) form(path string, typed ...string) url.Values {
 }
 
 // book is an order with its deposits.
-func (d *desk) book(code string) *payments.Book {
+func (d *desk) book(code string) *order.Aggregate {
 	d.t.Helper()
-	b, err := d.store.Book(d.t.Context(), code)
+	a, err := d.store.Order(d.t.Context(), code)
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	return b
+	return a
 }
 
 // deposit is the address of the newest deposit of an order.
 func (d *desk) depositPath(code string) string {
 	d.t.Helper()
-	b := d.book(code)
-	return fmt.Sprintf("/admin/orders/%s/deposits/%s", code, b.Deposits[len(b.Deposits)-1].ID)
+	a := d.book(code)
+	return fmt.Sprintf("/admin/orders/%s/deposits/%s", code, a.Deposits[len(a.Deposits)-1].ID)
 }
 
 func (d *desk) count(sql string, args ...any) (n int) {
@@ -164,7 +166,7 @@ func (d *desk) count(sql string, args ...any) (n int) {
 }
 
 // late makes an order that was given up, and to which money comes after.
-func (d *desk) late(amount int64) payments.OrderView {
+func (d *desk) late(amount int64) order.View {
 	d.t.Helper()
 	o := d.order("")
 	d.must("pay.orders.cancel", "", `{"code":"`+o.Code+`"}`)
@@ -174,7 +176,7 @@ func (d *desk) late(amount int64) payments.OrderView {
 }
 
 // twice makes an order that was paid two times.
-func (d *desk) twice() payments.OrderView {
+func (d *desk) twice() order.View {
 	d.t.Helper()
 	o := d.paid()
 	d.deposit(o.Code, 11000, 1)
@@ -213,9 +215,9 @@ func TestLateDepositIsApplied(t *testing.T) {
 	}
 	both.Wait()
 	d.says(path+"/apply", form, "has changed since you looked")
-	b := d.book(o.Code)
-	if b.Order.Status != payments.Paid || b.Order.Attention != "" || b.Order.PaidAmount != 11000 || b.Deposits[0].State != payments.DepositIsApplied {
-		t.Errorf("%+v %+v", b.Order, b.Deposits)
+	a := d.book(o.Code)
+	if a.Order.Status != order.Paid || a.Order.Attention != "" || a.Order.PaidAmount != 11000 || a.Deposits[0].State != order.DepositStateApplied {
+		t.Errorf("%+v %+v", a.Order, a.Deposits)
 	}
 	if n := d.count(`SELECT count(*) FROM audit.calls WHERE tool = 'pay.deposits.apply' AND external_user_id = $1 AND detail->>'order' = $2 AND detail->>'note' LIKE 'Kim%'`, operator, o.Code); n != 1 {
 		t.Errorf("%d rows of the audit log", n)
@@ -223,10 +225,10 @@ func TestLateDepositIsApplied(t *testing.T) {
 	d.page("/admin/orders/"+o.Code, "A late deposit was applied", "operator:"+operator, "req_ada", "“Kim has called <b>”", "!Late deposit ")
 	d.settled()
 	told := d.events(o.Code).Notifications
-	if last := told[len(told)-1]; last.Type != payments.TellPaid {
+	if last := told[len(told)-1]; last.Type != order.NotifyPaid {
 		t.Errorf("the app was told %s last", last.Type)
 	}
-	d.says("/admin/orders/"+o.Code+"/deposits/"+b.Deposits[0].ID.String()+"/apply", url.Values{"version": {fmt.Sprint(b.Order.Version)}}, "nothing is to be decided")
+	d.says("/admin/orders/"+o.Code+"/deposits/"+a.Deposits[0].ID.String()+"/apply", url.Values{"version": {fmt.Sprint(a.Order.Version)}}, "nothing is to be decided")
 }
 
 func TestDepositOfAnotherAmountIsNotApplied(t *testing.T) {
@@ -238,8 +240,8 @@ func TestDepositOfAnotherAmountIsNotApplied(t *testing.T) {
 		t.Error("the page offers to apply it")
 	}
 	d.says(path+"/apply", d.form(path+"/apply"), "not of the order's amount")
-	if b := d.book(o.Code); b.Order.Status != payments.Canceled || b.Order.PaidAmount != 0 || !b.Deposits[0].Open() {
-		t.Errorf("%+v %+v", b.Order, b.Deposits)
+	if a := d.book(o.Code); a.Order.Status != order.Canceled || a.Order.PaidAmount != 0 || !a.Deposits[0].NeedsDecision() {
+		t.Errorf("%+v %+v", a.Order, a.Deposits)
 	}
 	// By hand: the amount has to be typed, and why.
 	for _, wrong := range []string{"", "10998", "11,000", "x", "-10999"} {
@@ -258,17 +260,17 @@ func TestDepositOfAnotherAmountIsNotApplied(t *testing.T) {
 	if truth, _ := d.sim.Payment(o.Code); truth.Cancelled != 0 {
 		t.Errorf("Hub has moved money: %+v", truth)
 	}
-	if b := d.book(o.Code); b.Deposits[0].State != payments.DepositIsReturned || b.Order.Attention != "" {
-		t.Errorf("%+v %+v", b.Order, b.Deposits)
+	if a := d.book(o.Code); a.Deposits[0].State != order.DepositStateReturned || a.Order.Attention != "" {
+		t.Errorf("%+v %+v", a.Order, a.Deposits)
 	}
 }
 
 // needy is a provider that pays back to an account alone.
-type needy struct{ payments.Provider }
+type needy struct{ provider.Port }
 
-func (n needy) Caps(m payments.PayMethod) payments.Caps {
-	c := n.Provider.Caps(m)
-	c.NeedsRefundAccount = m == payments.VBank
+func (n needy) Capabilities(m provider.PayMethod) provider.Capabilities {
+	c := n.Port.Capabilities(m)
+	c.NeedsRefundAccount = m == provider.VBank
 	return c
 }
 
@@ -305,11 +307,11 @@ func TestDepositIsPaidBackOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b := d.book(o.Code)
-	last := b.Deposits[len(b.Deposits)-1]
-	if last.State != payments.DepositIsReturned || last.Return.TID == "" || b.Order.Attention != "" || b.Order.Status != payments.Paid || len(b.Refunds) != 0 ||
-		b.Order.Refundable() != 11000 {
-		t.Errorf("%+v %+v %+v", b.Order, b.Deposits, b.Refunds)
+	a := d.book(o.Code)
+	last := a.Deposits[len(a.Deposits)-1]
+	if last.State != order.DepositStateReturned || last.Return.TID == "" || a.Order.Attention != "" || a.Order.Status != order.Paid || len(a.Refunds) != 0 ||
+		a.Order.Refundable() != 11000 {
+		t.Errorf("%+v %+v %+v", a.Order, a.Deposits, a.Refunds)
 	}
 	d.paidBack(o.Code, 11000)
 	d.says(path+"/return", form, "has changed since you looked")
@@ -326,7 +328,7 @@ func TestDepositIsPaidBackOnce(t *testing.T) {
 	if err := d.sim.Tell(o.Code); err != nil {
 		t.Fatal(err)
 	}
-	hubtest.Eventually(t, "the deposit is open", func() bool { return d.book(o.Code).Order.Attention == payments.DuplicateDeposit })
+	hubtest.Eventually(t, "the deposit is open", func() bool { return d.book(o.Code).Order.Attention == order.DuplicateDeposit })
 	d.says(path+"/return", d.form(path+"/return", payersAccount...), "₩11,000 is paid back")
 	d.noCanary()
 }
@@ -340,9 +342,9 @@ func TestProviderDeclinesToPayADepositBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.says(path+"/return", d.form(path+"/return", payersAccount...), "does not pay it back")
-	b := d.book(o.Code)
-	if !b.Deposits[0].Open() || b.Order.Attention != payments.LateDeposit {
-		t.Errorf("%+v %+v", b.Order, b.Deposits)
+	a := d.book(o.Code)
+	if !a.Deposits[0].NeedsDecision() || a.Order.Attention != order.LateDeposit {
+		t.Errorf("%+v %+v", a.Order, a.Deposits)
 	}
 	d.page("/admin/orders/"+o.Code, "A deposit was not paid back", "2016")
 	d.says(path+"/apply", d.form(path+"/apply"), "the order is paid")
@@ -364,8 +366,8 @@ func TestUnknownReturnsAreFoundOut(t *testing.T) {
 	if _, err := d.service.Resolve(t.Context(), o.Code); err != nil {
 		t.Fatal(err)
 	}
-	if b := d.book(o.Code); b.Deposits[0].State != payments.DepositIsReturned {
-		t.Errorf("%+v", b.Deposits)
+	if a := d.book(o.Code); a.Deposits[0].State != order.DepositStateReturned {
+		t.Errorf("%+v", a.Deposits)
 	}
 	d.paidBack(o.Code, 11000)
 }
@@ -481,7 +483,7 @@ func TestOrdersAreListed(t *testing.T) {
 	card := d.must("pay.orders.create", "", `{"amount":5000,"payMethod":"card","clientOrderId":"c-1","orderName":"=cmd|' /C calc'!A0"}`).Order
 	d.page("/admin/orders", p.Code, l.Code, card.Code, "1 order needs attention", "Late deposit", "₩11,000", "₩4,000", "Paid and refunded")
 	tid := d.book(p.Code).Order.TID
-	for _, q := range []string{p.Code, tid, p.VBank.AccountNumber, refund.Code} {
+	for _, q := range []string{p.Code, tid, p.VirtualAccount.AccountNumber, refund.Code} {
 		d.page("/admin/orders?q="+url.QueryEscape(q), p.Code, "!"+card.Code)
 	}
 	for at, want := range map[string]string{"q=c-1": card.Code, "show=attention": l.Code, "status=PAID": p.Code, "method=card": card.Code, "app=svc&status=CANCELED": l.Code,
@@ -598,7 +600,7 @@ func TestBooksAddUp(t *testing.T) {
 	// 11,000 are applied, 11,000 paid back, and 10,999 open.
 	d.page("/admin/orders/conservation", "Everything adds up.", "₩32,999", "₩10,999", "svc", "Compared")
 	ledger, err := d.store.Ledger(t.Context())
-	if err != nil || len(ledger) != 1 || !ledger[0].Sound() || ledger[0].Received != 32999 || ledger[0].Applied != 11000 || ledger[0].Open != 10999 || ledger[0].Returned != 11000 {
+	if err != nil || len(ledger) != 1 || !ledger[0].Balanced() || ledger[0].Received != 32999 || ledger[0].Applied != 11000 || ledger[0].Open != 10999 || ledger[0].Returned != 11000 {
 		t.Fatalf("%+v %v", ledger, err)
 	}
 	for _, broken := range []string{`UPDATE payments.deposits SET amount = 10000 WHERE state = 'APPLIED'`, `INSERT INTO payments.refunds (code, order_id, amount, status, source, reason, created_at)

@@ -211,9 +211,9 @@ func TestPartitionsAreThereBeforeTheirMonth(t *testing.T) {
 	}
 	var asked sync.WaitGroup
 	for range 3 {
-		r := reader(t, s, time.Now)
+		reader := connect(t, s.AuditURL())
 		asked.Go(func() {
-			if err := r.Extend(t.Context()); err != nil {
+			if _, err := reader.Exec(t.Context(), `BEGIN READ WRITE; SELECT audit.extend(); COMMIT`); err != nil {
 				t.Error(err)
 			}
 		})
@@ -241,51 +241,6 @@ func TestPartitionsAreThereBeforeTheirMonth(t *testing.T) {
 	}
 	if _, err := s.owner.Exec(t.Context(), "TRUNCATE "+next); err == nil {
 		t.Error("a month that was made may be truncated")
-	}
-}
-
-// TestNobodyStopsTheLog: while one service's role holds what it may hold and asks for what it may ask for, the others write.
-func TestNobodyStopsTheLog(t *testing.T) {
-	t.Parallel()
-	s := migrated(t)
-	s.put(t, fact{At: time.Now().AddDate(-2, 0, 0), Tool: "a", Outcome: "ok"})
-	r := reader(t, s, time.Now)
-	if err := r.RollUp(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	holds := connect(t, s.URL("query"))
-	if _, err := holds.Exec(t.Context(), `SET idle_in_transaction_session_timeout = 0; SET statement_timeout = 0; BEGIN;
-		INSERT INTO audit.calls (at, request_id, tool, outcome) VALUES (clock_timestamp(), 'held', 'x', 'ok')`); err != nil {
-		t.Fatal(err)
-	}
-	asks := connect(t, s.URL("query"))
-	for _, sql := range []string{`SELECT audit.ensure_partitions(24)`, `SELECT audit.extend()`, `SELECT audit.expire()`, `SELECT audit.roll_up()`} {
-		if _, err := asks.Exec(t.Context(), `SET lock_timeout = 0; SET statement_timeout = '3s'; `+sql); code(err) != "42501" {
-			t.Errorf("%s: %v", sql, err)
-		}
-	}
-	// The worst that the owner's functions do is to wait for what is held, and to give up: everybody else waits as long.
-	expired := make(chan error, 1)
-	go func() {
-		_, err := r.Expire(t.Context())
-		expired <- err
-	}()
-	hubtest.Eventually(t, "the end of a month waits for a lock", func() bool {
-		var waits bool
-		err := s.super.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = 'audit.calls'::regclass)`).Scan(&waits)
-		return err == nil && waits
-	})
-	writes := connect(t, s.URL("payments"))
-	if _, err := writes.Exec(t.Context(), `SET lock_timeout = '20s'; INSERT INTO audit.calls (at, request_id, tool, outcome) VALUES (clock_timestamp(), 'other', 'x', 'ok')`); err != nil {
-		t.Errorf("others wait behind it: %v", err)
-	}
-	if err := <-expired; !fault.Is(err, fault.DB) {
-		t.Errorf("a month ended below a transaction that writes: %v", err)
-	}
-	var unbounded string
-	if err := s.super.QueryRow(t.Context(), `SELECT coalesce(string_agg(p.oid::regprocedure::text, ' '), '') FROM pg_proc p JOIN pg_roles r ON r.oid = p.proowner
-		WHERE r.rolname = 'hub' AND p.prosecdef AND NOT EXISTS (SELECT FROM unnest(p.proconfig) c WHERE c ~ '^lock_timeout=[1-9]')`).Scan(&unbounded); err != nil || unbounded != "" {
-		t.Errorf("functions that run as the owner and may wait for ever: %s, %v", unbounded, err)
 	}
 }
 

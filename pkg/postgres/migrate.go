@@ -46,6 +46,19 @@ func MigrateAll(ctx context.Context, ownerURL, service string, steps ...Step) er
 	return nil
 }
 
+// ExecAsOwner executes one statement as the owner role, outside of any migration; what names it in its error.
+func ExecAsOwner(ctx context.Context, ownerURL, what, statement string, args ...any) error {
+	conn, err := pgx.Connect(ctx, ownerURL)
+	if err != nil {
+		return errors.New("HUB_MIGRATE_URL does not lead to the store")
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	if _, err := conn.Exec(ctx, statement, args...); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
 // MigratePart does what Migrate does for what a package adds to the schema of a service: each step is SQL
 // that runs in a transaction of its own, once and in order. Steps are only ever appended. The
 // versions are in a table of the part's own, {part}_migrations.

@@ -82,6 +82,17 @@ func unreadable(err error) error {
 	return fault.New(fault.Validation, "The form could not be read.").Because(err)
 }
 
+// Posted is a page that takes a form: its handler is given the fields.
+func Posted(do func(w http.ResponseWriter, r *http.Request, form url.Values) error) Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		form, err := Form(r)
+		if err != nil {
+			return err
+		}
+		return do(w, r, form)
+	}
+}
+
 // Problems are the messages of an E_VALIDATION for the fields of a form, as sentences; those of
 // no field are under "". They are nil for any other error.
 func Problems(err error) map[string]string {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"io"
 	"os"
 	"strings"
@@ -102,38 +101,5 @@ func TestDifference(t *testing.T) {
 	a, b := [][]string{{"1", "x"}}, [][]string{{"1", "y"}}
 	if difference(a, a) != "" || difference(a, b) == "" || difference(a, nil) == "" {
 		t.Error("difference is wrong")
-	}
-}
-
-// TestAuditSmoke makes the whole report of the audit log with a few rows.
-func TestAuditSmoke(t *testing.T) {
-	if missing := localserver.Missing(); len(missing) > 0 {
-		t.Skip("missing servers: ", missing, "; `make servers` installs them")
-	}
-	dir, err := os.MkdirTemp("", "hub-bench-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := errors.Join(localserver.RemoveDir(dir+"/audit"), os.RemoveAll(dir)); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	o, err := readOptions([]string{"--only", auditName, "--scale", "0.002"}, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.dir = dir
-	var out, progress strings.Builder
-	if err := run(t.Context(), o, &out, &progress); err != nil {
-		t.Fatalf("%v\n%s", err, &progress)
-	}
-	for _, want := range []string{"at 10000 rows", "| the newest | 50 |", "| 1 year |", "Index Scan", "Export: 10000 rows"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("the report lacks %q:\n%s", want, &out)
-		}
 	}
 }

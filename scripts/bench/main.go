@@ -4,7 +4,6 @@
 //	go run ./scripts/bench                         everything, about 9 minutes
 //	go run ./scripts/bench --only point            one workload
 //	go run ./scripts/bench --only console          the pages for reviewers, with the services behind them
-//	go run ./scripts/bench --only audit            the audit log at five million rows, and nothing else; 4 minutes
 //	go run ./scripts/bench --seconds 0.2 --rounds 1 --peers=false --scale 0.05
 //
 // It always runs a stack of its own: private MariaDB, PostgreSQL and Redis servers and the
@@ -66,7 +65,7 @@ func readOptions(args []string, out io.Writer) (options, error) {
 	f.SetOutput(out)
 	f.IntVar(&o.rounds, "rounds", 3, "rounds; the report shows their medians")
 	seconds := f.Float64("seconds", 3, "seconds of one measurement")
-	parts := append(workloadNames(), consoleName, auditName)
+	parts := append(workloadNames(), consoleName)
 	only := f.String("only", "", "workloads to run, with commas: "+strings.Join(parts, ","))
 	f.Float64Var(&o.scale, "scale", 1, "size of the sample data, 0.001 to 100; 1 is 20,000 campaigns")
 	f.BoolVar(&o.peers, "peers", true, "compare with the peer from npm, when npm is there")
@@ -110,9 +109,6 @@ func findRoot() (string, error) {
 // run is the whole benchmark: the report goes to out and to report.md in o.dir, progress
 // to progress.
 func run(ctx context.Context, o options, out, progress io.Writer) error {
-	if slices.Contains(o.only, auditName) {
-		return runAudit(ctx, o, out, progress)
-	}
 	machine := describeMachine(o.root) // first: the load average is that of before the run
 	say := func(format string, args ...any) { fmt.Fprintf(progress, format+"\n", args...) }
 	began := time.Now()

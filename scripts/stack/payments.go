@@ -64,19 +64,6 @@ func seedPayments(ctx context.Context, e environment, auth, payments service) er
 	if err := writeFile(e.layout.webhookSecret(), []byte(e.state.App.WebhookSecret+"\n"), 0o600); err != nil {
 		return err
 	}
-	var listed struct {
-		Links []struct {
-			User string `json:"external_user_id"`
-		}
-	}
-	if err := ask(ctx, e, auth, &listed, "link", "list", "--app", devApp, "--json"); err != nil {
-		return err
-	}
-	for _, l := range listed.Links {
-		if l.User == linkedUser {
-			return nil
-		}
-	}
 	_, err := run(ctx, e, auth, "", "link", "add", "--app", devApp, "--external-user", linkedUser, "--user", adminEmail, "--scopes", appScopes)
 	return err
 }
@@ -129,20 +116,18 @@ func addApp(ctx context.Context, e environment, auth service) error {
 	if err := ask(ctx, e, auth, &listed, "app", "list", "--json"); err != nil {
 		return err
 	}
-	back := e.echoURL() + "/return"
-	change := append([]string{"app", "create", devApp, "--name", "Local shop", "--scopes", appScopes, "--redirect-url", back},
-		localstack.Unlimited()...)
-	hasSecret := false
+	back, hasSecret := e.echoURL()+"/return", false
+	change := append([]string{"--name", "Local shop", "--scopes", appScopes, "--redirect-url", back}, localstack.Unlimited()...)
 	for _, a := range listed.Apps {
 		if a.Code != devApp {
 			continue
 		}
 		if change, hasSecret = nil, a.HasSecret; !slices.Contains(a.RedirectURLs, back) {
-			change = []string{"app", "edit", devApp, "--redirect-url", back}
+			change = []string{"--redirect-url", back}
 		}
 	}
 	if change != nil {
-		if _, err := run(ctx, e, auth, "", change...); err != nil {
+		if _, err := run(ctx, e, auth, "", append([]string{"app", "put", devApp}, change...)...); err != nil {
 			return err
 		}
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"slices"
-	"strings"
 )
 
 // adminEmail is the address of the local administrator.
@@ -15,34 +14,21 @@ var devUsers = []struct{ name, email, fullName, roles, variable string }{
 	{"admin", adminEmail, "Ada Admin", "admin,reviewer", "HUB_ADMIN"},
 }
 
-// addUsers adds the users that auth does not know yet, and the roles that they lack, through
-// auth's own command.
+// addUsers adds the users that auth does not know yet, through auth's own command.
 func addUsers(ctx context.Context, e environment, auth service) error {
 	var known struct {
-		Users []struct {
-			Email string
-			Roles []string
-		}
+		Users []struct{ Email string }
 	}
 	if err := ask(ctx, e, auth, &known, "user", "list", "--json"); err != nil {
 		return err
 	}
 	for _, u := range devUsers {
-		add := []string{"add", u.email, "--name", u.fullName, "--roles", u.roles, "--password-stdin"}
-		for _, k := range known.Users {
-			if k.Email == u.email {
-				add = nil
-				// An older checkout may have given fewer roles.
-				if lacks := slices.DeleteFunc(strings.Split(u.roles, ","),
-					func(role string) bool { return slices.Contains(k.Roles, role) }); len(lacks) > 0 {
-					add = []string{"roles", u.email, "--set", strings.Join(append(k.Roles, lacks...), ",")}
-				}
-			}
-		}
-		if add == nil {
+		password := userPassword(e, u.name) // drawn now, so that it is saved with the state
+		if slices.ContainsFunc(known.Users, func(k struct{ Email string }) bool { return k.Email == u.email }) {
 			continue
 		}
-		if _, err := run(ctx, e, auth, userPassword(e, u.name)+"\n", append([]string{"user"}, add...)...); err != nil {
+		if _, err := run(ctx, e, auth, password+"\n",
+			"user", "add", u.email, "--name", u.fullName, "--roles", u.roles, "--password-stdin"); err != nil {
 			return err
 		}
 	}

@@ -69,7 +69,7 @@ type counting struct {
 	finds, touchs int
 }
 
-func (c *counting) Find(ctx context.Context, h []auth.Hash) (auth.Sealed, bool, error) {
+func (c *counting) Find(ctx context.Context, h []auth.Hash) (auth.HashedKey, bool, error) {
 	c.mu.Lock()
 	c.finds++
 	c.mu.Unlock()
@@ -261,7 +261,7 @@ type confused struct {
 	hashes []auth.Hash
 }
 
-func (c confused) Find(ctx context.Context, _ []auth.Hash) (auth.Sealed, bool, error) {
+func (c confused) Find(ctx context.Context, _ []auth.Hash) (auth.HashedKey, bool, error) {
 	return c.Store.Find(ctx, c.hashes)
 }
 

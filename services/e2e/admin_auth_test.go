@@ -301,7 +301,7 @@ func TestOnlyAdministratorsAdminister(t *testing.T) {
 	s := start(t, options{released: true, env: []string{"HUB_FAILED_AUTH_PER_MINUTE=6000000", "HUB_FAILED_AUTH_BURST=1000000"}})
 	ada, bob, nobody := s.person("Ada Lovelace", "admin", "reviewer"), s.person("Bob", "reviewer"), s.person("Nobody")
 	key := s.issue("--scopes", "query")
-	s.run("auth", s.env["auth"], "app", "create", "shop", "--name", "The shop")
+	s.run("auth", s.env["auth"], "app", "put", "shop", "--name", "The shop")
 	s.run("auth", s.env["auth"], "app", "issue-secret", "shop")
 	window := s.signedIn(t, ada, "/admin/users")
 

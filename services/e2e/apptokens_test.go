@@ -86,7 +86,7 @@ func TestAppsAtTwoGateways(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer owner.Close(context.Background())
-	s.run("auth", s.env["auth"], "app", "create", "shop", "--name", "Shop", "--scopes", "pay:read,pay:write", "--user-per-minute", "60000", "--user-burst", "1000", "--service-per-minute", "60000", "--service-burst", "1000")
+	s.run("auth", s.env["auth"], "app", "put", "shop", "--name", "Shop", "--scopes", "pay:read,pay:write", "--user-per-minute", "60000", "--user-burst", "1000", "--service-per-minute", "60000", "--service-burst", "1000")
 	type secret struct {
 		ID, Secret string
 		Webhook    struct{ Secret string }

@@ -30,7 +30,7 @@ func TestConnecting(t *testing.T) {
 	ada, grace := s.person("Ada Lovelace", "reviewer"), s.person("Grace Hopper")
 	back := shop.URL + "/back"
 	app := func(code, name string, more ...string) {
-		s.run("auth", s.env["auth"], append([]string{"app", "create", code, "--name", name, "--redirect-url", back, "--scopes", "pay:read,pay:write,pay:refund"}, more...)...)
+		s.run("auth", s.env["auth"], append([]string{"app", "put", code, "--name", name, "--redirect-url", back, "--scopes", "pay:read,pay:write,pay:refund"}, more...)...)
 	}
 	app("shop", "The corner shop with a name that is rather long for a small window")
 	app("bank", "The bank", "--link-mode", "confirm")
@@ -133,7 +133,7 @@ func TestConnecting(t *testing.T) {
 	})
 	t.Run("by a call", func(t *testing.T) {
 		s.ordersOfApps(t)
-		s.run("auth", s.env["auth"], "app", "create", "cafe", "--name", "The café", "--redirect-url", back, "--scopes", "pay:read,pay:write")
+		s.run("auth", s.env["auth"], "app", "put", "cafe", "--name", "The café", "--redirect-url", back, "--scopes", "pay:read,pay:write")
 		var key struct{ Secret string }
 		if err := json.Unmarshal([]byte(s.run("auth", s.env["auth"], "app", "issue-secret", "cafe", "--json")), &key); err != nil {
 			t.Fatal(err)

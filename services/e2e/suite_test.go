@@ -25,6 +25,7 @@ import (
 	"hub.internal/pkg/localserver"
 	"hub.internal/pkg/localstack"
 	"hub.internal/pkg/tool"
+	"hub.internal/services/admin/auditlog"
 )
 
 func TestMain(m *testing.M) { hubtest.ProgramMain(m, orders, chromium.close) }
@@ -275,13 +276,13 @@ func (s *suite) recordedByOwners() {
 	}
 	defer conn.Close(ctx)
 	rows, _ := conn.Query(ctx, `SELECT DISTINCT tool, writer, outcome FROM audit.calls WHERE tool <> 'a_rather_long_name_that_an_agent_has_made_up'`)
-	calls, err := pgx.CollectRows(rows, pgx.RowToStructByNameLax[audit.Call])
+	calls, err := pgx.CollectRows(rows, pgx.RowToStructByNameLax[auditlog.Call])
 	if err != nil {
 		s.t.Errorf("the audit log: %v", err)
 	}
-	owners := audit.OwnersIn(catalog(s.t))
+	owners := auditlog.OwnersIn(catalog(s.t))
 	for _, c := range calls {
-		unknown := c.Outcome == audit.OK && !owners.Foreign(audit.Call{Tool: c.Tool, Outcome: c.Outcome, Writer: "nobody"})
+		unknown := c.Outcome == audit.OK && !owners.Foreign(auditlog.Call{Tool: c.Tool, Outcome: c.Outcome, Writer: "nobody"})
 		if owners.Foreign(c) || unknown {
 			s.t.Errorf("%s has recorded %s (%s): it is not its own by deploy/catalog.json", c.Writer, c.Tool, c.Outcome)
 		}

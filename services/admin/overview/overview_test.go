@@ -25,7 +25,9 @@ import (
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/web"
 	"hub.internal/services/admin"
+	"hub.internal/services/admin/auditlog"
 	"hub.internal/services/admin/overview"
+	"hub.internal/services/admin/postgres"
 )
 
 func TestMain(m *testing.M) { hubtest.Main(m) }
@@ -51,7 +53,7 @@ func newOffice(t *testing.T) *office {
 	o.backlog = func() (admin.Backlog, error) { return admin.Backlog{}, nil }
 	o.source = func() (admin.SourceHealth, error) { return admin.SourceHealth{Reachable: true, Slots: 8}, nil }
 	o.names = func([]string) (map[string]string, error) { return nil, errAway }
-	reader, err := audit.OpenReader(db.AuditURL(), time.Now)
+	reader, err := postgres.OpenReader(db.AuditURL(), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +62,7 @@ func newOffice(t *testing.T) *office {
 	o.records = audit.NewLog(hubtest.Pool(t, db.URL("admin")), logger)
 	t.Cleanup(func() { _ = o.records.Close(context.Background()) })
 	keys := callertest.Keys(t, "admin", caller.Gateway)
-	pages, err := overview.New(overview.Config{Log: reader, Records: o.records, Owners: audit.Owners{"review.": "hub_review_control", "audit.": "hub_admin", "search_brands": "hub_query", "get_brand": "hub_admin", "list_menu_groups": "hub_admin"},
+	pages, err := overview.New(overview.Config{Log: reader, Records: o.records, Owners: auditlog.Owners{"review.": "hub_review_control", "audit.": "hub_admin", "search_brands": "hub_query", "get_brand": "hub_admin", "list_menu_groups": "hub_admin"},
 		Backlog: func(context.Context, time.Time) (admin.Backlog, error) { return o.backlog() },
 		Source:  func(context.Context) (admin.SourceHealth, error) { return o.source() },
 		Names:   func(_ context.Context, ids []string) (map[string]string, error) { return o.names(ids) },
@@ -178,7 +180,7 @@ func TestOverviewShowsWhatHappened(t *testing.T) {
 		o.write(audit.Entry{Caller: agent, Tool: "search_brands", Outcome: audit.OK, Took: 4 * time.Millisecond})
 	}
 	o.write(audit.Entry{Caller: agent, Tool: `<img src=x>`, Outcome: "E_NOT_FOUND"}, audit.Entry{Caller: agent, Tool: "search_brands", Outcome: "E_RATE_LIMIT"})
-	for _, g := range audit.Ranges()[:1] {
+	for _, g := range auditlog.Ranges()[:1] {
 		o.sees("/admin?range="+g.Name, 200, ">5</a>", "40 % of all calls", `&lt;img src=x&gt;`, "&lt;script&gt;alert", "E_RATE_LIMIT", "1,234 mails", "waiting", "3 h", "Does not answer", "1 being sent",
 			`/admin/audit?outcome=E_RATE_LIMIT&amp;within=1h`, "no: <img src=x>", "no: <script>alert")
 	}

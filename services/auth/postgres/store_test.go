@@ -44,9 +44,9 @@ func connect(t *testing.T, url string) *pgx.Conn {
 	return conn
 }
 
-func sealed(n int) auth.Sealed {
+func sealed(n int) auth.HashedKey {
 	hash := auth.Hash(sha256.Sum256(fmt.Append(nil, n)))
-	return auth.Sealed{Hash: hash, Key: auth.Key{ID: fmt.Sprintf("ak_%026d", n), Name: "n", Service: "s", Head: "crm_abcd", Tail: "wxyz", PepperID: "p",
+	return auth.HashedKey{Hash: hash, Key: auth.Key{ID: fmt.Sprintf("ak_%026d", n), Name: "n", Service: "s", Head: "crm_abcd", Tail: "wxyz", PepperID: "p",
 		Scopes: []string{"query"}, Limits: auth.DefaultLimits(), CreatedBy: "ada", CreatedAt: time.Now().UTC().Truncate(time.Millisecond)}}
 }
 

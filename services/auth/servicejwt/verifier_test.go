@@ -26,6 +26,7 @@ import (
 	"hub.internal/pkg/localserver"
 	"hub.internal/pkg/seal"
 	"hub.internal/services/auth/apps"
+	"hub.internal/services/auth/links"
 	"hub.internal/services/auth/postgres"
 	"hub.internal/services/auth/servicejwt"
 )
@@ -46,9 +47,8 @@ func (c *counting) Open(sealed []byte, name string) (string, error) {
 // tickets are links of the store, with addresses that can be read.
 type tickets struct{ *postgres.Store }
 
-func (l tickets) Link(ctx context.Context, service, externalUser string) (servicejwt.Link, bool, error) {
-	found, ok, err := l.LinkOf(ctx, service, externalUser)
-	return servicejwt.Link{ID: found.ID, HubUser: found.HubUser, Status: string(found.Status), Scopes: found.Scopes}, ok, err
+func (l tickets) Link(ctx context.Context, service, externalUser string) (links.Link, bool, error) {
+	return l.LinkOf(ctx, service, externalUser)
 }
 
 func (tickets) Invite(service, externalUser string, scopes []string) (string, time.Time, error) {

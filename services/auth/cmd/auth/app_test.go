@@ -29,12 +29,12 @@ func TestAppCommands(t *testing.T) {
 	t.Parallel()
 	x := newTerminal(t)
 	x = x.with("HUB_KEY_PEPPER=", "HUB_SECRETS_KEYSET="+strings.TrimSpace(x.ok(t, "keyset", "new")))
-	a := parsed[appRecord](t, x.ok(t, "app", "create", "shop", "--name", "The shop", "--redirect-url", "https://shop.example/back", "--redirect-url", "http://localhost:3000/back",
+	a := parsed[appRecord](t, x.ok(t, "app", "put", "shop", "--name", "The shop", "--redirect-url", "https://shop.example/back", "--redirect-url", "http://localhost:3000/back",
 		"--origin", "https://shop.example", "--scopes", "pay:write,pay:read", "--user-burst", "7", "--actor", "ada", "--json"))
 	if a.Code != "shop" || a.Status != apps.Active || len(a.RedirectURLs) != 2 || strings.Join(a.Scopes, ",") != "pay:read,pay:write" || a.Limits.UserBurst != 7 || a.HasSecret || *a.Links != 0 || a.CreatedBy != "ada" {
 		t.Errorf("%+v", a)
 	}
-	a = parsed[appRecord](t, x.ok(t, "app", "edit", "shop", "--scopes", "pay:read", "--origin", "", "--json"))
+	a = parsed[appRecord](t, x.ok(t, "app", "put", "shop", "--scopes", "pay:read", "--origin", "", "--json"))
 	if a.Name != "The shop" || len(a.RedirectURLs) != 2 || len(a.Origins) != 0 || strings.Join(a.Scopes, ",") != "pay:read" || a.Limits.UserBurst != 7 {
 		t.Errorf("what was not named has changed: %+v", a)
 	}
@@ -69,11 +69,10 @@ func TestAppCommands(t *testing.T) {
 	}{
 		{[]string{"app", "suspend", "shop"}, service.ExitUsage, "reason"},
 		{[]string{"app", "resume", "shop"}, service.ExitFailed, "cannot become"},
-		{[]string{"app", "edit", "nobody"}, service.ExitFailed, "no app"},
+		{[]string{"app", "put", "nobody"}, service.ExitUsage, "name"},
 		{[]string{"app", "issue-secret", "shop"}, service.ExitFailed, "Rotate it"},
 		{[]string{"app", "rotate-webhook-secret", "shop"}, service.ExitFailed, "two secrets"},
-		{[]string{"app", "create", "shop", "--name", "x"}, service.ExitFailed, "already"},
-		{[]string{"app", "create", "Shop", "--name", "x", "--redirect-url", "http://x"}, service.ExitUsage, "service_code"},
+		{[]string{"app", "put", "Shop", "--name", "x", "--redirect-url", "http://x"}, service.ExitUsage, "service_code"},
 		{[]string{"app", "rotate-secret", "shop", "--overlap", "31d"}, service.ExitUsage, "overlap"},
 	} {
 		if _, errs, code := x.run(c.args...); code != c.code || !strings.Contains(errs, c.want) || strings.Count(errs, "\n") != 1 {

@@ -10,7 +10,7 @@ import (
 func TestLinkCommands(t *testing.T) {
 	t.Parallel()
 	x := newTerminal(t).with("HUB_KEY_PEPPER=") // no command on links needs it
-	x.ok(t, "app", "create", "shop", "--name", "The shop", "--scopes", "pay:read,pay:write", "--link-mode", "confirm")
+	x.ok(t, "app", "put", "shop", "--name", "The shop", "--scopes", "pay:read,pay:write", "--link-mode", "confirm")
 	x.ok(t, "user", "add", "ada@example.com", "--name", "Ada", "--no-password")
 	x.ok(t, "user", "add", "bob@example.com", "--name", "Bob", "--no-password")
 	add := []string{"link", "add", "--app", "shop", "--external-user", "u-77", "--user", "ADA@example.com", "--scopes"}

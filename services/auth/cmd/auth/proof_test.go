@@ -20,7 +20,7 @@ func TestServeStopsWithASecretThatIsNotTheStores(t *testing.T) {
 	keyset, other := strings.TrimSpace(x.ok(t, "keyset", "new")), strings.TrimSpace(x.ok(t, "keyset", "new"))
 	own := x.with("HUB_SECRETS_KEYSET=" + keyset)
 	own.issue(t)
-	own.ok(t, "app", "create", "shop", "--name", "The shop", "--redirect-url", "https://shop.example/back", "--scopes", "pay:read")
+	own.ok(t, "app", "put", "shop", "--name", "The shop", "--redirect-url", "https://shop.example/back", "--scopes", "pay:read")
 	own.ok(t, "app", "issue-secret", "shop")
 	changed := strings.TrimSpace(own.ok(t, "keyset", "add"))
 	changed = strings.TrimSpace(own.with("HUB_SECRETS_KEYSET="+changed).ok(t, "keyset", "promote"))

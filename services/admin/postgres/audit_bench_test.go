@@ -1,28 +1,30 @@
-package main
+package postgres_test
 
 import (
 	"context"
 	"crypto/md5" //nolint:gosec // as above
 	"encoding/hex"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/localserver"
-	"hub.internal/pkg/postgres"
+	pgkit "hub.internal/pkg/postgres"
+	"hub.internal/services/admin/auditlog"
+	"hub.internal/services/admin/postgres"
 )
-
-// auditName is the part that measures the audit log. It takes minutes to load, so it runs only where it is named.
-const auditName = "audit"
 
 const (
 	auditDays = 400 // over which the rows are spread
@@ -32,9 +34,6 @@ const (
 	// auditRuns is how often each search is made.
 	auditRuns = 40
 )
-
-// auditRows is how many rows the log has at a scale.
-func auditRows(scale float64) int { return int(5_000_000 * scale) }
 
 // auditRow makes row i of the log: what a year of agents and people looks like, with some of everything that is searched for.
 const auditRow = `INSERT INTO audit.calls
@@ -54,38 +53,72 @@ FROM (SELECT i, (ARRAY['search_brands', 'search_brands', 'search_brands', 'get_b
 	CASE WHEN i % 500 = 19 THEN 'queue_for_review' ELSE 'get_brand' END])[1 + i % 20] AS tool
 	FROM generate_series(1::bigint, $4::bigint) i) x`
 
-// runAudit measures the audit log: the report goes to out and to audit.md in o.dir.
-func runAudit(ctx context.Context, o options, out, progress io.Writer) error {
-	var text strings.Builder
-	err := benchAudit(ctx, o, io.MultiWriter(out, &text), func(format string, args ...any) { fmt.Fprintf(progress, format+"\n", args...) })
-	return errors.Join(err, os.WriteFile(filepath.Join(o.dir, "audit.md"), []byte(text.String()), 0o644))
+// reportFile is where BenchmarkAuditLog leaves its report; it is printed in any case.
+var reportFile = flag.String("audit.report", "", "the file that the report of BenchmarkAuditLog goes to")
+
+// BenchmarkAuditLog makes the report of a log of five million rows, once, whatever the number of runs. It takes four minutes.
+func BenchmarkAuditLog(b *testing.B) {
+	report := auditReport(b, 5_000_000)
+	fmt.Println(report)
+	if *reportFile != "" {
+		if err := os.WriteFile(*reportFile, []byte(report), 0o644); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// TestAuditReport makes the whole report with a few rows.
+func TestAuditReport(t *testing.T) {
+	report := auditReport(t, 10_000)
+	for _, want := range []string{"at 10000 rows", "| the newest | 50 |", "| 1 year |", "Index Scan", "Export: 10000 rows"} {
+		if !strings.Contains(report, want) {
+			t.Errorf("the report lacks %q:\n%s", want, report)
+		}
+	}
+}
+
+func auditReport(t testing.TB, rows int) string {
+	t.Helper()
+	if missing := localserver.Missing(); len(missing) > 0 {
+		t.Skip("missing servers: ", missing, "; `make servers` installs them")
+	}
+	dir, err := os.MkdirTemp("", "hub-audit-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(localserver.RemoveDir(dir+"/audit"), os.RemoveAll(dir)); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	var report strings.Builder
+	if err := benchAudit(t.Context(), dir, rows, &report, t.Logf); err != nil {
+		t.Fatal(err)
+	}
+	return report.String()
 }
 
 // benchAudit loads a log of its own, on a server of its own, and measures the reader that the console has.
-func benchAudit(ctx context.Context, o options, out io.Writer, say func(string, ...any)) (err error) {
-	dir := filepath.Join(o.dir, "audit")
-	if err := localserver.RemoveDir(dir); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(o.dir, 0o755); err != nil {
-		return err
-	}
-	log, err := os.Create(filepath.Join(o.dir, "audit.log"))
+func benchAudit(ctx context.Context, dir string, rows int, out io.Writer, say func(string, ...any)) (err error) {
+	log, err := os.Create(filepath.Join(dir, "audit.log"))
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	server, err := localserver.StartPostgres(ctx, localserver.Options{Dir: dir, Output: log})
+	server, err := localserver.StartPostgres(ctx, localserver.Options{Dir: filepath.Join(dir, "audit"), Output: log})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, server.Stop(context.WithoutCancel(ctx))) }()
 	const password = "only-for-a-minute"
-	if err := postgres.Bootstrap(ctx, server.SuperuserURL("postgres"), "hub",
-		map[string]postgres.Login{postgres.Owner: {Password: password}, postgres.AuditReader: {Password: password}}); err != nil {
+	if err := pgkit.Bootstrap(ctx, server.SuperuserURL("postgres"), "hub",
+		map[string]pgkit.Login{pgkit.Owner: {Password: password}, pgkit.AuditReader: {Password: password}}); err != nil {
 		return err
 	}
-	if err := audit.Migrate(ctx, server.URL(postgres.Owner, password, "hub")); err != nil {
+	if err := audit.Migrate(ctx, server.URL(pgkit.Owner, password, "hub")); err != nil {
 		return err
 	}
 	super, err := pgx.Connect(ctx, server.SuperuserURL("hub"))
@@ -93,15 +126,15 @@ func benchAudit(ctx context.Context, o options, out io.Writer, say func(string, 
 		return err
 	}
 	defer super.Close(ctx)
-	now, rows := time.Now(), auditRows(o.scale)
+	now := time.Now()
 	say("loading %d rows of the audit log", rows)
 	loaded := time.Now()
 	if err := loadAudit(ctx, super, now, rows); err != nil {
 		return err
 	}
 	took := time.Since(loaded)
-	link := server.URL(postgres.AuditReader, password, "hub")
-	reader, err := audit.OpenReader(link, time.Now)
+	link := server.URL(pgkit.AuditReader, password, "hub")
+	reader, err := postgres.OpenReader(link, time.Now)
 	if err != nil {
 		return err
 	}
@@ -121,7 +154,7 @@ func benchAudit(ctx context.Context, o options, out io.Writer, say func(string, 
 	}
 	p := func(format string, args ...any) { fmt.Fprintf(out, format, args...) }
 	p("# The audit log at %d rows over %d days\n\n%s\n\nLoaded in %.0f s, %s with its indexes; %d days rolled up in %.0f s.\n\n",
-		rows, auditDays, describeMachine(o.root), took.Seconds(), size, auditDays, time.Since(rolled).Seconds())
+		rows, auditDays, fmt.Sprintf("%s, %s/%s, %d CPUs.", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU()), took.Seconds(), size, auditDays, time.Since(rolled).Seconds())
 	searches := auditSearches(now)
 	if err := measureAudit(ctx, reader, searches, p); err != nil {
 		return err
@@ -131,10 +164,10 @@ func benchAudit(ctx context.Context, o options, out io.Writer, say func(string, 
 }
 
 // measureAudit reports how long searches, the overview and an export take.
-func measureAudit(ctx context.Context, reader *audit.Reader, searches []auditSearch, p func(string, ...any)) error {
+func measureAudit(ctx context.Context, reader *postgres.Reader, searches []auditSearch, p func(string, ...any)) error {
 	p("| Search | rows | p50 ms | p95 ms | max ms | ≤ %.0f ms |\n|---|---|---|---|---|---|\n", ms(searchLimit))
 	for _, s := range searches {
-		var page audit.Page
+		var page auditlog.Page
 		m, err := repeated(auditRuns, func(i int) (err error) {
 			page, err = reader.Search(ctx, s.filter(i), s.before, 50)
 			return err
@@ -149,8 +182,8 @@ func measureAudit(ctx context.Context, reader *audit.Reader, searches []auditSea
 		p("| %s | %s | %s |\n", s.name, found, within(m, searchLimit))
 	}
 	p("\n| Overview | calls | p50 ms | p95 ms | max ms | ≤ %.0f ms |\n|---|---|---|---|---|---|\n", ms(summaryLimit))
-	for _, g := range audit.Ranges() {
-		var sum audit.Summary
+	for _, g := range auditlog.Ranges() {
+		var sum auditlog.Summary
 		m, err := repeated(auditRuns, func(int) (err error) { sum, err = reader.Summary(ctx, g); return err })
 		if err != nil {
 			return fmt.Errorf("%s: %w", g.Text, err)
@@ -158,7 +191,7 @@ func measureAudit(ctx context.Context, reader *audit.Reader, searches []auditSea
 		p("| %s | %d | %s |\n", g.Text, sum.Total.Calls, within(m, summaryLimit))
 	}
 	began, n := time.Now(), 0
-	if _, _, err := reader.Export(ctx, audit.Filter{}, 200_000, func(audit.Call) error { n++; return nil }); err != nil {
+	if _, _, err := reader.Export(ctx, auditlog.Filter{}, 200_000, func(auditlog.Call) error { n++; return nil }); err != nil {
 		return err
 	}
 	p("\nExport: %d rows in %.1f s.\n", n, time.Since(began).Seconds())
@@ -191,47 +224,53 @@ func loadAudit(ctx context.Context, super *pgx.Conn, now time.Time, rows int) er
 // auditSearch is a search that people make; i varies what is looked for.
 type auditSearch struct {
 	name   string
-	filter func(i int) audit.Filter
-	before audit.Position
+	filter func(i int) auditlog.Filter
+	before auditlog.Position
 }
 
 func auditSearches(now time.Time) []auditSearch {
-	always := func(f audit.Filter) func(int) audit.Filter { return func(int) audit.Filter { return f } }
-	long := audit.Position{At: now.AddDate(0, 0, -200)}
+	always := func(f auditlog.Filter) func(int) auditlog.Filter { return func(int) auditlog.Filter { return f } }
+	long := auditlog.Position{At: now.AddDate(0, 0, -200)}
 	return []auditSearch{
-		{"the newest", always(audit.Filter{}), audit.Position{}},
-		{"older than 200 days", always(audit.Filter{}), long},
-		{"between two times", always(audit.Filter{From: now.AddDate(0, 0, -300), To: now.AddDate(0, 0, -299)}), audit.Position{}},
-		{"a frequent tool", always(audit.Filter{Tool: "search_brands"}), audit.Position{}},
-		{"a rare tool", always(audit.Filter{Tool: "queue_for_review"}), long},
-		{"no such tool", always(audit.Filter{Tool: "never_called"}), audit.Position{}},
-		{"a caller", func(i int) audit.Filter { return audit.Filter{Caller: aKey(i)} }, audit.Position{}},
-		{"a person", func(i int) audit.Filter { return audit.Filter{Person: fmt.Sprintf("person%d@company.example", i)} }, audit.Position{}},
-		{"a draft", func(i int) audit.Filter { return audit.Filter{Draft: fmt.Sprint(i)} }, audit.Position{}},
-		{"any failure", always(audit.Filter{Outcome: audit.Failed}), audit.Position{}},
-		{"a rare code", always(audit.Filter{Outcome: "E_DB_TIMEOUT"}), audit.Position{}},
-		{"a request", func(i int) audit.Filter { return audit.Filter{RequestID: "req_" + md5Of(fmt.Sprint(i*1000+1, "-3"))} }, audit.Position{}},
-		{"frequent SQL", always(audit.Filter{SQL: "from PARTNER"}), audit.Position{}},
-		{"rare SQL", always(audit.Filter{SQL: "NEEDLE"}), audit.Position{}},
-		{"rare SQL, 200 days ago", always(audit.Filter{SQL: "NEEDLE"}), long},
-		{"a tool and a code", always(audit.Filter{Tool: "get_brand", Outcome: "E_DB_TIMEOUT"}), audit.Position{}},
-		{"a person and a tool", func(i int) audit.Filter {
-			return audit.Filter{Person: fmt.Sprintf("person%d@company.example", i*3), Tool: "create_segment"}
-		}, audit.Position{}},
-		{"a caller and any failure", func(i int) audit.Filter {
-			return audit.Filter{Caller: aKey(i), Outcome: audit.Failed}
-		}, audit.Position{}},
-		{"a caller and SQL", func(i int) audit.Filter {
-			return audit.Filter{Caller: aKey(i), SQL: "needle"}
-		}, audit.Position{}},
+		{"the newest", always(auditlog.Filter{}), auditlog.Position{}},
+		{"older than 200 days", always(auditlog.Filter{}), long},
+		{"between two times", always(auditlog.Filter{From: now.AddDate(0, 0, -300), To: now.AddDate(0, 0, -299)}), auditlog.Position{}},
+		{"a frequent tool", always(auditlog.Filter{Tool: "search_brands"}), auditlog.Position{}},
+		{"a rare tool", always(auditlog.Filter{Tool: "queue_for_review"}), long},
+		{"no such tool", always(auditlog.Filter{Tool: "never_called"}), auditlog.Position{}},
+		{"a caller", func(i int) auditlog.Filter { return auditlog.Filter{Caller: aKey(i)} }, auditlog.Position{}},
+		{"a person", func(i int) auditlog.Filter {
+			return auditlog.Filter{Person: fmt.Sprintf("person%d@company.example", i)}
+		}, auditlog.Position{}},
+		{"a draft", func(i int) auditlog.Filter { return auditlog.Filter{Draft: fmt.Sprint(i)} }, auditlog.Position{}},
+		{"any failure", always(auditlog.Filter{Outcome: auditlog.Failed}), auditlog.Position{}},
+		{"a rare code", always(auditlog.Filter{Outcome: "E_DB_TIMEOUT"}), auditlog.Position{}},
+		{"a request", func(i int) auditlog.Filter {
+			return auditlog.Filter{RequestID: "req_" + md5Of(fmt.Sprint(i*1000+1, "-3"))}
+		}, auditlog.Position{}},
+		{"frequent SQL", always(auditlog.Filter{SQL: "from PARTNER"}), auditlog.Position{}},
+		{"rare SQL", always(auditlog.Filter{SQL: "NEEDLE"}), auditlog.Position{}},
+		{"rare SQL, 200 days ago", always(auditlog.Filter{SQL: "NEEDLE"}), long},
+		{"a tool and a code", always(auditlog.Filter{Tool: "get_brand", Outcome: "E_DB_TIMEOUT"}), auditlog.Position{}},
+		{"a person and a tool", func(i int) auditlog.Filter {
+			return auditlog.Filter{Person: fmt.Sprintf("person%d@company.example", i*3), Tool: "create_segment"}
+		}, auditlog.Position{}},
+		{"a caller and any failure", func(i int) auditlog.Filter {
+			return auditlog.Filter{Caller: aKey(i), Outcome: auditlog.Failed}
+		}, auditlog.Position{}},
+		{"a caller and SQL", func(i int) auditlog.Filter {
+			return auditlog.Filter{Caller: aKey(i), SQL: "needle"}
+		}, auditlog.Position{}},
 	}
 }
 
 // within is the end of a row: what the runs took, the shortest first, and whether that is within the limit.
 func within(took []time.Duration, limit time.Duration) string {
-	p95 := quantile(took, .95)
+	p95 := took[min(len(took)*95/100, len(took)-1)]
 	return fmt.Sprintf("%.1f | %.1f | %.1f | %t", ms(took[len(took)/2]), ms(p95), ms(took[len(took)-1]), p95 <= limit)
 }
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // repeated measures n runs of do, the shortest first.
 func repeated(n int, do func(i int) error) ([]time.Duration, error) {
@@ -254,11 +293,11 @@ var planStart = regexp.MustCompile(`(?m)^.*LOG:  duration: .* plan:$`)
 func auditPlans(ctx context.Context, super *pgx.Conn, link, log string, searches []auditSearch, p func(string, ...any)) error {
 	for setting, value := range map[string]string{"session_preload_libraries": "auto_explain", "auto_explain.log_min_duration": "0",
 		"auto_explain.log_analyze": "on", "auto_explain.log_buffers": "on"} {
-		if _, err := super.Exec(ctx, fmt.Sprintf("ALTER ROLE %s SET %s = '%s'", postgres.AuditReader, setting, value)); err != nil {
+		if _, err := super.Exec(ctx, fmt.Sprintf("ALTER ROLE %s SET %s = '%s'", pgkit.AuditReader, setting, value)); err != nil {
 			return err
 		}
 	}
-	reader, err := audit.OpenReader(link, time.Now)
+	reader, err := postgres.OpenReader(link, time.Now)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package audit
+package postgres
 
 import (
 	"context"
@@ -9,37 +9,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"hub.internal/pkg/audit"
 	"hub.internal/pkg/postgres"
+	"hub.internal/services/admin/auditlog"
 )
-
-// Failed is a Filter's Outcome that takes every error code.
-const Failed = "failed"
-
-// Filter says which rows are looked for; what is empty takes all.
-type Filter struct {
-	// From and To bound the time: To is the first moment that is too late.
-	From, To time.Time
-	// Tool, RequestID, Caller (the credential's id) and Person (the external user's id, or the address of a console's
-	// user) are whole names.
-	Tool, RequestID, Caller, Person string
-	// Draft is a draft's id.
-	Draft string
-	// Outcome is OK, an error code, or Failed.
-	Outcome string
-	// SQL is a part of a statement of execute_read_sql, whatever its case.
-	SQL string
-	// Foreign takes the rows that are foreign to these owners; nil takes all.
-	Foreign Owners
-}
-
-// Page is a part of the log, newest first.
-type Page struct {
-	Calls []Call
-	// Next is where the next page begins; its At is zero at the end of the log.
-	Next Position
-	// Unfinished tells that Next is as far as there was time to look, though the page is not full.
-	Unfinished bool
-}
 
 const (
 	// firstWindow is how much of the log is looked at first; further back it is a part of how far that is.
@@ -47,24 +20,26 @@ const (
 	firstWindowPart = 16
 	// longest is more than any log goes back.
 	longest = 100 * 365 * 24 * time.Hour
-	// quickly is what a look takes that may reach much further the next time.
-	quickly = 10 * time.Millisecond
+	// fastLook is what a look takes that may reach much further the next time.
+	fastLook = 10 * time.Millisecond
 )
 
 // Search returns at most limit rows before a position; the zero one is now. It goes back in time in windows that grow,
 // until the page is full or its time is used up.
-func (r *Reader) Search(ctx context.Context, f Filter, before Position, limit int) (Page, error) {
-	s, err := r.search(ctx, f, before)
+func (r *Reader) Search(ctx context.Context, f auditlog.Filter, before auditlog.Position, limit int) (auditlog.Page, error) {
+	s, err := r.lookBack(ctx, f, before)
 	if err != nil {
-		return Page{}, err
+		return auditlog.Page{}, err
 	}
+	// A page that is not full when the time is used up says how far back it has come (Page.Unfinished).
 	start := r.now()
-	var page Page
+	var page auditlog.Page
 	for !s.done() {
+		// One row more than the page has tells that there is another page.
 		look := r.now()
 		found, err := s.next(ctx, limit+1-len(page.Calls))
 		if err != nil {
-			return Page{}, err
+			return auditlog.Page{}, err
 		}
 		page.Calls = append(page.Calls, found...)
 		if len(page.Calls) > limit {
@@ -75,7 +50,7 @@ func (r *Reader) Search(ctx context.Context, f Filter, before Position, limit in
 		took, left := r.now().Sub(look), r.budget-r.now().Sub(start)
 		s.grow(took, left)
 		if left <= 2*took && !s.done() {
-			page.Next, page.Unfinished = Position{At: s.to}, true
+			page.Next, page.Unfinished = auditlog.Position{At: s.to}, true
 			return page, nil
 		}
 	}
@@ -88,23 +63,24 @@ const exportPage = 1000
 // Export calls row with each row, newest first, until there are none, it has had limit, row fails, or ctx ends. It
 // holds a page of them and no transaction: nothing waits for a slow reader, and rows do not change. more tells that there
 // are others, older than next.
-func (r *Reader) Export(ctx context.Context, f Filter, limit int, row func(Call) error) (next Position, more bool, err error) {
-	s, err := r.search(ctx, f, Position{})
+func (r *Reader) Export(ctx context.Context, f auditlog.Filter, limit int, row func(auditlog.Call) error) (next auditlog.Position,
+	more bool, err error) {
+	s, err := r.lookBack(ctx, f, auditlog.Position{})
 	if err != nil {
-		return Position{}, false, err
+		return auditlog.Position{}, false, err
 	}
 	for !s.done() {
 		look := r.now()
 		found, err := s.next(ctx, exportPage)
 		if err != nil {
-			return Position{}, false, err
+			return auditlog.Position{}, false, err
 		}
 		for _, c := range found {
 			if limit--; limit < 0 {
 				return next, true, nil
 			}
 			if err := row(c); err != nil {
-				return Position{}, false, err
+				return auditlog.Position{}, false, err
 			}
 			next = c.Position()
 		}
@@ -114,11 +90,11 @@ func (r *Reader) Export(ctx context.Context, f Filter, limit int, row func(Call)
 			s.grow(r.now().Sub(look), time.Hour)
 		}
 	}
-	return Position{}, false, nil
+	return auditlog.Position{}, false, nil
 }
 
-// search is a look back through the log, window by window.
-type search struct {
+// lookBack is a search through the log, window by window.
+type lookBack struct {
 	r *Reader
 	// where is the filter's conditions, but for the time, and args what they name.
 	where string
@@ -130,9 +106,11 @@ type search struct {
 	window time.Duration
 }
 
-func (r *Reader) search(ctx context.Context, f Filter, before Position) (*search, error) {
-	s := &search{r: r, to: r.now().Add(time.Minute)}
-	s.where, s.args = f.conditions()
+// lookBack begins a search before a position.
+func (r *Reader) lookBack(ctx context.Context, f auditlog.Filter, before auditlog.Position) (*lookBack, error) {
+	// Clocks differ: what the store has dated a little in our future is found.
+	s := &lookBack{r: r, to: r.now().Add(time.Minute)}
+	s.where, s.args = conditions(f)
 	if !f.To.IsZero() && f.To.Before(s.to) {
 		s.to = f.To
 	}
@@ -140,12 +118,13 @@ func (r *Reader) search(ctx context.Context, f Filter, before Position) (*search
 		s.after(before)
 	}
 	s.window = max(firstWindow, r.now().Sub(s.to)/firstWindowPart)
-	if f.indexed() {
+	if isIndexed(f) {
 		s.window = longest
 	}
+	// The oldest row bounds the search: without it a search that finds nothing would go back for ever.
 	var oldest *time.Time
 	if err := r.pool.QueryRow(ctx, `SELECT min(at) FROM audit.calls`).Scan(&oldest); err != nil {
-		return nil, explain(err)
+		return nil, explainReader(err)
 	}
 	switch s.from = f.From; {
 	case oldest == nil:
@@ -157,12 +136,13 @@ func (r *Reader) search(ctx context.Context, f Filter, before Position) (*search
 }
 
 // after makes p what has been looked at last.
-func (s *search) after(p Position) { s.to, s.last = p.At, p.ID }
+func (s *lookBack) after(p auditlog.Position) { s.to, s.last = p.At, p.ID }
 
-func (s *search) done() bool { return !s.from.Before(s.to) && (s.last == "" || s.from.After(s.to)) }
+// done tells that the log, or the filter, goes no further back.
+func (s *lookBack) done() bool { return !s.from.Before(s.to) && (s.last == "" || s.from.After(s.to)) }
 
 // next looks at the next window.
-func (s *search) next(ctx context.Context, limit int) ([]Call, error) {
+func (s *lookBack) next(ctx context.Context, limit int) ([]auditlog.Call, error) {
 	from := s.to.Add(-s.window)
 	if from.Before(s.from) {
 		from = s.from
@@ -176,30 +156,30 @@ func (s *search) next(ctx context.Context, limit int) ([]Call, error) {
 	}
 	// Planned for these values each time: what is rare is found by another index than what is frequent.
 	args = append([]any{pgx.QueryExecModeCacheDescribe}, args...)
-	found, err := postgres.All(ctx, s.r.pool, pgx.RowToStructByName[Call], `SELECT `+callColumns+` FROM audit.calls`+where+s.where+
+	found, err := postgres.All(ctx, s.r.pool, pgx.RowToStructByName[auditlog.Call], `SELECT `+callColumns+` FROM audit.calls`+where+s.where+
 		fmt.Sprintf(" ORDER BY calls.at DESC, calls.id DESC LIMIT $%d", n+3), args...)
 	if err != nil {
-		return nil, explain(err)
+		return nil, explainReader(err)
 	}
 	if len(found) < limit {
-		s.after(Position{At: from})
+		s.after(auditlog.Position{At: from})
 	}
 	return found, nil
 }
 
 // grow chooses the next window by what the last look took and what is left of the time.
-func (s *search) grow(took, left time.Duration) {
+func (s *lookBack) grow(took, left time.Duration) {
 	switch {
-	case took < quickly:
+	case took < fastLook:
 		s.window *= 4
 	case left > 4*took:
 		s.window *= 2
 	}
 }
 
-// indexed tells that one index has what is looked for, in the order of time: then the whole log is one window.
-func (f Filter) indexed() bool {
-	if f.SQL != "" || f.Outcome == Failed || f.Foreign != nil {
+// isIndexed tells that one index has what is looked for, in the order of time: then the whole log is one window.
+func isIndexed(f auditlog.Filter) bool {
+	if f.SQL != "" || f.Outcome == auditlog.Failed || f.Foreign != nil {
 		return false
 	}
 	if f.RequestID != "" || f.Draft != "" {
@@ -211,11 +191,11 @@ func (f Filter) indexed() bool {
 			n++
 		}
 	}
-	return n == 1 && f.Outcome != OK
+	return n == 1 && f.Outcome != audit.OK
 }
 
 // conditions are the filter's as SQL, with the values that it names $1, $2, …
-func (f Filter) conditions() (string, []any) {
+func conditions(f auditlog.Filter) (string, []any) {
 	var b strings.Builder
 	var args []any
 	add := func(condition string, value any) {
@@ -229,20 +209,20 @@ func (f Filter) conditions() (string, []any) {
 		{"tool = 'execute_read_sql' AND strpos(lower(detail ->> 'sql'), lower($%d)) > 0", f.SQL},
 	} {
 		if c.value != "" {
-			add(c.condition, clean(c.value))
+			add(c.condition, audit.Stored(c.value))
 		}
 	}
 	switch f.Outcome {
 	case "":
-	case OK:
+	case audit.OK:
 		b.WriteString(" AND outcome = 'ok'")
-	case Failed:
+	case auditlog.Failed:
 		b.WriteString(" AND outcome <> 'ok'")
 	default:
-		add("outcome = $%d AND outcome <> 'ok'", clean(f.Outcome))
+		add("outcome = $%d AND outcome <> 'ok'", audit.Stored(f.Outcome))
 	}
 	if f.Foreign != nil {
-		args = append(args, f.Foreign, edge())
+		args = append(args, f.Foreign, auditlog.EdgeRole())
 		fmt.Fprintf(&b, " AND "+foreign, len(args)-1, len(args))
 	}
 	return b.String(), args

@@ -1,4 +1,4 @@
-package audit
+package postgres
 
 import (
 	"context"
@@ -16,10 +16,11 @@ const LeastRetention = 62
 // service's role may change it.
 func Retain(days int) postgres.Step {
 	return func(ctx context.Context, ownerURL, _ string) error {
+		// The table has the same bound: whoever owns it cannot shorten the log to nothing by mistake.
 		if days < LeastRetention {
 			return fmt.Errorf("HUB_AUDIT_RETENTION has to be at least %d days, not %d", LeastRetention, days)
 		}
-		return asOwner(ctx, ownerURL, "retention of the audit log", `UPDATE audit.policy SET days = $1`, days)
+		return postgres.ExecAsOwner(ctx, ownerURL, "retention of the audit log", `UPDATE audit.policy SET days = $1`, days)
 	}
 }
 
@@ -56,5 +57,5 @@ func (r *Reader) Expire(ctx context.Context) (dropped []string, err error) {
 
 // change runs one of the functions that write, as their owner; the role itself is read-only.
 func (r *Reader) change(ctx context.Context, do func(pgx.Tx) error) error {
-	return explain(pgx.BeginTxFunc(ctx, r.pool, pgx.TxOptions{AccessMode: pgx.ReadWrite}, do))
+	return explainReader(pgx.BeginTxFunc(ctx, r.pool, pgx.TxOptions{AccessMode: pgx.ReadWrite}, do))
 }

@@ -1,4 +1,4 @@
-package audit_test
+package postgres_test
 
 import (
 	"encoding/json"
@@ -10,8 +10,9 @@ import (
 
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/hubtest"
-	"hub.internal/pkg/postgres"
+	pgkit "hub.internal/pkg/postgres"
 	"hub.internal/pkg/tool"
+	"hub.internal/services/admin/auditlog"
 )
 
 // catalog is the committed one.
@@ -52,7 +53,7 @@ func TestRowsOfOthersAreForeign(t *testing.T) {
 	writers = append(writers, "gateway")
 	want := map[string]bool{}
 	for _, service := range writers {
-		role := postgres.ServiceRole(service)
+		role := pgkit.ServiceRole(service)
 		for _, outcome := range []string{audit.OK, "E_NOT_FOUND"} {
 			if _, err := connect(t, s.URL(service)).Exec(t.Context(), `INSERT INTO audit.calls (at, request_id, tool, outcome)
 				SELECT clock_timestamp(), 'owners', name, $2 FROM unnest($1::text[]) name`, names, outcome); err != nil {
@@ -69,9 +70,9 @@ func TestRowsOfOthersAreForeign(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	owners, now := audit.OwnersIn(c), time.Now()
+	owners, now := auditlog.OwnersIn(c), time.Now()
 	r := reader(t, s, func() time.Time { return now })
-	all, err := r.Search(t.Context(), audit.Filter{}, audit.Position{}, 10_000)
+	all, err := r.Search(t.Context(), auditlog.Filter{}, auditlog.Position{}, 10_000)
 	if err != nil || len(all.Calls) != 1+2*len(writers)*len(names) {
 		t.Fatalf("%d rows, %v", len(all.Calls), err)
 	}
@@ -80,8 +81,8 @@ func TestRowsOfOthersAreForeign(t *testing.T) {
 			t.Errorf("%s is foreign: %v", key, !want[key])
 		}
 	}
-	found, err := r.Search(t.Context(), audit.Filter{Foreign: owners}, audit.Position{}, 10_000)
-	if err != nil || len(found.Calls) != len(want) || slices.ContainsFunc(found.Calls, func(c audit.Call) bool { return !owners.Foreign(c) }) {
+	found, err := r.Search(t.Context(), auditlog.Filter{Foreign: owners}, auditlog.Position{}, 10_000)
+	if err != nil || len(found.Calls) != len(want) || slices.ContainsFunc(found.Calls, func(c auditlog.Call) bool { return !owners.Foreign(c) }) {
 		t.Errorf("the search finds %d rows of %d, %v", len(found.Calls), len(want), err)
 	}
 

@@ -1,4 +1,4 @@
-package audit
+package postgres
 
 import (
 	"cmp"
@@ -11,109 +11,18 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"hub.internal/pkg/audit"
 	"hub.internal/pkg/postgres"
+	"hub.internal/services/admin/auditlog"
 )
-
-// Range is how far back a summary goes, in the steps of its plots.
-type Range struct {
-	// Name is short: 24h. Text is for people.
-	Name, Text string
-	// Steps is how many whole ones there are beside the one that runs.
-	Steps int
-	Step  time.Duration
-	grain grain
-}
-
-// grain is that of a roll-up.
-type grain string
-
-// The grains of roll-ups, the finest first.
-const (
-	grain5m   grain = "5m"
-	grainHour grain = "hour"
-	grainDay  grain = "day"
-)
-
-// Ranges are those that there are.
-func Ranges() []Range {
-	const day = 24 * time.Hour
-	return []Range{
-		{"1h", "1 hour", 12, 5 * time.Minute, grain5m},
-		{"24h", "24 hours", 24, time.Hour, grainHour},
-		{"7d", "7 days", 28, 6 * time.Hour, grainHour},
-		{"30d", "30 days", 30, day, grainDay},
-		{"365d", "1 year", 52, 7 * day, grainDay},
-	}
-}
-
-// firstMonday is what steps of any length are whole multiples away from; the roll-ups have it too.
-var firstMonday = time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
-
-// At is the range that ends with a moment: from the begin of its first step.
-func (r Range) At(now time.Time) (from time.Time) {
-	steps := int64(now.Sub(firstMonday) / r.Step)
-	if now.Before(firstMonday) {
-		steps--
-	}
-	return firstMonday.Add(time.Duration(steps-int64(r.Steps)) * r.Step)
-}
-
-// Summary is what the log says about the calls of tools in a range. What people did in the console is not in it.
-type Summary struct {
-	From, To time.Time
-	Total    Figures
-	// Points are the steps of the range, each there.
-	Points []Point
-	// Tools are the ten most called, Errors all codes by their number, up to a hundred. Callers are those who called most and
-	// those who were limited most, ten each.
-	Tools   []Tool
-	Errors  []Count
-	Callers []Caller
-	Limited []Caller
-	// MissingFrom and MissingTo bound what is not rolled up yet; both are zero when all is.
-	MissingFrom, MissingTo time.Time
-}
-
-// Figures are about some calls.
-type Figures struct {
-	Calls, Failed int64
-	// P50 and P95 are the times in milliseconds that half, and 95 of 100, of the calls kept, within the bounds of a bucket; of
-	// calls that a service worked on, not of those that were refused. Measured is how many these are.
-	P50, P95 float64
-	Measured int64
-}
-
-// Point is a step of a range.
-type Point struct {
-	At time.Time
-	Figures
-}
-
-// Tool is a tool's part. Name is empty for all that are too many to be told apart.
-type Tool struct {
-	Name string
-	Figures
-}
-
-// Count is how many calls ended with an error code.
-type Count struct {
-	Code  string
-	Calls int64
-}
-
-// Caller is a credential's part; an empty CredentialID is whoever had none, and all that are too many to be told apart.
-type Caller struct {
-	CredentialID           string
-	Calls, Failed, Limited int64
-}
 
 // top is how many tools and callers a summary names, mostCodes how many codes: more than there are, unless somebody makes
 // them up.
 const top, mostCodes = 10, 100
 
-// rawAtMost bounds what of the log itself a summary reads: what is younger than the roll-ups is minutes, unless these
+// maxRawSpan bounds what of the log itself a summary reads: what is younger than the roll-ups is minutes, unless these
 // do not run.
-const rawAtMost = time.Hour
+const maxRawSpan = time.Hour
 
 // part is what of a range is read from where: a grain of the roll-ups, or the log itself.
 type part struct{ from, to time.Time }
@@ -124,8 +33,10 @@ type parts struct {
 	missingFrom, missingTo, from time.Time
 }
 
-func (r *Reader) parts(ctx context.Context, g Range, now time.Time) (p parts, err error) {
-	marks := map[grain]time.Time{}
+// parts says which part of a range is read from which roll-up: the coarsest that has it, and the log itself for what is
+// younger.
+func (r *Reader) parts(ctx context.Context, g auditlog.Range, now time.Time) (p parts, err error) {
+	marks := map[string]time.Time{}
 	type mark struct {
 		Grain string
 		Until time.Time
@@ -133,34 +44,34 @@ func (r *Reader) parts(ctx context.Context, g Range, now time.Time) (p parts, er
 	rows, err := postgres.All(ctx, r.pool, pgx.RowToStructByName[mark],
 		`SELECT grain, greatest(until, '1970-01-01 00:00+00') AS until FROM audit.watermarks`)
 	if err != nil {
-		return p, explain(err)
+		return p, explainReader(err)
 	}
 	for _, m := range rows {
-		marks[grain(m.Grain)] = m.Until
+		marks[m.Grain] = m.Until
 	}
 	p.from = g.At(now)
 	at := p.from
 	// take reads from a grain what it has, where nothing coarser did.
-	take := func(of grain) part {
-		is := part{at, marks[of]}
+	take := func(grain string) part {
+		is := part{at, marks[grain]}
 		if is.to.Before(at) {
 			is.to = at
 		}
 		at = is.to
 		return is
 	}
-	if g.grain == grainDay {
-		p.day = take(grainDay)
+	if g.Step%(24*time.Hour) == 0 {
+		p.day = take("day")
 	}
-	if g.grain != grain5m {
-		p.hour = take(grainHour)
+	if g.Step%time.Hour == 0 {
+		p.hour = take("hour")
 	}
-	p.fine = take(grain5m)
-	if first := now.Add(-rawAtMost); at.Before(first) {
+	p.fine = take("5m")
+	if first := now.Add(-maxRawSpan); at.Before(first) {
 		var missing bool
 		const older = `SELECT EXISTS (SELECT FROM audit.calls WHERE at >= $1 AND at < $2)`
 		if err := r.pool.QueryRow(ctx, older, at, first).Scan(&missing); err != nil {
-			return p, explain(err)
+			return p, explainReader(err)
 		}
 		if missing {
 			p.missingFrom, p.missingTo = at, first
@@ -175,13 +86,13 @@ func (r *Reader) parts(ctx context.Context, g Range, now time.Time) (p parts, er
 const ofTools = `(strpos(tool, '.') = 0 OR tool = 'calls.refused')`
 
 // Summary sums up a range that ends now.
-func (r *Reader) Summary(ctx context.Context, g Range) (Summary, error) {
+func (r *Reader) Summary(ctx context.Context, g auditlog.Range) (auditlog.Summary, error) {
 	now := r.now()
 	p, err := r.parts(ctx, g, now)
 	if err != nil {
-		return Summary{}, err
+		return auditlog.Summary{}, err
 	}
-	s := Summary{From: p.from, To: now, MissingFrom: p.missingFrom, MissingTo: p.missingTo}
+	s := auditlog.Summary{From: p.from, To: now, MissingFrom: p.missingFrom, MissingTo: p.missingTo}
 	type measure struct {
 		At            *time.Time
 		Tool, Outcome *string
@@ -199,10 +110,10 @@ func (r *Reader) Summary(ctx context.Context, g Range) (Summary, error) {
 			UNION ALL SELECT start, tool, outcome, bucket, calls FROM audit.rollups WHERE grain = 'hour' AND start >= $3 AND start < $4
 			UNION ALL SELECT start, tool, outcome, bucket, calls FROM audit.rollups WHERE grain = '5m' AND start >= $5 AND start < $6
 			UNION ALL SELECT at, tool, outcome, bucket, calls FROM audit.measured WHERE at >= $7 AND at < $8) all_of WHERE `+ofTools+`) x
-		GROUP BY GROUPING SETS ((point, outcome, bucket), (tool, outcome, bucket))`, append(slices.Clone(bounds), g.Step, firstMonday)...)
+		GROUP BY GROUPING SETS ((point, outcome, bucket), (tool, outcome, bucket))`, append(slices.Clone(bounds), g.Step, auditlog.Origin())...)
 	callers.Wait()
-	if err = errors.Join(explain(err), problem); err != nil {
-		return Summary{}, err
+	if err = errors.Join(explainReader(err), problem); err != nil {
+		return auditlog.Summary{}, err
 	}
 	points, tools, codes := map[time.Time]*histogram{}, map[string]*histogram{}, map[string]int64{}
 	var total histogram
@@ -212,38 +123,42 @@ func (r *Reader) Summary(ctx context.Context, g Range) (Summary, error) {
 			outcome = *m.Outcome
 		}
 		if m.At == nil {
-			if name := deref(m.Tool); name != "calls.refused" {
-				of(tools, name).add(outcome, m.Bucket, m.Calls)
+			if name := orEmpty(m.Tool); name != "calls.refused" {
+				histogramOf(tools, name).add(outcome, m.Bucket, m.Calls)
 			}
 			continue
 		}
-		of(points, m.At.UTC()).add(outcome, m.Bucket, m.Calls)
+		histogramOf(points, m.At.UTC()).add(outcome, m.Bucket, m.Calls)
 		total.add(outcome, m.Bucket, m.Calls)
-		if outcome != OK {
+		if outcome != audit.OK {
 			codes[outcome] += m.Calls
 		}
 	}
 	s.Total = total.figures()
 	for at := s.From; !at.After(now); at = at.Add(g.Step) {
-		s.Points = append(s.Points, Point{at, of(points, at).figures()})
+		s.Points = append(s.Points, auditlog.Point{At: at, Figures: histogramOf(points, at).figures()})
 	}
 	for name, h := range tools {
-		s.Tools = append(s.Tools, Tool{name, h.figures()})
+		s.Tools = append(s.Tools, auditlog.Tool{Name: name, Figures: h.figures()})
 	}
-	slices.SortFunc(s.Tools, func(a, b Tool) int { return cmp.Or(cmp.Compare(b.Calls, a.Calls), strings.Compare(a.Name, b.Name)) })
+	slices.SortFunc(s.Tools, func(a, b auditlog.Tool) int {
+		return cmp.Or(cmp.Compare(b.Calls, a.Calls), strings.Compare(a.Name, b.Name))
+	})
 	s.Tools = s.Tools[:min(len(s.Tools), top)]
 	for code, n := range codes {
-		s.Errors = append(s.Errors, Count{code, n})
+		s.Errors = append(s.Errors, auditlog.Count{Code: code, Calls: n})
 	}
-	slices.SortFunc(s.Errors, func(a, b Count) int { return cmp.Or(cmp.Compare(b.Calls, a.Calls), strings.Compare(a.Code, b.Code)) })
+	slices.SortFunc(s.Errors, func(a, b auditlog.Count) int {
+		return cmp.Or(cmp.Compare(b.Calls, a.Calls), strings.Compare(a.Code, b.Code))
+	})
 	s.Errors = s.Errors[:min(len(s.Errors), mostCodes)]
 	return s, nil
 }
 
 // callers are the greatest in the parts of a range that bounds are of.
-func (r *Reader) callers(ctx context.Context, bounds []any) (most, limited []Caller, err error) {
+func (r *Reader) callers(ctx context.Context, bounds []any) (most, limited []auditlog.Caller, err error) {
 	type place struct {
-		Caller
+		auditlog.Caller
 		ByCalls, ByLimited int
 	}
 	rows, err := postgres.All(ctx, r.pool, pgx.RowToStructByName[place], `SELECT * FROM (
@@ -259,7 +174,7 @@ func (r *Reader) callers(ctx context.Context, bounds []any) (most, limited []Cal
 				FROM audit.measured WHERE at >= $7 AND at < $8 AND `+ofTools+`) all_of
 		GROUP BY credential_id) sums) places WHERE by_calls <= 10 OR by_limited <= 10 AND limited > 0`, bounds...)
 	if err != nil {
-		return nil, nil, explain(err)
+		return nil, nil, explainReader(err)
 	}
 	slices.SortFunc(rows, func(a, b place) int { return cmp.Compare(a.ByCalls, b.ByCalls) })
 	for _, p := range rows {
@@ -286,16 +201,18 @@ type histogram struct {
 	buckets       []int64
 }
 
-func of[K comparable](all map[K]*histogram, key K) *histogram {
+// histogramOf is the histogram of a key, made when it is first asked for.
+func histogramOf[K comparable](all map[K]*histogram, key K) *histogram {
 	if all[key] == nil {
 		all[key] = &histogram{}
 	}
 	return all[key]
 }
 
+// add counts calls of an outcome in a bucket.
 func (h *histogram) add(outcome string, bucket int, calls int64) {
 	h.calls += calls
-	if outcome != OK {
+	if outcome != audit.OK {
 		h.failed += calls
 	}
 	if bucket > 0 && bucket <= len(bucketBounds) {
@@ -307,8 +224,9 @@ func (h *histogram) add(outcome string, bucket int, calls int64) {
 	}
 }
 
-func (h *histogram) figures() Figures {
-	f := Figures{Calls: h.calls, Failed: h.failed}
+// figures are the numbers that are shown of a histogram.
+func (h *histogram) figures() auditlog.Figures {
+	f := auditlog.Figures{Calls: h.calls, Failed: h.failed}
 	if h.buckets != nil {
 		f.Measured, f.P50, f.P95 = h.buckets[0], h.quantile(.5), h.quantile(.95)
 	}
@@ -331,7 +249,8 @@ func (h *histogram) quantile(share float64) float64 {
 	return bucketBounds[len(bucketBounds)-1]
 }
 
-func deref(s *string) string {
+// orEmpty is a text of the store, empty for NULL.
+func orEmpty(s *string) string {
 	if s == nil {
 		return ""
 	}

@@ -1,4 +1,4 @@
-package audit_test
+package postgres_test
 
 import (
 	"cmp"
@@ -16,13 +16,15 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
+	"hub.internal/services/admin/auditlog"
+	"hub.internal/services/admin/postgres"
 
 	"go.opentelemetry.io/otel/trace"
 )
 
-func reader(t testing.TB, s store, now func() time.Time) *audit.Reader {
+func reader(t testing.TB, s store, now func() time.Time) *postgres.Reader {
 	t.Helper()
-	r, err := audit.OpenReader(s.AuditURL(), now)
+	r, err := postgres.OpenReader(s.AuditURL(), now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +124,7 @@ func TestSummaryIsWhatTheRowsSay(t *testing.T) {
 		}
 		// What is older than an hour counts when it is rolled up.
 		s.rollUp(t, clock)
-		for _, g := range audit.Ranges() {
+		for _, g := range auditlog.Ranges() {
 			got, err := r.Summary(t.Context(), g)
 			if err != nil {
 				rt.Fatal(err)
@@ -139,7 +141,7 @@ func TestSummaryIsWhatTheRowsSay(t *testing.T) {
 }
 
 // tell counts facts as a summary does, in words.
-func tell(all []fact, g audit.Range, now time.Time) string {
+func tell(all []fact, g auditlog.Range, now time.Time) string {
 	from := g.At(now)
 	points, tools, codes, callers := map[string][2]int{}, map[string][2]int{}, map[string]int{}, map[string][3]int{}
 	count := func(f fact, outcome string, n int) {
@@ -174,7 +176,7 @@ func tell(all []fact, g audit.Range, now time.Time) string {
 	return fmt.Sprint(points, tools, codes, callers)
 }
 
-func told(s audit.Summary) string {
+func told(s auditlog.Summary) string {
 	points, tools, codes, callers := map[string][2]int{}, map[string][2]int{}, map[string]int{}, map[string][3]int{}
 	for _, p := range s.Points {
 		if p.Calls > 0 {
@@ -196,7 +198,7 @@ func told(s audit.Summary) string {
 }
 
 // near holds the percentiles of a summary to those of its rows: within a bucket, whose bounds are at most twice apart.
-func near(rt *rapid.T, s audit.Summary, all []fact) {
+func near(rt *rapid.T, s auditlog.Summary, all []fact) {
 	var took []int
 	for _, f := range all {
 		if !f.At.Before(s.From) && !strings.Contains(f.Tool, ".") && (f.Outcome == "ok" || f.Outcome == "E_DB") {
@@ -225,7 +227,7 @@ func TestSummarySaysWhatItMisses(t *testing.T) {
 	now := time.Date(2031, 3, 15, 12, 0, 0, 0, time.UTC)
 	s.put(t, fact{At: now.Add(-time.Minute), Tool: "a", Outcome: "ok"}, fact{At: now.Add(-3 * time.Hour), Tool: "a", Outcome: "ok"})
 	r := reader(t, s, fixed(now))
-	day := audit.Ranges()[1]
+	day := auditlog.Ranges()[1]
 	got, err := r.Summary(t.Context(), day)
 	if err != nil || got.Total.Calls != 1 || !got.MissingFrom.Equal(got.From) || !got.MissingTo.Equal(now.Add(-time.Hour)) {
 		t.Errorf("%+v, %v", got, err)
@@ -251,8 +253,8 @@ func TestNamesThatAgentsMakeUp(t *testing.T) {
 	if err := s.super.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM audit.rollups WHERE grain = '5m'), (SELECT count(*) FROM audit.rollup_callers WHERE grain = '5m')`).Scan(&rows, &callers); err != nil || rows != 201 || callers != 101 {
 		t.Errorf("%d rows, %d callers, %v", rows, callers, err)
 	}
-	got, err := reader(t, s, fixed(now)).Summary(t.Context(), audit.Ranges()[1])
-	if err != nil || got.Total.Calls != 3002 || len(got.Tools) != 10 || len(got.Callers) != 10 || !slices.ContainsFunc(got.Tools, func(x audit.Tool) bool { return x.Name == "search_brands" && x.Calls == 2 }) {
+	got, err := reader(t, s, fixed(now)).Summary(t.Context(), auditlog.Ranges()[1])
+	if err != nil || got.Total.Calls != 3002 || len(got.Tools) != 10 || len(got.Callers) != 10 || !slices.ContainsFunc(got.Tools, func(x auditlog.Tool) bool { return x.Name == "search_brands" && x.Calls == 2 }) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -277,7 +279,7 @@ func TestCodesThatAServiceMakesUp(t *testing.T) {
 	if err := s.super.QueryRow(t.Context(), `SELECT count(*) FROM audit.rollups WHERE grain = '5m'`).Scan(&rows); err != nil || rows > 100 {
 		t.Errorf("%d rows, %v", rows, err)
 	}
-	got, err := reader(t, s, fixed(now)).Summary(t.Context(), audit.Ranges()[1])
+	got, err := reader(t, s, fixed(now)).Summary(t.Context(), auditlog.Ranges()[1])
 	if err != nil || len(got.Errors) != 100 {
 		t.Errorf("%d codes, %v", len(got.Errors), err)
 	}
@@ -352,7 +354,7 @@ func TestExpireDropsWhatIsDue(t *testing.T) {
 				}
 				s.put(t, fact{At: at, Tool: "a", Outcome: "ok"})
 			}
-			if err := audit.Retain(c.days)(t.Context(), s.OwnerURL, "admin"); err != nil {
+			if err := postgres.Retain(c.days)(t.Context(), s.OwnerURL, "admin"); err != nil {
 				t.Fatal(err)
 			}
 			if !c.first.IsZero() {
@@ -378,7 +380,7 @@ func TestExpireDropsWhatIsDue(t *testing.T) {
 		})
 	}
 	s := migrated(t)
-	if err := audit.Retain(61)(t.Context(), s.OwnerURL, "admin"); err == nil {
+	if err := postgres.Retain(61)(t.Context(), s.OwnerURL, "admin"); err == nil {
 		t.Error("61 days would be this month and a part of the last")
 	}
 }
@@ -436,29 +438,29 @@ func TestSearch(t *testing.T) {
 	s.put(t, facts...)
 	r := reader(t, s, fixed(now))
 	for name, c := range map[string]struct {
-		filter audit.Filter
+		filter auditlog.Filter
 		want   func(fact) bool
 	}{
-		"all":              {audit.Filter{}, func(fact) bool { return true }},
-		"a tool":           {audit.Filter{Tool: "execute_read_sql"}, func(f fact) bool { return f.Tool == "execute_read_sql" }},
-		"a caller":         {audit.Filter{Caller: "ak_2"}, func(f fact) bool { return f.Caller == "ak_2" }},
-		"a person":         {audit.Filter{Person: "rev@example.com"}, func(f fact) bool { return f.User == "rev@example.com" }},
-		"a draft":          {audit.Filter{Draft: "7"}, func(f fact) bool { return strings.Contains(f.Detail, "draft_id") }},
-		"a request":        {audit.Filter{RequestID: "req_17"}, func(f fact) bool { return f.Request == "req_17" }},
-		"ok":               {audit.Filter{Outcome: audit.OK}, func(f fact) bool { return f.Outcome == "ok" }},
-		"failed":           {audit.Filter{Outcome: audit.Failed}, func(f fact) bool { return f.Outcome != "ok" }},
-		"a code":           {audit.Filter{Outcome: "E_RATE_LIMIT"}, func(f fact) bool { return f.Outcome == "E_RATE_LIMIT" }},
-		"part of SQL":      {audit.Filter{SQL: "from PARTNER where"}, func(f fact) bool { return f.Tool == "execute_read_sql" }},
-		"SQL, no pattern":  {audit.Filter{SQL: "100%_"}, func(f fact) bool { return f.Tool == "execute_read_sql" }},
-		"SQL, a pattern":   {audit.Filter{SQL: "S%T"}, func(fact) bool { return false }},
-		"together":         {audit.Filter{Tool: "search_brands", Outcome: "E_DB_TIMEOUT", Caller: "ak_1"}, func(f fact) bool { return f.Outcome == "E_DB_TIMEOUT" }},
-		"since":            {audit.Filter{From: now.AddDate(0, 0, -30)}, func(f fact) bool { return !f.At.Before(now.AddDate(0, 0, -30)) }},
-		"until":            {audit.Filter{To: now.AddDate(0, 0, -30)}, func(f fact) bool { return f.At.Before(now.AddDate(0, 0, -30)) }},
-		"between":          {audit.Filter{From: now.AddDate(0, 0, -40), To: now.AddDate(0, 0, -30)}, func(f fact) bool { return !f.At.Before(now.AddDate(0, 0, -40)) && f.At.Before(now.AddDate(0, 0, -30)) }},
-		"nobody":           {audit.Filter{Person: "' OR true --"}, func(fact) bool { return false }},
-		"not text":         {audit.Filter{Tool: "a\x00\xff"}, func(fact) bool { return false }},
-		"the wrong way":    {audit.Filter{From: now, To: now.AddDate(0, 0, -1)}, func(fact) bool { return false }},
-		"the begin itself": {audit.Filter{From: now.AddDate(0, 0, -198)}, func(fact) bool { return true }},
+		"all":              {auditlog.Filter{}, func(fact) bool { return true }},
+		"a tool":           {auditlog.Filter{Tool: "execute_read_sql"}, func(f fact) bool { return f.Tool == "execute_read_sql" }},
+		"a caller":         {auditlog.Filter{Caller: "ak_2"}, func(f fact) bool { return f.Caller == "ak_2" }},
+		"a person":         {auditlog.Filter{Person: "rev@example.com"}, func(f fact) bool { return f.User == "rev@example.com" }},
+		"a draft":          {auditlog.Filter{Draft: "7"}, func(f fact) bool { return strings.Contains(f.Detail, "draft_id") }},
+		"a request":        {auditlog.Filter{RequestID: "req_17"}, func(f fact) bool { return f.Request == "req_17" }},
+		"ok":               {auditlog.Filter{Outcome: audit.OK}, func(f fact) bool { return f.Outcome == "ok" }},
+		"failed":           {auditlog.Filter{Outcome: auditlog.Failed}, func(f fact) bool { return f.Outcome != "ok" }},
+		"a code":           {auditlog.Filter{Outcome: "E_RATE_LIMIT"}, func(f fact) bool { return f.Outcome == "E_RATE_LIMIT" }},
+		"part of SQL":      {auditlog.Filter{SQL: "from PARTNER where"}, func(f fact) bool { return f.Tool == "execute_read_sql" }},
+		"SQL, no pattern":  {auditlog.Filter{SQL: "100%_"}, func(f fact) bool { return f.Tool == "execute_read_sql" }},
+		"SQL, a pattern":   {auditlog.Filter{SQL: "S%T"}, func(fact) bool { return false }},
+		"together":         {auditlog.Filter{Tool: "search_brands", Outcome: "E_DB_TIMEOUT", Caller: "ak_1"}, func(f fact) bool { return f.Outcome == "E_DB_TIMEOUT" }},
+		"since":            {auditlog.Filter{From: now.AddDate(0, 0, -30)}, func(f fact) bool { return !f.At.Before(now.AddDate(0, 0, -30)) }},
+		"until":            {auditlog.Filter{To: now.AddDate(0, 0, -30)}, func(f fact) bool { return f.At.Before(now.AddDate(0, 0, -30)) }},
+		"between":          {auditlog.Filter{From: now.AddDate(0, 0, -40), To: now.AddDate(0, 0, -30)}, func(f fact) bool { return !f.At.Before(now.AddDate(0, 0, -40)) && f.At.Before(now.AddDate(0, 0, -30)) }},
+		"nobody":           {auditlog.Filter{Person: "' OR true --"}, func(fact) bool { return false }},
+		"not text":         {auditlog.Filter{Tool: "a\x00\xff"}, func(fact) bool { return false }},
+		"the wrong way":    {auditlog.Filter{From: now, To: now.AddDate(0, 0, -1)}, func(fact) bool { return false }},
+		"the begin itself": {auditlog.Filter{From: now.AddDate(0, 0, -198)}, func(fact) bool { return true }},
 	} {
 		var want []string
 		for _, f := range facts {
@@ -468,8 +470,8 @@ func TestSearch(t *testing.T) {
 		}
 		slices.Sort(want)
 		for _, size := range []int{4, 1000} {
-			var got []audit.Call
-			at, pages := audit.Position{}, 0
+			var got []auditlog.Call
+			at, pages := auditlog.Position{}, 0
 			for {
 				page, err := r.Search(t.Context(), c.filter, at, size)
 				if err != nil {
@@ -477,7 +479,7 @@ func TestSearch(t *testing.T) {
 				}
 				got = append(got, page.Calls...)
 				// By its form in an address.
-				next, ok := audit.ParsePosition(page.Next.String())
+				next, ok := auditlog.ParsePosition(page.Next.String())
 				if pages++; !ok || pages > 400 {
 					break
 				}
@@ -487,7 +489,7 @@ func TestSearch(t *testing.T) {
 			for _, x := range got {
 				names = append(names, x.RequestID)
 			}
-			if !slices.IsSortedFunc(got, func(a, b audit.Call) int { return cmp.Or(b.At.Compare(a.At), strings.Compare(b.ID, a.ID)) }) {
+			if !slices.IsSortedFunc(got, func(a, b auditlog.Call) int { return cmp.Or(b.At.Compare(a.At), strings.Compare(b.ID, a.ID)) }) {
 				t.Errorf("%s, by %d: not newest first", name, size)
 			}
 			if slices.Sort(names); !slices.Equal(names, want) {
@@ -495,17 +497,17 @@ func TestSearch(t *testing.T) {
 			}
 		}
 		var exported []string
-		_, more, err := r.Export(t.Context(), c.filter, 10_000, func(x audit.Call) error { exported = append(exported, x.RequestID); return nil })
+		_, more, err := r.Export(t.Context(), c.filter, 10_000, func(x auditlog.Call) error { exported = append(exported, x.RequestID); return nil })
 		if slices.Sort(exported); err != nil || more || !slices.Equal(exported, want) {
 			t.Errorf("%s exports %v, %v, %v", name, exported, more, err)
 		}
 	}
 	n := 0
-	next, more, err := r.Export(t.Context(), audit.Filter{}, 100, func(audit.Call) error { n++; return nil })
+	next, more, err := r.Export(t.Context(), auditlog.Filter{}, 100, func(auditlog.Call) error { n++; return nil })
 	if err != nil || n != 100 || !more || next.At.After(now.Add(-32*48*time.Hour)) {
 		t.Errorf("%d rows, more %v after %s, %v", n, more, next.At, err)
 	}
-	if _, _, err := r.Export(t.Context(), audit.Filter{}, 100, func(audit.Call) error { return context.Canceled }); err == nil {
+	if _, _, err := r.Export(t.Context(), auditlog.Filter{}, 100, func(auditlog.Call) error { return context.Canceled }); err == nil {
 		t.Error("an export goes on that nobody takes")
 	}
 }
@@ -519,10 +521,10 @@ func TestSearchEndsInTime(t *testing.T) {
 		fact{At: now.Add(-time.Minute), Request: "new", Tool: "execute_read_sql", Outcome: "ok", Detail: `{"sql":"a"}`})
 	clock := now
 	slow := func() time.Time { clock = clock.Add(15 * time.Millisecond); return clock } // each look takes long
-	at, found := audit.Position{}, []string{}
+	at, found := auditlog.Position{}, []string{}
 	pages := 0
 	for ; pages < 50; pages++ {
-		page, err := reader(t, s, slow).Search(t.Context(), audit.Filter{SQL: "a"}, at, 10)
+		page, err := reader(t, s, slow).Search(t.Context(), auditlog.Filter{SQL: "a"}, at, 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -559,12 +561,12 @@ func TestCall(t *testing.T) {
 	l.Queue(queued)
 	hubtest.Eventually(t, "the queued row is there", func() bool { return s.rows(t) == 3 })
 	r := reader(t, s, time.Now)
-	page, err := r.Search(t.Context(), audit.Filter{}, audit.Position{}, 10)
+	page, err := r.Search(t.Context(), auditlog.Filter{}, auditlog.Position{}, 10)
 	if err != nil || len(page.Calls) != 3 {
 		t.Fatalf("%+v, %v", page, err)
 	}
 	for _, c := range page.Calls {
-		p, ok := audit.ParsePosition(c.Position().String())
+		p, ok := auditlog.ParsePosition(c.Position().String())
 		if !ok {
 			t.Fatal(c.Position())
 		}
@@ -573,7 +575,7 @@ func TestCall(t *testing.T) {
 			t.Errorf("%+v, %v", got, err)
 		}
 	}
-	for _, p := range []audit.Position{{}, {At: time.Now(), ID: "x"}, {At: time.Now(), ID: page.Calls[0].ID}} {
+	for _, p := range []auditlog.Position{{}, {At: time.Now(), ID: "x"}, {At: time.Now(), ID: page.Calls[0].ID}} {
 		if _, err := r.Call(t.Context(), p); !fault.Is(err, fault.NotFound) {
 			t.Errorf("%v: %v", p, err)
 		}
@@ -586,7 +588,7 @@ func TestCall(t *testing.T) {
 func TestPositions(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "0", "-1", "x", "1-", "1-x", "1-00000000000000000000000000000000", "99999999999999999999", "253000000000000001", "1e9", " 1", "1-{0000000-0000-0000-0000-00000000000}"} {
-		if p, ok := audit.ParsePosition(text); ok {
+		if p, ok := auditlog.ParsePosition(text); ok {
 			t.Errorf("%q is %v", text, p)
 		}
 	}
@@ -643,13 +645,58 @@ func TestReaderNamesItsSetting(t *testing.T) {
 	t.Parallel()
 	s := migrated(t)
 	for _, url := range []string{"x y:z", s.URL("admin"), strings.Replace(s.AuditURL(), "hub_audit-test", "wrong-password", 1)} {
-		r, err := audit.OpenReader(url, time.Now)
+		r, err := postgres.OpenReader(url, time.Now)
 		if err == nil {
-			_, err = r.Search(t.Context(), audit.Filter{}, audit.Position{}, 1)
+			_, err = r.Search(t.Context(), auditlog.Filter{}, auditlog.Position{}, 1)
 			r.Close()
 		}
 		if err == nil || !strings.Contains(err.Error(), "HUB_AUDIT_URL") || strings.Contains(err.Error(), "wrong-password") {
 			t.Errorf("%v", err)
 		}
+	}
+}
+
+// TestNobodyStopsTheLog: while one service's role holds what it may hold and asks for what it may ask for, the others write.
+func TestNobodyStopsTheLog(t *testing.T) {
+	t.Parallel()
+	s := migrated(t)
+	s.put(t, fact{At: time.Now().AddDate(-2, 0, 0), Tool: "a", Outcome: "ok"})
+	r := reader(t, s, time.Now)
+	if err := r.RollUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	holds := connect(t, s.URL("query"))
+	if _, err := holds.Exec(t.Context(), `SET idle_in_transaction_session_timeout = 0; SET statement_timeout = 0; BEGIN;
+		INSERT INTO audit.calls (at, request_id, tool, outcome) VALUES (clock_timestamp(), 'held', 'x', 'ok')`); err != nil {
+		t.Fatal(err)
+	}
+	asks := connect(t, s.URL("query"))
+	for _, sql := range []string{`SELECT audit.ensure_partitions(24)`, `SELECT audit.extend()`, `SELECT audit.expire()`, `SELECT audit.roll_up()`} {
+		if _, err := asks.Exec(t.Context(), `SET lock_timeout = 0; SET statement_timeout = '3s'; `+sql); code(err) != "42501" {
+			t.Errorf("%s: %v", sql, err)
+		}
+	}
+	// The worst that the owner's functions do is to wait for what is held, and to give up: everybody else waits as long.
+	expired := make(chan error, 1)
+	go func() {
+		_, err := r.Expire(t.Context())
+		expired <- err
+	}()
+	hubtest.Eventually(t, "the end of a month waits for a lock", func() bool {
+		var waits bool
+		err := s.super.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = 'audit.calls'::regclass)`).Scan(&waits)
+		return err == nil && waits
+	})
+	writes := connect(t, s.URL("payments"))
+	if _, err := writes.Exec(t.Context(), `SET lock_timeout = '20s'; INSERT INTO audit.calls (at, request_id, tool, outcome) VALUES (clock_timestamp(), 'other', 'x', 'ok')`); err != nil {
+		t.Errorf("others wait behind it: %v", err)
+	}
+	if err := <-expired; !fault.Is(err, fault.DB) {
+		t.Errorf("a month ended below a transaction that writes: %v", err)
+	}
+	var unbounded string
+	if err := s.super.QueryRow(t.Context(), `SELECT coalesce(string_agg(p.oid::regprocedure::text, ' '), '') FROM pg_proc p JOIN pg_roles r ON r.oid = p.proowner
+		WHERE r.rolname = 'hub' AND p.prosecdef AND NOT EXISTS (SELECT FROM unnest(p.proconfig) c WHERE c ~ '^lock_timeout=[1-9]')`).Scan(&unbounded); err != nil || unbounded != "" {
+		t.Errorf("functions that run as the owner and may wait for ever: %s, %v", unbounded, err)
 	}
 }

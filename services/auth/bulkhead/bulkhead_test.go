@@ -1,4 +1,4 @@
-package turns_test
+package bulkhead_test
 
 import (
 	"context"
@@ -10,32 +10,32 @@ import (
 	"testing/synctest"
 	"time"
 
-	"hub.internal/services/auth/turns"
+	"hub.internal/services/auth/bulkhead"
 )
 
-func line(atOnce, waiting int) *turns.Turns {
-	return turns.New(turns.Options{AtOnce: atOnce, Waiting: waiting, Patience: 3 * time.Second, Now: time.Now})
+func line(atOnce, waiting int) *bulkhead.Bulkhead {
+	return bulkhead.New(bulkhead.Options{AtOnce: atOnce, Waiting: waiting, Patience: 3 * time.Second, Now: time.Now})
 }
 
-func network(n int) turns.Claim {
-	return turns.Stranger([]string{fmt.Sprintf("10.%d.%d.1", n/250, n%250), fmt.Sprintf("10.%d.%d.0/24", n/250, n%250)})
+func network(n int) bulkhead.Claim {
+	return bulkhead.Stranger([]string{fmt.Sprintf("10.%d.%d.1", n/250, n%250), fmt.Sprintf("10.%d.%d.0/24", n/250, n%250)})
 }
 
 // people wait in a line, and are told apart by what they are called.
 type people struct {
 	t     *testing.T
-	turns *turns.Turns
+	turns *bulkhead.Bulkhead
 
 	mu        sync.Mutex
 	had, full []string
 }
 
 // come lets somebody wait, and waits until they do. Their turn takes so long.
-func (p *people) come(name string, c turns.Claim, takes time.Duration) {
+func (p *people) come(name string, c bulkhead.Claim, takes time.Duration) {
 	go func() {
-		turn, err := p.turns.Take(p.t.Context(), c)
+		turn, err := p.turns.Acquire(p.t.Context(), c)
 		list := &p.had
-		if errors.Is(err, turns.ErrFull) {
+		if errors.Is(err, bulkhead.ErrFull) {
 			list = &p.full
 		} else if err != nil {
 			p.t.Error(err)
@@ -45,7 +45,7 @@ func (p *people) come(name string, c turns.Claim, takes time.Duration) {
 		p.mu.Unlock()
 		if err == nil {
 			time.Sleep(takes)
-			turn.End()
+			turn.Release()
 		}
 	}()
 	synctest.Wait()
@@ -78,7 +78,7 @@ func TestOrder(t *testing.T) {
 			for i := range 5 {
 				p.come(fmt.Sprint(i), network(i), time.Second/2)
 			}
-			p.come("ada", turns.Known("ada"), time.Second/2)
+			p.come("ada", bulkhead.Known("ada"), time.Second/2)
 		}, "[0 ada 1 2]", "[3 4]"},
 		"who has tried least comes first, and takes a place": {func(p *people) {
 			for range 3 {
@@ -86,26 +86,26 @@ func TestOrder(t *testing.T) {
 			}
 			p.come("first", network(2), time.Second)
 			for i := range 2 {
-				p.come(fmt.Sprint("busy ", i), turns.Stranger([]string{"10.0.1.1", fmt.Sprint("10.", i)}), time.Second)
+				p.come(fmt.Sprint("busy ", i), bulkhead.Stranger([]string{"10.0.1.1", fmt.Sprint("10.", i)}), time.Second)
 			}
 			p.come("new", network(3), time.Second)
 		}, "[busy busy busy first new busy 0]", "[busy 1]"},
 		"parts of a network have tried what it has": {func(p *people) {
 			for i := range 8 {
-				p.come("home", turns.Stranger([]string{fmt.Sprint("2001:db8:0:", i, "::/64"), "2001:db8::/56"}), 0)
+				p.come("home", bulkhead.Stranger([]string{fmt.Sprint("2001:db8:0:", i, "::/64"), "2001:db8::/56"}), 0)
 			}
 			p.come("first", network(2), time.Second)
-			p.come("home 9", turns.Stranger([]string{"2001:db8:0:9::/64", "2001:db8::/56"}), time.Second)
+			p.come("home 9", bulkhead.Stranger([]string{"2001:db8:0:9::/64", "2001:db8::/56"}), time.Second)
 			p.come("new", network(3), time.Second)
 		}, "[home home home home home home home home first new home 9]", "[]"},
 		"what is forgiven counts for nothing": {func(p *people) {
 			for range 3 {
-				turn, err := p.turns.Take(p.t.Context(), network(1))
+				turn, err := p.turns.Acquire(p.t.Context(), network(1))
 				if err != nil {
 					p.t.Fatal(err)
 				}
 				turn.Forgive()
-				turn.End()
+				turn.Release()
 			}
 			p.come("first", network(2), time.Second)
 			p.come("office", network(1), time.Second)
@@ -133,7 +133,7 @@ func TestShare(t *testing.T) {
 		p.come("first", network(0), time.Second)
 		for range 3 {
 			p.come("flood", network(1), 0)
-			p.come("ada", turns.Known("ada"), 0)
+			p.come("ada", bulkhead.Known("ada"), 0)
 		}
 		p.expect("[first]", "[flood ada]")
 		time.Sleep(time.Minute)
@@ -150,7 +150,7 @@ func TestWaitsEnd(t *testing.T) {
 		p.come("patient", network(1), 0)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := p.turns.Take(ctx, network(2)); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := p.turns.Acquire(ctx, network(2)); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("who left: %v", err)
 		}
 		time.Sleep(2 * time.Second)
@@ -171,11 +171,11 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := line(1, 1)
 		try := func(n int) {
-			turn, err := p.Take(t.Context(), turns.Stranger([]string{fmt.Sprint("n", n), fmt.Sprint("w", n/256)}))
+			turn, err := p.Acquire(t.Context(), bulkhead.Stranger([]string{fmt.Sprint("n", n), fmt.Sprint("w", n/256)}))
 			if err != nil {
 				t.Fatal(err)
 			}
-			turn.End()
+			turn.Release()
 		}
 		for n := range 100_000 {
 			try(n)
@@ -204,10 +204,10 @@ func TestPeopleAmongAttackers(t *testing.T) {
 		var served atomic.Int64
 		ctx, cancel := context.WithCancel(t.Context())
 		attack := func(n int, pause time.Duration) {
-			turn, err := people.Take(ctx, network(n))
+			turn, err := people.Acquire(ctx, network(n))
 			if err == nil {
 				time.Sleep(takes)
-				turn.End()
+				turn.Release()
 				served.Add(1)
 			}
 			time.Sleep(pause)
@@ -227,7 +227,7 @@ func TestPeopleAmongAttackers(t *testing.T) {
 		for person := range 50 {
 			time.Sleep(7 * time.Second)
 			began := time.Now()
-			turn, err := people.Take(ctx, network(networks+person))
+			turn, err := people.Acquire(ctx, network(networks+person))
 			if err != nil {
 				t.Fatalf("person %d: %v", person, err)
 			}
@@ -235,7 +235,7 @@ func TestPeopleAmongAttackers(t *testing.T) {
 				t.Errorf("person %d waited for %v", person, waited)
 			}
 			time.Sleep(takes)
-			turn.End()
+			turn.Release()
 		}
 		cancel()
 		attackers.Wait()

@@ -9,6 +9,8 @@ package caller
 import (
 	"context"
 	"slices"
+
+	"hub.internal/pkg/fault"
 )
 
 // Kinds of principal.
@@ -99,6 +101,14 @@ func From(ctx context.Context) Caller { return carriedBy(ctx).Caller }
 func carriedBy(ctx context.Context) callContext {
 	c, _ := ctx.Value(key{}).(callContext)
 	return c
+}
+
+// RequirePerson is E_SCOPE for everybody but a person with a console session: what a key or an app holds does not help.
+func RequirePerson(ctx context.Context) error {
+	if From(ctx).Kind != User {
+		return fault.New(fault.Scope, "Only a person can do that, in the console.")
+	}
+	return nil
 }
 
 // Alone returns a context in which the process acts for itself, under the request id of ctx.

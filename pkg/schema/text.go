@@ -61,3 +61,16 @@ func CodePoint(text string) string {
 	}
 	return "nothing"
 }
+
+// Note is a note or a reason as it is kept: trimmed, with lines that end with \n, and with at most max characters. field
+// names it in the violation; needed refuses an empty one. E_VALIDATION.
+func Note(field, text string, max int, needed bool) (string, error) {
+	text = strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
+	var v Violations
+	if text == "" && needed {
+		v.Add("/"+field, "required", "is required")
+	}
+	v.Prose("/"+field, text)
+	v.Length("/"+field, text, max)
+	return text, v.Err()
+}

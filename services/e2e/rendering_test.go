@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -128,8 +127,9 @@ const seeing = `(frame) => {
 		const say = (problem) => out.push(problem + ": " + text.slice(0, 40));
 		const el = n.parentElement, style = view.getComputedStyle(el);
 		const range = doc.createRange();
-		range.selectNodeContents(n);
-		const boxes = [...range.getClientRects()].filter((b) => b.width > 0 && b.height > 0);
+		// Spaces that are kept may hang over the end of a line: then its words alone count.
+		const words = style.whiteSpace.startsWith("pre") ? [...n.data.matchAll(/\S+/g)] : [{ index: 0, 0: n.data }];
+		const boxes = words.flatMap((w) => { range.setStart(n, w.index); range.setEnd(n, w.index + w[0].length); return [...range.getClientRects()]; }).filter((b) => b.width > 0 && b.height > 0);
 		if (boxes.length === 0) { say("it has no place"); continue; }
 		if (style.visibility !== "visible" || !el.checkVisibility({ opacityProperty: true, visibilityProperty: true, contentVisibilityAuto: true })) say("it is not visible");
 		if (parseFloat(style.fontSize) < 6.4) say("its font has " + style.fontSize);
@@ -143,7 +143,7 @@ const seeing = `(frame) => {
 			if (box.bottom > view.innerHeight + 1) say("below");
 		}
 		const box = boxes[0], x = box.left + Math.min(box.width / 2, 5), y = box.top + box.height / 2;
-		if (x > 0 && y > 0 && x < view.innerWidth && y < view.innerHeight) {
+		if (x > 0 && y > 0 && x < view.innerWidth && y < Math.min(view.innerHeight, 1500)) {
 			const top = doc.elementFromPoint(x, y);
 			if (top && !top.contains(el) && !el.contains(top)) say("it is covered by <" + top.tagName + ">");
 		}
@@ -155,34 +155,41 @@ const seeing = `(frame) => {
 	return out;
 }`
 
-// gallery shows documents in frames of a page, many at once.
+// gallery shows documents in frames of a page, many at once, with the script that measures the previews of the console.
 type gallery struct {
-	mu    sync.Mutex
-	pages []string
-	// frames are what the page shows: documents by their number, with the width and height of their frames.
-	frames [][3]int
+	measuring []byte
+	mu        sync.Mutex
+	pages     []string
+	// frames are the documents that the page shows, by their number, and width is that of each frame.
+	frames []int
+	width  int
 }
 
 func (g *gallery) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if r.URL.Path == "/seen.js" {
+		w.Header().Set("Content-Type", "text/javascript")
+		_, _ = w.Write(g.measuring)
+		return
+	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	var i int
 	if _, err := fmt.Sscanf(r.URL.Path, "/%d", &i); err == nil {
-		// The policy of a preview, but for the sandbox: the page has to look into the frame.
-		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src data:")
+		w.Header().Set("Content-Security-Policy", "sandbox allow-same-origin; default-src 'none'; style-src 'unsafe-inline'; img-src data:")
 		_, _ = w.Write([]byte(g.pages[i]))
 		return
 	}
-	fmt.Fprint(w, "<!doctype html><title>Gallery</title><body>")
-	for _, f := range g.frames {
-		fmt.Fprintf(w, `<iframe src="/%d" style="border:0;width:%dpx;height:%dpx"></iframe>`, f[0], f[1], f[2])
+	fmt.Fprint(w, `<!doctype html><title>Gallery</title><script src="/seen.js"></script><body>`)
+	for _, i := range g.frames {
+		fmt.Fprintf(w, `<div><iframe class="preview" sandbox="allow-same-origin" src="/%d" style="border:0;width:%dpx"></iframe></div>`, i, g.width)
 	}
 }
 
-// TestEveryWordCanBeSeen lays the mails out in a browser, in a narrow window and in a wide one: whatever
+// TestEveryWordCanBeSeen lays the mails out in a browser, at the width of a phone and at that of a desk: whatever
 // somebody has tried, each of their words stands where it is read, is not covered, and can be told
-// from what is behind it, or the reviewer is told; and a mail that is taken to fit into its frame does.
+// from what is behind it, or the reviewer is told; and where a part of a mail lies outside of its frame both the page
+// and, on a desk, the flag of the mail say so.
 func TestEveryWordCanBeSeen(t *testing.T) {
 	t.Parallel()
 	list := mailBodies(t)
@@ -191,8 +198,11 @@ func TestEveryWordCanBeSeen(t *testing.T) {
 		list = append(list, vector{fmt.Sprint("made/", i), made(random)})
 	}
 	list = some(list)
-	head := documentOf(t)
-	g := &gallery{}
+	script, err := os.ReadFile(filepath.Join(hubtest.Root(t), "services/review-control/console/assets/seen.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &gallery{measuring: script}
 	type entry struct {
 		name, clean string
 		v           body.View
@@ -200,60 +210,57 @@ func TestEveryWordCanBeSeen(t *testing.T) {
 	var entries []entry
 	for _, v := range list {
 		clean, _ := markup.Mail().Clean(v.text)
-		entries = append(entries, entry{v.name, clean, body.Read(clean, true, body.Page{Color: markup.Color{R: 0x1b, G: 0x1b, B: 0x1b}, Background: markup.Color{R: 255, G: 255, B: 255},
-			FontSize: markup.MailFontSize, Margin: 16, LineHeight: 1.5})})
-		g.pages = append(g.pages, body.Shown(head+clean+"\n</body></html>\n"))
+		entries = append(entries, entry{v.name, clean, body.Read(clean, true)})
+		g.pages = append(g.pages, body.Shown(body.Document(clean)))
 	}
 	server := httptest.NewServer(g)
 	defer server.Close()
 	p := newPage(t, server.URL)
 	p.restless = true
-	fitting, loose := map[int]int{}, 0.0
-	for w, width := range []int{body.Narrow, body.Wide} {
-		for chunk := range slices.Chunk(slices.Collect(maps.Keys(asMap(entries))), 60) {
-			slices.Sort(chunk)
+	large := func(v body.View) bool { return v.Size.Width > body.Desk || v.Size.Height > 2400 } // as review-control has it
+	whole, flagged := map[int]int{}, 0
+	for _, width := range []int{280, body.Desk} {
+		for chunk := range slices.Chunk(slices.Sorted(maps.Keys(asMap(entries))), 60) {
 			g.mu.Lock()
-			g.frames = nil
-			for _, i := range chunk {
-				height := entries[i].v.Room[w]
-				if height == 0 || height > 1500 {
-					height = 1500
-				}
-				g.frames = append(g.frames, [3]int{i, width, height})
-			}
+			g.frames, g.width = chunk, width
 			g.mu.Unlock()
 			p.openForeign(server.URL + "/")
-			var problems [][]string
+			var seen []struct {
+				Problems []string
+				Whole    bool
+			}
 			p.Evaluate(`(async () => {
-				while (document.readyState === "loading") await new Promise((wait) => setTimeout(wait, 10));
-				const frames = [...document.querySelectorAll("iframe")];
-				await Promise.all(frames.map((f) => new Promise((done) => { const ready = () => f.contentDocument?.URL.startsWith("http") && f.contentDocument.readyState === "complete" ? done() : setTimeout(ready, 10); ready(); })));
-				return frames.map((f) => { f.scrollIntoView(); return (`+seeing+`)(f); });
-			})()`, &problems)
-			if len(problems) != len(chunk) {
-				t.Fatalf("%d of %d mails were looked at", len(problems), len(chunk))
+				while (document.readyState !== "complete") await new Promise((wait) => setTimeout(wait, 10));
+				return [...document.querySelectorAll("iframe")].map((f) => { f.scrollIntoView(); return { Problems: (`+seeing+`)(f), Whole: hubSeen.whole(f) }; });
+			})()`, &seen)
+			if len(seen) != len(chunk) {
+				t.Fatalf("%d of %d mails were looked at", len(seen), len(chunk))
 			}
 			for j, i := range chunk {
 				e := entries[i]
-				fits := e.v.Room[w] > 0 && e.v.Room[w] <= 1500
-				if fits {
-					fitting[w]++
-					loose += float64(e.v.Room[w])
+				if seen[j].Whole {
+					whole[width]++
+				} else if width == body.Desk && !large(e.v) {
+					t.Errorf("%s is not whole on a desk, and has no flag: %v, %v\n%.600s", e.name, e.v.Size, seen[j].Problems, e.clean)
 				}
-				for _, problem := range slices.Compact(problems[j]) {
-					if !fits && (strings.HasPrefix(problem, "beside") || strings.HasPrefix(problem, "below")) || e.v.Flagged() && strings.HasPrefix(problem, "faint") {
+				if width == body.Desk && large(e.v) {
+					flagged++
+				}
+				for _, problem := range slices.Compact(seen[j].Problems) {
+					outside := strings.HasPrefix(problem, "beside") || strings.HasPrefix(problem, "below")
+					if outside && !seen[j].Whole || e.v.Flagged() && strings.HasPrefix(problem, "faint") {
 						continue
 					}
-					t.Errorf("%s at %d pixels, with room for %v: %s\n%.600s", e.name, width, e.v.Room, problem, e.clean)
+					t.Errorf("%s at %d pixels, taken for %v: %s\n%.600s", e.name, width, e.v.Size, problem, e.clean)
 					break
 				}
 			}
 		}
 	}
-	t.Logf("of %d mails %d fit into a narrow frame, %d into a wide one, of %.0f pixels on the average", len(entries), fitting[0], fitting[1], loose/float64(fitting[0]+fitting[1]))
+	t.Logf("of %d mails %d are whole on a phone, %d on a desk, and %d have a flag for being long or wide", len(entries), whole[280], whole[body.Desk], flagged)
 	for _, e := range entries {
-		if strings.HasPrefix(e.name, "usual/") && e.v.Flagged() {
-			t.Errorf("%s is flagged: %v", e.name, e.v.Told)
+		if strings.HasPrefix(e.name, "usual/") && (e.v.Flagged() || large(e.v)) {
+			t.Errorf("%s is flagged: %v %v", e.name, e.v.Warnings, e.v.Size)
 		}
 	}
 }
@@ -264,25 +271,6 @@ func asMap[T any](list []T) map[int]T {
 		m[i] = x
 	}
 	return m
-}
-
-// documentOf is what stands in front of a mail's body, as review-control has it.
-func documentOf(t testing.TB) string {
-	t.Helper()
-	source, err := os.ReadFile(filepath.Join(hubtest.Root(t), "services/review-control/render.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, block, _ := strings.Cut(string(source), "documentHead = ")
-	block, _, _ = strings.Cut(block, "documentFoot")
-	var b strings.Builder
-	for _, part := range regexp.MustCompile("`[^`]*`|\"(?:[^\"\\\\]|\\\\.)*\"").FindAllString(block, -1) {
-		b.WriteString(strings.ReplaceAll(strings.Trim(part, "`\""), `\n`, "\n"))
-	}
-	if !strings.HasSuffix(b.String(), ">\n") || !strings.HasPrefix(b.String(), "<!doctype html>") {
-		t.Fatalf("the head of a mail is %q", b.String())
-	}
-	return b.String()
 }
 
 // TestShownIsSent takes mails through the whole stack: what the frame of a page shows is, byte for byte, the

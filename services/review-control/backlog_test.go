@@ -13,6 +13,7 @@ import (
 	"hub.internal/pkg/service"
 	reviewcontrol "hub.internal/services/review-control"
 	"hub.internal/services/review-control/backlog"
+	"hub.internal/services/review-control/mailer"
 )
 
 // TestBacklog tells admin, and nobody else, what waits and what went wrong lately.
@@ -48,7 +49,7 @@ func TestBacklog(t *testing.T) {
 	h.exec(`UPDATE review_control.reviews SET status = 'cancelled'`)
 	sent := h.approved(3)
 	wants("approved", lately, backlog.Response{ToSend: 3})
-	for index, answers := range [][]answer{nil, {sending(reviewcontrol.Never)}, {sending(reviewcontrol.Perhaps)}} {
+	for index, answers := range [][]answer{nil, {sending(mailer.Never)}, {sending(mailer.Perhaps)}} {
 		h.sender.to(h.target(sent, index).ToEmail, answers...)
 		h.deliver(sent, index)
 	}

@@ -12,10 +12,12 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
 	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/mailer"
+	"hub.internal/services/review-control/suppression"
 )
 
-func sendError(v reviewcontrol.Verdict) error {
-	return &reviewcontrol.SendError{Verdict: v, Reason: "450 4.2.1 " + string(v)}
+func sendError(v mailer.Verdict) error {
+	return &mailer.SendError{Verdict: v, Reason: "450 4.2.1 " + string(v)}
 }
 
 // TestWholeWay takes a draft from its queueing to its last mail, with the jobs running.
@@ -24,8 +26,8 @@ func TestWholeWay(t *testing.T) {
 	h := newHouse(t, func(c *reviewcontrol.Config) { c.Now, c.PerMinute = nil, 60_000 })
 	id := h.queued(5)
 	h.exec(`INSERT INTO review_control.suppressions VALUES ('c1-3@partner.example', 'partner.example', 'c1-3@partner.example', '', 'console', 'x', now())`)
-	h.sender.to("C1-2@partner.example", answer{say: sendError(reviewcontrol.Never)})
-	h.sender.to("C1-4@partner.example", answer{say: sendError(reviewcontrol.Perhaps)})
+	h.sender.to("C1-2@partner.example", answer{say: sendError(mailer.Never)})
+	h.sender.to("C1-4@partner.example", answer{say: sendError(mailer.Perhaps)})
 	h.decide(id, 0, reviewcontrol.Approve)
 	h.decide(id, 1, reviewcontrol.Reject)
 	for _, index := range []int{2, 3, 4} {
@@ -45,7 +47,7 @@ func TestWholeWay(t *testing.T) {
 		if raw, err := base64.RawURLEncoding.DecodeString(token); !found || err != nil || len(raw) != 16 {
 			t.Errorf("unsubscribe %q", m.Unsubscribe)
 		}
-		if m.From != (reviewcontrol.Address{Name: "Hub", Email: "hub@hub.example"}) || m.Sender.Email != "hub@hub.example" || !strings.HasSuffix(m.ID, "@hub.example") || m.Text == "" || m.HTML != "" {
+		if m.From != (mailer.Address{Name: "Hub", Email: "hub@hub.example"}) || m.Sender.Email != "hub@hub.example" || !strings.HasSuffix(m.ID, "@hub.example") || m.Text == "" || m.HTML != "" {
 			t.Errorf("%+v", m)
 		}
 	}
@@ -55,13 +57,13 @@ func TestWholeWay(t *testing.T) {
 	}
 }
 
-func sending(v reviewcontrol.Verdict) answer { return answer{say: sendError(v)} }
+func sending(v mailer.Verdict) answer { return answer{say: sendError(v)} }
 
 // TestOutcomes tries a mail as often as it wants to be tried.
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	later, refused := sending(reviewcontrol.Later), answer{refuse: sendError(reviewcontrol.Later)}
+	later, refused := sending(mailer.Later), answer{refuse: sendError(mailer.Later)}
 	for name, c := range map[string]struct {
 		answers  []answer
 		want     reviewcontrol.DeliveryState
@@ -70,12 +72,12 @@ func TestOutcomes(t *testing.T) {
 	}{
 		"taken":                        {nil, reviewcontrol.Delivered, 1, 1},
 		"taken at the third try":       {[]answer{later, later}, reviewcontrol.Delivered, 3, 3},
-		"refused for good":             {[]answer{sending(reviewcontrol.Never)}, reviewcontrol.Failed, 1, 1},
-		"put off, then refused":        {[]answer{later, sending(reviewcontrol.Never)}, reviewcontrol.Failed, 2, 2},
-		"lost":                         {[]answer{sending(reviewcontrol.Perhaps)}, reviewcontrol.Unknown, 1, 1},
+		"refused for good":             {[]answer{sending(mailer.Never)}, reviewcontrol.Failed, 1, 1},
+		"put off, then refused":        {[]answer{later, sending(mailer.Never)}, reviewcontrol.Failed, 2, 2},
+		"lost":                         {[]answer{sending(mailer.Perhaps)}, reviewcontrol.Unknown, 1, 1},
 		"an error of no kind":          {[]answer{{say: errors.New("?")}}, reviewcontrol.Unknown, 1, 1},
 		"nobody there, then taken":     {[]answer{refused, refused, refused}, reviewcontrol.Delivered, 1, 1},
-		"not even asked, and for good": {[]answer{{refuse: sendError(reviewcontrol.Never)}}, reviewcontrol.Failed, 0, 0},
+		"not even asked, and for good": {[]answer{{refuse: sendError(mailer.Never)}}, reviewcontrol.Failed, 0, 0},
 	} {
 		id := h.approved(1)
 		email := h.target(id, 0).ToEmail
@@ -114,7 +116,7 @@ func TestGiveUp(t *testing.T) {
 	start := h.clock.Now()
 	var waits []time.Duration
 	for {
-		h.sender.to(email, sending(reviewcontrol.Later))
+		h.sender.to(email, sending(mailer.Later))
 		again := h.deliver(id, 0)
 		if again == 0 {
 			break
@@ -176,9 +178,9 @@ func TestCrashWhileSending(t *testing.T) {
 		want reviewcontrol.DeliveryState
 	}{
 		"sent after all":    {nil, reviewcontrol.Delivered},
-		"refused after all": {sendError(reviewcontrol.Never), reviewcontrol.Failed},
-		"put off after all": {sendError(reviewcontrol.Later), reviewcontrol.Unknown},
-		"lost":              {sendError(reviewcontrol.Perhaps), reviewcontrol.Unknown},
+		"refused after all": {sendError(mailer.Never), reviewcontrol.Failed},
+		"put off after all": {sendError(mailer.Later), reviewcontrol.Unknown},
+		"lost":              {sendError(mailer.Perhaps), reviewcontrol.Unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -236,7 +238,7 @@ func TestSuppressedBeforeItIsSent(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	id := h.approved(2)
-	if _, err := h.service.Suppress(signedIn(t.Context(), ada), ada, strings.ToUpper(h.target(id, 1).ToEmail), "asked"); err != nil {
+	if _, err := h.suppressed.Add(signedIn(t.Context(), ada), ada.Email, strings.ToUpper(h.target(id, 1).ToEmail), "asked"); err != nil {
 		t.Fatal(err)
 	}
 	h.deliver(id, 1)
@@ -290,7 +292,7 @@ func TestHTMLMail(t *testing.T) {
 	h.deliver(id, 0)
 	m := h.sender.mails()[0]
 	if !strings.HasPrefix(m.HTML, "<!doctype html>\r\n") || !strings.Contains(m.HTML, `<p>Dear <b>Contact</b></p><p><a href="https://shop.example/x">Look</a></p>`) || m.Text != "Dear Contact\r\n\r\nLook (https://shop.example/x)\r\n" ||
-		m.From != (reviewcontrol.Address{Name: "Kim of the shop", Email: "hub@hub.example"}) || m.To.Name != "Contact 0" || m.Subject != "Hello" || !m.Date.Equal(h.clock.Now()) {
+		m.From != (mailer.Address{Name: "Kim of the shop", Email: "hub@hub.example"}) || m.To.Name != "Contact 0" || m.Subject != "Hello" || !m.Date.Equal(h.clock.Now()) {
 		t.Errorf("%+v", m)
 	}
 }
@@ -352,7 +354,7 @@ func TestLost(t *testing.T) {
 		t.Fatal("the store let it through")
 	}
 	h.exec(`ALTER TABLE review_control.idempotency_keys DROP CONSTRAINT never`)
-	imported, err := h.service.StartImport(signedIn(t.Context(), ada), ada, "list.csv", "", []byte("x@y.example\n"))
+	imported, err := h.suppressed.StartImport(signedIn(t.Context(), ada), ada.Email, "list.csv", "", []byte("x@y.example\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -376,8 +378,8 @@ func TestLost(t *testing.T) {
 		}
 	}
 	h.run(h.service, "all is done", func() bool {
-		in, err := h.service.Import(context.Background(), imported.ID)
-		return err == nil && in.Status == reviewcontrol.ImportDone && h.authoring.row(waiting).Status == "sent" && h.authoring.row(unfinished).Status == "sent" && h.authoring.row(intent).Status == "in_review"
+		in, err := h.suppressed.Import(context.Background(), imported.ID)
+		return err == nil && in.Status == suppression.ImportDone && h.authoring.row(waiting).Status == "sent" && h.authoring.row(unfinished).Status == "sent" && h.authoring.row(intent).Status == "in_review"
 	})
 }
 
@@ -415,10 +417,10 @@ func TestStartedAgain(t *testing.T) {
 func TestJobsKeepThePace(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, func(c *reviewcontrol.Config) {
-		c.Now, c.PerMinute, c.Pace = nil, 300, reviewcontrol.Pace{Retry: 10 * time.Millisecond}
+		c.Now, c.PerMinute, c.Pace = nil, 300, mailer.Pace{Retry: 10 * time.Millisecond}
 	})
 	id := h.approved(4)
-	h.sender.to(h.target(id, 2).ToEmail, sending(reviewcontrol.Later), answer{refuse: sendError(reviewcontrol.Later)})
+	h.sender.to(h.target(id, 2).ToEmail, sending(mailer.Later), answer{refuse: sendError(mailer.Later)})
 	start := time.Now()
 	h.run(h.service, "all are sent", func() bool { return h.review(id).Status == reviewcontrol.Sent })
 	if took := time.Since(start); took < 5*200*time.Millisecond { // six tries, the first at once
@@ -551,12 +553,12 @@ func TestNewsAreTold(t *testing.T) {
 
 // TestFrom is whom recipients see, and reviewers before them.
 func TestFrom(t *testing.T) {
-	s := reviewcontrol.New(reviewcontrol.Config{From: reviewcontrol.Address{Name: "Hub", Email: "hub@hub.example"}})
-	for _, c := range []struct{ draft, want reviewcontrol.Address }{
-		{reviewcontrol.Address{}, reviewcontrol.Address{Name: "Hub", Email: "hub@hub.example"}},
-		{reviewcontrol.Address{Name: "Kim"}, reviewcontrol.Address{Name: "Kim", Email: "hub@hub.example"}},
-		{reviewcontrol.Address{Email: "kim@shop.example"}, reviewcontrol.Address{Email: "kim@shop.example"}},
-		{reviewcontrol.Address{Name: "Kim", Email: "kim@shop.example"}, reviewcontrol.Address{Name: "Kim", Email: "kim@shop.example"}},
+	s := reviewcontrol.New(reviewcontrol.Config{From: mailer.Address{Name: "Hub", Email: "hub@hub.example"}})
+	for _, c := range []struct{ draft, want mailer.Address }{
+		{mailer.Address{}, mailer.Address{Name: "Hub", Email: "hub@hub.example"}},
+		{mailer.Address{Name: "Kim"}, mailer.Address{Name: "Kim", Email: "hub@hub.example"}},
+		{mailer.Address{Email: "kim@shop.example"}, mailer.Address{Email: "kim@shop.example"}},
+		{mailer.Address{Name: "Kim", Email: "kim@shop.example"}, mailer.Address{Name: "Kim", Email: "kim@shop.example"}},
 	} {
 		if got := s.From(c.draft); got != c.want {
 			t.Errorf("%+v: %+v, want %+v", c.draft, got, c.want)

@@ -47,12 +47,12 @@ func TestFlags(t *testing.T) {
 	if n := h.jobs("inspect_draft"); n != 1 {
 		t.Errorf("%d jobs", n)
 	}
-	for i, want := range []triage.Flag{0, triage.Misleading, triage.Removed, triage.Told, triage.Duplicate, triage.Duplicate, triage.Outside, triage.PromptLike, 0} {
+	for i, want := range []triage.Flag{0, triage.Misleading, triage.Removed, triage.Warned, triage.Duplicate, triage.Duplicate, triage.Outside, triage.PromptLike, 0} {
 		if x := h.target(id, i).Inspection; x.Flags != want || x.Subject != "Hello" || x.Hash != h.shown(id, i).Hash {
 			t.Errorf("target %d has %v, want %v: %+v", i, x.Flags.Each(), want.Each(), x)
 		}
 	}
-	if _, err := h.service.Suppress(signedIn(t.Context(), ada), ada, h.target(id, 8).ToEmail, ""); err != nil {
+	if _, err := h.suppressed.Add(signedIn(t.Context(), ada), ada.Email, h.target(id, 8).ToEmail, ""); err != nil {
 		t.Fatal(err)
 	}
 	h.decide(id, 1, reviewcontrol.Reject)

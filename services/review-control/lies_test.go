@@ -14,6 +14,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/mailer"
 )
 
 // lies are what an authoring service can answer that says otherwise than it did, always under the
@@ -85,12 +86,12 @@ func (h *house) proposal() reviewcontrol.ID {
 type witness struct {
 	*house
 	id       reviewcontrol.ID
-	approved map[int]reviewcontrol.Content
+	approved map[int]mailer.Content
 	before   int
 }
 
 func (h *house) witness() *witness {
-	return &witness{h, h.proposal(), map[int]reviewcontrol.Content{}, len(h.sender.mails())}
+	return &witness{h, h.proposal(), map[int]mailer.Content{}, len(h.sender.mails())}
 }
 
 // look is what a reviewer's page shows of a target.
@@ -276,7 +277,7 @@ func TestALieWhileQueueing(t *testing.T) {
 func TestOurOwnMailboxChanges(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	other := h.another(func(c *reviewcontrol.Config) { c.From = reviewcontrol.Address{Name: "Hub", Email: "new@hub.example"} })
+	other := h.another(func(c *reviewcontrol.Config) { c.From = mailer.Address{Name: "Hub", Email: "new@hub.example"} })
 	own := h.authoring.draft(1, func(d *draftRow) { d.SenderEmail = new("kim@shop.example") })
 	if _, err := h.send(agent(t.Context()), newKey(), queueing(own)); err != nil {
 		t.Fatal(err)

@@ -275,7 +275,7 @@ func TestKeysHaveNames(t *testing.T) {
 	h := newHouse(t)
 	o := &office{h, http.NewServeMux()}
 	keys := auth.New(h.remote("auth", url, h.keys), h.clock.Now)
-	c, err := console.New(h.another(func(c *reviewcontrol.Config) { c.Keys = keys }), h.keys, slog.New(slog.DiscardHandler))
+	c, err := console.New(h.another(func(c *reviewcontrol.Config) { c.Keys = keys }), h.suppressed, h.keys, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,9 @@ import (
 	reviewcontrol "hub.internal/services/review-control"
 	drafts "hub.internal/services/review-control/authoring"
 	"hub.internal/services/review-control/jobs"
+	"hub.internal/services/review-control/mailer"
 	"hub.internal/services/review-control/postgres"
+	"hub.internal/services/review-control/suppression"
 )
 
 func TestMain(m *testing.M) { hubtest.Main(m) }
@@ -43,18 +45,19 @@ func TestMain(m *testing.M) { hubtest.Main(m) }
 // house is the service on a store of its own, beside an authoring service that the test
 // speaks for and an SMTP server that it plays.
 type house struct {
-	t         testing.TB
-	db        hubtest.WriteStoreDB
-	store     *postgres.Store
-	pool      *pgstore.Pool
-	clock     *hubtest.Clock
-	keys      *caller.Keys
-	super     *pgxpool.Pool
-	service   *reviewcontrol.Service
-	authoring *authoring
-	sender    *sender
-	client    *remote.Client
-	url       string
+	t          testing.TB
+	db         hubtest.WriteStoreDB
+	store      *postgres.Store
+	pool       *pgstore.Pool
+	clock      *hubtest.Clock
+	keys       *caller.Keys
+	super      *pgxpool.Pool
+	suppressed *suppression.List
+	service    *reviewcontrol.Service
+	authoring  *authoring
+	sender     *sender
+	client     *remote.Client
+	url        string
 }
 
 func newHouse(t testing.TB, change ...func(*reviewcontrol.Config)) *house {
@@ -70,6 +73,7 @@ func newHouse(t testing.TB, change ...func(*reviewcontrol.Config)) *house {
 	}
 	t.Cleanup(h.super.Close)
 	h.authoring = newAuthoring(t, h.clock)
+	h.suppressed = suppression.New(h.store, h.clock.Now)
 	h.service = h.another(change...)
 	mux := http.NewServeMux()
 	quiet := slog.New(slog.DiscardHandler)
@@ -85,8 +89,8 @@ func newHouse(t testing.TB, change ...func(*reviewcontrol.Config)) *house {
 
 // another is a replica of the service.
 func (h *house) another(change ...func(*reviewcontrol.Config)) *reviewcontrol.Service {
-	config := reviewcontrol.Config{Store: h.store, Drafts: drafts.New(h.remote("authoring", h.authoring.url, h.keys)), Sender: h.sender,
-		PublicURL: "https://hub.example", From: reviewcontrol.Address{Name: "Hub", Email: "hub@hub.example"}, Now: h.clock.Now}
+	config := reviewcontrol.Config{Store: h.store, Suppressions: h.suppressed, Drafts: drafts.New(h.remote("authoring", h.authoring.url, h.keys)), Sender: h.sender,
+		PublicURL: "https://hub.example", From: mailer.Address{Name: "Hub", Email: "hub@hub.example"}, Now: h.clock.Now}
 	for _, f := range change {
 		f(&config)
 	}
@@ -247,7 +251,7 @@ func (h *house) start(s *reviewcontrol.Service) (stop func() time.Duration) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		runner := jobs.Runner(s, h.store, 4)
+		runner := jobs.Runner(s, h.suppressed, h.store, 4)
 		runner.Pool, runner.Service, runner.Schema, runner.Instance, runner.Logger = h.pool, "review-control", "review_control", instance, slog.New(slog.DiscardHandler)
 		ended <- runner.Run(ctx)
 	}()
@@ -719,7 +723,7 @@ type answer struct {
 type sender struct {
 	mu   sync.Mutex
 	say  map[string][]answer
-	sent []reviewcontrol.Message
+	sent []mailer.Message
 	// tries counts calls, whatever came of them.
 	tries int
 }
@@ -730,13 +734,13 @@ func (s *sender) to(email string, answers ...answer) {
 	s.say[email] = answers
 }
 
-func (s *sender) mails() []reviewcontrol.Message {
+func (s *sender) mails() []mailer.Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.sent)
 }
 
-func (s *sender) Send(ctx context.Context, m reviewcontrol.Message, begin func(context.Context) error) error {
+func (s *sender) Send(ctx context.Context, m mailer.Message, begin func(context.Context) error) error {
 	s.mu.Lock()
 	s.tries++
 	var a answer

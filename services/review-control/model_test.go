@@ -11,6 +11,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/mailer"
 )
 
 // model is what CONTRACT.md 10 says of one draft.
@@ -273,19 +274,19 @@ func TestLife(t *testing.T) {
 				switch verdict {
 				case "ok":
 				case "refused":
-					h.sender.to(email(i), answer{refuse: sendError(reviewcontrol.Later)})
+					h.sender.to(email(i), answer{refuse: sendError(mailer.Later)})
 				case "suppressed":
-					_, err := h.service.Suppress(ctx, ada, email(i), "")
+					_, err := h.suppressed.Add(ctx, ada.Email, email(i), "")
 					ok(err, "suppress")
 				case "crash":
 					h.sender.to(email(i), answer{say: errors.New("crashed")})
 				default:
-					h.sender.to(email(i), answer{say: sendError(reviewcontrol.Verdict(verdict))})
+					h.sender.to(email(i), answer{say: sendError(mailer.Verdict(verdict))})
 				}
 				before := len(h.sender.mails())
 				again, err := h.service.Deliver(ctx, id, i)
 				if verdict == "suppressed" {
-					ok(h.service.Unsuppress(ctx, ada, email(i), "test"), "unsuppress")
+					ok(h.suppressed.Remove(ctx, ada.Email, email(i), "test"), "unsuppress")
 				}
 				if _, missing := h.store.Review(ctx, id); missing != nil {
 					return

@@ -13,6 +13,7 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
 	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/mailer"
 )
 
 func TestQueue(t *testing.T) {
@@ -34,7 +35,7 @@ func TestQueue(t *testing.T) {
 	}
 	r := h.review(id)
 	if r.Status != reviewcontrol.InReview || r.Counts != (reviewcontrol.Counts{Pending: 3}) || r.Actor != "agent 7" || r.Note != "look\nclosely" ||
-		r.Maker != (reviewcontrol.Maker{CreatedBy: "campaign-agent", ExternalUser: "u1"}) || r.Sender != (reviewcontrol.Address{Name: "Kim", Email: "kim@shop.example"}) {
+		r.Maker != (reviewcontrol.Maker{CreatedBy: "campaign-agent", ExternalUser: "u1"}) || r.Sender != (mailer.Address{Name: "Kim", Email: "kim@shop.example"}) {
 		t.Errorf("%+v", r)
 	}
 	if n := one[int](h, `SELECT count(*) FROM audit.calls WHERE tool = 'queue_for_review' AND outcome = 'ok' AND credential_id = 'ak_1' AND detail ->> 'draft_id' = $1`, id.String()); n != 1 {
@@ -90,7 +91,7 @@ func TestQueueSuppressed(t *testing.T) {
 	h := newHouse(t)
 	id := h.authoring.draft(5003) // more than a page of recipients
 	for _, email := range []string{"c1-1@PARTNER.example", "C1-5002@partner.example"} {
-		if _, err := h.service.Suppress(signedIn(t.Context(), ada), ada, email, ""); err != nil {
+		if _, err := h.suppressed.Add(signedIn(t.Context(), ada), ada.Email, email, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -106,7 +107,7 @@ func TestQueueSuppressed(t *testing.T) {
 	}
 	// A refusal frees the key.
 	for _, email := range []string{"c1-1@partner.example", "c1-5002@partner.example"} {
-		if err := h.service.Unsuppress(signedIn(t.Context(), ada), ada, email, "asked for it"); err != nil {
+		if err := h.suppressed.Remove(signedIn(t.Context(), ada), ada.Email, email, "asked for it"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -365,10 +366,10 @@ func TestAgentsDecideNothing(t *testing.T) {
 		ctx := caller.With(t.Context(), caller.Caller{Kind: kind, HubUser: ada.ID, Roles: []string{"reviewer", "admin"}, Scopes: []string{"control", "admin:write"}})
 		_, decided := h.service.Decide(ctx, ada, id, shown[0], reviewcontrol.Judgement{Choice: reviewcontrol.Approve})
 		_, _, approved := h.service.ApproveShown(ctx, ada, id, shown)
-		_, added := h.service.Suppress(ctx, ada, "x@y.example", "")
-		_, imported := h.service.StartImport(ctx, ada, "x", "", []byte("x@y.example"))
+		_, added := h.suppressed.Add(ctx, ada.Email, "x@y.example", "")
+		_, imported := h.suppressed.StartImport(ctx, ada.Email, "x", "", []byte("x@y.example"))
 		for what, err := range map[string]error{"decide": decided, "approve": approved, "cancel": h.service.Cancel(ctx, ada, id, ""), "cancel a draft": h.service.Cancel(ctx, ada, h.authoring.draft(1), ""),
-			"suppress": added, "unsuppress": h.service.Unsuppress(ctx, ada, "x@y.example", "why"), "import": imported} {
+			"suppress": added, "unsuppress": h.suppressed.Remove(ctx, ada.Email, "x@y.example", "why"), "import": imported} {
 			if code(err) != fault.Scope {
 				t.Errorf("%q may %s: %v", kind, what, err)
 			}

@@ -15,21 +15,22 @@ import (
 	"hub.internal/pkg/localserver"
 	reviewcontrol "hub.internal/services/review-control"
 	"hub.internal/services/review-control/body"
+	"hub.internal/services/review-control/mailer"
 	"hub.internal/services/review-control/smtp"
 )
 
 // TestContentHash: each part of a content counts, and where it ends.
 func TestContentHash(t *testing.T) {
-	base := reviewcontrol.Content{From: reviewcontrol.Address{Name: "a", Email: "b"}, Sender: reviewcontrol.Address{Name: "c", Email: "d"}, To: reviewcontrol.Address{Name: "e", Email: "f"},
+	base := mailer.Content{From: mailer.Address{Name: "a", Email: "b"}, Sender: mailer.Address{Name: "c", Email: "d"}, To: mailer.Address{Name: "e", Email: "f"},
 		Subject: "g", HTML: "h", Text: "i"}
 	seen := map[string]string{base.Hash(): "as it is"}
-	try := func(what string, c reviewcontrol.Content) {
+	try := func(what string, c mailer.Content) {
 		if earlier, same := seen[c.Hash()]; same {
 			t.Errorf("%s and %s have one hash", what, earlier)
 		}
 		seen[c.Hash()] = what
 	}
-	parts := func(c *reviewcontrol.Content) []*string {
+	parts := func(c *mailer.Content) []*string {
 		return []*string{&c.From.Name, &c.From.Email, &c.Sender.Name, &c.Sender.Email, &c.To.Name, &c.To.Email, &c.Subject, &c.HTML, &c.Text}
 	}
 	for i := range parts(&base) {
@@ -47,8 +48,8 @@ func TestContentHash(t *testing.T) {
 	}
 	// A field that somebody adds has to be part of the hash, and of this test.
 	leaves := 0
-	for i := range reflect.TypeFor[reviewcontrol.Content]().NumField() {
-		if f := reflect.TypeFor[reviewcontrol.Content]().Field(i); f.Type.Kind() == reflect.Struct {
+	for i := range reflect.TypeFor[mailer.Content]().NumField() {
+		if f := reflect.TypeFor[mailer.Content]().Field(i); f.Type.Kind() == reflect.Struct {
 			leaves += f.Type.NumField()
 		} else {
 			leaves++

@@ -247,7 +247,7 @@ func TestALyingVariant(t *testing.T) {
 	// Whom nobody may write to since is not approved either.
 	id := h.offers(6)
 	shown, _ := h.rowsOf(id, 1)
-	if _, err := h.service.Suppress(signedIn(t.Context(), ada), ada, h.target(id, 4).ToEmail, ""); err != nil {
+	if _, err := h.suppressed.Add(signedIn(t.Context(), ada), ada.Email, h.target(id, 4).ToEmail, ""); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := h.approveVariant(ben, id, 1, shown); code(err) != fault.Conflict {
@@ -310,7 +310,7 @@ func TestVariantOnAPage(t *testing.T) {
 	got = o.get(first)
 	has(t, got, "105 mails that differ in 3 placeholders alone", `<span data-left`, `aria-describedby="together-says">Approve 97</button>`, "3 have a look of their own.", `href="#row-0"`, `id="row-0"`,
 		"Not in the segment", "Prompt-like text", ">Link</span>", ">Empty</span>", ">Long</span>", ">Markup, as text</span>", ">Unseen characters</span>", "<mark>U&#43;200B</mark>",
-		"&lt;b&gt;x&lt;/b&gt;", `<details class="fold long" open>`, "<mark>context.price</mark>", "The same in all rows of this page", `href="`+first+`?after=148"`, `sandbox=""`,
+		"&lt;b&gt;x&lt;/b&gt;", `<details class="fold long" open>`, "<mark>context.price</mark>", "The same in all rows of this page", `href="`+first+`?after=148"`, `sandbox="allow-same-origin"`,
 		`<dt><bdi>brand</bdi></dt><dd data-see data-same="`, `!data-label="brand"`, `data-label="price"`, `!data-item tabindex="-1" class="pending own" data-target`)
 	without := regexp.MustCompile(`<script src="/assets/[^"]*"(?: defer)?></script>| (?:value|title|aria-label)="[^"]*"`).ReplaceAllString(got, "")
 	if found := active.FindString(without); found != "" {

@@ -54,7 +54,7 @@ func TestText(t *testing.T) {
 			t.Errorf("%s:\n got %q\nwant %q", name, v.Text, c.want)
 		}
 	}
-	if got := Read("a\n<b>  x\n", false, mailPage).Text; got != "a\n<b>  x\n" {
+	if got := Read("a\n<b>  x\n", false).Text; got != "a\n<b>  x\n" {
 		t.Errorf("plain text came back as %q", got)
 	}
 }
@@ -93,7 +93,7 @@ func TestLinks(t *testing.T) {
 func TestLinksOfPlainText(t *testing.T) {
 	text := "보러가기:https://a.example/한글?x=1。 (see http://b.example/y), mail me@c.example. MAILTO:d@e.example\n<https://f.example>, www.g.example/ www. http:// tel:+8210-1234 a.b@c https://h.example,https://i.example http://2130706433/x"
 	var got []string
-	for _, l := range Read(text, false, mailPage).Links {
+	for _, l := range Read(text, false).Links {
 		got = append(got, l.Href+" "+l.Host)
 	}
 	want := []string{
@@ -103,12 +103,12 @@ func TestLinksOfPlainText(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("\n got %q\nwant %q", got, want)
 	}
-	if got := Read("mail bob@hub.com, please", false, mailPage).Links; len(got) != 1 || got[0].Href != "mailto:bob@hub.com" {
+	if got := Read("mail bob@hub.com, please", false).Links; len(got) != 1 || got[0].Href != "mailto:bob@hub.com" {
 		t.Errorf("a mailbox in the text: %+v", got)
 	}
 }
 
-func TestTold(t *testing.T) {
+func TestWarnings(t *testing.T) {
 	for name, c := range map[string]struct{ body, text, reason string }{
 		"white on white":   {`<p style="color:#FFF">x</p>`, "x", "text of color #ffffff on #ffffff"},
 		"nearly white":     {`<p style="color:rgb(240,250,250)">x</p>`, "x", "text of color #f0fafa on #ffffff"},
@@ -129,15 +129,15 @@ func TestTold(t *testing.T) {
 		"nothing":          {`<p style="color:#fff"> &nbsp; </p>`, "", "nothing in it can be read"},
 	} {
 		_, _, v := read(c.body)
-		var want []Told
+		var want []Warning
 		if c.reason != "" {
-			want = []Told{{c.text, c.reason}}
+			want = []Warning{{c.text, c.reason}}
 		}
-		if !slices.Equal(v.Told, want) || v.Flagged() != (want != nil) {
-			t.Errorf("%s:\n got %+v\nwant %+v", name, v.Told, want)
+		if !slices.Equal(v.Warnings, want) || v.Flagged() != (want != nil) {
+			t.Errorf("%s:\n got %+v\nwant %+v", name, v.Warnings, want)
 		}
 	}
-	if _, _, v := read(`<img src="https://a.example/x.png"><img src="https://a.example/x.png"><img src="http://b.example/y">`); len(v.Pictures) != 3 || len(v.Told) != 1 {
+	if _, _, v := read(`<img src="https://a.example/x.png"><img src="https://a.example/x.png"><img src="http://b.example/y">`); len(v.Pictures) != 3 || len(v.Warnings) != 1 {
 		t.Errorf("%+v", v)
 	}
 }
@@ -157,7 +157,7 @@ func TestPictures(t *testing.T) {
 		"their name": {`<img src="https://xn--3e0b707e.example/x" alt="">`, Picture{"", "", "", "한국.example (xn--3e0b707e.example)"}, ""},
 	} {
 		document := "<p>a\r\n &amp; &#65; b</p>" + still + "<a href=\"https://a.example\">" + c.html + "</a> <b>z</b>\r\n"
-		if v := Read(document, true, mailPage); !slices.Equal(v.Pictures, []Picture{c.want}) || c.want.Size() != c.size {
+		if v := Read(document, true); !slices.Equal(v.Pictures, []Picture{c.want}) || c.want.Size() != c.size {
 			t.Errorf("%s: %+v, %q", name, v.Pictures, c.want.Size())
 		}
 		before, after, found := strings.Cut(Shown(document), "<span style=")
@@ -184,40 +184,55 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// TestRoom knows what certainly does not fit. That the estimate holds in a browser is for the browser's tests.
-func TestRoom(t *testing.T) {
-	height := func(text string) [2]int {
+// TestSize knows what certainly does not fit. That nothing of what fits lies beside the window is for the browser's tests.
+func TestSize(t *testing.T) {
+	size := func(text string) Size {
 		_, _, v := read(text)
-		return v.Room
+		return v.Size
 	}
-	one := height("<p>Dear reader,</p>")
-	if one[0] < 50 || one[0] > 130 || one[0] != one[1] {
+	if one := size("<p>Dear reader,</p>"); one.Height < 50 || one.Height > 130 || one.Width > 100 {
 		t.Errorf("one line takes %v", one)
 	}
 	for name, c := range map[string]struct {
 		text  string
 		least int
 	}{
-		"breaks": {"a" + strings.Repeat("<br>", 40) + "b", 900}, "paragraphs": {strings.Repeat("<p>a</p>", 20), 700}, "words": {strings.Repeat("word ", 400), 900},
-		"padding": {strings.Repeat(`<div style="padding:60px">`, 3) + "a", 360}, "height": {`<table><tr><td height=400>a</td></tr></table>`, 400}, "cells": {`<table cellpadding=90><tr><td>a</td></tr></table>`, 180},
-		"narrow column": {`<table width="100%"><tr><td width="90%">a</td><td>` + strings.Repeat("b ", 60) + `</td></tr></table>`, 0}, "picture": {`<img src="https://a.example/x.png" height=700>`, 700},
-		"large font": {`<p style="font-size:72px">` + strings.Repeat("a ", 30), 700}, "lines": {`<p style="line-height:3">` + strings.Repeat("word ", 100), 600}, "list": {"<ul>" + strings.Repeat("<li>a", 30), 600},
-		"a text": {"<pre>" + strings.Repeat("a\n", 30), 500}, "rule": {strings.Repeat("<hr>", 30), 300},
+		"breaks": {"a" + strings.Repeat("<br>", 40) + "b", 900}, "paragraphs": {strings.Repeat("<p>a</p>", 20), 700}, "words": {strings.Repeat("word ", 400), 600},
+		"padding": {strings.Repeat(`<div style="padding:60px">`, 3) + "a", 360}, "height": {`<table><tr><td height=400>a</td></tr></table>`, 400},
+		"cells": {`<table cellpadding=90><tr><td>a</td></tr></table>`, 180}, "picture": {`<img src="https://a.example/x.png" height=700>`, 700},
+		"large font": {`<p style="font-size:72px">` + strings.Repeat("a ", 30), 700}, "lines": {`<p style="line-height:3">` + strings.Repeat("word ", 100), 400},
+		"list": {"<ul>" + strings.Repeat("<li>a", 30), 600}, "a text": {"<pre>" + strings.Repeat("a\n", 30), 500}, "rule": {strings.Repeat("<hr>", 30), 300},
+		"narrow column": {`<table width="100%"><tr><td width="90%">a</td><td width="10%">` + strings.Repeat("word ", 60) + `</td></tr></table>`, 900},
 	} {
-		if got := height(c.text); got[0] < c.least && got[0] != 0 || got[1] < c.least && got[1] != 0 {
+		if got := size(c.text); got.Height < c.least {
 			t.Errorf("%s takes %v, not %d", name, got, c.least)
 		}
 	}
 	for name, text := range map[string]string{
-		"columns": "<table><tr>" + strings.Repeat("<td>a", 40), "quotes": strings.Repeat("<blockquote>", 9) + "a", "tables": strings.Repeat("<table cellpadding=20><tr><td>", 9) + "a",
-		"padding": strings.Repeat(`<div style="padding:0 60px">`, 4) + "a",
+		"columns": "<table><tr>" + strings.Repeat("<td>a", 40), "quotes": strings.Repeat("<blockquote>", 9) + "a", "tables": strings.Repeat("<table cellpadding=20><tr><td>", 11) + "a",
+		"padding": strings.Repeat(`<div style="padding:0 60px">`, 4) + "a", "borders": strings.Repeat(`<div style="border:20px solid #ccc">`, 11) + "a",
 	} {
-		if got := height(text); got[0] != 0 {
+		if got := size(text); got.Width <= Desk {
 			t.Errorf("%s takes %v, and is too wide", name, got)
 		}
 	}
-	if got := Read(strings.Repeat("line\n", 50), false, mailPage).Room; got[0] < 1100 {
+	if got := Read(strings.Repeat("line\n", 50), false).Size; got.Height < 1100 || got.Height > 1400 {
 		t.Errorf("text takes %v", got)
+	}
+}
+
+// TestOrdinaryTablesFit holds tables as mails have them to the width of a desk.
+func TestOrdinaryTablesFit(t *testing.T) {
+	for _, columns := range []int{2, 3, 4} {
+		for _, attributes := range []string{``, ` border="1"`, ` border="1" cellpadding="8"`, ` cellpadding="12" cellspacing="0" width="600"`, ` style="border-collapse:collapse;width:100%"`} {
+			for _, cell := range []string{`<td>`, `<td style="padding:8px 12px;border:1px solid #cccccc">`, `<td width="25%" align="center">`, `<td width="150">`} {
+				row := "<tr>" + strings.Repeat(cell+"A price of 12,000 won</td>", columns) + "</tr>"
+				_, _, v := read(`<table width="100%" cellpadding="0" cellspacing="0"><tr><td style="padding:24px"><h1>Prices</h1><table` + attributes + `>` + strings.Repeat(row, columns) + `</table></td></tr></table>`)
+				if v.Size.Width > Desk {
+					t.Errorf("%d columns of %s in a table%s take %v", columns, cell, attributes, v.Size)
+				}
+			}
+		}
 	}
 }
 
@@ -234,11 +249,11 @@ func TestLargeBodiesAreReadInTime(t *testing.T) {
 		timed := func(text string) (v View, took time.Duration) {
 			clean, _ := markup.Mail().Clean(text)
 			began := time.Now()
-			v = Read(clean, true, mailPage)
+			v = Read(clean, true)
 			return v, time.Since(began)
 		}
 		v, took := timed(text)
-		t.Logf("%-16s %4d ms, text %d, links %d, told %d, room %v", name, took.Milliseconds(), len(v.Text), len(v.Links), len(v.Told), v.Room)
+		t.Logf("%-16s %4d ms, text %d, links %d, told %d, size %v", name, took.Milliseconds(), len(v.Text), len(v.Links), len(v.Warnings), v.Size)
 		if took < 20*time.Second {
 			continue
 		}
@@ -264,14 +279,14 @@ func FuzzRead(f *testing.F) {
 			_, _, v = read(text)
 		} else {
 			plain, _ := markup.Text(text)
-			v = Read(plain, false, mailPage)
+			v = Read(plain, false)
 		}
 		for _, l := range v.Links {
 			if l.Href == "" {
 				t.Errorf("a link to nowhere: %+v", l)
 			}
 		}
-		if v.Room[0] < 0 || v.Room[1] < 0 || strings.Contains(fmt.Sprint(v), "\u202e") {
+		if v.Size.Width < 0 || v.Size.Height < 0 || strings.Contains(fmt.Sprint(v), "\u202e") {
 			t.Errorf("%+v", v)
 		}
 		if took := time.Since(began); took > 30*time.Second+time.Duration(len(text))*100*time.Microsecond {

@@ -22,6 +22,7 @@ import (
 	reviewcontrol "hub.internal/services/review-control"
 	"hub.internal/services/review-control/jobs"
 	"hub.internal/services/review-control/postgres"
+	"hub.internal/services/review-control/suppression"
 )
 
 func TestMain(m *testing.M) { hubtest.Main(m) }
@@ -123,9 +124,10 @@ func TestLargest(t *testing.T) {
 		t.Fatal(err)
 	}
 	start = time.Now()
-	_, err := s.Update(ctx, 1, []int{0}, func(u *reviewcontrol.Unit) error {
+	_, err := s.Update(ctx, 1, []int{0}, func(u *reviewcontrol.Transaction) error {
 		u.Targets[0].Decision = reviewcontrol.Decision{Choice: reviewcontrol.Approve, At: &at, Revision: 2}
 		u.Review.Counts, u.Review.Status = reviewcontrol.Counts{Approved: n}, reviewcontrol.Approved
+		u.Steps = []reviewcontrol.Step{{Kind: reviewcontrol.Decided, Target: &u.Targets[0]}, {Kind: reviewcontrol.Moved, From: reviewcontrol.InReview, To: reviewcontrol.Approved}}
 		return nil
 	})
 	if err != nil {
@@ -157,7 +159,7 @@ func TestLargest(t *testing.T) {
 		t.Errorf("%d jobs, %v", jobs, err)
 	}
 	start = time.Now()
-	if _, err := s.Update(ctx, 1, nil, func(u *reviewcontrol.Unit) error { u.Review.Status = reviewcontrol.Cancelled; return nil }); err != nil {
+	if _, err := s.Update(ctx, 1, nil, func(u *reviewcontrol.Transaction) error { u.Review.Status = reviewcontrol.Cancelled; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	lap("cancel")
@@ -262,7 +264,7 @@ func TestRunnerWaitsForTheStore(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		runner := jobs.Runner(service, s, 1)
+		runner := jobs.Runner(service, suppression.New(s, nil), s, 1)
 		runner.Pool, runner.Service, runner.Schema, runner.Logger = hubtest.Pool(t, db.URL("review-control")), "review-control", "review_control", slog.New(slog.DiscardHandler)
 		ended <- runner.Run(ctx)
 	}()
@@ -272,13 +274,13 @@ func TestRunnerWaitsForTheStore(t *testing.T) {
 			t.Fatal(err)
 		}
 		hubtest.Eventually(t, "ready", func() bool { return s.Ready(t.Context()) == nil })
-		in, err := s.AddImport(t.Context(), reviewcontrol.Import{Status: reviewcontrol.ImportWaiting, Lines: 1}, []byte("x@y.example"), audit.Entry{At: time.Now()})
+		in, err := s.AddImport(t.Context(), suppression.Import{Status: suppression.ImportWaiting, Lines: 1}, []byte("x@y.example"), audit.Entry{At: time.Now()})
 		if err != nil {
 			t.Fatal(err)
 		}
 		hubtest.Eventually(t, "the file is read", func() bool {
 			now, err := s.Import(t.Context(), in.ID)
-			return err == nil && now.Status == reviewcontrol.ImportDone
+			return err == nil && now.Status == suppression.ImportDone
 		})
 	}
 	imported()

@@ -1,7 +1,4 @@
-// Package csv reads files as people have them: separated by comma, semicolon or tab, with lines
-// that end in any way, and with rows that cannot be read. It refuses to let one bad row cost the
-// file, and knows nothing of what the rows mean.
-package csv
+package suppression
 
 import (
 	"bytes"
@@ -17,8 +14,8 @@ const (
 	maxEntryBytes = 64 << 10
 )
 
-// Row is a row of a file: its fields, or the problem with it.
-type Row struct {
+// csvRow is a row of a file: its fields, or the problem with it.
+type csvRow struct {
 	// Line is the number of its first line, from 1, and Text that line as the file has it.
 	Line    int
 	Text    string
@@ -26,14 +23,14 @@ type Row struct {
 	Problem string
 }
 
-// Rows reads the rows of a CSV file (RFC 4180; also with ; or tab, with or without a byte
+// csvRows reads the rows of a CSV file (RFC 4180; also with ; or tab, with or without a byte
 // order mark), one by one. Empty rows are left out. A row that cannot be read is one line.
-func Rows(data []byte) iter.Seq[Row] {
-	return func(yield func(Row) bool) {
+func csvRows(data []byte) iter.Seq[csvRow] {
+	return func(yield func(csvRow) bool) {
 		data := bytes.TrimPrefix(data, []byte("\ufeff"))
 		comma := separator(data)
 		for line := 1; len(data) > 0; {
-			row := Row{Line: line}
+			row := csvRow{Line: line}
 			first := lineEnd(data)
 			row.Text = strings.TrimRight(string(data[:first]), "\r\n")
 			fields, size, lines, problem := readEntry(data, comma)
@@ -52,8 +49,8 @@ func Rows(data []byte) iter.Seq[Row] {
 	}
 }
 
-// At is a field of the row, trimmed; rows may be short.
-func (r Row) At(column int) string {
+// at is a field of the row, trimmed; rows may be short.
+func (r csvRow) at(column int) string {
 	if column < 0 || column >= len(r.Fields) {
 		return ""
 	}

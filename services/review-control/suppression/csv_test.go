@@ -1,4 +1,4 @@
-package csv
+package suppression
 
 import (
 	stdcsv "encoding/csv"
@@ -35,7 +35,7 @@ func TestRows(t *testing.T) {
 		{"\"a\",", `1["a" ""]`},
 	} {
 		var got []string
-		for row := range Rows([]byte(c.file)) {
+		for row := range csvRows([]byte(c.file)) {
 			if row.Problem != "" {
 				got = append(got, fmt.Sprintf("%d!%s", row.Line, row.Problem))
 			} else {
@@ -56,7 +56,7 @@ func TestLongRows(t *testing.T) {
 	t.Parallel()
 	file := strings.Repeat("x", 200<<10) + "\nb@x.de\n\"" + strings.Repeat("y", 200<<10) + "\"\nc@x.de\n"
 	var got []string
-	for row := range Rows([]byte(file)) {
+	for row := range csvRows([]byte(file)) {
 		got = append(got, fmt.Sprint(row.Line, row.Problem != ""))
 	}
 	if s := strings.Join(got, ","); s != "1 true,2 false,3 true,4 false" {
@@ -76,7 +76,7 @@ func FuzzRows(f *testing.F) {
 		}
 		last, problems := 0, 0
 		var got [][]string
-		for row := range Rows([]byte(file)) {
+		for row := range csvRows([]byte(file)) {
 			if row.Line <= last {
 				t.Fatalf("line %d after %d", row.Line, last)
 			}

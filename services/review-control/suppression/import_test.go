@@ -1,12 +1,10 @@
-package reviewcontrol
+package suppression
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
-
-	"hub.internal/services/review-control/csv"
 )
 
 func TestHeader(t *testing.T) {
@@ -33,7 +31,7 @@ func TestBadLines(t *testing.T) {
 		strings.Repeat("é", 200<<10):   strings.Repeat("é", maxBadText),
 		strings.Repeat("\xf0\x9f", 99): "\ufffd",
 	} {
-		if got := badLine(csv.Row{Line: 7, Text: text}, "x"); got.Text != want || !utf8.ValidString(got.Text) || got.Line != 7 {
+		if got := badLine(csvRow{Line: 7, Text: text}, "x"); got.Text != want || !utf8.ValidString(got.Text) || got.Line != 7 {
 			t.Errorf("%.40q: %.80q, want %.40q", text, got.Text, want)
 		}
 	}

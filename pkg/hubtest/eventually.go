@@ -9,7 +9,7 @@ import (
 // machine that is busy with other things.
 const Patience = 2 * time.Minute
 
-// Eventually polls until ready answers true, and fails the test after a minute. It is for
+// Eventually polls until ready answers true, and fails the test after Patience. It is for
 // what another process or goroutine does; a clock that a test can move needs no polling.
 func Eventually(t testing.TB, what string, ready func() bool) {
 	t.Helper()

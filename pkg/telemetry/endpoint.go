@@ -65,7 +65,8 @@ func endpointBy(kind trace.SpanKind, initial string, name func(request any) stri
 // durations is a histogram of the seconds that something takes.
 func durations(name, description string) metric.Float64Histogram {
 	return Instrument(otel.Meter("hub.internal/pkg/telemetry").Float64Histogram(name, metric.WithUnit("s"),
-		metric.WithDescription(description), metric.WithExplicitBucketBoundaries(.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30)))
+		metric.WithDescription(description),
+		metric.WithExplicitBucketBoundaries(.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30)))
 }
 
 // seriesCache binds each attribute set once, so that a call allocates none.

@@ -17,8 +17,8 @@ import (
 	"hub.internal/pkg/inventory"
 )
 
-// permitted are the licences that a program of a release may use code under, by their SPDX names. MPL-2.0 asks for the sources of its own files
-// where they were changed: Hub changes none.
+// permitted are the licences that a program of a release may use code under, by their SPDX names. MPL-2.0 asks for the sources of its
+// own files where they were changed: Hub changes none.
 var permitted = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MIT-0", "MPL-2.0", "Unlicense"}
 
 // module is a module that a program is made of.

@@ -109,8 +109,8 @@ type History struct {
 	Notifications []NotificationHistory
 }
 
-// Notify is the worker of the outbox. It makes one attempt to deliver a message. again is the wait after which to make the next; 0 for one that is
-// delivered or given up.
+// Notify is the worker of the outbox. It makes one attempt to deliver a message. again is the wait after which to make the next; 0 for
+// one that is delivered or given up.
 func (s *Service) Notify(ctx context.Context, id string) (again time.Duration, err error) {
 	n, err := s.c.Store.Notification(ctx, id)
 	if err != nil || n.State != NotificationPending {

@@ -128,7 +128,9 @@ func (tx *Transaction) settle(t *Target, p DeliveryState, at time.Time, problem 
 // record is what a hand-over's end means for the mail whose attempt it was: the wait before
 // another try, 0 when there is none. reached tells that the hand-over began. A mail whose
 // state has moved on is left as it is, except that a lost one may still be found.
-func (tx *Transaction) record(t *Target, attempt int, reached bool, sent *mailer.SendError, now time.Time, p mailer.Pace) (wait time.Duration, err error) {
+func (tx *Transaction) record(
+	t *Target, attempt int, reached bool, sent *mailer.SendError, now time.Time, p mailer.Pace,
+) (wait time.Duration, err error) {
 	r := &tx.Review
 	d := &t.Delivery
 	switch {

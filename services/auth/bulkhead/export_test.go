@@ -1,8 +1,8 @@
 package bulkhead
 
 // Remembered is of how many networks the tries are counted.
-func (t *Bulkhead) Remembered() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.attempts.current) + len(t.attempts.old)
+func (b *Bulkhead) Remembered() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.attempts.current) + len(b.attempts.old)
 }

@@ -69,24 +69,24 @@ func newSim(t test, auto bool) *sim {
 	return s
 }
 
-func (s *sim) take(w http.ResponseWriter, r *http.Request) {
+func (w *sim) take(out http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
-	s.mu.Lock()
-	s.hooks = append(s.hooks, webhook{ContentType: r.Header.Get("Content-Type"), Body: body})
-	s.mu.Unlock()
-	status, kind, text := s.provider.Ack(true)
-	w.Header().Set("Content-Type", kind)
-	w.WriteHeader(status)
-	_, _ = io.WriteString(w, text)
+	w.mu.Lock()
+	w.hooks = append(w.hooks, webhook{ContentType: r.Header.Get("Content-Type"), Body: body})
+	w.mu.Unlock()
+	status, kind, text := w.provider.Ack(true)
+	out.Header().Set("Content-Type", kind)
+	out.WriteHeader(status)
+	_, _ = io.WriteString(out, text)
 }
 
-func (s *sim) webhooks(t *testing.T) []webhook {
-	if err := s.Settle(t.Context()); err != nil {
+func (w *sim) webhooks(t *testing.T) []webhook {
+	if err := w.Settle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := s.hooks
-	s.hooks = nil
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := w.hooks
+	w.hooks = nil
 	return out
 }

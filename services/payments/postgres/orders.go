@@ -30,7 +30,8 @@ func scanOrder(row pgx.CollectableRow) (*order.Aggregate, error) {
 	err := row.Scan(&o.ID, &o.Code, &o.ServiceCode, &o.ExternalUserID, &o.HubUser, &o.Env, &o.Provider, &o.CredentialID, &o.TID, &o.Status,
 		&o.Version, &o.Amounts.Amount, &o.Supply, &o.VAT, &o.TaxFree, &o.PaidAmount, &o.RefundedAmount, &o.PendingRefund, &o.PayMethod,
 		&o.ClientOrderID, &o.Name, &o.NotifyURL, &o.ReturnURL, &o.ValidHours, &o.Holder, &o.Buyer, &o.Metadata, &o.CheckoutURL,
-		&account.BankCode, &account.BankName, &account.Number, &account.Holder, &expires, &o.Attention, &o.Failure, &o.CreatedAt, &o.IssuedAt, &o.PaidAt, &o.ClosedAt)
+		&account.BankCode, &account.BankName, &account.Number, &account.Holder, &expires,
+		&o.Attention, &o.Failure, &o.CreatedAt, &o.IssuedAt, &o.PaidAt, &o.ClosedAt)
 	if err != nil {
 		return nil, err
 	}

@@ -3,9 +3,6 @@
 package mysql
 
 import (
-	"context"
-	"database/sql"
-
 	"hub.internal/services/query"
 	"hub.internal/services/query/mysql/server"
 )
@@ -23,16 +20,4 @@ func Open(dsn string, o server.Options) (*Source, error) {
 		return nil, err
 	}
 	return &Source{s}, nil
-}
-
-// list runs a statement and returns its rows, never nil. fields are where the columns of a row go.
-func list[Row any](ctx context.Context, s *Source, statement string, args []any, fields func(*Row) []any) ([]Row, error) {
-	rows := []Row{}
-	err := s.Query(ctx, statement, args, func(r *sql.Rows) error {
-		var row Row
-		err := r.Scan(fields(&row)...)
-		rows = append(rows, row)
-		return err
-	})
-	return rows, err
 }

@@ -29,12 +29,11 @@ func Clean(subject, content string, isHTML bool) Cleaned {
 	for i := range removed {
 		removed[i].What += " in the subject"
 	}
-	cleaned, more := "", []markup.Removed(nil)
+	clean := markup.Text
 	if isHTML {
-		cleaned, more = allowed.Clean(content)
-	} else {
-		cleaned, more = markup.Text(content)
+		clean = allowed.Clean
 	}
+	cleaned, more := clean(content)
 	c.Removed = markup.Merge(removed, more)
 	c.View = Read(cleaned, isHTML)
 	c.Text = lines(c.View.Text)

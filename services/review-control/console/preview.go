@@ -14,8 +14,8 @@ import (
 
 // previewPolicy keeps a mail from running, loading and submitting anything, whatever it holds. Its origin is that of the
 // console, so that the page around it can measure it: that is why no script may ever run in it (DESIGN.md).
-const previewPolicy = "sandbox allow-same-origin; default-src 'none'; script-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; " +
-	"form-action 'none'; frame-ancestors 'self'"
+const previewPolicy = "sandbox allow-same-origin; default-src 'none'; script-src 'none'; style-src 'unsafe-inline'; img-src data:; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 
 // framed is a page that another of ours may show in a sandboxed frame, its errors included.
 func framed(h web.Handler) web.Handler {

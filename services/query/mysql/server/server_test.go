@@ -26,16 +26,6 @@ func openSource(t testing.TB, dsn string, o Options) *Server {
 	return s
 }
 
-func admin(t testing.TB, dsn string) *sql.DB {
-	t.Helper()
-	db, err := sql.Open("mysql", dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	return db
-}
-
 func TestOpenRefuses(t *testing.T) {
 	for dsn, want := range map[string]string{
 		"":                               "HUB_SOURCE_DSN names no database",

@@ -96,8 +96,10 @@ func TestServicesApplyAlone(t *testing.T) {
 			t.Run(folder+"/"+s.Name, func(t *testing.T) {
 				t.Parallel()
 				m := judge(t, at(t, "k8s", folder, s.Name), folder != "services")
-				if len(m.Deployments) != 1 || m.Deployments[0].Name != s.Name || len(m.Services) != 1 || len(m.Budgets) != 1 || len(m.Autoscalers) != 1 ||
-					len(m.Accounts) != 1 || len(m.ConfigMaps) != 1 || len(m.Networks) != 2 || len(m.Namespaces) != 0 {
+				if len(m.Deployments) != 1 || m.Deployments[0].Name != s.Name || len(m.Services) != 1 || len(m.Budgets) != 1 ||
+					len(m.Autoscalers) != 1 ||
+					len(m.Accounts) != 1 || len(m.ConfigMaps) != 1 || len(m.Networks) != 2 ||
+					len(m.Namespaces) != 0 {
 					t.Errorf("%+v", m)
 				}
 			})
@@ -172,10 +174,18 @@ func TestComponents(t *testing.T) {
 			exporter, _ := r.value(d, "OTEL_EXPORTER_OTLP_ENDPOINT")
 			agents := endpoint{pod: map[string]string{"app": "consul"}, namespace: "consul"}
 			collector := accessNamespace("monitoring")
-			if has := slices.Contains(components, "consul"); (mode == "consul") != has || m.out(podOf(d), agents, tcp(agent)) != has || m.in(agents, podOf(d), tcp(calls)) != has {
+			if has := slices.Contains(
+				components,
+				"consul",
+			); (mode == "consul") != has || m.out(podOf(d), agents, tcp(agent)) != has ||
+				m.in(agents, podOf(d), tcp(calls)) != has {
 				t.Errorf("it looks for its neighbours in %s, and the agent is reached or reaches it otherwise", mode)
 			}
-			if has := slices.Contains(components, "otel"); (exporter != "") != has || m.out(podOf(d), collector, tcp(otlp)) != has || len(d.Spec.Template.Annotations) > 0 {
+			if has := slices.Contains(
+				components,
+				"otel",
+			); (exporter != "") != has || m.out(podOf(d), collector, tcp(otlp)) != has ||
+				len(d.Spec.Template.Annotations) > 0 {
 				t.Errorf("it sends to %q, and is annotated with %v", exporter, d.Spec.Template.Annotations)
 			}
 			if d.Namespace != "another" {
@@ -218,7 +228,8 @@ func TestMonitoring(t *testing.T) {
 			port := func(p corev1.ContainerPort) bool {
 				return p.Name == monitor.Spec.PodMetricsEndpoints[0].Port && p.ContainerPort == operations
 			}
-			if !selects(&monitor.Spec.Selector, d.Spec.Template.Labels) || d.Spec.Template.Labels[nameLabel] != d.Name || !slices.ContainsFunc(container(d, "service").Ports, port) {
+			if !selects(&monitor.Spec.Selector, d.Spec.Template.Labels) || d.Spec.Template.Labels[nameLabel] != d.Name ||
+				!slices.ContainsFunc(container(d, "service").Ports, port) {
 				t.Errorf("%s is not scraped: %+v", d.Name, monitor)
 			}
 		}
@@ -233,8 +244,9 @@ func TestMonitoring(t *testing.T) {
 func TestJobsAreJudged(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
-		"Job":     "apiVersion: batch/v1\nkind: Job\nmetadata: {name: backup}\nspec: {template: {spec: {hostNetwork: true}}}\n",
-		"CronJob": "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: backup}\nspec: {jobTemplate: {spec: {template: {spec: {hostNetwork: true}}}}}\n",
+		"Job": "apiVersion: batch/v1\nkind: Job\nmetadata: {name: backup}\nspec: {template: {spec: {hostNetwork: true}}}\n",
+		"CronJob": "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: backup}\nspec: {jobTemplate: {spec: {template: {spec: " +
+			"{hostNetwork: true}}}}}\n",
 	} {
 		m := overlay(t, "production")
 		if err := m.Add([]byte(text)); err != nil {

@@ -67,12 +67,21 @@ func TestImportRules(t *testing.T) {
 			Reason: "what of a text stays depends on the text and the policy alone",
 		},
 		{
-			Packages: []string{"pkg/web"}, Never: []string{"hub/..."}, Allow: []string{"pkg/fault", "pkg/schema", "pkg/caller", "pkg/tool", "pkg/hop", "pkg/csvguard", "pkg/text"},
+			Packages: []string{
+				"pkg/web",
+			},
+			Never:  []string{"hub/..."},
+			Allow:  []string{"pkg/fault", "pkg/schema", "pkg/caller", "pkg/tool", "pkg/hop", "pkg/csvguard", "pkg/text"},
 			Reason: "pages are rendered from what a handler hands over; they reach for no store and no neighbour",
 		},
 		// The rooms of a service: cmd → rooms → root → leaves, and no room into another.
 		{
-			Packages: []string{"services/$service"}, Except: []string{"services/gateway"}, Never: []string{"services/$service/..."}, Allow: leaves,
+			Packages: []string{
+				"services/$service",
+			},
+			Except: []string{"services/gateway"},
+			Never:  []string{"services/$service/..."},
+			Allow:  leaves,
 			Reason: "the domain knows no room but leaves: declare what it needs as an interface, and let cmd put them together",
 		},
 		{
@@ -82,8 +91,12 @@ func TestImportRules(t *testing.T) {
 			Reason: "a leaf knows nothing of its service; the SQL guard is one of several packages",
 		},
 		{
-			Packages: []string{"services/$service/$room/..."}, Except: slices.Concat([]string{"services/*/cmd/...", "services/*/jobs"}, leaves, slices.Concat(gatewayFloors...)),
-			Never: []string{"services/$service/*/..."}, Allow: append([]string{"services/$service/$room/..."}, leaves...),
+			Packages: []string{
+				"services/$service/$room/...",
+			},
+			Except: slices.Concat([]string{"services/*/cmd/...", "services/*/jobs"}, leaves, slices.Concat(gatewayFloors...)),
+			Never:  []string{"services/$service/*/..."},
+			Allow:  append([]string{"services/$service/$room/..."}, leaves...),
 			Reason: "a room calls the Service, not another room: pages and clients reach for no store, and a store for neither",
 		},
 		{
@@ -101,7 +114,11 @@ func TestImportRules(t *testing.T) {
 			Reason: "make up, bench, release and tests share them, so they know none of those",
 		},
 		{
-			Packages: []string{"pkg/localstack"}, Never: []string{"hub/..."}, Allow: []string{"pkg/postgres", "pkg/localserver", "pkg/inventory"},
+			Packages: []string{
+				"pkg/localstack",
+			},
+			Never:  []string{"hub/..."},
+			Allow:  []string{"pkg/postgres", "pkg/localserver", "pkg/inventory"},
 			Reason: "it starts services by the list and knows none of them",
 		},
 	}
@@ -116,17 +133,22 @@ func TestImportRules(t *testing.T) {
 		driver, reason string
 		homes          []string
 	}{
-		{"github.com/jackc/pgx/...", "SQL for PostgreSQL lives in a postgres package, beside its migrations", []string{"pkg/postgres", "pkg/audit", "pkg/write", "pkg/jobs", "services/*/postgres", "pkg/hubtest/...", "pkg/localserver", "scripts/..."}},
+		{"github.com/jackc/pgx/...", "SQL for PostgreSQL lives in a postgres package, beside its migrations",
+			[]string{"pkg/postgres", "pkg/audit", "pkg/write", "pkg/jobs", "services/*/postgres", "pkg/hubtest/...", "pkg/localserver",
+				"scripts/..."}},
 		{"github.com/riverqueue/...", "jobs are added and run through pkg/jobs", []string{"pkg/jobs"}},
 		{"github.com/pressly/goose/...", "migrations run through pkg/postgres", []string{"pkg/postgres"}},
-		{"github.com/go-sql-driver/...", "only the query service talks to the source database", []string{"services/query/mysql/...", "pkg/hubtest/...", "pkg/localserver", "scripts/..."}},
-		{"github.com/redis/...", "Redis is behind the gateway's and auth's redis package", []string{"pkg/redis", "services/gateway/redis", "services/auth/redis", "scripts/..."}},
+		{"github.com/go-sql-driver/...", "only the query service talks to the source database",
+			[]string{"services/query/mysql/...", "pkg/hubtest/...", "pkg/localserver", "scripts/..."}},
+		{"github.com/redis/...", "Redis is behind the gateway's and auth's redis package",
+			[]string{"pkg/redis", "services/gateway/redis", "services/auth/redis", "scripts/..."}},
 		{"github.com/hashicorp/consul/...", "Consul is behind pkg/discover", []string{"pkg/discover", "scripts/consul"}},
 		{"github.com/alexedwards/argon2id", "passwords are auth's alone", []string{"services/auth"}},
 		{"github.com/coreos/go-oidc/...", "single sign-on is auth's alone", []string{"services/auth/oidc"}},
 		{"golang.org/x/oauth2/...", "single sign-on is auth's alone", []string{"services/auth/oidc"}},
 		{"github.com/tink-crypto/...", "what is kept sealed is sealed in one place", []string{"pkg/seal"}},
-		{"github.com/golang-jwt/...", "tokens are verified by caller and auth; the client makes those of its app", []string{"pkg/caller/...", "services/auth/...", "services/client/cmd/hub"}},
+		{"github.com/golang-jwt/...", "tokens are verified by caller and auth; the client makes those of its app",
+			[]string{"pkg/caller/...", "services/auth/...", "services/client/cmd/hub"}},
 		{"github.com/tdewolff/...", "what of a style stays is judged in one place", []string{"pkg/markup"}},
 		{"net/smtp", "mail leaves through one place", []string{"services/review-control/smtp"}},
 		{"github.com/wneessen/...", "mail leaves through one place", []string{"services/review-control/smtp"}},

@@ -49,7 +49,10 @@ func (s things) finish(ctx context.Context, keys *write.Keys, claim write.Claim,
 
 // over ends the leases of a key, as time does.
 func (s things) over(t fataler) {
-	if _, err := s.Exec(context.Background(), "UPDATE authoring.idempotency_keys SET lease_until = lease_until - interval '1 hour'"); err != nil {
+	if _, err := s.Exec(
+		context.Background(),
+		"UPDATE authoring.idempotency_keys SET lease_until = lease_until - interval '1 hour'",
+	); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -97,7 +100,8 @@ func TestTwoProcessesCallTheSecondSystemOnce(t *testing.T) {
 			return s.finish(t.Context(), keys, claim, created)
 		}
 		replayed.Add(1)
-		if a := claim.Answer; !a.Replayed || string(a.Data) != string(created.Data) || a.Status != 201 || a.Count != 2 || claim.Resource != "a" {
+		if a := claim.Answer; !a.Replayed || string(a.Data) != string(created.Data) || a.Status != 201 || a.Count != 2 ||
+			claim.Resource != "a" {
 			return fmt.Errorf("replay %+v", claim)
 		}
 		return nil
@@ -196,7 +200,15 @@ func TestAKeyStandsForOneCallWhileItRunsAndAfter(t *testing.T) {
 	claim := s.begin(t, keys, key(t, "k", `{}`))
 	other := func(when string) {
 		t.Helper()
-		if _, err := keys.Begin(t.Context(), key(t, "k", `{"amount":1}`), time.Minute, order("b")); !isConflict(err, "IDEMPOTENCY_KEY_CONFLICT") {
+		if _, err := keys.Begin(
+			t.Context(),
+			key(t, "k", `{"amount":1}`),
+			time.Minute,
+			order("b"),
+		); !isConflict(
+			err,
+			"IDEMPOTENCY_KEY_CONFLICT",
+		) {
 			t.Errorf("%s: %v", when, err)
 		}
 		if _, _, err := keys.Stored(t.Context(), key(t, "k", `{"amount":1}`)); !isConflict(err, "IDEMPOTENCY_KEY_CONFLICT") {
@@ -216,7 +228,12 @@ func TestAKeyStandsForOneCallWhileItRunsAndAfter(t *testing.T) {
 		t.Error(err)
 	}
 	other("done")
-	if again, err := keys.Once(t.Context(), claim.Key, insert("c")); err != nil || !again.Replayed || string(again.Data) != string(created.Data) {
+	if again, err := keys.Once(
+		t.Context(),
+		claim.Key,
+		insert("c"),
+	); err != nil || !again.Replayed ||
+		string(again.Data) != string(created.Data) {
 		t.Errorf("Once after a claim: %+v, %v", again, err)
 	}
 	if err := s.finish(t.Context(), keys, claim, created); !errors.Is(err, write.ErrTakenOver) {
@@ -322,13 +339,23 @@ func TestTheKeyOfARouteStandsForTheWholeCall(t *testing.T) {
 	call := func(sub, method, path, body string) write.Call {
 		t.Helper()
 		var made write.Call
-		route := tool.NewRoute(tool.RouteDeclaration{Declaration: tool.Declaration{Name: "pay.x", Description: "x", Scope: "pay:write", MaxBody: 1000,
-			Input: schema.Object(schema.Required("code", schema.String("Code.")), schema.Optional("amount", schema.Integer("Won.", schema.Default(5))))},
-			Method: "POST", Path: "/v1/pay", Idempotency: tool.KeyOptional, Credential: tool.AppCredential},
+		route := tool.NewRoute(
+			tool.RouteDeclaration{Declaration: tool.Declaration{
+				Name:        "pay.x",
+				Description: "x",
+				Scope:       "pay:write",
+				MaxBody:     1000,
+				Input: schema.Object(
+					schema.Required("code", schema.String("Code.")),
+					schema.Optional("amount", schema.Integer("Won.", schema.Default(5))),
+				),
+			},
+				Method: "POST", Path: "/v1/pay", Idempotency: tool.KeyOptional, Credential: tool.AppCredential},
 			func(ctx context.Context, in input) (_ struct{}, err error) {
 				made, err = write.NewRouteCall(ctx, "pay.x", method, path, in, time.Now())
 				return struct{}{}, err
-			})
+			},
+		)
 		ctx := caller.With(t.Context(), caller.Caller{Kind: caller.App, CredentialID: "app:shop", ExternalUserID: sub})
 		if _, err := route.Tool.Endpoint(ctx, &tool.Call{Input: []byte(body), IdempotencyKey: "k"}); err != nil {
 			t.Fatal(err)
@@ -380,7 +407,17 @@ func TestClaimsBehaveAsTheirModel(t *testing.T) {
 		model, claims := map[string]*state{}, []write.Claim{}
 		t.Repeat(map[string]func(*rapid.T){
 			"begin": func(t *rapid.T) {
-				name, input := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "key"), rapid.SampledFrom([]string{`{"n":1}`, `{"n":2}`}).Draw(t, "input")
+				name, input := rapid.SampledFrom(
+					[]string{"a", "b"},
+				).Draw(
+					t,
+					"key",
+				), rapid.SampledFrom(
+					[]string{`{"n":1}`, `{"n":2}`},
+				).Draw(
+					t,
+					"input",
+				)
 				resource := fmt.Sprint("po_", len(claims))
 				claim, err := keys.Begin(impatient{context.Background()}, key(t, name, input), time.Minute, order(resource))
 				m := model[name]

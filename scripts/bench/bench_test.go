@@ -42,7 +42,8 @@ func TestSmoke(t *testing.T) {
 	if err != nil || string(written) != out.String() {
 		t.Errorf("report.md is not what was printed (%v)", err)
 	}
-	for _, want := range []string{"| 64 | hub |", "| 8 | limit |", "| 1 | straightforward |", "| gateway |", "added by the gateway, point", "go1.", "| the list of 200 drafts |", "a draft of 200 targets, p99"} {
+	for _, want := range []string{"| 64 | hub |", "| 8 | limit |", "| 1 | straightforward |", "| gateway |", "added by the gateway, point",
+		"go1.", "| the list of 200 drafts |", "a draft of 200 targets, p99"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the report lacks %q:\n%s", want, &out)
 		}
@@ -88,8 +89,9 @@ func TestMedian(t *testing.T) {
 
 func TestPlain(t *testing.T) {
 	for in, want := range map[string]string{
-		"2026-01-31 09:00:00": "2026-01-31T09:00:00", "2026-01-31T09:00:00Z": "2026-01-31T09:00:00", "2026-01-31T09:00:00.000Z": "2026-01-31T09:00:00",
-		"봄-신상": "봄-신상", "12": "12",
+		"2026-01-31 09:00:00": "2026-01-31T09:00:00", "2026-01-31T09:00:00Z": "2026-01-31T09:00:00",
+		"2026-01-31T09:00:00.000Z": "2026-01-31T09:00:00",
+		"봄-신상":                     "봄-신상", "12": "12",
 	} {
 		if got := plain(in); got != want {
 			t.Errorf("plain(%q) = %q, want %q", in, got, want)

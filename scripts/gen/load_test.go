@@ -127,7 +127,8 @@ func TestLoad(t *testing.T) {
 
 	t.Run("refuses to load twice", func(t *testing.T) {
 		err := run(t.Context(), o, io.Discard)
-		if err == nil || !strings.Contains(err.Error(), "already holds rows in category, category_name, partner,") || strings.Contains(err.Error(), "\n") {
+		if err == nil || !strings.Contains(err.Error(), "already holds rows in category, category_name, partner,") ||
+			strings.Contains(err.Error(), "\n") {
 			t.Fatalf("got %v", err)
 		}
 		checkStored(t, db, o)

@@ -100,7 +100,10 @@ func fakeService() {
 	signal.Notify(stop, syscall.SIGTERM)
 	note(name, "start")
 	if os.Getenv("FAKE_CRASH") != "" {
-		fmt.Fprintln(os.Stderr, "HUB_SOMETHING is not set, for "+strings.Repeat("a long reason, ", 50)+"and the remedy is at the end: set it to this")
+		fmt.Fprintln(
+			os.Stderr,
+			"HUB_SOMETHING is not set, for "+strings.Repeat("a long reason, ", 50)+"and the remedy is at the end: set it to this",
+		)
 		os.Exit(3)
 	}
 	addr := os.Getenv("HUB_ADDR") + os.Getenv("HUB_PGSIM_ADDR")

@@ -24,8 +24,10 @@ func TestContentHashSeesEverything(t *testing.T) {
 	t.Parallel()
 	seen := map[[32]byte]Mail{}
 	for _, m := range []Mail{
-		{}, {Subject: "a"}, {Body: "a"}, {ToName: "a"}, {ToEmail: "a"}, {HTML: true}, {Subject: "ab"}, {Subject: "a", Body: "b"}, {Subject: "b", Body: "a"}, {Subject: "a\x00b"},
-		{Subject: "a", HTML: true}, {Body: "ab"}, {Body: "a", ToName: "b"}, {ToName: "ab"}, {ToName: "a", ToEmail: "b"}, {ToEmail: "A"}, {Body: "text"}, {Body: "html"},
+		{}, {Subject: "a"}, {Body: "a"}, {ToName: "a"}, {ToEmail: "a"}, {HTML: true}, {Subject: "ab"}, {Subject: "a", Body: "b"},
+		{Subject: "b", Body: "a"}, {Subject: "a\x00b"},
+		{Subject: "a", HTML: true}, {Body: "ab"}, {Body: "a", ToName: "b"}, {ToName: "ab"}, {ToName: "a", ToEmail: "b"}, {ToEmail: "A"},
+		{Body: "text"}, {Body: "html"},
 	} {
 		if twin, there := seen[m.ContentHash()]; there {
 			t.Errorf("%+v and %+v have one hash", m, twin)

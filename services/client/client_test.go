@@ -26,10 +26,13 @@ func serve(t *testing.T, handler http.HandlerFunc) *client.Client {
 func TestAddress(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"https://Hub.Example.com/": "https://hub.example.com", " http://127.0.0.1:80 ": "http://127.0.0.1:80", "http://localhost/": "http://localhost",
+		"https://Hub.Example.com/": "https://hub.example.com", " http://127.0.0.1:80 ": "http://127.0.0.1:80",
+		"http://localhost/": "http://localhost",
 		"http://[::1]:8080": "http://[::1]:8080", "http://a.localhost": "http://a.localhost", "https://x/prefix/": "https://x/prefix",
-		"": "", "hub.example.com": "", "localhost:8080": "", "https://": "", "https://:80": "", "ftp://x": "", "http://x": "", "http://10.0.0.1": "",
-		"http://127.0.0.1.evil.example": "", "http://localhost.evil.example": "", "https://u@x": "", "https://x?a=b": "", "https://x#a": "", "https://x\x00": "",
+		"": "", "hub.example.com": "", "localhost:8080": "", "https://": "", "https://:80": "", "ftp://x": "", "http://x": "",
+		"http://10.0.0.1":               "",
+		"http://127.0.0.1.evil.example": "", "http://localhost.evil.example": "", "https://u@x": "", "https://x?a=b": "", "https://x#a": "",
+		"https://x\x00": "",
 	} {
 		got, err := client.Address(text, "HUB_URL", false)
 		if got != want || (err == nil) != (want != "") || err != nil && !strings.HasPrefix(err.Error(), "HUB_URL ") {
@@ -78,10 +81,18 @@ func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f
 
 func TestAnswersAreBounded(t *testing.T) {
 	t.Parallel()
-	c := &client.Client{URL: "http://localhost", Source: "HUB_URL", HTTP: &http.Client{Transport: transport(func(*http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: 200, Status: "200 OK", Header: http.Header{}, Body: io.NopCloser(endless{})}, nil
-	})}}
-	if _, err := c.Do(t.Context(), client.Request{Method: "GET", Path: "/"}); err == nil || !strings.Contains(err.Error(), "longer than 64 MiB") {
+	c := &client.Client{
+		URL:    "http://localhost",
+		Source: "HUB_URL",
+		HTTP: &http.Client{Transport: transport(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 200, Status: "200 OK", Header: http.Header{}, Body: io.NopCloser(endless{})}, nil
+		})},
+	}
+	if _, err := c.Do(
+		t.Context(),
+		client.Request{Method: "GET", Path: "/"},
+	); err == nil ||
+		!strings.Contains(err.Error(), "longer than 64 MiB") {
 		t.Error(err)
 	}
 }
@@ -99,7 +110,8 @@ func TestWhatDoesNotAnswer(t *testing.T) {
 		}
 	})
 	nobody := &client.Client{URL: "http://127.0.0.1:1", Source: "--url", HTTP: client.NewHTTP()}
-	for want, c := range map[string]*client.Client{"the answer broke off": cut, "no answer came in time": slow, "--url is http://127.0.0.1:1, and nothing answers there": nobody} {
+	for want, c := range map[string]*client.Client{"the answer broke off": cut, "no answer came in time": slow,
+		"--url is http://127.0.0.1:1, and nothing answers there": nobody} {
 		patience := time.Minute // a loaded machine takes its time to refuse
 		if c == slow {
 			patience = 200 * time.Millisecond
@@ -121,7 +133,11 @@ func TestWhatDoesNotAnswer(t *testing.T) {
 	untrusted.Config.ErrorLog = nil
 	t.Cleanup(untrusted.Close)
 	c := &client.Client{URL: untrusted.URL, Source: "HUB_URL", HTTP: client.NewHTTP()}
-	if _, err := c.Do(t.Context(), client.Request{Method: "GET", Path: "/"}); err == nil || !strings.Contains(err.Error(), "its certificate is not trusted") {
+	if _, err := c.Do(
+		t.Context(),
+		client.Request{Method: "GET", Path: "/"},
+	); err == nil ||
+		!strings.Contains(err.Error(), "its certificate is not trusted") {
 		t.Error(err)
 	}
 }

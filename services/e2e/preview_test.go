@@ -19,7 +19,11 @@ func (h *held) answer(index int, policy, document string) {
 	if policy != "" {
 		headers = append(headers, &fetch.HeaderEntry{Name: "Content-Security-Policy", Value: policy})
 	}
-	do(h.p, fetch.FulfillRequest, fetch.FulfillRequestParams{RequestID: id, ResponseCode: 200, ResponseHeaders: headers, Body: []byte(document)})
+	do(
+		h.p,
+		fetch.FulfillRequest,
+		fetch.FulfillRequestParams{RequestID: id, ResponseCode: 200, ResponseHeaders: headers, Body: []byte(document)},
+	)
 }
 
 // TestNothingRunsInAPreview puts into the frame of a mail what the allow-list of markup takes out, as if it had failed.
@@ -35,7 +39,8 @@ func TestNothingRunsInAPreview(t *testing.T) {
 	p.hostile, p.restless = true, true
 	var policy string
 	p.Evaluate(`fetch(document.querySelector("iframe.preview").src).then((r) => r.headers.get("Content-Security-Policy"))`, &policy)
-	for _, part := range []string{"sandbox allow-same-origin;", "default-src 'none'", "script-src 'none'", "form-action 'none'", "base-uri 'none'", "frame-ancestors 'self'"} {
+	for _, part := range []string{"sandbox allow-same-origin;", "default-src 'none'", "script-src 'none'", "form-action 'none'",
+		"base-uri 'none'", "frame-ancestors 'self'"} {
 		if !strings.Contains(policy, part) {
 			t.Errorf("the policy of a preview lacks %q: %s", part, policy)
 		}
@@ -46,11 +51,13 @@ func TestNothingRunsInAPreview(t *testing.T) {
 	// What is clicked fills the frame.
 	const over = ` style="position:fixed;inset:0;width:100%;height:100%"`
 	byItself := []string{
-		`<script>` + run + `</script>`, `<script src="/account/assets/hub.js"></script>`,
+		`<script>` + run + `</script>`,
+		`<script src="/account/assets/hub.js"></script>`,
 		`<img src="x" onerror="` + run + `"><video><source onerror="` + run + `"></video>`,
 		`<style onload="` + run + `"></style><input autofocus onfocus="` + run + `"><details open ontoggle="` + run + `">x</details>`,
 		`<svg onload="` + run + `"><script>` + run + `</script><animate onbegin="` + run + `" attributeName="x" dur="1s"/></svg>`,
-		`<iframe srcdoc="<script>` + run + `</script>"></iframe><iframe src="javascript:` + run + `"></iframe>`, `<object data="javascript:` + run + `"></object>`,
+		`<iframe srcdoc="<script>` + run + `</script>"></iframe><iframe src="javascript:` + run + `"></iframe>`,
+		`<object data="javascript:` + run + `"></object>`,
 	}
 	for name, document := range map[string]string{
 		"what runs by itself":   `<body onload="` + run + `" onpageshow="` + run + `" onresize="` + run + `">` + strings.Join(byItself, ""),
@@ -64,8 +71,9 @@ func TestNothingRunsInAPreview(t *testing.T) {
 		"link, blank":           `<a href="/drafts?taken" target="_blank"` + over + `>x</a>`,
 		"link, as mails have":   `<base target="_blank"><a href="https://evil.example/"` + over + `>x</a>`,
 		"link, base":            `<base target="_top"><a href="/drafts?taken"` + over + `>x</a>`,
-		"form, top":             `<form action="/drafts/` + id + `/decide" method="post" target="_top"><input name="choice" value="approved"><button` + over + `>x</button></form>`,
-		"link, download":        `<a href="data:text/html,x" download="x.html"` + over + `>x</a>`,
+		"form, top": `<form action="/drafts/` + id +
+			`/decide" method="post" target="_top"><input name="choice" value="approved"><button` + over + `>x</button></form>`,
+		"link, download": `<a href="data:text/html,x" download="x.html"` + over + `>x</a>`,
 	} {
 		for bounds, of := range map[string]string{"policy and sandbox": policy, "sandbox alone": ""} {
 			h.forget()
@@ -76,7 +84,11 @@ func TestNothingRunsInAPreview(t *testing.T) {
 				return come
 			})
 			var frame box
-			p.Evaluate(`(() => { const b = document.querySelector("iframe.preview").getBoundingClientRect(); return { X: b.x, Y: b.y, Width: b.width, Height: Math.min(b.height, 20) }; })()`, &frame)
+			p.Evaluate(
+				`(() => { const b = document.querySelector("iframe.preview").getBoundingClientRect(); return { X: b.x, Y: b.y, Width: b.width, `+
+					`Height: Math.min(b.height, 20) }; })()`,
+				&frame,
+			)
 			p.mouse(frame.middle())
 			time.Sleep(150 * time.Millisecond)
 			harm := slices.DeleteFunc(p.harm(s.url+path), func(what string) bool { return strings.HasSuffix(what, "about:srcdoc") })
@@ -104,7 +116,8 @@ func TestNothingRunsInAPreview(t *testing.T) {
 			t.Errorf("%s, alone: %s", name, what)
 		}
 	}
-	if n := query[int](t, s, `SELECT count(*) FROM review_control.targets WHERE draft_id = $1::bigint AND choice <> 'pending'`, id)[0]; n != 0 {
+	if n := query[int](t, s, `SELECT count(*) FROM review_control.targets WHERE draft_id = $1::bigint AND choice <> 'pending'`,
+		id)[0]; n != 0 {
 		t.Error("a mail was decided on by what is in it")
 	}
 }
@@ -114,8 +127,19 @@ func TestThePreviewIsAsHighAsItsMail(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{released: true, env: []string{"HUB_DRAFT_RECIPIENTS=not_b2c"}})
 	ada := s.person("Ada Lovelace", "reviewer")
-	bodies := []string{"<p>Short.</p>", strings.Repeat("<p>"+strings.Repeat("many words ", 30)+"</p>", 10), usualMails[1], "<p>a</p>" + strings.Repeat("<br>", 300) + "<p>b</p>"}
-	id := s.queued(t, s.draft(t, draftOptions{targets: len(bodies), madeUp: true, each: func(i int, target map[string]any) { target["body"] = bodies[i] }}))
+	bodies := []string{
+		"<p>Short.</p>",
+		strings.Repeat("<p>"+strings.Repeat("many words ", 30)+"</p>", 10),
+		usualMails[1],
+		"<p>a</p>" + strings.Repeat("<br>", 300) + "<p>b</p>",
+	}
+	id := s.queued(
+		t,
+		s.draft(
+			t,
+			draftOptions{targets: len(bodies), madeUp: true, each: func(i int, target map[string]any) { target["body"] = bodies[i] }},
+		),
+	)
 	p := s.signedIn(t, ada, "/drafts/"+id)
 	for _, width := range []int64{1280, 390} {
 		p.Look("light", width)
@@ -127,7 +151,14 @@ func TestThePreviewIsAsHighAsItsMail(t *testing.T) {
 				return { Frame: frame.clientHeight, Mail: root.getBoundingClientRect().height, Beside: root.scrollWidth - frame.clientWidth };
 			})()`, &is)
 			if is.Frame < is.Mail || is.Frame > is.Mail+2 || is.Beside > 0 {
-				t.Errorf("at %d px the mail of target %d has %.0f px and its frame %.0f; %.0f lie beside it", width, i, is.Mail, is.Frame, is.Beside)
+				t.Errorf(
+					"at %d px the mail of target %d has %.0f px and its frame %.0f; %.0f lie beside it",
+					width,
+					i,
+					is.Mail,
+					is.Frame,
+					is.Beside,
+				)
 			}
 		}
 	}

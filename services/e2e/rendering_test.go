@@ -49,29 +49,94 @@ func mailBodies(t testing.TB) (list []vector) {
 
 // usualMails are such as are sent to partners.
 var usualMails = []string{
-	`<p>Dear Ms Kim,</p><p>we have read your page, and think that <b>your brand</b> fits our readers well. In January 184 people applied for your last campaign, which is more than twice of what others get.</p><p><a href="https://hub.example/offer?a=1&amp;b=2">See the offer</a></p><p>Kind regards,<br>Lee Junho<br><span style="color:#777;font-size:12px">Hub Marketing, Seoul</span></p>`,
-	`<table width="600" align="center" cellpadding="0" cellspacing="0" bgcolor="#ffffff"><tr><td style="padding:24px;background:#036;color:#fff;font-size:20px">Hub</td></tr><tr><td style="padding:24px"><h1 style="font-size:22px">안녕하세요, 한빛 글로우 담당자님</h1><p>지난 캠페인에 184명이 신청했습니다. 다음 캠페인을 함께 준비하고 싶습니다.</p>` +
-		`<table cellpadding="0" cellspacing="0"><tr><td bgcolor="#0066cc" style="padding:12px 24px;border-radius:4px"><a href="https://hub.example/x" style="color:#fff;text-decoration:none">자세히 보기</a></td></tr></table></td></tr><tr><td style="padding:16px 24px;font-size:12px;color:#888">Hub, 서울특별시 강남구</td></tr></table>`,
-	`<h2>Our numbers</h2><table border="1" cellpadding="6" style="border-collapse:collapse;width:100%"><thead><tr><th>Campaign</th><th>Offers</th><th>Applications</th></tr></thead><tbody><tr><td>Winter glow</td><td align="right">20</td><td align="right">184</td></tr><tr><td>Spring tea, with a rather long name</td><td align="right">15</td><td align="right">92</td></tr></tbody></table><ul><li>One</li><li>Two<ol><li>deeper</li></ol></li></ul><blockquote>As you have said yourself: it works.</blockquote><hr><pre>code   and
+	`<p>Dear Ms Kim,</p><p>we have read your page, and think that <b>your brand</b> fits our readers well. ` +
+		`In January 184 people applied for your last campaign, which is more than twice of what others get.</p><p><a ` +
+		`href="https://hub.example/offer?a=1&amp;b=2">See the offer</a></p><p>Kind regards,<br>Lee Junho<br><span ` +
+		`style="color:#777;font-size:12px">Hub Marketing, Seoul</span></p>`,
+	`<table width="600" align="center" cellpadding="0" cellspacing="0" bgcolor="#ffffff"><tr><td ` +
+		`style="padding:24px;background:#036;color:#fff;font-size:20px">Hub</td></tr><tr><td style="padding:24px"><h1 ` +
+		`style="font-size:22px">안녕하세요, 한빛 글로우 담당자님</h1><p>지난 캠페인에 184명이 신청했습니다. ` +
+		`다음 캠페인을 함께 준비하고 싶습니다.</p>` +
+		`<table cellpadding="0" cellspacing="0"><tr><td bgcolor="#0066cc" style="padding:12px 24px;border-radius:4px"><a ` +
+		`href="https://hub.example/x" style="color:#fff;text-decoration:none">자세히 보기</a></td></tr></table></td></tr><tr><td ` +
+		`style="padding:16px 24px;font-size:12px;color:#888">Hub, 서울특별시 강남구</td></tr></table>`,
+	`<h2>Our numbers</h2><table border="1" cellpadding="6" style="border-collapse:collapse;width:100%"><thead><tr><th>Campaign</th>` +
+		`<th>Offers</th><th>Applications</th></tr></thead><tbody><tr><td>Winter glow</td><td align="right">20</td>` +
+		`<td align="right">184</td></tr><tr><td>Spring tea, with a rather long name</td><td align="right">15</td>` +
+		`<td align="right">92</td></tr></tbody></table><ul><li>One</li><li>Two<ol><li>deeper</li></ol></li></ul>` +
+		`<blockquote>As you have said yourself: it works.</blockquote><hr><pre>code   and
   lines</pre>`,
-	`<div style="max-width:560px;margin:0 auto;font-family:Georgia,serif;line-height:1.6"><p style="font-size:18px;letter-spacing:.5px">A letter</p><p>` + strings.Repeat("It goes on for a while, as letters do. ", 18) + `</p><p style="text-align:right"><em>The sender</em></p></div>`,
-	`<p>` + strings.Repeat("WWWMMM ", 60) + `</p><p>` + strings.Repeat("supercalifragilisticexpialidocious", 12) + `</p><p>` + strings.Repeat("한국어와 日本語 😀 ", 30) + `</p><p>https://hub.example/` + strings.Repeat("path/", 60) + `</p>`,
-	`<p dir="rtl">مرحبا بكم، هذا عرض خاص لكم من متجرنا</p><dl><dt>Term</dt><dd>What it is</dd></dl><center><font size="5" color="#aa0000">Sale</font></center><p style="padding:10px 20px;border:2px solid #ccc;background:#fafafa">Boxed <span style="padding:0 8px;background:#ffd">marked</span> text</p>`,
-	`<table width="100%"><tr><td width="90%">wide</td><td>` + strings.Repeat("narrow words ", 8) + `</td></tr></table><table><tr><td width="200">a</td><td width="300">b</td><td width="400">c and more words</td></tr></table>`,
+	`<div style="max-width:560px;margin:0 auto;font-family:Georgia,serif;line-height:1.6"><p ` +
+		`style="font-size:18px;letter-spacing:.5px">A letter</p><p>` + strings.Repeat(
+		"It goes on for a while, as letters do. ",
+		18,
+	) + `</p><p style="text-align:right"><em>The sender</em></p></div>`,
+	`<p>` + strings.Repeat(
+		"WWWMMM ",
+		60,
+	) + `</p><p>` + strings.Repeat(
+		"supercalifragilisticexpialidocious",
+		12,
+	) + `</p><p>` + strings.Repeat(
+		"한국어와 日本語 😀 ",
+		30,
+	) + `</p><p>https://hub.example/` + strings.Repeat(
+		"path/",
+		60,
+	) + `</p>`,
+	`<p dir="rtl">مرحبا بكم، هذا عرض خاص لكم من متجرنا</p><dl><dt>Term</dt><dd>What it ` +
+		`is</dd></dl><center><font size="5" color="#aa0000">Sale</font></center><p style="padding:10px 20px;border:2px solid ` +
+		`#ccc;background:#fafafa">Boxed <span style="padding:0 8px;background:#ffd">marked</span> text</p>`,
+	`<table width="100%"><tr><td width="90%">wide</td><td>` + strings.Repeat(
+		"narrow words ",
+		8,
+	) + `</td></tr></table><table><tr><td width="200">a</td><td width="300">b</td><td width="400">c and more words</td></tr></table>`,
 }
 
 // made is a random mail of what can stay, as hard to lay out as possible.
 func made(r *rand.Rand) string {
 	pick := func(list ...string) string { return list[r.IntN(len(list))] }
 	words := func() string {
-		return strings.TrimSpace(strings.Repeat(pick("word ", "Wider Words ", "한국어 ", "MMMMMMMMMMMMMMMMMMMM ", "a", "i l ", "x\u00a0y\u00a0"), 1+r.IntN(12)))
+		return strings.TrimSpace(
+			strings.Repeat(pick("word ", "Wider Words ", "한국어 ", "MMMMMMMMMMMMMMMMMMMM ", "a", "i l ", "x\u00a0y\u00a0"), 1+r.IntN(12)),
+		)
 	}
 	style := func() string {
 		var list []string
 		for range r.IntN(4) {
-			list = append(list, pick("padding:60px", "padding:12px 30px", "padding-left:60px", "margin:60px", "margin:0 0 40px", "border:20px solid #ccc", "font-size:8px", "font-size:40px", "font-size:72px", "line-height:1", "line-height:3",
-				"letter-spacing:3px", "letter-spacing:-.5px", "width:1200px", "width:30%", "max-width:100px", "height:300px", "font-family:courier new", "font-family:verdana", "font-weight:bold", "white-space:pre-wrap", "text-align:right",
-				"background-color:#eee", "border-radius:30px", "list-style-type:none", "text-transform:uppercase", "border-spacing:20px", "vertical-align:bottom"))
+			list = append(
+				list,
+				pick(
+					"padding:60px",
+					"padding:12px 30px",
+					"padding-left:60px",
+					"margin:60px",
+					"margin:0 0 40px",
+					"border:20px solid #ccc",
+					"font-size:8px",
+					"font-size:40px",
+					"font-size:72px",
+					"line-height:1",
+					"line-height:3",
+					"letter-spacing:3px",
+					"letter-spacing:-.5px",
+					"width:1200px",
+					"width:30%",
+					"max-width:100px",
+					"height:300px",
+					"font-family:courier new",
+					"font-family:verdana",
+					"font-weight:bold",
+					"white-space:pre-wrap",
+					"text-align:right",
+					"background-color:#eee",
+					"border-radius:30px",
+					"list-style-type:none",
+					"text-transform:uppercase",
+					"border-spacing:20px",
+					"vertical-align:bottom",
+				),
+			)
 		}
 		return strings.Join(list, ";")
 	}
@@ -82,7 +147,8 @@ func made(r *rand.Rand) string {
 		}
 		var b strings.Builder
 		for range 1 + r.IntN(3) {
-			switch name := pick("p", "div", "b", "span", "font", "h1", "h3", "h6", "ul", "ol", "blockquote", "pre", "table", "table", "small", "sub", "sup", "code", "br", "hr", "dl", "center", "a", "text"); name {
+			switch name := pick("p", "div", "b", "span", "font", "h1", "h3", "h6", "ul", "ol", "blockquote", "pre", "table", "table", "small",
+				"sub", "sup", "code", "br", "hr", "dl", "center", "a", "text"); name {
 			case "text":
 				b.WriteString(words() + " ")
 			case "br", "hr":
@@ -96,11 +162,27 @@ func made(r *rand.Rand) string {
 			case "font":
 				fmt.Fprintf(&b, `<font size="%d" face="%s">%s</font>`, 1+r.IntN(7), pick("Arial", "Courier New", "Georgia"), write(depth-1))
 			case "table":
-				fmt.Fprintf(&b, `<table style="%s" width="%s" cellpadding="%d" cellspacing="%d" border="%d">`, style(), pick("100%", "600", "40%", ""), r.IntN(30), r.IntN(20), r.IntN(3))
+				fmt.Fprintf(
+					&b,
+					`<table style="%s" width="%s" cellpadding="%d" cellspacing="%d" border="%d">`,
+					style(),
+					pick("100%", "600", "40%", ""),
+					r.IntN(30),
+					r.IntN(20),
+					r.IntN(3),
+				)
 				for range 1 + r.IntN(3) {
 					fmt.Fprintf(&b, "<tr>")
 					for range 1 + r.IntN(4) {
-						fmt.Fprintf(&b, `<td style="%s" width="%s" colspan="%d" height="%d">%s</td>`, style(), pick("", "", "10%", "80%", "300", "20"), 1+r.IntN(3), r.IntN(2)*r.IntN(200), write(depth-1-r.IntN(2)))
+						fmt.Fprintf(
+							&b,
+							`<td style="%s" width="%s" colspan="%d" height="%d">%s</td>`,
+							style(),
+							pick("", "", "10%", "80%", "300", "20"),
+							1+r.IntN(3),
+							r.IntN(2)*r.IntN(200),
+							write(depth-1-r.IntN(2)),
+						)
 					}
 					b.WriteString("</tr>")
 				}
@@ -118,7 +200,8 @@ func made(r *rand.Rand) string {
 const seeing = `(frame) => {
 	const doc = frame.contentDocument, view = frame.contentWindow, out = [];
 	const rgb = (c) => (c.match(/[\d.]+/g) ?? []).map(Number);
-	const light = ([r, g, b]) => [r, g, b].map((v) => v / 255).map((v) => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4).reduce((s, v, i) => s + v * [.2126, .7152, .0722][i], 0);
+	const light = ([r, g, b]) => [r, g, b].map((v) => v / 255).map((v) => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4).reduce((s,
+		v, i) => s + v * [.2126, .7152, .0722][i], 0);
 	const walker = doc.createTreeWalker(doc.body, NodeFilter.SHOW_TEXT);
 	let last = null;
 	for (let n; (n = walker.nextNode());) {
@@ -129,12 +212,15 @@ const seeing = `(frame) => {
 		const range = doc.createRange();
 		// Spaces that are kept may hang over the end of a line: then its words alone count.
 		const words = style.whiteSpace.startsWith("pre") ? [...n.data.matchAll(/\S+/g)] : [{ index: 0, 0: n.data }];
-		const boxes = words.flatMap((w) => { range.setStart(n, w.index); range.setEnd(n, w.index + w[0].length); return [...range.getClientRects()]; }).filter((b) => b.width > 0 && b.height > 0);
+		const boxes = words.flatMap((w) => { range.setStart(n, w.index); range.setEnd(n, w.index + w[0].length);
+			return [...range.getClientRects()]; }).filter((b) => b.width > 0 && b.height > 0);
 		if (boxes.length === 0) { say("it has no place"); continue; }
-		if (style.visibility !== "visible" || !el.checkVisibility({ opacityProperty: true, visibilityProperty: true, contentVisibilityAuto: true })) say("it is not visible");
+		if (style.visibility !== "visible" || !el.checkVisibility({ opacityProperty: true, visibilityProperty: true,
+			contentVisibilityAuto: true })) say("it is not visible");
 		if (parseFloat(style.fontSize) < 6.4) say("its font has " + style.fontSize);
 		let back = [255, 255, 255];
-		for (let e = el; e; e = e.parentElement) { const c = rgb(view.getComputedStyle(e).backgroundColor); if (c.length < 4 || c[3] > 0) { back = c; break; } }
+		for (let e = el; e; e = e.parentElement) { const c = rgb(view.getComputedStyle(e).backgroundColor);
+			if (c.length < 4 || c[3] > 0) { back = c; break; } }
 		const [a, b] = [light(rgb(style.color)), light(back)], contrast = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
 		if (contrast < 1.5) say("faint");
 		for (const box of boxes) {
@@ -182,7 +268,12 @@ func (g *gallery) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	fmt.Fprint(w, `<!doctype html><title>Gallery</title><script src="/seen.js"></script><body>`)
 	for _, i := range g.frames {
-		fmt.Fprintf(w, `<div><iframe class="preview" sandbox="allow-same-origin" src="/%d" style="border:0;width:%dpx"></iframe></div>`, i, g.width)
+		fmt.Fprintf(
+			w,
+			`<div><iframe class="preview" sandbox="allow-same-origin" src="/%d" style="border:0;width:%dpx"></iframe></div>`,
+			i,
+			g.width,
+		)
 	}
 }
 
@@ -231,7 +322,8 @@ func TestEveryWordCanBeSeen(t *testing.T) {
 			}
 			p.Evaluate(`(async () => {
 				while (document.readyState !== "complete") await new Promise((wait) => setTimeout(wait, 10));
-				return [...document.querySelectorAll("iframe")].map((f) => { f.scrollIntoView(); return { Problems: (`+seeing+`)(f), Whole: hubSeen.whole(f) }; });
+				return [...document.querySelectorAll("iframe")].map((f) => { f.scrollIntoView();
+					return { Problems: (`+seeing+`)(f), Whole: hubSeen.whole(f) }; });
 			})()`, &seen)
 			if len(seen) != len(chunk) {
 				t.Fatalf("%d of %d mails were looked at", len(seen), len(chunk))
@@ -257,7 +349,13 @@ func TestEveryWordCanBeSeen(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("of %d mails %d are whole on a phone, %d on a desk, and %d have a flag for being long or wide", len(entries), whole[280], whole[body.Desk], flagged)
+	t.Logf(
+		"of %d mails %d are whole on a phone, %d on a desk, and %d have a flag for being long or wide",
+		len(entries),
+		whole[280],
+		whole[body.Desk],
+		flagged,
+	)
 	for _, e := range entries {
 		if strings.HasPrefix(e.name, "usual/") && (e.v.Flagged() || large(e.v)) {
 			t.Errorf("%s is flagged: %v %v", e.name, e.v.Warnings, e.v.Size)
@@ -281,7 +379,13 @@ func TestShownIsSent(t *testing.T) {
 	ada := s.person("Ada Lovelace", "reviewer")
 	list := mailBodies(t)
 	list = some(slices.DeleteFunc(list, func(v vector) bool { return len(v.name)%4 != 0 && !strings.HasPrefix(v.name, "usual") }))
-	id := s.queued(t, s.draft(t, draftOptions{targets: len(list), madeUp: true, each: func(i int, target map[string]any) { target["body"] = list[i].text }}))
+	id := s.queued(
+		t,
+		s.draft(
+			t,
+			draftOptions{targets: len(list), madeUp: true, each: func(i int, target map[string]any) { target["body"] = list[i].text }},
+		),
+	)
 	p := s.signedIn(t, ada, "/drafts/"+id)
 	p.hostile, p.restless = true, true
 	shown := make([]string, len(list))
@@ -295,7 +399,9 @@ func TestShownIsSent(t *testing.T) {
 			};
 		})()`, id, i), &f)
 		shown[i] = f.Frame
-		if status := p.post(attempt{path: "/drafts/" + id + "/decide", body: "choice=approved&target=" + strings.ReplaceAll(f.Target, ":", "%3A")}); status >= 400 {
+		if status := p.post(
+			attempt{path: "/drafts/" + id + "/decide", body: "choice=approved&target=" + strings.ReplaceAll(f.Target, ":", "%3A")},
+		); status >= 400 {
 			t.Fatalf("%s (%d): the decision answers %d", list[i].name, i, status)
 		}
 	}

@@ -34,8 +34,10 @@ const (
 	allScopes = "explore,sql,query,author,control,admin:read,admin:write"
 	pepper    = "a pepper that only tests know 0123456789abcdef"
 	// payKeyset is payments' own: no service opens what another one has sealed.
-	payKeyset = "CNqRgtIKEmQKWAowdHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUuY3J5cHRvLnRpbmsuQWVzR2NtS2V5EiIaIFto9lmuckWgvgLWeB7Fe7f4FU8pZ5jS3kBP12oLBU2NGAEQARjakYLSCiAB"
-	keyset    = "CNWKzNANEmQKWAowdHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUuY3J5cHRvLnRpbmsuQWVzR2NtS2V5EiIaIJxUo2hSKvtv5jSdnpJrdcykPjP9t2jl3jW0rIbKc3BmGAEQARjViszQDSAB"
+	payKeyset = "CNqRgtIKEmQKWAowdHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUuY3J5cHRvLnRpbmsuQWVzR2NtS2V5EiIaIFto9lmuckWgvgLWeB7Fe7f4FU8pZ5jS" +
+		"3kBP12oLBU2NGAEQARjakYLSCiAB"
+	keyset = "CNWKzNANEmQKWAowdHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUuY3J5cHRvLnRpbmsuQWVzR2NtS2V5EiIaIJxUo2hSKvtv5jSdnpJrdc" +
+		"ykPjP9t2jl3jW0rIbKc3BmGAEQARjViszQDSAB"
 )
 
 // programs are what a suite runs, built once per test binary.
@@ -152,7 +154,19 @@ func start(t testing.TB, o options) *suite {
 	if o.released {
 		built = &asReleased
 	}
-	s := &suite{t: t, bin: built.build(t), commands: asReleased.build(t), process: map[string]*localserver.Process{}, addr: map[string]string{}, ops: map[string]string{}, env: map[string][]string{}, runs: map[string]program{}, logs: &logs{}, redis: hubtest.NewRedis(t), smtp: hubtest.NewSMTP(t, localserver.SMTPOptions{Hooks: o.smtp})}
+	s := &suite{
+		t:        t,
+		bin:      built.build(t),
+		commands: asReleased.build(t),
+		process:  map[string]*localserver.Process{},
+		addr:     map[string]string{},
+		ops:      map[string]string{},
+		env:      map[string][]string{},
+		runs:     map[string]program{},
+		logs:     &logs{},
+		redis:    hubtest.NewRedis(t),
+		smtp:     hubtest.NewSMTP(t, localserver.SMTPOptions{Hooks: o.smtp}),
+	}
 	ready := o.postgres == nil && o.runs == nil && o.without == nil
 	switch {
 	case ready:
@@ -170,7 +184,12 @@ func start(t testing.TB, o options) *suite {
 		o.scale = "0.02"
 	}
 	s.run("gen", nil, "--dsn", admin, "--scale", o.scale)
-	inner, gateways := slices.DeleteFunc(slices.Clone(services), func(name string) bool { return slices.Contains(o.without, name) }), []string{"gateway"}
+	inner, gateways := slices.DeleteFunc(
+		slices.Clone(services),
+		func(name string) bool { return slices.Contains(o.without, name) },
+	), []string{
+		"gateway",
+	}
 	single := slices.Clone(inner)
 	for i := 2; i <= o.replicas; i++ {
 		for _, name := range single {
@@ -247,7 +266,18 @@ func start(t testing.TB, o options) *suite {
 	for _, name := range append(slices.Clone(inner), gateways...) {
 		s.start(name)
 	}
-	s.key = s.issue("--scopes", allScopes, "--user-per-minute", "6000000", "--user-burst", "100000", "--service-per-minute", "6000000", "--service-burst", "100000").Key
+	s.key = s.issue(
+		"--scopes",
+		allScopes,
+		"--user-per-minute",
+		"6000000",
+		"--user-burst",
+		"100000",
+		"--service-per-minute",
+		"6000000",
+		"--service-burst",
+		"100000",
+	).Key
 	for _, name := range append(inner, gateways...) {
 		s.ready(name)
 	}
@@ -275,7 +305,10 @@ func (s *suite) recordedByOwners() {
 		return
 	}
 	defer conn.Close(ctx)
-	rows, _ := conn.Query(ctx, `SELECT DISTINCT tool, writer, outcome FROM audit.calls WHERE tool <> 'a_rather_long_name_that_an_agent_has_made_up'`)
+	rows, _ := conn.Query(
+		ctx,
+		`SELECT DISTINCT tool, writer, outcome FROM audit.calls WHERE tool <> 'a_rather_long_name_that_an_agent_has_made_up'`,
+	)
 	calls, err := pgx.CollectRows(rows, pgx.RowToStructByNameLax[auditlog.Call])
 	if err != nil {
 		s.t.Errorf("the audit log: %v", err)
@@ -424,7 +457,13 @@ func running(t testing.TB, text string) int {
 	}
 	defer db.Close()
 	var n int
-	if err := db.QueryRow(`SELECT COUNT(*) FROM information_schema.processlist WHERE LEFT(info, ?) = ?`, len(text), text).Scan(&n); err != nil {
+	if err := db.QueryRow(
+		`SELECT COUNT(*) FROM information_schema.processlist WHERE LEFT(info, ?) = ?`,
+		len(text),
+		text,
+	).Scan(
+		&n,
+	); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -438,7 +477,11 @@ func (s *suite) audited(requestID string) []auditRow {
 		s.t.Fatal(err)
 	}
 	defer conn.Close(context.Background())
-	rows, err := conn.Query(context.Background(), `SELECT tool, outcome, credential_id, count, coalesce(detail::text, '') FROM audit.calls WHERE request_id = $1 ORDER BY at`, requestID)
+	rows, err := conn.Query(
+		context.Background(),
+		`SELECT tool, outcome, credential_id, count, coalesce(detail::text, '') FROM audit.calls WHERE request_id = $1 ORDER BY at`,
+		requestID,
+	)
 	if err != nil {
 		s.t.Fatal(err)
 	}

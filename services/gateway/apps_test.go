@@ -163,7 +163,15 @@ func (s *till) verify(_ context.Context, in struct {
 		return nil, fault.New(fault.DB, "The store is away.")
 	}
 	limits := map[string]int{"user_per_minute": 600000, "user_burst": 10000, "service_per_minute": 600000, "service_burst": 10000}
-	answer := map[string]any{"service_code": c.Issuer, "sub": c.Subject, "jti": c.ID, "exp": c.Exp, "scopes": []string{"pay:read", "pay:write"}, "limits": limits, "status": "ACTIVE"}
+	answer := map[string]any{
+		"service_code": c.Issuer,
+		"sub":          c.Subject,
+		"jti":          c.ID,
+		"exp":          c.Exp,
+		"scopes":       []string{"pay:read", "pay:write"},
+		"limits":       limits,
+		"status":       "ACTIVE",
+	}
 	switch c.Issuer {
 	case "suspended":
 		answer["status"] = "SUSPENDED"
@@ -192,7 +200,15 @@ func (s *till) admit(_ context.Context, in struct {
 	} else {
 		s.used[key] = true
 	}
-	answer := map[string]any{"service_code": in.ServiceCode, "sub": in.Subject, "hub_user": "", "scopes": []string{}, "reason": "", "link_url": "", "expires_at": nil}
+	answer := map[string]any{
+		"service_code": in.ServiceCode,
+		"sub":          in.Subject,
+		"hub_user":     "",
+		"scopes":       []string{},
+		"reason":       "",
+		"link_url":     "",
+		"expires_at":   nil,
+	}
 	need := func(reason string) {
 		answer["reason"], answer["link_url"], answer["expires_at"] = reason, hubURL+"/connect?t=sealed", "2030-01-01T00:00:00Z"
 	}
@@ -279,7 +295,14 @@ func TestAnAppCallsForItsUser(t *testing.T) {
 				t.Fatalf("%d %s %v", r.status, r.body, r.header)
 			}
 			a := s.last(t)
-			want := caller.Caller{Kind: caller.App, Service: "shop", ExternalUserID: c.sub, CredentialID: "app:shop", HubUser: c.user, RequestID: r.env.RequestID}
+			want := caller.Caller{
+				Kind:           caller.App,
+				Service:        "shop",
+				ExternalUserID: c.sub,
+				CredentialID:   "app:shop",
+				HubUser:        c.user,
+				RequestID:      r.env.RequestID,
+			}
 			got := a.Caller
 			scopes := strings.Join(got.Scopes, " ")
 			got.Scopes = nil
@@ -312,7 +335,8 @@ func TestOrderOfChecksOfAnApp(t *testing.T) {
 		{"a key beside a token", "POST", "/v1/till", `{`, append(s.fresh("shop", "u-all"), "X-API-Key", allScopes), 401, "E_AUTH_INVALID", 0},
 		{"two headers", "POST", "/v1/till", `{`, append(once, once...), 401, "E_AUTH_INVALID", 0},
 		{"two tokens", "POST", "/v1/till", `{`, append(once, s.fresh("shop", "u-all")...), 401, "E_AUTH_INVALID", 0},
-		{"basic", "POST", "/v1/till", `{`, []string{"Authorization", "Basic " + strings.TrimPrefix(once[1], "Bearer ")}, 401, "E_AUTH_INVALID", 0},
+		{"basic", "POST", "/v1/till", `{`, []string{"Authorization", "Basic " + strings.TrimPrefix(once[1], "Bearer ")}, 401,
+			"E_AUTH_INVALID", 0},
 		{"two parts", "POST", "/v1/till", `{`, bearer("a.b"), 401, "E_AUTH_INVALID", 0},
 		{"too long", "POST", "/v1/till", `{`, bearer("a.b." + strings.Repeat("x", 4096)), 401, "E_AUTH_INVALID", 0},
 		{"badly signed", "POST", "/v1/till", `{`, bearer(token("shop", "u-all", "x", "bad")), 401, "E_AUTH_INVALID", 0},
@@ -361,8 +385,14 @@ func TestWhereTheAccountIsLinked(t *testing.T) {
 		if err := json.Unmarshal([]byte(r.body), &body); err != nil {
 			t.Fatal(err)
 		}
-		want := map[string]string{"code": "ACCOUNT_LINK_REQUIRED", "link_url": hubURL + "/connect?t=sealed", "expires_at": "2030-01-01T00:00:00.000Z", "reason": reason}
-		if r.status != 401 || r.code() != "ACCOUNT_LINK_REQUIRED" || body.LinkURL != want["link_url"] || !maps.Equal(body.Error.Details, want) {
+		want := map[string]string{
+			"code":       "ACCOUNT_LINK_REQUIRED",
+			"link_url":   hubURL + "/connect?t=sealed",
+			"expires_at": "2030-01-01T00:00:00.000Z",
+			"reason":     reason,
+		}
+		if r.status != 401 || r.code() != "ACCOUNT_LINK_REQUIRED" || body.LinkURL != want["link_url"] ||
+			!maps.Equal(body.Error.Details, want) {
 			t.Errorf("%s: %d %s", sub, r.status, r.body)
 		}
 	}
@@ -380,27 +410,28 @@ func TestAnAuthThatIsWrong(t *testing.T) {
 		sub                string
 		code               string
 	}{
-		"another app's token":         {lie("service_code", "other"), nil, "u-all", "E_INTERNAL"},
-		"another user's":              {lie("sub", "u-admin"), nil, "u-all", "E_INTERNAL"},
-		"another id":                  {lie("jti", "j"), nil, "u-all", "E_INTERNAL"},
-		"another end":                 {lie("exp", 1), nil, "u-all", "E_INTERNAL"},
-		"no app":                      {lie("service_code", ""), nil, "u-all", "E_INTERNAL"},
-		"a state that is not known":   {lie("status", "active"), nil, "u-all", "E_AUTH_REVOKED"},
-		"no state":                    {lie("status", ""), nil, "u-all", "E_AUTH_REVOKED"},
-		"the link of another user":    {nil, lie("sub", "u-admin"), "u-all", "E_INTERNAL"},
-		"the link of another app":     {nil, lie("service_code", "other"), "u-all", "E_INTERNAL"},
-		"nobody's link":               {nil, lie("hub_user", ""), "u-all", "E_INTERNAL"},
-		"a consent to another thing":  {nil, lie("scopes", []string{"admin:write", "pay:refund"}), "u-all", "E_INTERNAL"},
-		"no reason":                   {nil, lie("reason", ""), "u-new", "E_INTERNAL"},
-		"a reason that is not known":  {nil, lie("reason", "<script>"), "u-new", "E_INTERNAL"},
-		"a link elsewhere":            {nil, lie("link_url", "https://evil.example/connect?t=x"), "u-new", "E_INTERNAL"},
-		"a link almost here":          {nil, lie("link_url", hubURL+".evil.example/connect?t=x"), "u-new", "E_INTERNAL"},
-		"a link with a user":          {nil, lie("link_url", "https://hub.example@evil.example/connect?t=x"), "u-new", "E_INTERNAL"},
-		"a link to another page":      {nil, lie("link_url", hubURL+"/logout?t=x"), "u-new", "E_INTERNAL"},
-		"a link that is a script":     {nil, lie("link_url", "javascript:alert(1)"), "u-new", "E_INTERNAL"},
-		"a link with a line break":    {nil, lie("link_url", hubURL+"/connect?t=x\r\ny"), "u-new", "E_INTERNAL"},
-		"a link without an end":       {nil, lie("expires_at", nil), "u-new", "E_INTERNAL"},
-		"limits of nothing":           {lie("limits", map[string]int{"user_per_minute": 0, "user_burst": 0, "service_per_minute": 0, "service_burst": 0}), nil, "u-all", ""},
+		"another app's token":        {lie("service_code", "other"), nil, "u-all", "E_INTERNAL"},
+		"another user's":             {lie("sub", "u-admin"), nil, "u-all", "E_INTERNAL"},
+		"another id":                 {lie("jti", "j"), nil, "u-all", "E_INTERNAL"},
+		"another end":                {lie("exp", 1), nil, "u-all", "E_INTERNAL"},
+		"no app":                     {lie("service_code", ""), nil, "u-all", "E_INTERNAL"},
+		"a state that is not known":  {lie("status", "active"), nil, "u-all", "E_AUTH_REVOKED"},
+		"no state":                   {lie("status", ""), nil, "u-all", "E_AUTH_REVOKED"},
+		"the link of another user":   {nil, lie("sub", "u-admin"), "u-all", "E_INTERNAL"},
+		"the link of another app":    {nil, lie("service_code", "other"), "u-all", "E_INTERNAL"},
+		"nobody's link":              {nil, lie("hub_user", ""), "u-all", "E_INTERNAL"},
+		"a consent to another thing": {nil, lie("scopes", []string{"admin:write", "pay:refund"}), "u-all", "E_INTERNAL"},
+		"no reason":                  {nil, lie("reason", ""), "u-new", "E_INTERNAL"},
+		"a reason that is not known": {nil, lie("reason", "<script>"), "u-new", "E_INTERNAL"},
+		"a link elsewhere":           {nil, lie("link_url", "https://evil.example/connect?t=x"), "u-new", "E_INTERNAL"},
+		"a link almost here":         {nil, lie("link_url", hubURL+".evil.example/connect?t=x"), "u-new", "E_INTERNAL"},
+		"a link with a user":         {nil, lie("link_url", "https://hub.example@evil.example/connect?t=x"), "u-new", "E_INTERNAL"},
+		"a link to another page":     {nil, lie("link_url", hubURL+"/logout?t=x"), "u-new", "E_INTERNAL"},
+		"a link that is a script":    {nil, lie("link_url", "javascript:alert(1)"), "u-new", "E_INTERNAL"},
+		"a link with a line break":   {nil, lie("link_url", hubURL+"/connect?t=x\r\ny"), "u-new", "E_INTERNAL"},
+		"a link without an end":      {nil, lie("expires_at", nil), "u-new", "E_INTERNAL"},
+		"limits of nothing": {lie("limits", map[string]int{"user_per_minute": 0, "user_burst": 0, "service_per_minute": 0,
+			"service_burst": 0}), nil, "u-all", ""},
 		"more scopes than the app's":  {nil, lie("scopes", []string{"pay:read", "pay:write", "admin:write"}), "u-all", ""},
 		"a user where none was asked": {nil, lie("hub_user", "usr_1"), "u-unlinked", ""},
 	} {
@@ -414,11 +445,15 @@ func TestAnAuthThatIsWrong(t *testing.T) {
 			reached, _ := s.counts()
 			r := s.do(t, "POST", path, `{}`, s.fresh(strings.ReplaceAll(name, " ", "-"), c.sub)...)
 			now, _ := s.counts()
-			if r.code() != c.code || (now > reached) != (c.code == "") || strings.Contains(r.body, "evil") || strings.Contains(r.body, "link_url") {
+			if r.code() != c.code || (now > reached) != (c.code == "") || strings.Contains(r.body, "evil") ||
+				strings.Contains(r.body, "link_url") {
 				t.Errorf("%d %s", r.status, r.body)
 			}
 			if c.code == "" {
-				if who := s.last(t).Caller; slices.Contains(who.Scopes, "admin:write") || c.sub == "u-unlinked" && (who.HubUser != "" || who.Scopes != nil) {
+				if who := s.last(
+					t,
+				).Caller; slices.Contains(who.Scopes, "admin:write") ||
+					c.sub == "u-unlinked" && (who.HubUser != "" || who.Scopes != nil) {
 					t.Errorf("the owner saw %+v", who)
 				}
 			}
@@ -487,7 +522,12 @@ func TestAppsHaveTheirOwnLimits(t *testing.T) {
 			a["limits"] = map[string]int{"user_per_minute": 6000, "user_burst": 100, "service_per_minute": 6, "service_burst": 2}
 		}
 	})
-	if got := append(append(codes("svc", "u-all", 1), codes("svc", "u-some", 1)...), codes("svc", "u-all", 1)...); !slices.Equal(got, []string{"", "", "E_RATE_LIMIT"}) {
+	if got := append(
+		append(codes("svc", "u-all", 1), codes("svc", "u-some", 1)...),
+		codes("svc", "u-all", 1)...); !slices.Equal(
+		got,
+		[]string{"", "", "E_RATE_LIMIT"},
+	) {
 		t.Errorf("one app: %v", got)
 	}
 	if r := s.do(t, "POST", "/api/tools/search_echo", `{"text":"x"}`, bearer(allScopes)...); r.status != 200 {
@@ -522,7 +562,12 @@ func TestFailedTokensAreCounted(t *testing.T) {
 // TestRefusedAppsAreRecorded by name, and nothing of their tokens.
 func TestRefusedAppsAreRecorded(t *testing.T) {
 	s := newTill(t)
-	sent := [][]string{s.fresh("suspended", "u-all"), bearer(token("shop", "u-all", "x", "bad")), s.fresh("shop", "u-new"), s.fresh("shop", "u-all")}
+	sent := [][]string{
+		s.fresh("suspended", "u-all"),
+		bearer(token("shop", "u-all", "x", "bad")),
+		s.fresh("shop", "u-new"),
+		s.fresh("shop", "u-all"),
+	}
 	var bodies string
 	for _, h := range sent {
 		bodies += s.do(t, "POST", "/v1/till/refund", `{}`, h...).body
@@ -535,7 +580,11 @@ func TestRefusedAppsAreRecorded(t *testing.T) {
 	for _, e := range s.entries {
 		got = append(got, e.Tool+" "+e.Outcome+" "+e.Caller.CredentialID)
 	}
-	if want := "till.refund E_AUTH_REVOKED app:suspended|till.refund E_AUTH_INVALID |till.refund E_SCOPE app:shop|till.refund E_SCOPE app:shop|till.pay E_INTERNAL "; strings.Join(got, "|") != want {
+	if want := "till.refund E_AUTH_REVOKED app:suspended|till.refund E_AUTH_INVALID |till.refund E_SCOPE app:shop|till.refund E_SCOPE " +
+		"app:shop|till.pay E_INTERNAL "; strings.Join(
+		got,
+		"|",
+	) != want {
 		t.Errorf("recorded %s\nwant     %s", strings.Join(got, "|"), want)
 	}
 	everything, err := json.Marshal(s.entries)

@@ -51,7 +51,8 @@ func TestCatalogAndDetail(t *testing.T) {
 	if err := json.Unmarshal(r.env.Data, &data); err != nil || r.env.Tool != "catalog" || *r.env.Count != 2 || data.Version != "0.2.0" {
 		t.Fatalf("%v: %s", err, r.body)
 	}
-	if read, write := data.Tools[0], data.Tools[1]; read.Name != "search_echo" || !read.Allowed || write.Allowed || !write.Write || read.InputSchema["additionalProperties"] != false {
+	if read, write := data.Tools[0], data.Tools[1]; read.Name != "search_echo" || !read.Allowed || write.Allowed || !write.Write ||
+		read.InputSchema["additionalProperties"] != false {
 		t.Errorf("got %s", r.body)
 	}
 	d := e.do(t, "GET", "/api/tools/store_echo/detail", "", bearer(readOnly)...)
@@ -62,7 +63,11 @@ func TestCatalogAndDetail(t *testing.T) {
 		Limits       map[string]int64
 		Examples     []any
 	}
-	if err := json.Unmarshal(d.env.Data, &detail); err != nil || detail.Name != "store_echo" || detail.OutputSchema["type"] != "object" || detail.Limits["max_body_bytes"] != 4096 || detail.Examples == nil {
+	if err := json.Unmarshal(
+		d.env.Data,
+		&detail,
+	); err != nil || detail.Name != "store_echo" || detail.OutputSchema["type"] != "object" || detail.Limits["max_body_bytes"] != 4096 ||
+		detail.Examples == nil {
 		t.Errorf("%v: %s", err, d.body)
 	}
 	codes := ""
@@ -100,14 +105,23 @@ func TestTheCatalogSaysHowToCall(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal(r.env.Data, &data); err != nil || data.OpenAPI != "/openapi.json" || data.Docs != "/docs" || !strings.Contains(data.Note, "never an instruction") {
+	if err := json.Unmarshal(
+		r.env.Data,
+		&data,
+	); err != nil || data.OpenAPI != "/openapi.json" || data.Docs != "/docs" ||
+		!strings.Contains(data.Note, "never an instruction") {
 		t.Fatalf("%v %s", err, r.body)
 	}
 	for _, tool := range data.Tools {
 		if required := tool.Idempotency != nil; required != tool.Write || required && *tool.Idempotency != "required" {
 			t.Errorf("%s: %s", tool.Name, r.body)
 		}
-		request, err := http.NewRequestWithContext(t.Context(), tool.Call.Method, e.url+tool.Call.Path, strings.NewReader(`{"text":"hello"}`))
+		request, err := http.NewRequestWithContext(
+			t.Context(),
+			tool.Call.Method,
+			e.url+tool.Call.Path,
+			strings.NewReader(`{"text":"hello"}`),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,7 +138,15 @@ func TestTheCatalogSaysHowToCall(t *testing.T) {
 			t.Errorf("%s: %d %s %v", tool.Name, answer.StatusCode, body, err)
 		}
 	}
-	if d := e.do(t, "GET", "/api/tools/store_echo/detail", "", bearer(allScopes)...); !strings.Contains(d.body, `"path":"/api/tools/store_echo","headers":["Authorization","Content-Type","Idempotency-Key"]},"idempotency":"required"`) {
+	if d := e.do(
+		t,
+		"GET",
+		"/api/tools/store_echo/detail",
+		"",
+		bearer(allScopes)...); !strings.Contains(
+		d.body,
+		`"path":"/api/tools/store_echo","headers":["Authorization","Content-Type","Idempotency-Key"]},"idempotency":"required"`,
+	) {
 		t.Errorf("%s", d.body)
 	}
 }
@@ -146,14 +168,18 @@ func TestCatalogETag(t *testing.T) {
 func TestCatalogKeepsTheLastGoodManifest(t *testing.T) {
 	c := catalog.New(slog.New(slog.DiscardHandler))
 	input := json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":false}`)
-	good := tool.Manifest{Service: "one", Tools: []tool.Spec{{Name: "a", Input: input, Position: 2}, {Name: "b", Input: input, Position: 1}}}
+	good := tool.Manifest{
+		Service: "one",
+		Tools:   []tool.Spec{{Name: "a", Input: input, Position: 2}, {Name: "b", Input: input, Position: 1}},
+	}
 	if err := c.Update(good); err != nil {
 		t.Fatal(err)
 	}
 	for name, bad := range map[string]tool.Manifest{
 		"another's tool": {Service: "two", Tools: []tool.Spec{{Name: "c", Input: input}, {Name: "a", Input: input}}},
 		"its own twice":  {Service: "one", Tools: []tool.Spec{{Name: "a", Input: input}, {Name: "a", Input: input}}},
-		"no schema":      {Service: "one", Tools: []tool.Spec{{Name: "a", Input: json.RawMessage(`{"type":"object","oneOf":[{"type":"object"}]}`)}}},
+		"no schema": {Service: "one", Tools: []tool.Spec{{Name: "a",
+			Input: json.RawMessage(`{"type":"object","oneOf":[{"type":"object"}]}`)}}},
 	} {
 		if err := c.Update(bad); err == nil {
 			t.Errorf("%s: taken", name)
@@ -219,7 +245,10 @@ func TestOpenAPIIsAskedForAgain(t *testing.T) {
 	if b, err := io.ReadAll(unpacked); err != nil || string(b) != first.body || resp.ContentLength >= int64(len(first.body)) {
 		t.Errorf("%d bytes packed, %v", resp.ContentLength, err)
 	}
-	more := tool.Manifest{Service: "more", Tools: []tool.Spec{{Name: "more", Input: json.RawMessage(`{"type":"object","additionalProperties":false}`)}}}
+	more := tool.Manifest{
+		Service: "more",
+		Tools:   []tool.Spec{{Name: "more", Input: json.RawMessage(`{"type":"object","additionalProperties":false}`)}},
+	}
 	if err := e.gateway.Catalog.Update(more); err != nil {
 		t.Fatal(err)
 	}

@@ -218,7 +218,8 @@ func (d *document) exemplified(at string, op map[string]any) {
 		d.t.Errorf("%s: no example of a request", at)
 	}
 	for _, parameter := range op["parameters"].([]any) {
-		if p := parameter.(map[string]any); p["in"] == "path" && p["example"] == nil && op["requestBody"] == nil && d.at(at+"/responses/200"+content) != nil {
+		if p := parameter.(map[string]any); p["in"] == "path" && p["example"] == nil && op["requestBody"] == nil &&
+			d.at(at+"/responses/200"+content) != nil {
 			d.t.Errorf("%s: no example of %s", at, p["name"])
 		}
 	}
@@ -316,7 +317,9 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 func withPages(t *testing.T) func(*gateway.Gateway) {
 	t.Helper()
 	return func(g *gateway.Gateway) {
-		pages, err := web.New(web.Options{Service: "gateway", Files: reference.Files, Keys: callertest.Keys(t, caller.Gateway), Logger: g.Logger})
+		pages, err := web.New(
+			web.Options{Service: "gateway", Files: reference.Files, Keys: callertest.Keys(t, caller.Gateway), Logger: g.Logger},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -343,7 +346,8 @@ func TestTheDescriptionIsForEverybodyAndCounted(t *testing.T) {
 			}
 			r.Body.Close()
 			switch {
-			case n < 3 && (r.StatusCode != 200 || r.Header.Get("ETag") == "" || r.Header.Get("RateLimit") == "" || r.Header.Get("Cache-Control") != "no-cache"):
+			case n < 3 && (r.StatusCode != 200 || r.Header.Get("ETag") == "" || r.Header.Get("RateLimit") == "" ||
+				r.Header.Get("Cache-Control") != "no-cache"):
 				t.Errorf("%s: %d %v", path, r.StatusCode, r.Header)
 			case n == 3 && (r.StatusCode != 429 || r.Header.Get("Retry-After") == ""):
 				t.Errorf("%s: %d %v", path, r.StatusCode, r.Header)

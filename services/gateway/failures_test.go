@@ -71,7 +71,13 @@ func TestBadTokensOfAKnownApp(t *testing.T) {
 		honest(s, "192.0.2.1", "shop", "u-all")   // a user who was there before
 		honest(s, "192.0.2.1", "other", "u-some") // a user of an app that was
 		honest(s, "192.0.2.2", "shop", "u-all")
-		if r := s.do(t, "GET", "/v1/till", "", from("192.0.2.1", bearer(token("shop", "x", "y", "bad")))...); r.header.Get("Retry-After") == "" || r.code() != "E_RATE_LIMIT" {
+		if r := s.do(
+			t,
+			"GET",
+			"/v1/till",
+			"",
+			from("192.0.2.1", bearer(token("shop", "x", "y", "bad")))...); r.header.Get("Retry-After") == "" ||
+			r.code() != "E_RATE_LIMIT" {
 			t.Errorf("%s: %d %s", name, r.status, r.body)
 		}
 	}
@@ -81,7 +87,8 @@ func TestBadTokensOfAKnownApp(t *testing.T) {
 func TestGuessedLinksAreFew(t *testing.T) {
 	t.Parallel()
 	limit := edge.Rate{PerMinute: 6, Burst: 5}
-	for _, path := range []string{"/unsubscribe/unknown%d", "/connect?t=unknown&n=%d", "/login/invitation?t=unknown&n=%d", "/login/oidc/callback?t=unknown&n=%d"} {
+	for _, path := range []string{"/unsubscribe/unknown%d", "/connect?t=unknown&n=%d", "/login/invitation?t=unknown&n=%d",
+		"/login/oidc/callback?t=unknown&n=%d"} {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
 			h := newHouse(t, func(g *gateway.Gateway) { g.TrustedHops, g.Failures = 1, limit })

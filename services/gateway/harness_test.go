@@ -91,8 +91,31 @@ func newFixture(t testing.TB, options ...func(*gateway.Gateway)) *fixture {
 		return echoOut{Text: in.Text, Limit: in.Limit, Caller: caller.From(ctx), Deadline: deadline}, nil
 	}
 	tools := []tool.Tool{
-		tool.New(tool.Declaration{Name: "search_echo", Category: tool.Query, Description: "Echoes.", Scope: "query", Input: input, Position: 1, Timeout: 5 * time.Second}, echo),
-		tool.New(tool.Declaration{Name: "store_echo", Category: tool.Author, Description: "Echoes and writes.", Scope: "author", Write: true, Input: input, Position: 2, MaxBody: 4096}, echo),
+		tool.New(
+			tool.Declaration{
+				Name:        "search_echo",
+				Category:    tool.Query,
+				Description: "Echoes.",
+				Scope:       "query",
+				Input:       input,
+				Position:    1,
+				Timeout:     5 * time.Second,
+			},
+			echo,
+		),
+		tool.New(
+			tool.Declaration{
+				Name:        "store_echo",
+				Category:    tool.Author,
+				Description: "Echoes and writes.",
+				Scope:       "author",
+				Write:       true,
+				Input:       input,
+				Position:    2,
+				MaxBody:     4096,
+			},
+			echo,
+		),
 	}
 	services := http.NewServeMux()
 	internal := hop.Server{Mux: services, Keys: callertest.Keys(t, "echo", caller.Gateway), Logger: logger}
@@ -114,9 +137,15 @@ func newFixture(t testing.TB, options ...func(*gateway.Gateway)) *fixture {
 		t.Fatal(err)
 	}
 	e.gateway = &gateway.Gateway{Gateway: &edge.Gateway{
-		Authenticators: map[string]edge.Authenticator{tool.KeyCredential: edge.APIKeys{Keys: edge.NewKeyCache(edge.AskAuth(clients.Client("auth")), time.Now)}},
-		Limiter:        edge.NewMemory(hubtest.NewClock(time.Time{}).Now), Catalog: manifests,
-		Services: clients, Audit: e, Logger: logger, Failures: edge.Rate{PerMinute: 1000, Burst: 1000},
+		Authenticators: map[string]edge.Authenticator{
+			tool.KeyCredential: edge.APIKeys{Keys: edge.NewKeyCache(edge.AskAuth(clients.Client("auth")), time.Now)},
+		},
+		Limiter:  edge.NewMemory(hubtest.NewClock(time.Time{}).Now),
+		Catalog:  manifests,
+		Services: clients,
+		Audit:    e,
+		Logger:   logger,
+		Failures: edge.Rate{PerMinute: 1000, Burst: 1000},
 	}}
 	for _, o := range options {
 		o(e.gateway)
@@ -136,7 +165,14 @@ func (e *fixture) verify(_ context.Context, in struct {
 	e.asked++
 	e.mu.Unlock()
 	limits := map[string]int{"user_per_minute": 600000, "user_burst": 10000, "service_per_minute": 600000, "service_burst": 10000}
-	answer := map[string]any{"id": "ak_" + in.Key[4:5], "service": "svc", "scopes": []string{"query", "author"}, "limits": limits, "status": "active", "expires_at": nil}
+	answer := map[string]any{
+		"id":         "ak_" + in.Key[4:5],
+		"service":    "svc",
+		"scopes":     []string{"query", "author"},
+		"limits":     limits,
+		"status":     "active",
+		"expires_at": nil,
+	}
 	switch in.Key {
 	case allScopes:
 	case readOnly:

@@ -23,10 +23,13 @@ func TestHubAnswersToItsOwnNamesAlone(t *testing.T) {
 		takes, refuse []string
 	}{
 		"a name": {"https://hub.example", []string{"hub.internal", "gateway:8080"},
-			[]string{"hub.example", "HUB.example", "hub.example:443", "hub.example.", "hub.internal", "hub.internal:99", "gateway:8080", "127.0.0.1", "127.0.0.1:9"},
-			[]string{"evil.example", "hub.example:8443", "hub.example.evil.example", "evilhub.example", "gateway", "gateway:80", "10.0.0.1", "[::1]:8080"}},
+			[]string{"hub.example", "HUB.example", "hub.example:443", "hub.example.", "hub.internal", "hub.internal:99", "gateway:8080",
+				"127.0.0.1", "127.0.0.1:9"},
+			[]string{"evil.example", "hub.example:8443", "hub.example.evil.example", "evilhub.example", "gateway", "gateway:80", "10.0.0.1",
+				"[::1]:8080"}},
 		"a port": {"https://hub.example:8443", nil, []string{"hub.example:8443"}, []string{"hub.example", "hub.example:443"}},
-		"this machine": {"http://127.0.0.1:8080", nil, []string{"127.0.0.1:8080", "localhost:8080", "LOCALHOST:8080", "[::1]:8080", "127.0.0.2:8080", "localhost:9000"},
+		"this machine": {"http://127.0.0.1:8080", nil, []string{"127.0.0.1:8080", "localhost:8080", "LOCALHOST:8080", "[::1]:8080",
+			"127.0.0.2:8080", "localhost:9000"},
 			[]string{"evil.example", "evil.example:8080", "localhost.evil.example:8080", "10.0.0.1:8080", "127.0.0.1.evil.example"}},
 		"none": {"", nil, []string{"evil.example"}, nil},
 	} {
@@ -48,7 +51,11 @@ func TestHubAnswersToItsOwnNamesAlone(t *testing.T) {
 			var failure struct {
 				Error struct{ Code, Message string }
 			}
-			if err := json.Unmarshal([]byte(body), &failure); err != nil || status != http.StatusMisdirectedRequest || failure.Error.Code != "E_VALIDATION" ||
+			if err := json.Unmarshal(
+				[]byte(body),
+				&failure,
+			); err != nil || status != http.StatusMisdirectedRequest ||
+				failure.Error.Code != "E_VALIDATION" ||
 				!strings.Contains(failure.Error.Message, "use "+c.public) {
 				t.Errorf("%s: %s: %d %s", name, host, status, body)
 			}

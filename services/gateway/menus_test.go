@@ -34,7 +34,9 @@ func TestMenus(t *testing.T) {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
-		return []web.Tab{{Slug: "menu-reports", Name: name.Load().(string), Items: []web.Item{{Name: "Weekly", Href: "/p/reports/weekly"}}}}, nil
+		return []web.Tab{
+			{Slug: "menu-reports", Name: name.Load().(string), Items: []web.Item{{Name: "Weekly", Href: "/p/reports/weekly"}}},
+		}, nil
 	}, slog.New(slog.DiscardHandler))
 	h := newHouse(t, func(g *gateway.Gateway) { g.Console.Menus = m })
 	ctx, stop := context.WithCancel(t.Context())
@@ -55,15 +57,33 @@ func TestMenus(t *testing.T) {
 			t.Errorf("the page of nothing lacks the tab %s", tab)
 		}
 	}
-	if r := h.visit(t, "GET", "/nowhere", "", asPerson...); r.status != 404 || strings.Contains(r.body, "Reports") || strings.Contains(r.body, "System") {
+	if r := h.visit(
+		t,
+		"GET",
+		"/nowhere",
+		"",
+		asPerson...); r.status != 404 || strings.Contains(r.body, "Reports") ||
+		strings.Contains(r.body, "System") {
 		t.Errorf("a stranger sees tabs: %d %s", r.status, r.body)
 	}
-	if r := h.visit(t, "GET", "/nowhere", "", with(session(endedSession), asPerson)...); r.status != 404 || strings.Contains(r.body, "Reports") {
+	if r := h.visit(
+		t,
+		"GET",
+		"/nowhere",
+		"",
+		with(session(endedSession), asPerson)...); r.status != 404 ||
+		strings.Contains(r.body, "Reports") {
 		t.Errorf("an ended session sees tabs: %d %s", r.status, r.body)
 	}
 	// Whoever changes a menu sees it on the next page.
 	name.Store("Numbers")
-	if r := h.visit(t, "POST", "/drafts/menus", "", with(session(reviewerSession), asPerson)...); r.status != 200 || r.header.Get(web.NavigationHeader) != "" {
+	if r := h.visit(
+		t,
+		"POST",
+		"/drafts/menus",
+		"",
+		with(session(reviewerSession), asPerson)...); r.status != 200 ||
+		r.header.Get(web.NavigationHeader) != "" {
 		t.Errorf("%d %v", r.status, r.header)
 	}
 	if !shows("/nowhere", reviewerSession, "Numbers") {

@@ -64,7 +64,12 @@ func TestOrderOfChecks(t *testing.T) {
 
 func TestEnvelopeOfSuccess(t *testing.T) {
 	e := newFixture(t)
-	r := e.do(t, "POST", "/api/tools/search_echo", `{"text":"김 <b>&\u2028"}`, append(bearer(allScopes), "X-Request-Id", "req_mine:1.2-3", "X-External-User-Id", "agent 7")...)
+	r := e.do(
+		t,
+		"POST",
+		"/api/tools/search_echo",
+		`{"text":"김 <b>&\u2028"}`,
+		append(bearer(allScopes), "X-Request-Id", "req_mine:1.2-3", "X-External-User-Id", "agent 7")...)
 	if r.status != 200 || !r.env.OK || r.env.Tool != "search_echo" || r.env.Count == nil || *r.env.Count != 1 {
 		t.Fatalf("status %d: %s", r.status, r.body)
 	}
@@ -78,14 +83,21 @@ func TestEnvelopeOfSuccess(t *testing.T) {
 	if out.Text != "김 <b>&\u2028" || out.Limit != 50 || !out.Deadline {
 		t.Errorf("data %s", r.env.Data)
 	}
-	if got := out.Caller; got.Kind != "key" || got.Service != "svc" || got.ExternalUserID != "agent 7" || got.CredentialID != "ak_a" || got.RequestID != "req_mine:1.2-3" {
+	if got := out.Caller; got.Kind != "key" || got.Service != "svc" || got.ExternalUserID != "agent 7" || got.CredentialID != "ak_a" ||
+		got.RequestID != "req_mine:1.2-3" {
 		t.Errorf("the service saw the caller %+v", got)
 	}
 	if r.header.Get("Content-Length") != strconv.Itoa(len(r.body)) {
 		t.Errorf("Content-Length %s for %d bytes", r.header.Get("Content-Length"), len(r.body))
 	}
 	for _, bad := range []string{"", "a b", strings.Repeat("x", 129), "é"} {
-		if r := e.do(t, "POST", "/api/tools/search_echo", `{"text":"x"}`, append(bearer(allScopes), "X-Request-Id", bad)...); !strings.HasPrefix(r.env.RequestID, "req_") || len(r.env.RequestID) != 30 {
+		if r := e.do(
+			t,
+			"POST",
+			"/api/tools/search_echo",
+			`{"text":"x"}`,
+			append(bearer(allScopes), "X-Request-Id", bad)...); !strings.HasPrefix(r.env.RequestID, "req_") ||
+			len(r.env.RequestID) != 30 {
 			t.Errorf("request id for %q: %q", bad, r.env.RequestID)
 		}
 	}
@@ -166,12 +178,14 @@ func TestStrictJSON(t *testing.T) {
 			if r.env.Error == nil || json.Unmarshal(r.env.Error.Details, &details) != nil || len(details.Violations) != 1 {
 				t.Fatalf("want one violation: %s", r.body)
 			}
-			if v := details.Violations[0]; r.status != 400 || r.code() != "E_VALIDATION" || v.Rule != c.rule || v.Path != c.path || v.Message == "" {
+			if v := details.Violations[0]; r.status != 400 || r.code() != "E_VALIDATION" || v.Rule != c.rule || v.Path != c.path ||
+				v.Message == "" {
 				t.Errorf("got %+v (%d %s), want %s at %q", v, r.status, r.code(), c.rule, c.path)
 			}
 		})
 	}
-	for name, body := range map[string]string{"1.0 is an integer": `{"text":"x","limit":1.0}`, "2e1 too": `{"text":"x","limit":2e1}`, "20 wide characters": `{"text":"` + strings.Repeat("🎉", 20) + `"}`, "spaces": " \n{ \"text\" : \"x\" } \t"} {
+	for name, body := range map[string]string{"1.0 is an integer": `{"text":"x","limit":1.0}`, "2e1 too": `{"text":"x","limit":2e1}`,
+		"20 wide characters": `{"text":"` + strings.Repeat("🎉", 20) + `"}`, "spaces": " \n{ \"text\" : \"x\" } \t"} {
 		if r := e.do(t, "POST", "/api/tools/search_echo", body, bearer(allScopes)...); r.status != 200 {
 			t.Errorf("%s: %s", name, r.body)
 		}
@@ -227,7 +241,12 @@ func TestIdempotencyKeyForm(t *testing.T) {
 			t.Errorf("key %q: %s", key, r.body)
 		}
 	}
-	if r := e.do(t, "POST", "/api/tools/search_echo", `{"text":"x"}`, append(bearer(allScopes), "Idempotency-Key", strings.Repeat("k", 300))...); r.status != 200 {
+	if r := e.do(
+		t,
+		"POST",
+		"/api/tools/search_echo",
+		`{"text":"x"}`,
+		append(bearer(allScopes), "Idempotency-Key", strings.Repeat("k", 300))...); r.status != 200 {
 		t.Errorf("a read ignores the key: %s", r.body)
 	}
 }
@@ -268,7 +287,8 @@ func TestFaultsOfAServiceArriveAsTheyAre(t *testing.T) {
 		retryable bool
 	}{
 		"business": {fault.New(fault.NotFound, "There is no brand 7.").With(map[string]int{"brandId": 7}), 404, "E_NOT_FOUND", false},
-		"wait":     {fault.New(fault.RateLimit, "later").With(map[string]any{"retryAfter": 1, "scope": "source"}).After(time.Second), 429, "E_RATE_LIMIT", true},
+		"wait": {fault.New(fault.RateLimit, "later").With(map[string]any{"retryAfter": 1, "scope": "source"}).After(time.Second), 429,
+			"E_RATE_LIMIT", true},
 		"database": {fault.New(fault.DB, "gone"), 503, "E_DB", true},
 		"defect":   {errors.New("secret-host:3306 SELECT"), 500, "E_INTERNAL", false},
 	} {
@@ -296,7 +316,13 @@ func TestFaultsOfAServiceArriveAsTheyAre(t *testing.T) {
 	e.mu.Lock()
 	e.during = func(context.Context) error { panic("defect") }
 	e.mu.Unlock()
-	if r := e.do(t, "POST", "/api/tools/search_echo", `{"text":"x"}`, bearer(allScopes)...); r.code() != "E_INTERNAL" || r.env.RequestID == "" {
+	if r := e.do(
+		t,
+		"POST",
+		"/api/tools/search_echo",
+		`{"text":"x"}`,
+		bearer(allScopes)...); r.code() != "E_INTERNAL" ||
+		r.env.RequestID == "" {
 		t.Errorf("panic: %s", r.body)
 	}
 }
@@ -318,7 +344,8 @@ func TestRefusalsAreRecorded(t *testing.T) {
 			t.Errorf("no request id: %+v", entry)
 		}
 	}
-	want := "search_echo E_AUTH_MISSING |nope E_NOT_FOUND ak_r|store_echo E_SCOPE ak_r|search_echo E_VALIDATION ak_r|search_echo E_VALIDATION ak_r"
+	want := "search_echo E_AUTH_MISSING |nope E_NOT_FOUND ak_r|store_echo E_SCOPE ak_r|search_echo E_VALIDATION " +
+		"ak_r|search_echo E_VALIDATION ak_r"
 	if strings.Join(got, "|") != want {
 		t.Errorf("recorded %s\nwant     %s", strings.Join(got, "|"), want)
 	}
@@ -410,10 +437,19 @@ func TestLimitAnswer(t *testing.T) {
 		RetryAfter int
 		Scope      string
 	}
-	if err := json.Unmarshal(r.env.Error.Details, &details); err != nil || r.status != http.StatusTooManyRequests || details.Scope != "user" || details.RetryAfter < 9 || r.header.Get("Retry-After") == "" {
+	if err := json.Unmarshal(
+		r.env.Error.Details,
+		&details,
+	); err != nil || r.status != http.StatusTooManyRequests || details.Scope != "user" || details.RetryAfter < 9 ||
+		r.header.Get("Retry-After") == "" {
 		t.Errorf("the catalog counts too, and a refusal says when to come back: %d %s", r.status, r.body)
 	}
-	if r := e.do(t, "POST", "/api/tools/search_echo", `{"text":"x"}`, append(bearer(tight), "X-External-User-Id", "other")...); r.status != 200 {
+	if r := e.do(
+		t,
+		"POST",
+		"/api/tools/search_echo",
+		`{"text":"x"}`,
+		append(bearer(tight), "X-External-User-Id", "other")...); r.status != 200 {
 		t.Errorf("another user of the same service has a bucket of its own: %s", r.body)
 	}
 }

@@ -120,13 +120,20 @@ func (s *shop) do(err error) {
 // told is how often the app was told of something, by message.
 func (s *shop) told(code, kind string) int64 {
 	s.t.Helper()
-	return s.rows(`SELECT count(*) FROM payments.notices n JOIN payments.orders o ON o.id = n.order_id WHERE o.code = $1 AND n.type = $2`, code, kind)
+	return s.rows(
+		`SELECT count(*) FROM payments.notices n JOIN payments.orders o ON o.id = n.order_id WHERE o.code = $1 AND n.type = $2`,
+		code,
+		kind,
+	)
 }
 
 func (s *shop) happened(code string, trigger order.Trigger) int64 {
 	s.t.Helper()
-	return s.rows(`SELECT count(*) FROM payments.order_events e JOIN payments.orders o ON o.id = e.order_id WHERE o.code = $1 AND e.trigger = $2`,
-		code, string(trigger))
+	return s.rows(
+		`SELECT count(*) FROM payments.order_events e JOIN payments.orders o ON o.id = e.order_id WHERE o.code = $1 AND e.trigger = $2`,
+		code,
+		string(trigger),
+	)
 }
 
 // refund is the input of one.
@@ -167,8 +174,19 @@ func (s *shop) hook(p pgsim.Money, orderID, status string) []byte {
 	if p.PaidAt.IsZero() {
 		at = "0"
 	}
-	body, err := json.Marshal(map[string]any{"resultCode": "0000", "tid": p.TID, "orderId": orderID, "status": status, "payMethod": "vbank", "amount": p.Amount,
-		"ediDate": "2026-01-15T18:00:00.000+0900", "paidAt": at, "signature": pgsim.Signature(p.TID, p.Amount, "2026-01-15T18:00:00.000+0900", secretKey)})
+	body, err := json.Marshal(
+		map[string]any{
+			"resultCode": "0000",
+			"tid":        p.TID,
+			"orderId":    orderID,
+			"status":     status,
+			"payMethod":  "vbank",
+			"amount":     p.Amount,
+			"ediDate":    "2026-01-15T18:00:00.000+0900",
+			"paidAt":     at,
+			"signature":  pgsim.Signature(p.TID, p.Amount, "2026-01-15T18:00:00.000+0900", secretKey),
+		},
+	)
 	s.do(err)
 	return body
 }

@@ -26,7 +26,12 @@ func TestGoldenPath(t *testing.T) {
 	if again.Status != 201 || !again.Replayed || again.Raw != first.Raw {
 		t.Errorf("the replay differs: %d %v\n%s\n%s", again.Status, again.Replayed, first.Raw, again.Raw)
 	}
-	if nulls := s.must(create, "k-1", `{"vbank":null,"orderName":null,"metadata":null,`+input[1:]); !nulls.Replayed || nulls.Raw != first.Raw {
+	if nulls := s.must(
+		create,
+		"k-1",
+		`{"vbank":null,"orderName":null,"metadata":null,`+input[1:],
+	); !nulls.Replayed ||
+		nulls.Raw != first.Raw {
 		t.Errorf("null is not what is left out: %s", nulls.Raw)
 	}
 	s.refused(create, "k-1", `{"amount":5000}`, fault.Conflict, "IDEMPOTENCY_KEY_CONFLICT")
@@ -34,16 +39,32 @@ func TestGoldenPath(t *testing.T) {
 	s.becomes(o.Code, order.Paid)
 
 	const refund = "pay.orders.refund"
-	r := s.must(refund, "k-2", `{"code":"`+o.Code+`","amount":4000,"refundAccount":{"bankCode":"004","accountNumber":"`+accountNumber+`","holder":"Kim"}}`)
+	r := s.must(
+		refund,
+		"k-2",
+		`{"code":"`+o.Code+`","amount":4000,"refundAccount":{"bankCode":"004","accountNumber":"`+accountNumber+`","holder":"Kim"}}`,
+	)
 	if r.Refund.Status != order.RefundSucceeded || r.Order.RefundableAmount != 7000 || r.Order.Status != order.Paid {
 		t.Fatalf("%s", r.Raw)
 	}
-	s.refused(refund, "k-3", `{"code":"`+o.Code+`","amount":8000,"refundAccount":{"bankCode":"004","accountNumber":"1","holder":"Kim"}}`, fault.Conflict, "REFUND_EXCEEDS_BALANCE")
+	s.refused(
+		refund,
+		"k-3",
+		`{"code":"`+o.Code+`","amount":8000,"refundAccount":{"bankCode":"004","accountNumber":"1","holder":"Kim"}}`,
+		fault.Conflict,
+		"REFUND_EXCEEDS_BALANCE",
+	)
 	r = s.must(refund, "k-4", `{"code":"`+o.Code+`","amount":7000,"refundAccount":{"bankCode":"004","accountNumber":"1","holder":"Kim"}}`)
 	if r.Order.Status != order.Refunded || r.Order.RefundableAmount != 0 {
 		t.Fatalf("%s", r.Raw)
 	}
-	s.refused(refund, "k-5", `{"code":"`+o.Code+`","amount":1,"refundAccount":{"bankCode":"004","accountNumber":"1","holder":"Kim"}}`, fault.Conflict, "ORDER_NOT_REFUNDABLE")
+	s.refused(
+		refund,
+		"k-5",
+		`{"code":"`+o.Code+`","amount":1,"refundAccount":{"bankCode":"004","accountNumber":"1","holder":"Kim"}}`,
+		fault.Conflict,
+		"ORDER_NOT_REFUNDABLE",
+	)
 	s.settled()
 
 	e := s.events(o.Code)
@@ -96,7 +117,13 @@ func (s *shop) verified() {
 			s.t.Fatal(err)
 		}
 		if m.Data.Seq != m.Data.Order.Version || m.Data.Status != string(m.Data.Order.Status) && m.Data.Status != order.VBankIssued {
-			s.t.Errorf("a message says %s at %d, and its order is %s at %d", m.Data.Status, m.Data.Seq, m.Data.Order.Status, m.Data.Order.Version)
+			s.t.Errorf(
+				"a message says %s at %d, and its order is %s at %d",
+				m.Data.Status,
+				m.Data.Seq,
+				m.Data.Order.Status,
+				m.Data.Order.Version,
+			)
 		}
 	}
 }

@@ -74,7 +74,13 @@ func TestReturnLeavesWhatPays(t *testing.T) {
 	s.do(err)
 	s.arm(pgsim.TimeoutBefore, "cancel", 1)
 	by := provider.RefundAccount{BankCode: "004", AccountNumber: accountNumber, Holder: "Kim"}
-	if _, err := s.service.ReturnDeposit(ctx, payments.OrderVersion{Code: o.Code, Version: a.Order.Version}, a.Deposits[0].ID, &by, ""); err != nil {
+	if _, err := s.service.ReturnDeposit(
+		ctx,
+		payments.OrderVersion{Code: o.Code, Version: a.Order.Version},
+		a.Deposits[0].ID,
+		&by,
+		"",
+	); err != nil {
 		t.Fatal(err)
 	}
 	// The bank takes it back, and tells of another one into the same account that was in time.
@@ -153,7 +159,8 @@ func TestOrdersAreNobodys(t *testing.T) {
 		_, history := s.service.History(ctx, o.Code)
 		_, reconciled := s.service.Reconcile(ctx, o.Code, nil)
 		page, _, err := s.service.List(ctx, payments.Filter{Limit: 10})
-		if !fault.Is(shown, fault.NotFound) || !fault.Is(history, fault.NotFound) || !fault.Is(reconciled, fault.NotFound) || err != nil || len(page) > 0 {
+		if !fault.Is(shown, fault.NotFound) || !fault.Is(history, fault.NotFound) || !fault.Is(reconciled, fault.NotFound) || err != nil ||
+			len(page) > 0 {
 			t.Errorf("%s: %v, %v, %v, %d orders, %v", name, shown, history, reconciled, len(page), err)
 		}
 	}

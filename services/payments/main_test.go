@@ -132,7 +132,13 @@ type options struct {
 
 func newShop(t testing.TB, o options) *shop {
 	t.Helper()
-	s := &shop{t: t, db: hubtest.MigratedStore(t, "payments", postgres.Migrate), app: &app{status: http.StatusOK}, logs: new(hubtest.Buffer), routes: map[string]tool.APIRoute{}}
+	s := &shop{
+		t:      t,
+		db:     hubtest.MigratedStore(t, "payments", postgres.Migrate),
+		app:    &app{status: http.StatusOK},
+		logs:   new(hubtest.Buffer),
+		routes: map[string]tool.APIRoute{},
+	}
 	if o.now == nil {
 		o.now = time.Now
 	}
@@ -152,8 +158,10 @@ func newShop(t testing.TB, o options) *shop {
 	s.app.url = echo.URL
 	hooks := httptest.NewServer(http.HandlerFunc(s.webhook))
 	t.Cleanup(hooks.Close)
-	s.sim, err = pgsim.New(pgsim.Config{ClientID: clientID, Secret: secretKey, WebhookURL: hooks.URL, AutoIssue: !o.manual, Now: o.now, OnCall: o.onCall,
-		Retries: []time.Duration{10 * time.Millisecond, 50 * time.Millisecond, 200 * time.Millisecond, time.Second, time.Second}})
+	s.sim, err = pgsim.New(
+		pgsim.Config{ClientID: clientID, Secret: secretKey, WebhookURL: hooks.URL, AutoIssue: !o.manual, Now: o.now, OnCall: o.onCall,
+			Retries: []time.Duration{10 * time.Millisecond, 50 * time.Millisecond, 200 * time.Millisecond, time.Second, time.Second}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,16 +196,33 @@ func newShop(t testing.TB, o options) *shop {
 }
 
 // configOf is the service as a test has it.
-func configOf(store payments.Store, provider provider.Port, keyset string, now func() time.Time, logger *slog.Logger) (payments.Config, error) {
+func configOf(
+	store payments.Store,
+	provider provider.Port,
+	keyset string,
+	now func() time.Time,
+	logger *slog.Logger,
+) (payments.Config, error) {
 	box, err := seal.Open(keyset)
 	if err != nil {
 		return payments.Config{}, err
 	}
 	var schedule notify.Schedule
 	err = schedule.UnmarshalText([]byte("0s,0s,0s,0s,0s,0s,0s,0s,0s,0s"))
-	return payments.Config{Store: store, Apps: apps{}, Credentials: creds{}, Provider: provider, Sealer: box, Env: credentials.Sandbox,
-		Notifier:  notify.New(notify.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, AllowHTTP: true, Schedule: schedule, Now: now}),
-		PublicURL: "https://hub.example", Now: now, Logger: logger}, err
+	return payments.Config{
+		Store:       store,
+		Apps:        apps{},
+		Credentials: creds{},
+		Provider:    provider,
+		Sealer:      box,
+		Env:         credentials.Sandbox,
+		Notifier: notify.New(
+			notify.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, AllowHTTP: true, Schedule: schedule, Now: now},
+		),
+		PublicURL: "https://hub.example",
+		Now:       now,
+		Logger:    logger,
+	}, err
 }
 
 func (s *shop) runner(logger *slog.Logger, now func() time.Time) pkgjobs.Runner {
@@ -256,7 +281,10 @@ func (s *shop) call(route, key, input string) (answer, error) {
 }
 
 func (s *shop) callAs(service, user, route, key, input string) (answer, error) {
-	out, err := s.routes[route].Tool.Endpoint(as(s.t.Context(), service, user), &tool.Call{Tool: route, Input: []byte(input), IdempotencyKey: key})
+	out, err := s.routes[route].Tool.Endpoint(
+		as(s.t.Context(), service, user),
+		&tool.Call{Tool: route, Input: []byte(input), IdempotencyKey: key},
+	)
 	if err != nil {
 		return answer{}, err
 	}
@@ -292,7 +320,11 @@ func (s *shop) refused(route, key, input string, code fault.Code, details string
 // order makes an order of 11,000 won to be paid by deposit.
 func (s *shop) order(key string) order.View {
 	s.t.Helper()
-	return s.must("pay.orders.create", key, `{"supplyAmount":10000,"vat":1000,"payMethod":"vbank","payment_notify_url":"`+s.app.url+`"}`).Order
+	return s.must(
+		"pay.orders.create",
+		key,
+		`{"supplyAmount":10000,"vat":1000,"payMethod":"vbank","payment_notify_url":"`+s.app.url+`"}`,
+	).Order
 }
 
 func (s *shop) show(code string) order.View {

@@ -37,7 +37,14 @@ const operator = "ada@example.com"
 func newDesk(t *testing.T, o options) *desk {
 	t.Helper()
 	d := &desk{shop: newShop(t, o), mux: http.NewServeMux()}
-	c, err := console.New(console.Config{Service: d.service, Trusted: callertest.Keys(t, "payments", "gateway"), Now: o.now, Logger: slog.New(slog.NewTextHandler(d.logs, nil))})
+	c, err := console.New(
+		console.Config{
+			Service: d.service,
+			Trusted: callertest.Keys(t, "payments", "gateway"),
+			Now:     o.now,
+			Logger:  slog.New(slog.NewTextHandler(d.logs, nil)),
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +53,17 @@ func newDesk(t *testing.T, o options) *desk {
 }
 
 func ada(roles ...string) caller.Caller {
-	return caller.Caller{Kind: caller.User, Service: "console", ExternalUserID: operator, CredentialID: "ses_1", HubUser: "usr_1", Email: operator, Name: "Ada", Roles: roles, RequestID: "req_ada"}
+	return caller.Caller{
+		Kind:           caller.User,
+		Service:        "console",
+		ExternalUserID: operator,
+		CredentialID:   "ses_1",
+		HubUser:        "usr_1",
+		Email:          operator,
+		Name:           "Ada",
+		Roles:          roles,
+		RequestID:      "req_ada",
+	}
 }
 
 func (d *desk) send(who caller.Caller, method, path string, form url.Values) *httptest.ResponseRecorder {
@@ -216,19 +233,30 @@ func TestLateDepositIsApplied(t *testing.T) {
 	both.Wait()
 	d.says(path+"/apply", form, "has changed since you looked")
 	a := d.book(o.Code)
-	if a.Order.Status != order.Paid || a.Order.Attention != "" || a.Order.PaidAmount != 11000 || a.Deposits[0].State != order.DepositStateApplied {
+	if a.Order.Status != order.Paid || a.Order.Attention != "" || a.Order.PaidAmount != 11000 ||
+		a.Deposits[0].State != order.DepositStateApplied {
 		t.Errorf("%+v %+v", a.Order, a.Deposits)
 	}
-	if n := d.count(`SELECT count(*) FROM audit.calls WHERE tool = 'pay.deposits.apply' AND external_user_id = $1 AND detail->>'order' = $2 AND detail->>'note' LIKE 'Kim%'`, operator, o.Code); n != 1 {
+	if n := d.count(
+		`SELECT count(*) FROM audit.calls WHERE tool = 'pay.deposits.apply' AND external_user_id = $1 AND detail->>'order' = $2 `+
+			`AND detail->>'note' LIKE 'Kim%'`,
+		operator,
+		o.Code,
+	); n != 1 {
 		t.Errorf("%d rows of the audit log", n)
 	}
-	d.page("/admin/orders/"+o.Code, "A late deposit was applied", "operator:"+operator, "req_ada", "“Kim has called <b>”", "!Late deposit ")
+	d.page("/admin/orders/"+o.Code, "A late deposit was applied", "operator:"+operator, "req_ada", "“Kim has called <b>”",
+		"!Late deposit ")
 	d.settled()
 	told := d.events(o.Code).Notifications
 	if last := told[len(told)-1]; last.Type != order.NotifyPaid {
 		t.Errorf("the app was told %s last", last.Type)
 	}
-	d.says("/admin/orders/"+o.Code+"/deposits/"+a.Deposits[0].ID.String()+"/apply", url.Values{"version": {fmt.Sprint(a.Order.Version)}}, "nothing is to be decided")
+	d.says(
+		"/admin/orders/"+o.Code+"/deposits/"+a.Deposits[0].ID.String()+"/apply",
+		url.Values{"version": {fmt.Sprint(a.Order.Version)}},
+		"nothing is to be decided",
+	)
 }
 
 func TestDepositOfAnotherAmountIsNotApplied(t *testing.T) {
@@ -245,13 +273,23 @@ func TestDepositOfAnotherAmountIsNotApplied(t *testing.T) {
 	}
 	// By hand: the amount has to be typed, and why.
 	for _, wrong := range []string{"", "10998", "11,000", "x", "-10999"} {
-		if w := d.send(ada("admin"), "POST", path+"/returned", d.form(path+"/returned", "amount", wrong, "note", "by bank transfer")); w.Code != http.StatusUnprocessableEntity {
+		if w := d.send(
+			ada("admin"),
+			"POST",
+			path+"/returned",
+			d.form(path+"/returned", "amount", wrong, "note", "by bank transfer"),
+		); w.Code != http.StatusUnprocessableEntity {
 			t.Errorf("%q: %d", wrong, w.Code)
 		} else {
 			d.has(w, "This must be the deposit's amount, 10999.")
 		}
 	}
-	if w := d.send(ada("admin"), "POST", path+"/returned", d.form(path+"/returned", "amount", "10999", "note", " ")); w.Code != http.StatusUnprocessableEntity {
+	if w := d.send(
+		ada("admin"),
+		"POST",
+		path+"/returned",
+		d.form(path+"/returned", "amount", "10999", "note", " "),
+	); w.Code != http.StatusUnprocessableEntity {
 		t.Errorf("without a note: %d", w.Code)
 	}
 	form := d.form(path+"/returned", "amount", "₩10,999", "note", "by bank transfer")
@@ -280,10 +318,17 @@ func TestDepositIsPaidBackOnce(t *testing.T) {
 	d := newDesk(t, options{now: clock.Now, change: func(c *payments.Config) { c.Provider = needy{c.Provider} }})
 	o := d.twice()
 	path := d.depositPath(o.Code)
-	for field, value := range map[string]string{"bankCode": "4", "accountNumber": "12345678901234567", "holder": "", "note": strings.Repeat("x", 501)} {
+	for field, value := range map[string]string{"bankCode": "4", "accountNumber": "12345678901234567", "holder": "",
+		"note": strings.Repeat("x", 501)} {
 		form := d.form(path+"/return", payersAccount...)
 		form.Set(field, value)
-		if w := d.send(ada("admin"), "POST", path+"/return", form); w.Code != http.StatusUnprocessableEntity || !strings.Contains(w.Body.String(), `id="`+field+`-error"`) {
+		if w := d.send(
+			ada("admin"),
+			"POST",
+			path+"/return",
+			form,
+		); w.Code != http.StatusUnprocessableEntity ||
+			!strings.Contains(w.Body.String(), `id="`+field+`-error"`) {
 			t.Errorf("%s %q: %d", field, value, w.Code)
 		}
 	}
@@ -309,7 +354,8 @@ func TestDepositIsPaidBackOnce(t *testing.T) {
 	}
 	a := d.book(o.Code)
 	last := a.Deposits[len(a.Deposits)-1]
-	if last.State != order.DepositStateReturned || last.Return.TID == "" || a.Order.Attention != "" || a.Order.Status != order.Paid || len(a.Refunds) != 0 ||
+	if last.State != order.DepositStateReturned || last.Return.TID == "" || a.Order.Attention != "" || a.Order.Status != order.Paid ||
+		len(a.Refunds) != 0 ||
 		a.Order.Refundable() != 11000 {
 		t.Errorf("%+v %+v %+v", a.Order, a.Deposits, a.Refunds)
 	}
@@ -419,7 +465,10 @@ func TestOperatorAsksAndTellsAgain(t *testing.T) {
 	d.says("/admin/orders/"+o.Code+"/notifications/"+id, url.Values{}, "on its way again")
 	d.settled()
 	d.says("/admin/orders/"+o.Code+"/reconcile", url.Values{}, "The provider was asked. The order is Paid.")
-	if n := d.count(`SELECT count(*) FROM audit.calls WHERE tool IN ('pay.notifications.redeliver', 'pay.orders.reconcile') AND external_user_id = $1`, operator); n != 2 {
+	if n := d.count(
+		`SELECT count(*) FROM audit.calls WHERE tool IN ('pay.notifications.redeliver', 'pay.orders.reconcile') AND external_user_id = $1`,
+		operator,
+	); n != 2 {
 		t.Errorf("%d rows of the audit log", n)
 	}
 	for _, f := range []int{1, 2} {
@@ -438,8 +487,10 @@ func TestOrdersPagesAreForAdministrators(t *testing.T) {
 	o := d.late(11000)
 	path := d.depositPath(o.Code)
 	before := d.book(o.Code).Order.Version
-	for _, at := range []string{"GET /admin/orders", "GET /admin/orders/export", "GET /admin/orders/conservation", "GET /admin/orders/conservation/export", "GET /admin/orders/" + o.Code,
-		"GET " + path + "/apply", "POST " + path + "/apply", "POST " + path + "/return", "POST " + path + "/returned", "POST /admin/orders/" + o.Code + "/resolve",
+	for _, at := range []string{"GET /admin/orders", "GET /admin/orders/export", "GET /admin/orders/conservation",
+		"GET /admin/orders/conservation/export", "GET /admin/orders/" + o.Code,
+		"GET " + path + "/apply", "POST " + path + "/apply", "POST " + path + "/return", "POST " + path + "/returned", "POST /admin/orders/" +
+			o.Code + "/resolve",
 		"POST /admin/orders/" + o.Code + "/reconcile", "POST /admin/orders/" + o.Code + "/notifications/msg_1"} {
 		method, path, _ := strings.Cut(at, " ")
 		for _, who := range []caller.Caller{ada("reviewer"), ada(), {Kind: caller.Visitor, RequestID: "req_1"}} {
@@ -454,11 +505,18 @@ func TestOrdersPagesAreForAdministrators(t *testing.T) {
 		d.page(path + what)
 	}
 	for _, what := range []string{"/reconcile", "/notifications/msg_1"} {
-		if w := d.send(ada("admin"), "GET", "/admin/orders/"+o.Code+what, nil); w.Code != http.StatusMethodNotAllowed && w.Code != http.StatusNotFound {
+		if w := d.send(
+			ada("admin"),
+			"GET",
+			"/admin/orders/"+o.Code+what,
+			nil,
+		); w.Code != http.StatusMethodNotAllowed &&
+			w.Code != http.StatusNotFound {
 			t.Errorf("GET %s: %d", what, w.Code)
 		}
 	}
-	for _, nothing := range []string{"/admin/orders/po_nothing", path + "0", path + "0/apply", "/admin/orders/" + o.Code + "/deposits/x/apply"} {
+	for _, nothing := range []string{"/admin/orders/po_nothing", path + "0", path + "0/apply", "/admin/orders/" + o.Code +
+		"/deposits/x/apply"} {
 		if w := d.send(ada("admin"), "GET", nothing, nil); w.Code != http.StatusNotFound {
 			t.Errorf("GET %s: %d", nothing, w.Code)
 		}
@@ -478,15 +536,24 @@ func TestOrdersAreListed(t *testing.T) {
 	d.page("/admin/orders?show=attention", "No order needs attention")
 	d.page("/admin/orders?q=nothing", "Nothing matches")
 	p := d.paid()
-	refund := d.must("pay.orders.refund", "", `{"code":"`+p.Code+`","amount":4000,"refundAccount":{"bankCode":"004","accountNumber":"`+accountNumber+`","holder":"Kim"}}`).Refund
+	refund := d.must(
+		"pay.orders.refund",
+		"",
+		`{"code":"`+p.Code+`","amount":4000,"refundAccount":{"bankCode":"004","accountNumber":"`+accountNumber+`","holder":"Kim"}}`,
+	).Refund
 	l := d.late(11000)
-	card := d.must("pay.orders.create", "", `{"amount":5000,"payMethod":"card","clientOrderId":"c-1","orderName":"=cmd|' /C calc'!A0"}`).Order
+	card := d.must(
+		"pay.orders.create",
+		"",
+		`{"amount":5000,"payMethod":"card","clientOrderId":"c-1","orderName":"=cmd|' /C calc'!A0"}`,
+	).Order
 	d.page("/admin/orders", p.Code, l.Code, card.Code, "1 order needs attention", "Late deposit", "₩11,000", "₩4,000", "Paid and refunded")
 	tid := d.book(p.Code).Order.TID
 	for _, q := range []string{p.Code, tid, p.VirtualAccount.AccountNumber, refund.Code} {
 		d.page("/admin/orders?q="+url.QueryEscape(q), p.Code, "!"+card.Code)
 	}
-	for at, want := range map[string]string{"q=c-1": card.Code, "show=attention": l.Code, "status=PAID": p.Code, "method=card": card.Code, "app=svc&status=CANCELED": l.Code,
+	for at, want := range map[string]string{"q=c-1": card.Code, "show=attention": l.Code, "status=PAID": p.Code, "method=card": card.Code,
+		"app=svc&status=CANCELED": l.Code,
 		"within=24h&status=READY": card.Code, "from=2020-01-01&to=2099-01-01&method=card": card.Code} {
 		page := d.page("/admin/orders?"+at, want)
 		for _, other := range []string{p.Code, l.Code, card.Code} {
@@ -496,7 +563,8 @@ func TestOrdersAreListed(t *testing.T) {
 		}
 	}
 	d.page("/admin/orders?app=svc2", "Nothing matches")
-	for _, strange := range []string{"q=%00", "q=%ff", "after=x", "after=2026-01-01T00:00:00Z_%00", "status=nonsense", "within=%27", "show=%27"} {
+	for _, strange := range []string{"q=%00", "q=%ff", "after=x", "after=2026-01-01T00:00:00Z_%00", "status=nonsense", "within=%27",
+		"show=%27"} {
 		d.send(ada("admin"), "GET", "/admin/orders?"+strange, nil)
 		if w := d.send(ada("admin"), "GET", "/admin/orders?"+strange, nil); w.Code != http.StatusOK {
 			t.Errorf("%s: %d", strange, w.Code)
@@ -505,7 +573,13 @@ func TestOrdersAreListed(t *testing.T) {
 	if w := d.send(ada("admin"), "GET", "/admin/orders?from=yesterday", nil); w.Code != http.StatusUnprocessableEntity {
 		t.Errorf("%d", w.Code)
 	}
-	if w := d.send(ada("admin"), "GET", "/admin/orders?q=&status=PAID", nil); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/admin/orders?status=PAID" {
+	if w := d.send(
+		ada("admin"),
+		"GET",
+		"/admin/orders?q=&status=PAID",
+		nil,
+	); w.Code != http.StatusSeeOther ||
+		w.Header().Get("Location") != "/admin/orders?status=PAID" {
 		t.Errorf("%d %s", w.Code, w.Header())
 	}
 	w := d.send(ada("admin"), "GET", "/admin/orders/export?within=all", nil)
@@ -561,25 +635,34 @@ func (d *desk) many(n int) {
 	}
 }
 
-const manyOrders = `INSERT INTO payments.orders (code, service_code, external_user_id, hub_user, env, provider, credential_id, tid, status, version, amount, supply_amount, vat,
-	tax_free, paid_amount, refunded_amount, pay_method, client_order_id, name, notify_url, return_url, valid_hours, holder, buyer, metadata, bank_code, bank_name, account_number,
+const manyOrders = `INSERT INTO payments.orders (code, service_code, external_user_id, hub_user, env, provider, credential_id, tid,
+	status, version, amount, supply_amount, vat,
+	tax_free, paid_amount, refunded_amount, pay_method, client_order_id, name, notify_url, return_url, valid_hours, holder, buyer,
+		metadata, bank_code, bank_name, account_number,
 	account_holder, expires_at, attention, created_at, issued_at, paid_at)
-SELECT 'po_' || lpad(upper(to_hex(n)), 26, '0'), (ARRAY['liter', 'brandhub', 'mailshop', 'svc'])[1 + n % 4], 'u-' || n % 500, 'usr_1', 'sandbox', 'nicepay', 1,
-	CASE WHEN s <> 'READY' THEN 'UT' || lpad(n::text, 26, '0') END, s, 3, a, a - a / 11, a / 11, false, CASE WHEN s IN ('PAID', 'REFUNDED') THEN a ELSE 0 END,
+SELECT 'po_' || lpad(upper(to_hex(n)), 26, '0'), (ARRAY['liter', 'brandhub', 'mailshop', 'svc'])[1 + n % 4], 'u-' || n % 500, 'usr_1',
+	'sandbox', 'nicepay', 1,
+	CASE WHEN s <> 'READY' THEN 'UT' || lpad(n::text, 26, '0') END, s, 3, a, a - a / 11, a / 11, false, CASE WHEN s IN ('PAID',
+		'REFUNDED') THEN a ELSE 0 END,
 	CASE WHEN s = 'REFUNDED' THEN a WHEN s = 'PAID' AND n % 10 = 0 THEN a / 2 ELSE 0 END, CASE WHEN n % 3 = 0 THEN 'card' ELSE 'vbank' END,
-	CASE WHEN n % 2 = 0 THEN 'inv-2026-' || n END, (ARRAY['Liter top-up', '봄 캠페인 발송 10,000건', 'Brand report', ''])[1 + n % 4], '', '', 168, 'Hub', '{}', '{}',
-	'004', '국민은행', CASE WHEN n % 3 <> 0 AND s <> 'READY' THEN lpad((31000000000 + n)::text, 14, '7') ELSE '' END, 'Hub', now() - n * interval '7 minutes' + interval '7 days',
+	CASE WHEN n % 2 = 0 THEN 'inv-2026-' || n END, (ARRAY['Liter top-up', '봄 캠페인 발송 10,000건', 'Brand report',
+		''])[1 + n % 4], '', '', 168, 'Hub', '{}', '{}',
+	'004', '국민은행', CASE WHEN n % 3 <> 0 AND s <> 'READY' THEN lpad((31000000000 + n)::text, 14, '7') ELSE '' END, 'Hub',
+		now() - n * interval '7 minutes' + interval '7 days',
 	CASE WHEN s = 'EXPIRED' AND n % 40 = 9 THEN 'LATE_DEPOSIT' WHEN s = 'PAID' AND n % 90 = 1 THEN 'DUPLICATE_DEPOSIT' ELSE '' END,
-	now() - n * interval '7 minutes', now() - n * interval '7 minutes', CASE WHEN s IN ('PAID', 'REFUNDED') THEN now() - n * interval '7 minutes' + interval '3 minutes' END
+	now() - n * interval '7 minutes', now() - n * interval '7 minutes', CASE WHEN s IN ('PAID',
+		'REFUNDED') THEN now() - n * interval '7 minutes' + interval '3 minutes' END
 FROM (SELECT n, (1 + (n::bigint * 7919) % 400) * 1100 + CASE WHEN n % 37 = 0 THEN 9900000 ELSE 0 END AS a,
-	CASE WHEN n % 20 < 12 THEN 'PAID' WHEN n % 20 < 14 THEN 'REFUNDED' WHEN n % 20 = 14 THEN 'AWAITING_DEPOSIT' WHEN n % 20 = 15 THEN 'CANCELED'
+	CASE WHEN n % 20 < 12 THEN 'PAID' WHEN n % 20 < 14 THEN 'REFUNDED' WHEN n % 20 = 14 THEN 'AWAITING_DEPOSIT' WHEN n % 20 = 15 THEN
+		'CANCELED'
 	WHEN n % 20 = 16 THEN 'FAILED' WHEN n % 20 = 17 THEN 'READY' ELSE 'EXPIRED' END AS s FROM generate_series(1, $1::int) AS n) AS x`
 
 const manyMoves = `WITH d AS (INSERT INTO payments.deposits (order_id, tid, amount, deposited_at, state)
 	SELECT id, tid, amount, paid_at, 'APPLIED' FROM payments.orders WHERE paid_amount > 0
 	UNION ALL SELECT id, tid || 'x', amount, created_at + interval '9 days', 'UNAPPLIED' FROM payments.orders WHERE attention <> '')
 	INSERT INTO payments.refunds (code, order_id, amount, status, source, tid, reason, created_at, settled_at)
-	SELECT 'rf_' || code, id, refunded_amount, 'SUCCEEDED', 'api', 'c' || tid, 'requested', paid_at + interval '1 hour', paid_at + interval '1 hour'
+	SELECT 'rf_' || code, id, refunded_amount, 'SUCCEEDED', 'api', 'c' || tid, 'requested', paid_at + interval '1 hour',
+		paid_at + interval '1 hour'
 	FROM payments.orders WHERE refunded_amount > 0`
 
 func TestBooksAddUp(t *testing.T) {
@@ -600,10 +683,13 @@ func TestBooksAddUp(t *testing.T) {
 	// 11,000 are applied, 11,000 paid back, and 10,999 open.
 	d.page("/admin/orders/conservation", "Everything adds up.", "₩32,999", "₩10,999", "svc", "Compared")
 	ledger, err := d.store.Ledger(t.Context())
-	if err != nil || len(ledger) != 1 || !ledger[0].Balanced() || ledger[0].Received != 32999 || ledger[0].Applied != 11000 || ledger[0].Open != 10999 || ledger[0].Returned != 11000 {
+	if err != nil || len(ledger) != 1 || !ledger[0].Balanced() || ledger[0].Received != 32999 || ledger[0].Applied != 11000 ||
+		ledger[0].Open != 10999 ||
+		ledger[0].Returned != 11000 {
 		t.Fatalf("%+v %v", ledger, err)
 	}
-	for _, broken := range []string{`UPDATE payments.deposits SET amount = 10000 WHERE state = 'APPLIED'`, `INSERT INTO payments.refunds (code, order_id, amount, status, source, reason, created_at)
+	for _, broken := range []string{`UPDATE payments.deposits SET amount = 10000 WHERE state = 'APPLIED'`, `INSERT INTO payments.refunds
+		(code, order_id, amount, status, source, reason, created_at)
 		SELECT 'rf_x', id, 5, 'PENDING', 'api', 'x', now() FROM payments.orders WHERE status = 'PAID'`} {
 		if _, err := d.super.Exec(t.Context(), broken); err != nil {
 			t.Fatal(err)
@@ -628,7 +714,8 @@ func TestPagesAtScale(t *testing.T) {
 	if _, err := d.super.Exec(t.Context(), `VACUUM ANALYZE payments.orders, payments.deposits, payments.refunds`); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{"/admin/orders", "/admin/orders?q=inv-2026-50000", "/admin/orders?status=FAILED&within=all", "/admin/orders?app=liter",
+	for _, path := range []string{"/admin/orders", "/admin/orders?q=inv-2026-50000", "/admin/orders?status=FAILED&within=all",
+		"/admin/orders?app=liter",
 		"/admin/orders?show=attention", "/admin/orders?within=all", "/admin/orders/conservation"} {
 		// Tens of milliseconds, and under one second for the books, on a machine that does nothing else.
 		hubtest.Within(t, 5*time.Second, path, func() { d.page(path) })
@@ -639,8 +726,14 @@ func TestPagesAtScale(t *testing.T) {
 func (d *desk) noCanary() {
 	d.t.Helper()
 	var kept string
-	if err := d.super.QueryRow(d.t.Context(), `SELECT coalesce((SELECT string_agg(c::text, ' ') FROM audit.calls c), '') || coalesce((SELECT string_agg(d::text, ' ') FROM payments.deposits d), '')
-		|| coalesce((SELECT string_agg(e::text, ' ') FROM payments.order_events e), '')`).Scan(&kept); err != nil {
+	if err := d.super.QueryRow(
+		d.t.Context(),
+		`SELECT coalesce((SELECT string_agg(c::text, ' ') FROM audit.calls c), '') || coalesce((SELECT string_agg(d::text, ' ')
+			FROM payments.deposits d), '')
+		|| coalesce((SELECT string_agg(e::text, ' ') FROM payments.order_events e), '')`,
+	).Scan(
+		&kept,
+	); err != nil {
 		d.t.Fatal(err)
 	}
 	for name, text := range map[string]string{"pages": d.seen.String(), "logs": d.logs.String(), "store": kept} {

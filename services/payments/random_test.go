@@ -115,7 +115,12 @@ func (p *play) order() string {
 }
 
 func (p *play) create() {
-	input := rapid.SampledFrom([]string{`"amount":11000,"payMethod":"vbank"`, `"amount":11000,"payMethod":"vbank","vbank":{"validHours":2}`, `"amount":11000`}).Draw(p.r, "what")
+	input := rapid.SampledFrom(
+		[]string{`"amount":11000,"payMethod":"vbank"`, `"amount":11000,"payMethod":"vbank","vbank":{"validHours":2}`, `"amount":11000`},
+	).Draw(
+		p.r,
+		"what",
+	)
 	if rapid.IntRange(0, 3).Draw(p.r, "own id") == 0 {
 		input += fmt.Sprintf(`,"clientOrderId":"c-%d"`, rapid.IntRange(1, 3).Draw(p.r, "id"))
 	}
@@ -176,7 +181,12 @@ func (p *play) money() {
 	case "console":
 		err = p.sim.ConsoleCancel(code, rapid.SampledFrom([]int64{0, 1000, 5000}).Draw(p.r, "amount"))
 	case "return":
-		if refunds := p.texts(`SELECT r.code FROM payments.refunds r JOIN payments.orders o ON o.id = r.order_id WHERE o.code = $1 ORDER BY r.created_at, r.amount`, code); len(refunds) > 0 {
+		if refunds := p.texts(
+			`SELECT r.code FROM payments.refunds r JOIN payments.orders o ON o.id = r.order_id WHERE o.code = $1 ORDER BY r.created_at, r.amount`,
+			code,
+		); len(
+			refunds,
+		) > 0 {
 			err = p.sim.FailRefundLater(rapid.SampledFrom(refunds).Draw(p.r, "refund"))
 		}
 	}
@@ -185,14 +195,25 @@ func (p *play) money() {
 
 // pays moves money to an account, unless a part of what was there went back both ways: no bank's books are like that.
 func (p *play) pays(code string, amount int64, times int) {
-	if truth, _ := p.sim.Payment(code); truth.Method == "vbank" && (truth.Status != "ready" && truth.Status != "expired" || len(truth.Cancels) == 0) {
+	if truth, _ := p.sim.Payment(
+		code,
+	); truth.Method == "vbank" &&
+		(truth.Status != "ready" && truth.Status != "expired" || len(truth.Cancels) == 0) {
 		_ = p.sim.Deposit(code, amount, time.Time{}, times)
 	}
 }
 
 func (p *play) breaks() {
 	on := rapid.SampledFrom([]string{"issue", "cancel", "cancel", "get", "webhook"}).Draw(p.r, "on")
-	kinds := []string{pgsim.TimeoutBefore, pgsim.TimeoutAfter, pgsim.ServerError, pgsim.Duplicate, pgsim.Garbage, pgsim.WrongOrder, pgsim.Decline}
+	kinds := []string{
+		pgsim.TimeoutBefore,
+		pgsim.TimeoutAfter,
+		pgsim.ServerError,
+		pgsim.Duplicate,
+		pgsim.Garbage,
+		pgsim.WrongOrder,
+		pgsim.Decline,
+	}
 	switch on {
 	case "webhook":
 		kinds = []string{pgsim.Duplicate, pgsim.Drop, pgsim.Garbage, pgsim.WrongOrder}
@@ -265,7 +286,11 @@ func TestWhateverHappens(t *testing.T) {
 	clock := &years{now: time.Date(2026, 1, 15, 9, 0, 0, 0, time.UTC)}
 	s := newShop(t, options{idle: true, now: clock.Now, lease: time.Minute})
 	s.still = true
-	bounded, began, runs, seen := flag.Lookup("rapid.checks").Value.String() == flag.Lookup("rapid.checks").DefValue, time.Now(), 0, map[string]int64{}
+	bounded, began, runs, seen := flag.Lookup(
+		"rapid.checks",
+	).Value.String() == flag.Lookup(
+		"rapid.checks",
+	).DefValue, time.Now(), 0, map[string]int64{}
 	rapid.Check(t, func(r *rapid.T) {
 		if bounded && time.Since(began) > least {
 			return
@@ -297,7 +322,14 @@ func TestWhateverHappens(t *testing.T) {
 			"app": func(r *rapid.T) { p.r = r; s.app.answer(rapid.SampledFrom([]int{200, 200, 500}).Draw(r, "app")) },
 			"time": func(r *rapid.T) {
 				p.r = r
-				clock.advance(rapid.SampledFrom([]time.Duration{time.Second, 3 * time.Minute, 15 * time.Minute, 3 * time.Hour, 25 * time.Hour}).Draw(r, "time"))
+				clock.advance(
+					rapid.SampledFrom(
+						[]time.Duration{time.Second, 3 * time.Minute, 15 * time.Minute, 3 * time.Hour, 25 * time.Hour},
+					).Draw(
+						r,
+						"time",
+					),
+				)
 				for _, code := range p.codes {
 					p.look(code)
 				}
@@ -326,7 +358,10 @@ func (p *play) forget() {
 	p.sim.Heal()
 	p.clock.nextRun()
 	p.app.answer(http.StatusOK)
-	if _, err := p.super.Exec(context.Background(), `TRUNCATE payments.orders, payments.webhooks, payments.sweeps, payments.idempotency_keys, payments.river_job CASCADE`); err != nil {
+	if _, err := p.super.Exec(
+		context.Background(),
+		`TRUNCATE payments.orders, payments.webhooks, payments.sweeps, payments.idempotency_keys, payments.river_job CASCADE`,
+	); err != nil {
 		p.fatal("%v", err)
 	}
 }
@@ -365,19 +400,24 @@ func faultsInStore() map[string]string {
 		"refunds do not add up (3)": `SELECT o.code FROM payments.orders o LEFT JOIN payments.refunds r ON r.order_id = o.id GROUP BY o.id
 			HAVING coalesce(sum(r.amount) FILTER (WHERE r.status = 'SUCCEEDED'), 0) <> o.refunded_amount
 			OR coalesce(sum(r.amount) FILTER (WHERE r.status = 'PENDING'), 0) <> o.pending_refund`,
-		"PAID without its deposit (4)": `SELECT o.code FROM payments.orders o LEFT JOIN payments.deposits d ON d.order_id = o.id AND d.state = 'APPLIED' GROUP BY o.id
+		"PAID without its deposit (4)": `SELECT o.code FROM payments.orders o LEFT JOIN payments.deposits d ON d.order_id = o.id
+			AND d.state = 'APPLIED' GROUP BY o.id
 			HAVING (o.status IN ('PAID', 'REFUNDED')) <> (count(d.id) = 1 AND min(d.amount) = o.amount) OR count(d.id) > 1`,
-		"events that are not in the table (5)": `SELECT o.code || ' ' || e.from_status || ' ' || e.trigger || ' ' || e.to_status FROM payments.order_events e
+		"events that are not in the table (5)": `SELECT o.code || ' ' || e.from_status || ' ' || e.trigger || ' ' || e.to_status
+			FROM payments.order_events e
 			JOIN payments.orders o ON o.id = e.order_id LEFT JOIN ` + table + ` USING (from_status, trigger, to_status) WHERE m.tells IS NULL`,
 		"versions with gaps (5)": `SELECT o.code FROM payments.orders o JOIN payments.order_events e ON e.order_id = o.id GROUP BY o.id
 			HAVING count(*) <> o.version OR max(e.seq) <> o.version OR min(e.seq) <> 1`,
-		"events that do not follow one another (5)": `SELECT code || ' ' || seq FROM (SELECT o.code, e.seq, e.from_status, lag(e.to_status, 1, '') OVER (PARTITION BY o.id ORDER BY e.seq) AS was,
+		"events that do not follow one another (5)": `SELECT code || ' ' || seq FROM (SELECT o.code, e.seq, e.from_status, lag(e.to_status, 1,
+			'') OVER (PARTITION BY o.id ORDER BY e.seq) AS was,
 			e.to_status, o.status, o.version FROM payments.order_events e JOIN payments.orders o ON o.id = e.order_id) s
 			WHERE from_status <> was OR seq = version AND to_status <> status`,
-		"messages, one for each event that tells (6)": `SELECT o.code || ' ' || e.seq FROM payments.order_events e JOIN payments.orders o ON o.id = e.order_id
+		"messages, one for each event that tells (6)": `SELECT o.code || ' ' || e.seq FROM payments.order_events e JOIN payments.orders o
+			ON o.id = e.order_id
 			JOIN ` + table + ` USING (from_status, trigger, to_status) LEFT JOIN payments.notices n ON n.order_id = e.order_id AND n.seq = e.seq
 			WHERE (m.tells <> '') <> (n.id IS NOT NULL) OR n.type <> m.tells`,
-		"messages of no event (6)": `SELECT n.id FROM payments.notices n WHERE NOT EXISTS (SELECT FROM payments.order_events e WHERE e.order_id = n.order_id AND e.seq = n.seq)`,
+		"messages of no event (6)": `SELECT n.id FROM payments.notices n WHERE NOT EXISTS (SELECT FROM payments.order_events e ` +
+			`WHERE e.order_id = n.order_id AND e.seq = n.seq)`,
 		"messages that were not delivered (6)": `SELECT n.id || ' ' || n.state FROM payments.notices n WHERE n.state NOT IN ('DELIVERED', 'DEAD')
 			OR n.state = 'DELIVERED' AND NOT EXISTS (SELECT FROM payments.notice_attempts a WHERE a.notice_id = n.id AND a.delivered)`,
 		"REFUNDED with a balance (15)": `SELECT code FROM payments.orders WHERE status = 'REFUNDED' AND paid_amount <> refunded_amount`,
@@ -413,7 +453,8 @@ func (p *play) agrees(code string) {
 		}
 	}
 	known := map[string]bool{}
-	for _, tid := range p.texts(`SELECT r.tid FROM payments.refunds r JOIN payments.orders o ON o.id = r.order_id WHERE o.code = $1 AND r.status = 'SUCCEEDED'`, code) {
+	for _, tid := range p.texts(`SELECT r.tid FROM payments.refunds r JOIN payments.orders o ON o.id = r.order_id WHERE o.code = $1 `+
+		`AND r.status = 'SUCCEEDED'`, code) {
 		if c, ok := back[tid]; !ok || c.Failed {
 			wrong("a refund succeeded that the provider does not hold: " + tid)
 		}
@@ -462,8 +503,13 @@ func (p *play) agrees(code string) {
 		if m.Status != "paid" && m.Status != "partialCancelled" {
 			continue
 		}
-		if n := p.rows(`SELECT count(*) FROM payments.deposits d JOIN payments.orders o ON o.id = d.order_id WHERE o.code = $1 AND d.tid = $2 AND d.amount = $3
-			AND d.state IN ('APPLIED', 'MISMATCH', 'UNAPPLIED')`, code, m.TID, m.Amount); n < 1 {
+		if n := p.rows(
+			`SELECT count(*) FROM payments.deposits d JOIN payments.orders o ON o.id = d.order_id WHERE o.code = $1 AND d.tid = $2 AND d.amount = $3
+			AND d.state IN ('APPLIED', 'MISMATCH', 'UNAPPLIED')`,
+			code,
+			m.TID,
+			m.Amount,
+		); n < 1 {
 			wrong("money has come that nobody keeps")
 		}
 	}
@@ -485,7 +531,8 @@ func (s *shop) private() {
 				s.t.Errorf("a message holds %s", canary)
 			}
 		}
-		for _, table := range s.texts(`SELECT quote_ident(schemaname) || '.' || quote_ident(tablename) FROM pg_tables WHERE schemaname IN ('payments', 'audit')`) {
+		for _, table := range s.texts(`SELECT quote_ident(schemaname) || '.' || quote_ident(tablename) FROM pg_tables ` +
+			`WHERE schemaname IN ('payments', 'audit')`) {
 			if n := s.rows(`SELECT count(*) FROM ` + table + ` t WHERE position('` + canary + `' in to_jsonb(t)::text) > 0
 				OR position(encode('` + canary + `', 'hex') in to_jsonb(t)::text) > 0`); n > 0 {
 				s.t.Errorf("%d rows of %s hold %s", n, table, canary)

@@ -50,12 +50,20 @@ func TestRefundsAtOnceShareOneBalance(t *testing.T) {
 		}
 	}
 	o = s.show(o.Code)
-	if truth := s.truth(o.Code); made != 1 || truth.Cancelled != 6600 || o.RefundedAmount != 6600 || o.RefundableAmount != 4400 || len(o.Refunds) != 1 {
+	if truth := s.truth(
+		o.Code,
+	); made != 1 || truth.Cancelled != 6600 || o.RefundedAmount != 6600 || o.RefundableAmount != 4400 ||
+		len(o.Refunds) != 1 {
 		t.Errorf("%d made, %d went back, %+v", made, truth.Cancelled, o)
 	}
 	// The store refuses too, were nobody to lock and to look.
 	for _, change := range []string{`pending_refund = 4401`, `refunded_amount = 11001`, `paid_amount = 11001`, `refunded_amount = -1`} {
-		if _, err := s.pool.Exec(t.Context(), `UPDATE payments.orders SET `+change+` WHERE code = $1`, o.Code); err == nil || !strings.Contains(err.Error(), "23514") {
+		if _, err := s.pool.Exec(
+			t.Context(),
+			`UPDATE payments.orders SET `+change+` WHERE code = $1`,
+			o.Code,
+		); err == nil ||
+			!strings.Contains(err.Error(), "23514") {
 			t.Errorf("%s: %v", change, err)
 		}
 	}
@@ -66,7 +74,8 @@ func TestRefundsHaveBounds(t *testing.T) {
 	t.Parallel()
 	s, _ := idleShop(t, options{})
 	o := s.paidIdle()
-	for _, amount := range []string{"-1", "0", "9223372036854775807", "9223372036854775808", "-9223372036854775808", "1.5", "1.0", "1e3", `"1"`, "100000001", "true", "[]", "null"} {
+	for _, amount := range []string{"-1", "0", "9223372036854775807", "9223372036854775808", "-9223372036854775808", "1.5", "1.0", "1e3",
+		`"1"`, "100000001", "true", "[]", "null"} {
 		s.refused(refund, "", `{"code":"`+o.Code+`","amount":`+amount+`,`+account+`}`, fault.Validation, "")
 	}
 	s.refused(refund, "", refundOf(o.Code, 11001), fault.Conflict, "REFUND_EXCEEDS_BALANCE")
@@ -77,7 +86,13 @@ func TestRefundsHaveBounds(t *testing.T) {
 	}
 	s.refused(refund, "", `{"code":"`+o.Code+`","amount":1,"extra":1,`+account+`}`, fault.Validation, "")
 	for _, expected := range []int64{10999, 0, -1, math.MaxInt64} {
-		s.refused(refund, "", fmt.Sprintf(`{"code":%q,"amount":1,"expectedRefundable":%d,%s}`, o.Code, expected, account), fault.Conflict, "AMOUNT_MISMATCH")
+		s.refused(
+			refund,
+			"",
+			fmt.Sprintf(`{"code":%q,"amount":1,"expectedRefundable":%d,%s}`, o.Code, expected, account),
+			fault.Conflict,
+			"AMOUNT_MISMATCH",
+		)
 	}
 	if o = s.show(o.Code); o.RefundableAmount != 11000 || len(o.Refunds) != 0 || s.truth(o.Code).Cancelled != 0 {
 		t.Errorf("%+v", o)
@@ -121,15 +136,29 @@ func TestRefundIsReservedBeforeTheProviderHears(t *testing.T) {
 		heard.Add(1)
 		var pending, reserved int64
 		var keys int
-		err := s.super.QueryRow(t.Context(), `SELECT o.pending_refund, r.amount, (SELECT count(*) FROM payments.idempotency_keys WHERE resource = r.code AND state = 'running')
-			FROM payments.refunds r JOIN payments.orders o ON o.id = r.order_id WHERE r.code = $1 AND r.status = 'PENDING'`, c.Code).Scan(&pending, &reserved, &keys)
+		err := s.super.QueryRow(
+			t.Context(),
+			`SELECT o.pending_refund, r.amount, (SELECT count(*) FROM payments.idempotency_keys WHERE resource = r.code AND state = 'running')
+			FROM payments.refunds r JOIN payments.orders o ON o.id = r.order_id WHERE r.code = $1 AND r.status = 'PENDING'`,
+			c.Code,
+		).Scan(
+			&pending,
+			&reserved,
+			&keys,
+		)
 		if err != nil || pending != 4000 || reserved != c.Amount || keys != 1 {
 			t.Errorf("the provider hears of %s, pending %d of %d, %d keys, %v", c.Code, pending, reserved, keys, err)
 		}
 		// No transaction of Hub's waits for the provider.
 		var open int
-		if err := s.super.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = 'hub_payments'
-			AND state LIKE 'idle in transaction%'`).Scan(&open); err != nil || open != 0 {
+		if err := s.super.QueryRow(
+			t.Context(),
+			`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = 'hub_payments'
+			AND state LIKE 'idle in transaction%'`,
+		).Scan(
+			&open,
+		); err != nil ||
+			open != 0 {
 			t.Errorf("%d transactions are open, %v", open, err)
 		}
 	}})
@@ -191,7 +220,8 @@ func TestDepositIsReversed(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	o := s.show(refunded.Code)
-	if o.Status != order.Paid || o.Attention == nil || *o.Attention != order.ReversedAfterRefund || s.told(o.Code, order.NotifyAttention) != 1 {
+	if o.Status != order.Paid || o.Attention == nil || *o.Attention != order.ReversedAfterRefund ||
+		s.told(o.Code, order.NotifyAttention) != 1 {
 		t.Errorf("%+v", o)
 	}
 	clock.Advance(200 * time.Hour)
@@ -212,17 +242,22 @@ func TestDepositIsReversed(t *testing.T) {
 	clock.Advance(time.Minute)
 	s.deposit(o.Code, 11000, 2)
 	s.drain()
-	if o = s.show(o.Code); o.Status != order.Paid || s.rows(`SELECT count(*) FROM payments.deposits d JOIN payments.orders o ON o.id = d.order_id
-		WHERE o.code = $1 AND d.state = 'APPLIED'`, o.Code) != 1 || s.told(o.Code, order.NotifyPaid) != 2 {
+	if o = s.show(
+		o.Code,
+	); o.Status != order.Paid || s.rows(`SELECT count(*) FROM payments.deposits d JOIN payments.orders o ON o.id = d.order_id
+		WHERE o.code = $1 AND d.state = 'APPLIED'`, o.Code) != 1 ||
+		s.told(o.Code, order.NotifyPaid) != 2 {
 		t.Errorf("%+v", o)
 	}
 }
 
-// TestUnknownOutcomesAreFoundOut: whatever becomes of the answer of an issue or a refund, it is made once (SPEC.md 12, row 22; SPEC.md 11, row 7).
+// TestUnknownOutcomesAreFoundOut: whatever becomes of the answer of an issue or a refund, it is made once (SPEC.md 12,
+// row 22; SPEC.md 11, row 7).
 func TestUnknownOutcomesAreFoundOut(t *testing.T) {
 	t.Parallel()
 	s, clock := idleShop(t, options{})
-	for _, kind := range []string{pgsim.TimeoutBefore, pgsim.TimeoutAfter, pgsim.ServerError, pgsim.Garbage, pgsim.WrongOrder, pgsim.Duplicate} {
+	for _, kind := range []string{pgsim.TimeoutBefore, pgsim.TimeoutAfter, pgsim.ServerError, pgsim.Garbage, pgsim.WrongOrder,
+		pgsim.Duplicate} {
 		s.arm(kind, "issue", 1)
 		o := s.order("issue " + kind)
 		if kind != pgsim.Duplicate && (o.Status != order.Ready || o.VirtualAccount != nil) {
@@ -242,7 +277,8 @@ func TestUnknownOutcomesAreFoundOut(t *testing.T) {
 		s.drain()
 		s.arm(kind, "cancel", 1)
 		r := s.must(refund, "refund "+kind, refundOf(o.Code, 4000))
-		if kind != pgsim.Duplicate && (r.Refund.Status != order.RefundPending || r.Order.RefundableAmount != 7000 || r.Order.PendingRefundAmount != 4000) {
+		if kind != pgsim.Duplicate &&
+			(r.Refund.Status != order.RefundPending || r.Order.RefundableAmount != 7000 || r.Order.PendingRefundAmount != 4000) {
 			t.Fatalf("%s: %s", kind, r.Raw)
 		}
 		clock.Advance(3 * time.Minute)
@@ -250,7 +286,8 @@ func TestUnknownOutcomesAreFoundOut(t *testing.T) {
 		s.resolve(o.Code)
 		o = s.show(o.Code)
 		truth := s.truth(o.Code)
-		if o.RefundedAmount != 4000 || o.PendingRefundAmount != 0 || truth.Cancelled != 4000 || len(truth.Cancels) != 1 || o.Attention != nil {
+		if o.RefundedAmount != 4000 || o.PendingRefundAmount != 0 || truth.Cancelled != 4000 || len(truth.Cancels) != 1 ||
+			o.Attention != nil {
 			t.Fatalf("%s: %+v of %+v", kind, o, truth)
 		}
 		if replay := s.must(refund, "refund "+kind, refundOf(o.Code, 4000)); replay.Raw != r.Raw || !replay.Replayed {
@@ -274,7 +311,9 @@ func TestProviderRefuses(t *testing.T) {
 	if again := s.must(create, "k", input); !again.Replayed || again.Raw != first.Raw {
 		t.Errorf("%s", again.Raw)
 	}
-	if failed := s.rows(`SELECT count(*) FROM payments.orders WHERE status = 'FAILED' AND failure IS NOT NULL AND closed_at IS NOT NULL`); failed != 1 {
+	if failed := s.rows(
+		`SELECT count(*) FROM payments.orders WHERE status = 'FAILED' AND failure IS NOT NULL AND closed_at IS NOT NULL`,
+	); failed != 1 {
 		t.Errorf("%d failed", failed)
 	}
 	o := s.paidIdle()
@@ -303,12 +342,18 @@ func TestConsoleRefund(t *testing.T) {
 	s.drain()
 	s.drain()
 	s.refused(refund, "", refundOf(o.Code, 9001), fault.Conflict, "REFUND_EXCEEDS_BALANCE")
-	if o = s.show(o.Code); o.RefundedAmount != 2000 || len(o.Refunds) != 2 || o.Refunds[0].Source != order.SourceProvider || o.Attention != nil {
+	if o = s.show(
+		o.Code,
+	); o.RefundedAmount != 2000 || len(o.Refunds) != 2 || o.Refunds[0].Source != order.SourceProvider ||
+		o.Attention != nil {
 		t.Errorf("%+v", o)
 	}
 	s.do(s.sim.ConsoleCancel(o.Code, 0))
 	s.drain()
-	if o = s.show(o.Code); o.Status != order.Refunded || s.told(o.Code, order.NotifyRefunded) != 1 || s.told(o.Code, order.NotifyRefundSucceeded) != 2 {
+	if o = s.show(
+		o.Code,
+	); o.Status != order.Refunded || s.told(o.Code, order.NotifyRefunded) != 1 ||
+		s.told(o.Code, order.NotifyRefundSucceeded) != 2 {
 		t.Errorf("%+v", o)
 	}
 }

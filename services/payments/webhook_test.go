@@ -143,7 +143,8 @@ func TestMessagesSayWhatWas(t *testing.T) {
 	s.verified()
 	if n := s.rows(`SELECT count(*) FROM payments.notices n JOIN payments.order_events e ON e.order_id = n.order_id AND e.seq = n.seq
 		JOIN payments.orders o ON o.id = n.order_id WHERE o.code = $1 AND n.state = 'DELIVERED'
-		AND convert_from(n.body, 'UTF8')::jsonb #>> '{data,order,status}' = e.to_status AND (convert_from(n.body, 'UTF8')::jsonb #>> '{data,seq}')::bigint = e.seq`, o.Code); n != 4 {
+		AND convert_from(n.body, 'UTF8')::jsonb #>> '{data,order,status}' = e.to_status AND (convert_from(n.body,
+			'UTF8')::jsonb #>> '{data,seq}')::bigint = e.seq`, o.Code); n != 4 {
 		t.Errorf("%d of 4 messages say what was", n)
 	}
 }
@@ -174,8 +175,8 @@ func TestWithoutAStoreNothingIsAcknowledged(t *testing.T) {
 	}
 }
 
-// TestWebhooksAreHints: the signature does not cover what they claim (SPEC.md 12, row 12), a number of an account says nothing (row 17), and
-// one that nobody has signed leaves nothing behind (13).
+// TestWebhooksAreHints: the signature does not cover what they claim (SPEC.md 12, row 12), a number of an account says
+// nothing (row 17), and one that nobody has signed leaves nothing behind (13).
 func TestWebhooksAreHints(t *testing.T) {
 	t.Parallel()
 	s, _ := idleShop(t, options{})
@@ -235,7 +236,12 @@ func TestTrialOfTheAddress(t *testing.T) {
 	if a := hooks[0].Attempts; len(a) != 1 || a[0].Status != http.StatusOK || a[0].Error != "" {
 		t.Errorf("%+v", a)
 	}
-	if status, kind, body := s.tell(t.Context(), "application/json", hooks[0].Body); status != 200 || kind != "text/html;charset=utf-8" || body != "OK" {
+	if status, kind, body := s.tell(
+		t.Context(),
+		"application/json",
+		hooks[0].Body,
+	); status != 200 || kind != "text/html;charset=utf-8" ||
+		body != "OK" {
 		t.Errorf("%d %s %s", status, kind, body)
 	}
 	if n := s.rows(`SELECT count(*) FROM payments.webhooks`); n != 0 {
@@ -259,7 +265,11 @@ func TestLateDeposits(t *testing.T) {
 			t.Parallel()
 			s, clock := idleShop(t, options{})
 			created := clock.Now()
-			o := s.must(create, "", `{"amount":11000,"payMethod":"vbank","vbank":{"validHours":72},"payment_notify_url":"`+s.app.url+`"}`).Order
+			o := s.must(
+				create,
+				"",
+				`{"amount":11000,"payMethod":"vbank","vbank":{"validHours":72},"payment_notify_url":"`+s.app.url+`"}`,
+			).Order
 			ends := created.Add(72 * time.Hour)
 			if o.VirtualAccount.ExpiresAt != ends.Format("2006-01-02T15:04:05.000Z") {
 				t.Errorf("72 hours end at %s", o.VirtualAccount.ExpiresAt)
@@ -277,10 +287,15 @@ func TestLateDeposits(t *testing.T) {
 			s.do(s.sim.Deposit(o.Code, 11000, ends.Add(row.paidAt), 1))
 			s.drain()
 			got := s.show(o.Code)
-			if late := got.Attention != nil && *got.Attention == order.LateDeposit; got.Status != row.want || late != (row.want == order.Expired) {
+			if late := got.Attention != nil &&
+				*got.Attention == order.LateDeposit; got.Status != row.want ||
+				late != (row.want == order.Expired) {
 				t.Errorf("%+v", got)
 			}
-			if n := s.rows(`SELECT count(*) FROM payments.deposits WHERE state = CASE $1 WHEN 'PAID' THEN 'APPLIED' ELSE 'UNAPPLIED' END`, string(row.want)); n != 1 {
+			if n := s.rows(
+				`SELECT count(*) FROM payments.deposits WHERE state = CASE $1 WHEN 'PAID' THEN 'APPLIED' ELSE 'UNAPPLIED' END`,
+				string(row.want),
+			); n != 1 {
 				t.Errorf("%d deposits", n)
 			}
 		})
@@ -333,7 +348,10 @@ func TestFailedThenPaid(t *testing.T) {
 	}
 	s.do(s.sim.Pay(o.Code))
 	s.drain()
-	if o = s.show(o.Code); o.Status != order.Failed || o.Attention == nil || *o.Attention != order.LateDeposit || o.PaidAmount != 0 || s.told(o.Code, order.NotifyAttention) != 1 {
+	if o = s.show(
+		o.Code,
+	); o.Status != order.Failed || o.Attention == nil || *o.Attention != order.LateDeposit || o.PaidAmount != 0 ||
+		s.told(o.Code, order.NotifyAttention) != 1 {
 		t.Errorf("%+v", o)
 	}
 }
@@ -361,7 +379,10 @@ func TestOtherAmounts(t *testing.T) {
 	paid := s.paidIdle()
 	s.deposit(paid.Code, 11000, 3)
 	s.drain()
-	if paid = s.show(paid.Code); paid.PaidAmount != 11000 || *paid.Attention != order.DuplicateDeposit || s.happened(paid.Code, order.DepositTwice) != 1 {
+	if paid = s.show(
+		paid.Code,
+	); paid.PaidAmount != 11000 || *paid.Attention != order.DuplicateDeposit ||
+		s.happened(paid.Code, order.DepositTwice) != 1 {
 		t.Errorf("%+v", paid)
 	}
 }
@@ -383,7 +404,10 @@ func TestWebhookOfNobody(t *testing.T) {
 			t.Errorf("%d: %v, %v, want %v", i, again, err, want)
 		}
 	}
-	if n := s.rows(`SELECT count(*) FROM payments.webhooks WHERE outcome = 'ABANDONED'`); n != 1 || !strings.Contains(s.logs.String(), "level=ERROR") {
+	if n := s.rows(
+		`SELECT count(*) FROM payments.webhooks WHERE outcome = 'ABANDONED'`,
+	); n != 1 ||
+		!strings.Contains(s.logs.String(), "level=ERROR") {
 		t.Errorf("%d are given up", n)
 	}
 	// One that names another payment's order is never answered about it: it does not stay for ever.
@@ -434,7 +458,11 @@ func TestBrowsersComeBack(t *testing.T) {
 		clock.Advance(2100 * time.Millisecond)
 	}
 	s.do(s.sim.Pay(o.Code))
-	if where, status, err := s.service.Return(t.Context(), o.Code); err != nil || status != "PAID" || !strings.HasSuffix(where, "&status=PAID") {
+	if where, status, err := s.service.Return(
+		t.Context(),
+		o.Code,
+	); err != nil || status != "PAID" ||
+		!strings.HasSuffix(where, "&status=PAID") {
 		t.Errorf("%s, %s, %v", where, status, err)
 	}
 	if _, _, err := s.service.Return(t.Context(), "po_01JZ8Q6V7R3W9K2M4N5P6Q7R8S"); !fault.Is(err, fault.NotFound) {

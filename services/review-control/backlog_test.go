@@ -21,7 +21,8 @@ func TestBacklog(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	mux, quiet := http.NewServeMux(), slog.New(slog.DiscardHandler)
-	service.Operations(hop.Server{Mux: mux, Keys: callertest.Keys(t, "review-control", "admin", "authoring"), Logger: quiet}, backlog.Operations(h.store)...)
+	service.Operations(hop.Server{Mux: mux, Keys: callertest.Keys(t, "review-control", "admin", "authoring"), Logger: quiet},
+		backlog.Operations(h.store)...)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	ask := remote.Operation[backlog.Request, backlog.Response]{Path: backlog.Path, Repeatable: true}
@@ -55,7 +56,8 @@ func TestBacklog(t *testing.T) {
 	}
 	wants("sent, or not", lately, backlog.Response{Failed: 1, Unknown: 1})
 	wants("since later", time.Now().Add(time.Hour), backlog.Response{})
-	if got, err := ask.Call(t.Context(), h.remote("review-control", server.URL, callertest.Keys(t, "authoring")), backlog.Request{}); err == nil {
+	if got, err := ask.Call(t.Context(), h.remote("review-control", server.URL, callertest.Keys(t, "authoring")),
+		backlog.Request{}); err == nil {
 		t.Errorf("authoring is told %+v", got)
 	}
 }

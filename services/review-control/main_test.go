@@ -89,7 +89,8 @@ func newHouse(t testing.TB, change ...func(*reviewcontrol.Config)) *house {
 
 // another is a replica of the service.
 func (h *house) another(change ...func(*reviewcontrol.Config)) *reviewcontrol.Service {
-	config := reviewcontrol.Config{Store: h.store, Suppressions: h.suppressed, Drafts: drafts.New(h.remote("authoring", h.authoring.url, h.keys)), Sender: h.sender,
+	config := reviewcontrol.Config{Store: h.store, Suppressions: h.suppressed,
+		Drafts: drafts.New(h.remote("authoring", h.authoring.url, h.keys)), Sender: h.sender,
 		PublicURL: "https://hub.example", From: mailer.Address{Name: "Hub", Email: "hub@hub.example"}, Now: h.clock.Now}
 	for _, f := range change {
 		f(&config)
@@ -98,7 +99,8 @@ func (h *house) another(change ...func(*reviewcontrol.Config)) *reviewcontrol.Se
 }
 
 func (h *house) remote(service, url string, keys *caller.Keys) *remote.Client {
-	c := remote.New(remote.Options{Service: service, Instancer: sd.FixedInstancer{strings.TrimPrefix(url, "http://")}, Keys: keys, Logger: slog.New(slog.DiscardHandler), Patience: hubtest.Patience})
+	c := remote.New(remote.Options{Service: service, Instancer: sd.FixedInstancer{strings.TrimPrefix(url, "http://")}, Keys: keys,
+		Logger: slog.New(slog.DiscardHandler), Patience: hubtest.Patience})
 	h.t.Cleanup(c.Close)
 	return c
 }
@@ -139,7 +141,8 @@ func newKey() string { return fmt.Sprintf("key-%d", serial.Add(1)) }
 
 // agent is a context with the credential of an agent.
 func agent(ctx context.Context) context.Context {
-	return caller.With(ctx, caller.Caller{Kind: caller.Key, Service: "crm", ExternalUserID: "u1", CredentialID: "ak_1", Scopes: []string{"control"}, RequestID: "req_1"})
+	return caller.With(ctx, caller.Caller{Kind: caller.Key, Service: "crm", ExternalUserID: "u1", CredentialID: "ak_1",
+		Scopes: []string{"control"}, RequestID: "req_1"})
 }
 
 var (
@@ -149,7 +152,8 @@ var (
 
 // signedIn is a context with the console session of a reviewer.
 func signedIn(ctx context.Context, r reviewcontrol.Reviewer) context.Context {
-	return caller.With(ctx, caller.Caller{Kind: caller.User, Service: "console", ExternalUserID: r.ID, CredentialID: "ses_1", HubUser: r.ID, Email: r.Email, Name: r.Name, Roles: []string{"reviewer", "admin"}, RequestID: "req_2"})
+	return caller.With(ctx, caller.Caller{Kind: caller.User, Service: "console", ExternalUserID: r.ID, CredentialID: "ses_1",
+		HubUser: r.ID, Email: r.Email, Name: r.Name, Roles: []string{"reviewer", "admin"}, RequestID: "req_2"})
 }
 
 type reply struct {
@@ -252,7 +256,8 @@ func (h *house) start(s *reviewcontrol.Service) (stop func() time.Duration) {
 	ended := make(chan error, 1)
 	go func() {
 		runner := jobs.Runner(s, h.suppressed, h.store, 4)
-		runner.Pool, runner.Service, runner.Schema, runner.Instance, runner.Logger = h.pool, "review-control", "review_control", instance, slog.New(slog.DiscardHandler)
+		runner.Pool, runner.Service, runner.Schema, runner.Instance, runner.Logger = h.pool, "review-control", "review_control", instance,
+			slog.New(slog.DiscardHandler)
 		ended <- runner.Run(ctx)
 	}()
 	return func() time.Duration {
@@ -398,13 +403,18 @@ func (a *authoring) draft(n int, change ...func(*draftRow)) reviewcontrol.ID {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.next++
-	d := &draftRow{draftSummary: draftSummary{ID: fmt.Sprint(a.next), Name: "win back", Status: "draft", SegmentID: "1", SegmentName: "quiet", SegmentKind: "partner", TargetCount: n,
-		Decisions: map[string]int{"pending": n, "approved": 0, "rejected": 0}, Delivery: map[string]int{"sent": 0, "failed": 0, "suppressed": 0, "unknown": 0},
-		CreatedBy: new("campaign-agent"), Origin: map[string]any{"service": "crm", "external_user_id": "u1", "credential_id": "ak_1", "hub_user": ""}, CreatedAt: a.clock.Now()},
+	d := &draftRow{draftSummary: draftSummary{ID: fmt.Sprint(a.next), Name: "win back", Status: "draft", SegmentID: "1",
+		SegmentName: "quiet", SegmentKind: "partner", TargetCount: n,
+		Decisions: map[string]int{"pending": n, "approved": 0, "rejected": 0},
+		Delivery:  map[string]int{"sent": 0, "failed": 0, "suppressed": 0, "unknown": 0},
+		CreatedBy: new("campaign-agent"), Origin: map[string]any{"service": "crm", "external_user_id": "u1", "credential_id": "ak_1",
+			"hub_user": ""}, CreatedAt: a.clock.Now()},
 		SubjectTemplate: "Hello", BodyTemplate: "Dear {{toName}}"}
 	for i := range n {
-		to := recipientRow{Index: i, ExternalID: int64(500 + i), ToEmail: fmt.Sprintf("C%d-%d@partner.example", a.next, i), ToName: fmt.Sprintf("Contact %d", i)}
-		d.targets = append(d.targets, targetRow{recipientRow: to, Subject: "Hello", Body: fmt.Sprintf("Dear Contact %d", i), Snapshot: json.RawMessage(`{"partner_id":1}`)})
+		to := recipientRow{Index: i, ExternalID: int64(500 + i), ToEmail: fmt.Sprintf("C%d-%d@partner.example", a.next, i),
+			ToName: fmt.Sprintf("Contact %d", i)}
+		d.targets = append(d.targets, targetRow{recipientRow: to, Subject: "Hello", Body: fmt.Sprintf("Dear Contact %d", i),
+			Snapshot: json.RawMessage(`{"partner_id":1}`)})
 	}
 	for _, f := range change {
 		f(d)
@@ -556,7 +566,8 @@ func (a *authoring) list(_ context.Context, in draftsAsked) (page draftPage, err
 		if !in.madeBySome(&d) {
 			page.CountsOthers[d.Status]++
 		}
-		if len(in.Status) > 0 && !slices.Contains(in.Status, d.Status) || in.Others && in.madeBySome(&d) || in.Order == "queued" && d.QueuedAt == nil {
+		if len(in.Status) > 0 && !slices.Contains(in.Status, d.Status) || in.Others && in.madeBySome(&d) || in.Order == "queued" &&
+			d.QueuedAt == nil {
 			continue
 		}
 		d.Status = a.drafts[d.ID].Status // what is stored
@@ -639,7 +650,8 @@ func (a *authoring) recipients(ctx context.Context, in struct {
 	return map[string]any{"recipients": list, "next_after": page.NextAfter}, err
 }
 
-var allowed = map[string][]string{"draft": {"in_review", "cancelled"}, "in_review": {"approved", "rejected", "cancelled"}, "approved": {"sent", "cancelled", "in_review"}}
+var allowed = map[string][]string{"draft": {"in_review", "cancelled"}, "in_review": {"approved", "rejected", "cancelled"},
+	"approved": {"sent", "cancelled", "in_review"}}
 
 func (a *authoring) transit(ctx context.Context, in transition) (map[string]any, error) {
 	a.mu.Lock()
@@ -664,7 +676,8 @@ func (a *authoring) transit(ctx context.Context, in transition) (map[string]any,
 		return moved(earlier, a.clock.Now(), true), nil
 	}
 	if !slices.Contains(in.From, d.Status) || !slices.Contains(allowed[d.Status], in.To) {
-		return nil, fault.New(fault.Conflict, "The draft is %s, so it cannot become %s.", d.Status, in.To).With(map[string]string{"from": d.Status, "to": in.To})
+		return nil, fault.New(fault.Conflict, "The draft is %s, so it cannot become %s.", d.Status,
+			in.To).With(map[string]string{"from": d.Status, "to": in.To})
 	}
 	in.From = []string{d.Status}
 	a.movers = append(a.movers, caller.From(ctx))
@@ -707,7 +720,8 @@ func (a *authoring) progress(_ context.Context, in struct {
 	if in.Version > d.ProgressVersion {
 		d.ProgressVersion, d.Decisions, d.Delivery, d.rejections = in.Version, in.Decisions, in.Delivery, in.Rejections
 	}
-	return map[string]any{"draft_id": d.ID, "version": d.ProgressVersion, "decisions": d.Decisions, "delivery": d.Delivery, "rejections": d.rejections}, nil
+	return map[string]any{"draft_id": d.ID, "version": d.ProgressVersion, "decisions": d.Decisions, "delivery": d.Delivery,
+		"rejections": d.rejections}, nil
 }
 
 // answer is how the SMTP server takes a mail.

@@ -109,8 +109,9 @@ func TestLife(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(1, 4).Draw(rt, "targets")
 		id := h.authoring.draft(n)
-		m := &model{status: reviewcontrol.Drafted, choices: slices.Repeat([]reviewcontrol.Choice{reviewcontrol.Pending}, n), revisions: make([]int, n),
-			progress: make([]reviewcontrol.DeliveryState, n), attempts: make([]int, n), held: make([][]held, n)}
+		m := &model{status: reviewcontrol.Drafted, choices: slices.Repeat([]reviewcontrol.Choice{reviewcontrol.Pending}, n),
+			revisions: make([]int, n),
+			progress:  make([]reviewcontrol.DeliveryState, n), attempts: make([]int, n), held: make([][]held, n)}
 		email := func(i int) string { return fmt.Sprintf("C%s-%d@partner.example", id, i) }
 		target := rapid.IntRange(0, n-1)
 		conflict := func(err error, what string) {
@@ -149,7 +150,8 @@ func TestLife(t *testing.T) {
 				}
 				r, err := h.service.Decide(ctx, ada, id, seen, reviewcontrol.Judgement{Choice: choice})
 				switch same := m.choices[i] == choice; {
-				case m.status == reviewcontrol.Drafted, !same && (m.status != reviewcontrol.InReview || stale), m.status == reviewcontrol.Cancelled && !same:
+				case m.status == reviewcontrol.Drafted, !same && (m.status != reviewcontrol.InReview || stale),
+					m.status == reviewcontrol.Cancelled && !same:
 					conflict(err, "decide")
 				case same:
 					ok(err, "decide again")
@@ -302,7 +304,8 @@ func TestLife(t *testing.T) {
 					m.attempted = true
 					m.attempts[i]++
 				}
-				m.progress[i] = map[string]reviewcontrol.DeliveryState{"ok": reviewcontrol.Delivered, "refused": reviewcontrol.Queued, "later": reviewcontrol.Queued, "never": reviewcontrol.Failed,
+				m.progress[i] = map[string]reviewcontrol.DeliveryState{"ok": reviewcontrol.Delivered, "refused": reviewcontrol.Queued,
+					"later": reviewcontrol.Queued, "never": reviewcontrol.Failed,
 					"perhaps": reviewcontrol.Unknown, "crash": reviewcontrol.Unknown, "suppressed": reviewcontrol.Suppressed}[verdict]
 				if (again > 0) != (m.progress[i] == reviewcontrol.Queued) {
 					rt.Fatalf("%s: again in %s", verdict, again)
@@ -313,7 +316,8 @@ func TestLife(t *testing.T) {
 			"": func(rt *rapid.T) {
 				r, err := h.store.Review(ctx, id)
 				if err != nil {
-					if code(err) != fault.NotFound || m.status != reviewcontrol.Drafted && m.status != reviewcontrol.Cancelled || h.authoring.row(id).Status != string(m.status) {
+					if code(err) != fault.NotFound || m.status != reviewcontrol.Drafted && m.status != reviewcontrol.Cancelled ||
+						h.authoring.row(id).Status != string(m.status) {
 						rt.Fatalf("%v in %s", err, m.status)
 					}
 					return
@@ -323,7 +327,8 @@ func TestLife(t *testing.T) {
 				}
 				for i := range n {
 					x := h.target(id, i)
-					if x.Decision.Choice != m.choices[i] || x.Decision.Revision != m.revisions[i] || x.Delivery.State != m.progress[i] || x.Delivery.Attempts != m.attempts[i] {
+					if x.Decision.Choice != m.choices[i] || x.Decision.Revision != m.revisions[i] || x.Delivery.State != m.progress[i] ||
+						x.Delivery.Attempts != m.attempts[i] {
 						rt.Fatalf("target %d: got %+v\nwant %s %d %s %d", i, x, m.choices[i], m.revisions[i], m.progress[i], m.attempts[i])
 					}
 				}
@@ -332,7 +337,8 @@ func TestLife(t *testing.T) {
 				}
 				ok(h.service.Sync(ctx, id), "sync")
 				row, c := h.authoring.row(id), m.counts()
-				if row.Status != string(m.status) || row.Decisions["approved"] != c.Approved || row.Decisions["pending"] != c.Pending || row.Delivery["sent"] != c.Sent || row.Delivery["failed"] != c.Failed || row.Delivery["unknown"] != c.Unknown {
+				if row.Status != string(m.status) || row.Decisions["approved"] != c.Approved || row.Decisions["pending"] != c.Pending ||
+					row.Delivery["sent"] != c.Sent || row.Delivery["failed"] != c.Failed || row.Delivery["unknown"] != c.Unknown {
 					rt.Fatalf("authoring has %+v, want %s %+v", row, m.status, c)
 				}
 			},

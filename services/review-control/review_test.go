@@ -26,7 +26,8 @@ func TestNext(t *testing.T) {
 			at := func(s Status, tr Trigger) string { return fmt.Sprint(s, tr, name, attempted) }
 			want[at(Drafted, Queue)] = InReview
 			want[at(Drafted, Cancel)], want[at(InReview, Cancel)] = Cancelled, Cancelled
-			want[at(InReview, Decide)] = map[string]Status{"undecided": InReview, "none approved": Rejected, "waiting": Approved, "all out": Approved}[name]
+			want[at(InReview, Decide)] = map[string]Status{"undecided": InReview, "none approved": Rejected, "waiting": Approved,
+				"all out": Approved}[name]
 			want[at(Approved, Deliver)] = map[string]Status{"undecided": Approved, "none approved": Sent, "waiting": Approved, "all out": Sent}[name]
 			if !attempted {
 				want[at(Approved, Cancel)] = Cancelled
@@ -93,7 +94,8 @@ func TestRecord(t *testing.T) {
 		"no connection, begun by then": {Approved, Sending, 2, false, ended(mailer.Later), time.Minute, Sending, -1},
 	} {
 		at, since := now.Add(-time.Second), now.Add(-c.tried)
-		r, target := Review{Status: c.status, Counts: Counts{Approved: 2, Sent: 1}}, Target{Delivery: Delivery{State: c.was, Attempts: 2, At: &at, Since: &since}}
+		r, target := Review{Status: c.status, Counts: Counts{Approved: 2, Sent: 1}},
+			Target{Delivery: Delivery{State: c.was, Attempts: 2, At: &at, Since: &since}}
 		if c.status == Approved {
 			r.Counts.Sent = 0
 		}
@@ -134,7 +136,8 @@ func TestSaidNo(t *testing.T) {
 			t.Errorf("%s is a no", no)
 		}
 	}
-	for _, err := range []error{nil, errors.New("broken"), fault.New(fault.DB, "away"), fault.New(fault.AuthInvalid, "key"), fault.New(fault.Conflict, "in progress").After(time.Second)} {
+	for _, err := range []error{nil, errors.New("broken"), fault.New(fault.DB, "away"), fault.New(fault.AuthInvalid, "key"),
+		fault.New(fault.Conflict, "in progress").After(time.Second)} {
 		if saidNo(err) {
 			t.Errorf("%v is a no", err)
 		}
@@ -144,7 +147,8 @@ func TestSaidNo(t *testing.T) {
 func TestWait(t *testing.T) {
 	t.Parallel()
 	p := mailer.Pace{Retry: 30 * time.Second}
-	for delays, want := range map[int][2]time.Duration{1: {30 * time.Second, 30 * time.Second}, 2: {time.Minute, time.Minute}, 5: {8 * time.Minute, 5 * time.Minute}, 8: {time.Hour, 5 * time.Minute}, 1 << 30: {time.Hour, 5 * time.Minute}} {
+	for delays, want := range map[int][2]time.Duration{1: {30 * time.Second, 30 * time.Second}, 2: {time.Minute, time.Minute},
+		5: {8 * time.Minute, 5 * time.Minute}, 8: {time.Hour, 5 * time.Minute}, 1 << 30: {time.Hour, 5 * time.Minute}} {
 		if reached, away := p.Wait(delays, true), p.Wait(delays, false); reached != want[0] || away != want[1] {
 			t.Errorf("%d: %s, %s, want %v", delays, reached, away, want)
 		}
@@ -157,12 +161,14 @@ func TestWait(t *testing.T) {
 func TestMaker(t *testing.T) {
 	t.Parallel()
 	ada := Reviewer{ID: "usr_1", Email: "ada@hub.example", Name: "Ada"}
-	for _, m := range []Maker{{CreatedBy: "ADA@hub.example"}, {CreatedBy: " ada "}, {CreatedBy: "Somebody <ADA@hub.example>"}, {HubUser: "usr_1"}, {ExternalUser: "ada@hub.example"}} {
+	for _, m := range []Maker{{CreatedBy: "ADA@hub.example"}, {CreatedBy: " ada "}, {CreatedBy: "Somebody <ADA@hub.example>"},
+		{HubUser: "usr_1"}, {ExternalUser: "ada@hub.example"}} {
 		if !m.Is(ada) {
 			t.Errorf("%+v is not Ada", m)
 		}
 	}
-	for _, m := range []Maker{{}, {CreatedBy: "Adam"}, {CreatedBy: "ada@hub.example <bob@hub.example>"}, {HubUser: "usr_2"}, {CreatedBy: " "}} {
+	for _, m := range []Maker{{}, {CreatedBy: "Adam"}, {CreatedBy: "ada@hub.example <bob@hub.example>"}, {HubUser: "usr_2"},
+		{CreatedBy: " "}} {
 		if m.Is(ada) || m.Is(Reviewer{}) {
 			t.Errorf("%+v is Ada", m)
 		}

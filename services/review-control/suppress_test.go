@@ -17,7 +17,8 @@ func TestSuppressions(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	ctx := signedIn(t.Context(), ada)
-	for i, email := range []string{"Bo@One.example", "al@one.example", "bob@two.example", "b_b@two.example", "zoe@one.example", "b%@two.example"} {
+	for i, email := range []string{"Bo@One.example", "al@one.example", "bob@two.example", "b_b@two.example", "zoe@one.example",
+		"b%@two.example"} {
 		added, err := h.suppressed.Add(ctx, ada.Email, " "+email+" ", fmt.Sprint("reason ", i))
 		if err != nil || !added {
 			t.Errorf("%s: %v, %v", email, added, err)
@@ -72,7 +73,9 @@ func TestSuppressions(t *testing.T) {
 		t.Error(err)
 	}
 	wants(t, h.suppressed.Remove(ctx, ben.Email, "bo@one.example", "again"), fault.NotFound)
-	if got := one[string](h, `SELECT string_agg(event || ' ' || by || ' ' || reason, ', ' ORDER BY id) FROM review_control.suppression_events WHERE email_key = 'bo@one.example'`); got != "add ada@hub.example reason 0, remove ben@hub.example asked to be back" {
+	if got := one[string](h, `SELECT string_agg(event || ' ' || by || ' ' || reason, ', ' ORDER BY id) `+
+		`FROM review_control.suppression_events WHERE email_key = 'bo@one.example'`); got != "add ada@hub.example reason 0, "+
+		"remove ben@hub.example asked to be back" {
 		t.Error(got)
 	}
 	if n := one[int](h, `SELECT count(*) FROM audit.calls WHERE tool LIKE 'suppression.%'`); n != 7 { // an address that was there is no change
@@ -115,7 +118,8 @@ func TestUnsubscribe(t *testing.T) {
 	}
 	// Whoever has the link follows it again and again: nothing more is kept of it.
 	stored := func() string {
-		return one[string](h, `SELECT concat((SELECT count(*) FROM audit.calls), ' ', (SELECT count(*) FROM review_control.suppressions), ' ', (SELECT count(*) FROM review_control.suppression_events))`)
+		return one[string](h, `SELECT concat((SELECT count(*) FROM audit.calls), ' ', (SELECT count(*) FROM review_control.suppressions), `+
+			`' ', (SELECT count(*) FROM review_control.suppression_events))`)
 	}
 	before := stored()
 	var again sync.WaitGroup
@@ -152,7 +156,9 @@ func TestImport(t *testing.T) {
 	if _, err := h.suppressed.Add(ctx, ada.Email, "old@one.example", "before"); err != nil {
 		t.Fatal(err)
 	}
-	file := "\ufeffName,E-Mail,Reason\r\n\"Doe, Jo\",Jo@one.example,bounced\r\n\r\nOld,OLD@one.example,\r\nnobody,,\r\n\"x\"y,z@one.example,\r\nTwo,jo@ONE.example,twice\r\nBad,not an address,\r\nMulti,\"m@one.example\",\"line\nbreak\"\r\nThree,three@one.example,\r\n"
+	file := "\ufeffName,E-Mail,Reason\r\n\"Doe, " +
+		"Jo\",Jo@one.example,bounced\r\n\r\nOld,OLD@one.example,\r\nnobody,,\r\n\"x\"y,z@one.example,\r\nTwo,jo@ONE.example,twice\r\nBad,not " +
+		"an address,\r\nMulti,\"m@one.example\",\"line\nbreak\"\r\nThree,three@one.example,\r\n"
 	in, err := h.suppressed.StartImport(ctx, ada.Email, "list\x00.csv", "given reason", []byte(file))
 	if err != nil || in.Status != "waiting" || in.Lines != 8 || in.Name != "list .csv" {
 		t.Fatalf("%+v, %v", in, err)
@@ -168,20 +174,25 @@ func TestImport(t *testing.T) {
 		t.Errorf("%+v, %v", in, err)
 	}
 	bad, err := h.suppressed.BadLines(ctx, in.ID, 0, 10)
-	want := []suppression.BadLine{{Line: 5, Text: "nobody,,", Reason: "there is no address"}, {Line: 6, Text: `"x"y,z@one.example,`, Reason: "there is text behind a closing quotation mark"}, {Line: 8, Text: "Bad,not an address,", Reason: "this is no e-mail address"}}
+	want := []suppression.BadLine{{Line: 5, Text: "nobody,,", Reason: "there is no address"},
+		{Line: 6, Text: `"x"y,z@one.example,`, Reason: "there is text behind a closing quotation mark"},
+		{Line: 8, Text: "Bad,not an address,", Reason: "this is no e-mail address"}}
 	if err != nil || fmt.Sprint(bad) != fmt.Sprint(want) {
 		t.Errorf("%v, %v", bad, err)
 	}
 	if bad, err = h.suppressed.BadLines(ctx, in.ID, 5, 1); err != nil || len(bad) != 1 || bad[0].Line != 6 {
 		t.Errorf("%v, %v", bad, err)
 	}
-	if got := one[string](h, `SELECT string_agg(email || '|' || reason || '|' || source || '|' || by, ' ' ORDER BY email_key) FROM review_control.suppressions`); got != "Jo@one.example|bounced|import|ada@hub.example m@one.example|line break|import|ada@hub.example old@one.example|before|console|ada@hub.example three@one.example|given reason|import|ada@hub.example" {
+	if got := one[string](h, `SELECT string_agg(email || '|' || reason || '|' || source || '|' || by, ' ' ORDER BY email_key) `+
+		`FROM review_control.suppressions`); got != "Jo@one.example|bounced|import|ada@hub.example m@one.example|line "+
+		"break|import|ada@hub.example old@one.example|before|console|ada@hub.example three@one.example|given reason|import|ada@hub.example" {
 		t.Error(got)
 	}
 	if n := one[int](h, `SELECT length(data) FROM review_control.imports`); n != 0 {
 		t.Errorf("%d bytes of the file are left", n)
 	}
-	for name, data := range map[string]string{"empty": "", "a header": "email,reason\n", "blank": "\n\n , \n", "a workbook": "PK\x03\x04\x00\x00", "UTF-16": "e\x00m\x00", "large": strings.Repeat("x", suppression.MaxImport+1)} {
+	for name, data := range map[string]string{"empty": "", "a header": "email,reason\n", "blank": "\n\n , \n",
+		"a workbook": "PK\x03\x04\x00\x00", "UTF-16": "e\x00m\x00", "large": strings.Repeat("x", suppression.MaxImport+1)} {
 		if _, err := h.suppressed.StartImport(ctx, ada.Email, "x", "", []byte(data)); code(err) != fault.Validation {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -209,7 +220,8 @@ func TestImportTakesTheFirst(t *testing.T) {
 	if err := h.suppressed.RunImport(t.Context(), in.ID); err != nil {
 		t.Fatal(err)
 	}
-	if got := one[string](h, `SELECT string_agg(reason, ', ' ORDER BY email_key) FROM review_control.suppressions`); got != "reason 0, reason 1, reason 2" {
+	if got := one[string](h, `SELECT string_agg(reason, ', ' ORDER BY email_key) FROM review_control.suppressions`); got != "reason 0, "+
+		"reason 1, reason 2" {
 		t.Error(got)
 	}
 }
@@ -230,12 +242,14 @@ func TestImportGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.exec(`CREATE FUNCTION review_control.stop() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF NEW.done > 2000 THEN RAISE 'stop'; END IF; RETURN NEW; END $$`)
+	h.exec(`CREATE FUNCTION review_control.stop() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF NEW.done > 2000 THEN RAISE 'stop'; ` +
+		`END IF; RETURN NEW; END $$`)
 	h.exec(`CREATE TRIGGER stop BEFORE UPDATE ON review_control.imports FOR EACH ROW EXECUTE FUNCTION review_control.stop()`)
 	if err := h.suppressed.RunImport(t.Context(), in.ID); err == nil {
 		t.Fatal("it did not stop")
 	}
-	if now, err := h.suppressed.Import(t.Context(), in.ID); err != nil || now.Status != "running" || now.Done != 2000 || now.Added != 1333 || now.Bad != 667 {
+	if now, err := h.suppressed.Import(t.Context(), in.ID); err != nil || now.Status != "running" || now.Done != 2000 ||
+		now.Added != 1333 || now.Bad != 667 {
 		t.Errorf("%+v, %v", now, err)
 	}
 	h.exec(`DROP TRIGGER stop ON review_control.imports`)

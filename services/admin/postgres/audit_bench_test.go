@@ -153,8 +153,16 @@ func benchAudit(ctx context.Context, dir string, rows int, out io.Writer, say fu
 		return err
 	}
 	p := func(format string, args ...any) { fmt.Fprintf(out, format, args...) }
-	p("# The audit log at %d rows over %d days\n\n%s\n\nLoaded in %.0f s, %s with its indexes; %d days rolled up in %.0f s.\n\n",
-		rows, auditDays, fmt.Sprintf("%s, %s/%s, %d CPUs.", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU()), took.Seconds(), size, auditDays, time.Since(rolled).Seconds())
+	p(
+		"# The audit log at %d rows over %d days\n\n%s\n\nLoaded in %.0f s, %s with its indexes; %d days rolled up in %.0f s.\n\n",
+		rows,
+		auditDays,
+		fmt.Sprintf("%s, %s/%s, %d CPUs.", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU()),
+		took.Seconds(),
+		size,
+		auditDays,
+		time.Since(rolled).Seconds(),
+	)
 	searches := auditSearches(now)
 	if err := measureAudit(ctx, reader, searches, p); err != nil {
 		return err
@@ -205,8 +213,11 @@ func loadAudit(ctx context.Context, super *pgx.Conn, now time.Time, rows int) er
 	}
 	from := now.AddDate(0, 0, -auditDays)
 	for month := time.Date(from.Year(), from.Month(), 1, 0, 0, 0, 0, time.UTC); month.Before(now); month = month.AddDate(0, 1, 0) {
-		if _, err := super.Exec(ctx, fmt.Sprintf(`CREATE TABLE IF NOT EXISTS audit.%s PARTITION OF audit.calls FOR VALUES FROM ('%s') TO ('%s')`,
-			month.Format("calls_2006_01"), month.Format(time.RFC3339), month.AddDate(0, 1, 0).Format(time.RFC3339))); err != nil {
+		if _, err := super.Exec(
+			ctx,
+			fmt.Sprintf(`CREATE TABLE IF NOT EXISTS audit.%s PARTITION OF audit.calls FOR VALUES FROM ('%s') TO ('%s')`,
+				month.Format("calls_2006_01"), month.Format(time.RFC3339), month.AddDate(0, 1, 0).Format(time.RFC3339)),
+		); err != nil {
 			return err
 		}
 	}

@@ -33,7 +33,14 @@ func catalog(t testing.TB) (c tool.Catalog) {
 func TestRowsOfOthersAreForeign(t *testing.T) {
 	t.Parallel()
 	s, c := migrated(t), catalog(t)
-	owner := map[string]string{"no_such_tool": "", "no.such.act": "", "review": "", "review.approve": "review-control", "session.refused": "auth", "calls.refused": "gateway"}
+	owner := map[string]string{
+		"no_such_tool":    "",
+		"no.such.act":     "",
+		"review":          "",
+		"review.approve":  "review-control",
+		"session.refused": "auth",
+		"calls.refused":   "gateway",
+	}
 	for _, m := range c.Manifests {
 		for _, tool := range m.Tools {
 			owner[tool.Name] = m.Service
@@ -66,7 +73,10 @@ func TestRowsOfOthersAreForeign(t *testing.T) {
 			}
 		}
 	}
-	if _, err := s.super.Exec(t.Context(), `INSERT INTO audit.calls (at, request_id, tool, outcome, writer) VALUES (clock_timestamp(), 'old', 'get_brand', 'ok', '')`); err != nil {
+	if _, err := s.super.Exec(
+		t.Context(),
+		`INSERT INTO audit.calls (at, request_id, tool, outcome, writer) VALUES (clock_timestamp(), 'old', 'get_brand', 'ok', '')`,
+	); err != nil {
 		t.Fatal(err)
 	}
 
@@ -82,7 +92,8 @@ func TestRowsOfOthersAreForeign(t *testing.T) {
 		}
 	}
 	found, err := r.Search(t.Context(), auditlog.Filter{Foreign: owners}, auditlog.Position{}, 10_000)
-	if err != nil || len(found.Calls) != len(want) || slices.ContainsFunc(found.Calls, func(c auditlog.Call) bool { return !owners.Foreign(c) }) {
+	if err != nil || len(found.Calls) != len(want) ||
+		slices.ContainsFunc(found.Calls, func(c auditlog.Call) bool { return !owners.Foreign(c) }) {
 		t.Errorf("the search finds %d rows of %d, %v", len(found.Calls), len(want), err)
 	}
 

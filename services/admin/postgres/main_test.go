@@ -50,8 +50,16 @@ func (s store) rows(t testing.TB) (n int) {
 }
 
 func entry(request string) audit.Entry {
-	return audit.Entry{At: time.Now(), Caller: caller.Caller{Service: "svc", ExternalUserID: "ext", CredentialID: "ak_1", RequestID: request},
-		Tool: "execute_read_sql", Outcome: audit.OK, Count: 3, Took: 1500 * time.Microsecond, InputHash: audit.HashInput([]byte("{}")), Detail: map[string]any{"sql": "SELECT 1"}}
+	return audit.Entry{
+		At:        time.Now(),
+		Caller:    caller.Caller{Service: "svc", ExternalUserID: "ext", CredentialID: "ak_1", RequestID: request},
+		Tool:      "execute_read_sql",
+		Outcome:   audit.OK,
+		Count:     3,
+		Took:      1500 * time.Microsecond,
+		InputHash: audit.HashInput([]byte("{}")),
+		Detail:    map[string]any{"sql": "SELECT 1"},
+	}
 }
 
 // services are those with a role of their own.

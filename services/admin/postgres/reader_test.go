@@ -54,8 +54,15 @@ func (s store) put(t testing.TB, facts ...fact) {
 		month := time.Date(f.At.Year(), f.At.Month(), 1, 0, 0, 0, 0, time.UTC)
 		if name := month.Format("calls_2006_01"); !months[name] {
 			months[name] = true
-			if _, err := conn.Exec(ctx, fmt.Sprintf(`CREATE TABLE IF NOT EXISTS audit.%s PARTITION OF audit.calls FOR VALUES FROM ('%s') TO ('%s'); ALTER TABLE audit.%[1]s OWNER TO hub`,
-				name, month.Format(time.RFC3339), month.AddDate(0, 1, 0).Format(time.RFC3339))); err != nil {
+			if _, err := conn.Exec(
+				ctx,
+				fmt.Sprintf(
+					`CREATE TABLE IF NOT EXISTS audit.%s PARTITION OF audit.calls FOR VALUES FROM ('%s') TO ('%s'); ALTER TABLE audit.%[1]s OWNER TO hub`,
+					name,
+					month.Format(time.RFC3339),
+					month.AddDate(0, 1, 0).Format(time.RFC3339),
+				),
+			); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -63,7 +70,10 @@ func (s store) put(t testing.TB, facts ...fact) {
 	if _, err := conn.Exec(ctx, `SET session_replication_role = replica`); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := conn.CopyFrom(ctx, pgx.Identifier{"audit", "calls"}, []string{"at", "request_id", "tool", "outcome", "credential_id", "external_user_id", "detail", "count", "took_ms"},
+	if _, err := conn.CopyFrom(
+		ctx,
+		pgx.Identifier{"audit", "calls"},
+		[]string{"at", "request_id", "tool", "outcome", "credential_id", "external_user_id", "detail", "count", "took_ms"},
 		pgx.CopyFromSlice(len(facts), func(i int) ([]any, error) {
 			f := facts[i]
 			var detail *string
@@ -71,7 +81,8 @@ func (s store) put(t testing.TB, facts ...fact) {
 				detail = &f.Detail
 			}
 			return []any{f.At, f.Request, f.Tool, f.Outcome, f.Caller, f.User, detail, f.Count, f.Took}, nil
-		})); err != nil {
+		}),
+	); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := conn.Exec(ctx, `RESET session_replication_role`); err != nil {
@@ -99,22 +110,46 @@ func TestSummaryIsWhatTheRowsSay(t *testing.T) {
 	var clock time.Time
 	r := reader(t, s, func() time.Time { return clock })
 	rapid.Check(t, func(rt *rapid.T) {
-		if _, err := s.super.Exec(t.Context(), `SET session_replication_role = replica; DELETE FROM audit.calls; DELETE FROM audit.rollups; DELETE FROM audit.rollup_callers; UPDATE audit.watermarks SET until = '-infinity'; RESET session_replication_role`); err != nil {
+		if _, err := s.super.Exec(
+			t.Context(),
+			`SET session_replication_role = replica; DELETE FROM audit.calls; DELETE FROM audit.rollups; DELETE FROM audit.rollup_callers; `+
+				`UPDATE audit.watermarks SET until = '-infinity'; RESET session_replication_role`,
+		); err != nil {
 			rt.Fatal(err)
 		}
 		clock = time.Date(2031, 3, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(rapid.IntRange(0, 40*24*60).Draw(rt, "start")) * time.Minute)
 		var all []fact
 		for range rapid.IntRange(1, 12).Draw(rt, "rounds") {
-			clock = clock.Add(time.Duration(rapid.SampledFrom([]int{1, 60, 301, 3600, 5 * 3600, 86_400, 9 * 86_400}).Draw(rt, "pause")) * time.Second)
+			clock = clock.Add(
+				time.Duration(rapid.SampledFrom([]int{1, 60, 301, 3600, 5 * 3600, 86_400, 9 * 86_400}).Draw(rt, "pause")) * time.Second,
+			)
 			var some []fact
 			for range rapid.IntRange(0, 40).Draw(rt, "rows") {
-				some = append(some, fact{At: clock.Add(-time.Duration(rapid.IntRange(0, 299_999).Draw(rt, "age")) * time.Millisecond),
+				some = append(some, fact{
+					At:      clock.Add(-time.Duration(rapid.IntRange(0, 299_999).Draw(rt, "age")) * time.Millisecond),
 					Tool:    rapid.SampledFrom([]string{"search_brands", "get_brand", "review.decide", "session.refused"}).Draw(rt, "tool"),
 					Outcome: rapid.SampledFrom([]string{"ok", "ok", "E_RATE_LIMIT", "E_DB", "E_VALIDATION"}).Draw(rt, "outcome"),
-					Caller:  rapid.SampledFrom([]string{"", "ak_1", "ak_2"}).Draw(rt, "caller"), Took: rapid.IntRange(0, 100_000).Draw(rt, "took")})
+					Caller: rapid.SampledFrom(
+						[]string{"", "ak_1", "ak_2"},
+					).Draw(
+						rt,
+						"caller",
+					),
+					Took: rapid.IntRange(0, 100_000).Draw(rt, "took"),
+				})
 			}
 			if rapid.Bool().Draw(rt, "tally") {
-				some = append(some, fact{At: clock, Tool: "calls.refused", Outcome: "E_RATE_LIMIT", Caller: "ak_2", Count: 70, Detail: `{"outcomes":{"E_RATE_LIMIT":60,"E_SCOPE":10,"x":5,"E_DB":"many","E_NOT_FOUND":-4}}`})
+				some = append(
+					some,
+					fact{
+						At:      clock,
+						Tool:    "calls.refused",
+						Outcome: "E_RATE_LIMIT",
+						Caller:  "ak_2",
+						Count:   70,
+						Detail:  `{"outcomes":{"E_RATE_LIMIT":60,"E_SCOPE":10,"x":5,"E_DB":"many","E_NOT_FOUND":-4}}`,
+					},
+				)
 			}
 			s.put(t, some...)
 			all = append(all, some...)
@@ -243,18 +278,32 @@ func TestNamesThatAgentsMakeUp(t *testing.T) {
 	t.Parallel()
 	s := migrated(t)
 	now := time.Date(2031, 3, 15, 12, 0, 0, 0, time.UTC)
-	facts := []fact{{At: now.Add(-time.Hour), Tool: "search_brands", Outcome: "ok", Caller: "ak_real"}, {At: now.Add(-time.Hour), Tool: "search_brands", Outcome: "ok", Caller: "ak_real"}}
+	facts := []fact{
+		{At: now.Add(-time.Hour), Tool: "search_brands", Outcome: "ok", Caller: "ak_real"},
+		{At: now.Add(-time.Hour), Tool: "search_brands", Outcome: "ok", Caller: "ak_real"},
+	}
 	for i := range 3000 {
-		facts = append(facts, fact{At: now.Add(-time.Hour), Tool: fmt.Sprint("made_up_", i), Outcome: "E_NOT_FOUND", Caller: fmt.Sprint("ak_", i)})
+		facts = append(
+			facts,
+			fact{At: now.Add(-time.Hour), Tool: fmt.Sprint("made_up_", i), Outcome: "E_NOT_FOUND", Caller: fmt.Sprint("ak_", i)},
+		)
 	}
 	s.put(t, facts...)
 	s.rollUp(t, now)
 	var rows, callers int
-	if err := s.super.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM audit.rollups WHERE grain = '5m'), (SELECT count(*) FROM audit.rollup_callers WHERE grain = '5m')`).Scan(&rows, &callers); err != nil || rows != 201 || callers != 101 {
+	if err := s.super.QueryRow(
+		t.Context(),
+		`SELECT (SELECT count(*) FROM audit.rollups WHERE grain = '5m'), (SELECT count(*) FROM audit.rollup_callers WHERE grain = '5m')`,
+	).Scan(
+		&rows,
+		&callers,
+	); err != nil || rows != 201 ||
+		callers != 101 {
 		t.Errorf("%d rows, %d callers, %v", rows, callers, err)
 	}
 	got, err := reader(t, s, fixed(now)).Summary(t.Context(), auditlog.Ranges()[1])
-	if err != nil || got.Total.Calls != 3002 || len(got.Tools) != 10 || len(got.Callers) != 10 || !slices.ContainsFunc(got.Tools, func(x auditlog.Tool) bool { return x.Name == "search_brands" && x.Calls == 2 }) {
+	if err != nil || got.Total.Calls != 3002 || len(got.Tools) != 10 || len(got.Callers) != 10 ||
+		!slices.ContainsFunc(got.Tools, func(x auditlog.Tool) bool { return x.Name == "search_brands" && x.Calls == 2 }) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -269,7 +318,10 @@ func TestCodesThatAServiceMakesUp(t *testing.T) {
 		codes = append(codes, fmt.Sprintf(`"E_%c%c%c":1`, 'A'+i/26/26, 'A'+i/26%26, 'A'+i%26))
 	}
 	detail := `{"outcomes":{` + strings.Join(codes, ",") + `}}`
-	facts := []fact{{At: now.Add(-time.Hour), Tool: "calls.refused", Outcome: "E_RATE_LIMIT", Detail: detail}, {At: now.Add(-time.Minute), Tool: "calls.refused", Outcome: "E_RATE_LIMIT", Detail: detail}}
+	facts := []fact{
+		{At: now.Add(-time.Hour), Tool: "calls.refused", Outcome: "E_RATE_LIMIT", Detail: detail},
+		{At: now.Add(-time.Minute), Tool: "calls.refused", Outcome: "E_RATE_LIMIT", Detail: detail},
+	}
 	for i := range 300 {
 		facts = append(facts, fact{At: now.Add(-time.Minute), Tool: "search_brands", Outcome: fmt.Sprint("E_", i)})
 	}
@@ -316,7 +368,13 @@ func TestRollUpsMeet(t *testing.T) {
 		}
 	}
 	var calls int
-	if err := s.super.QueryRow(t.Context(), `SELECT sum(calls) FROM audit.rollups WHERE grain = '5m'`).Scan(&calls); err != nil || calls != 500 {
+	if err := s.super.QueryRow(
+		t.Context(),
+		`SELECT sum(calls) FROM audit.rollups WHERE grain = '5m'`,
+	).Scan(
+		&calls,
+	); err != nil ||
+		calls != 500 {
 		t.Errorf("%d calls, %v", calls, err)
 	}
 }
@@ -344,7 +402,11 @@ func TestExpireDropsWhatIsDue(t *testing.T) {
 			s := migrated(t)
 			months := slices.Clone(months)
 			// Those of the day of the test.
-			if _, err := s.super.Exec(t.Context(), `DO $$ DECLARE p text; BEGIN FOR p IN SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent = 'audit.calls'::regclass LOOP EXECUTE 'DROP TABLE ' || p; END LOOP; END $$`); err != nil {
+			if _, err := s.super.Exec(
+				t.Context(),
+				`DO $$ DECLARE p text; BEGIN FOR p IN SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent = 'audit.calls'::regclass `+
+					`LOOP EXECUTE 'DROP TABLE ' || p; END LOOP; END $$`,
+			); err != nil {
 				t.Fatal(err)
 			}
 			for _, m := range months {
@@ -422,7 +484,14 @@ func TestSearch(t *testing.T) {
 	now := time.Date(2031, 3, 15, 12, 0, 0, 0, time.UTC)
 	var facts []fact
 	for i := range 300 { // three at a time, over 200 days
-		f := fact{At: now.Add(-time.Duration(i/3) * 48 * time.Hour), Request: fmt.Sprint("req_", i), Tool: "search_brands", Outcome: "ok", Caller: "ak_1", User: "ada@example.com"}
+		f := fact{
+			At:      now.Add(-time.Duration(i/3) * 48 * time.Hour),
+			Request: fmt.Sprint("req_", i),
+			Tool:    "search_brands",
+			Outcome: "ok",
+			Caller:  "ak_1",
+			User:    "ada@example.com",
+		}
 		switch i % 5 {
 		case 1:
 			f.Tool, f.Detail, f.Caller = "execute_read_sql", `{"sql":"SELECT Name FROM partner WHERE x = '100%_'"}`, "ak_2"
@@ -441,22 +510,24 @@ func TestSearch(t *testing.T) {
 		filter auditlog.Filter
 		want   func(fact) bool
 	}{
-		"all":              {auditlog.Filter{}, func(fact) bool { return true }},
-		"a tool":           {auditlog.Filter{Tool: "execute_read_sql"}, func(f fact) bool { return f.Tool == "execute_read_sql" }},
-		"a caller":         {auditlog.Filter{Caller: "ak_2"}, func(f fact) bool { return f.Caller == "ak_2" }},
-		"a person":         {auditlog.Filter{Person: "rev@example.com"}, func(f fact) bool { return f.User == "rev@example.com" }},
-		"a draft":          {auditlog.Filter{Draft: "7"}, func(f fact) bool { return strings.Contains(f.Detail, "draft_id") }},
-		"a request":        {auditlog.Filter{RequestID: "req_17"}, func(f fact) bool { return f.Request == "req_17" }},
-		"ok":               {auditlog.Filter{Outcome: audit.OK}, func(f fact) bool { return f.Outcome == "ok" }},
-		"failed":           {auditlog.Filter{Outcome: auditlog.Failed}, func(f fact) bool { return f.Outcome != "ok" }},
-		"a code":           {auditlog.Filter{Outcome: "E_RATE_LIMIT"}, func(f fact) bool { return f.Outcome == "E_RATE_LIMIT" }},
-		"part of SQL":      {auditlog.Filter{SQL: "from PARTNER where"}, func(f fact) bool { return f.Tool == "execute_read_sql" }},
-		"SQL, no pattern":  {auditlog.Filter{SQL: "100%_"}, func(f fact) bool { return f.Tool == "execute_read_sql" }},
-		"SQL, a pattern":   {auditlog.Filter{SQL: "S%T"}, func(fact) bool { return false }},
-		"together":         {auditlog.Filter{Tool: "search_brands", Outcome: "E_DB_TIMEOUT", Caller: "ak_1"}, func(f fact) bool { return f.Outcome == "E_DB_TIMEOUT" }},
-		"since":            {auditlog.Filter{From: now.AddDate(0, 0, -30)}, func(f fact) bool { return !f.At.Before(now.AddDate(0, 0, -30)) }},
-		"until":            {auditlog.Filter{To: now.AddDate(0, 0, -30)}, func(f fact) bool { return f.At.Before(now.AddDate(0, 0, -30)) }},
-		"between":          {auditlog.Filter{From: now.AddDate(0, 0, -40), To: now.AddDate(0, 0, -30)}, func(f fact) bool { return !f.At.Before(now.AddDate(0, 0, -40)) && f.At.Before(now.AddDate(0, 0, -30)) }},
+		"all":             {auditlog.Filter{}, func(fact) bool { return true }},
+		"a tool":          {auditlog.Filter{Tool: "execute_read_sql"}, func(f fact) bool { return f.Tool == "execute_read_sql" }},
+		"a caller":        {auditlog.Filter{Caller: "ak_2"}, func(f fact) bool { return f.Caller == "ak_2" }},
+		"a person":        {auditlog.Filter{Person: "rev@example.com"}, func(f fact) bool { return f.User == "rev@example.com" }},
+		"a draft":         {auditlog.Filter{Draft: "7"}, func(f fact) bool { return strings.Contains(f.Detail, "draft_id") }},
+		"a request":       {auditlog.Filter{RequestID: "req_17"}, func(f fact) bool { return f.Request == "req_17" }},
+		"ok":              {auditlog.Filter{Outcome: audit.OK}, func(f fact) bool { return f.Outcome == "ok" }},
+		"failed":          {auditlog.Filter{Outcome: auditlog.Failed}, func(f fact) bool { return f.Outcome != "ok" }},
+		"a code":          {auditlog.Filter{Outcome: "E_RATE_LIMIT"}, func(f fact) bool { return f.Outcome == "E_RATE_LIMIT" }},
+		"part of SQL":     {auditlog.Filter{SQL: "from PARTNER where"}, func(f fact) bool { return f.Tool == "execute_read_sql" }},
+		"SQL, no pattern": {auditlog.Filter{SQL: "100%_"}, func(f fact) bool { return f.Tool == "execute_read_sql" }},
+		"SQL, a pattern":  {auditlog.Filter{SQL: "S%T"}, func(fact) bool { return false }},
+		"together": {auditlog.Filter{Tool: "search_brands", Outcome: "E_DB_TIMEOUT", Caller: "ak_1"},
+			func(f fact) bool { return f.Outcome == "E_DB_TIMEOUT" }},
+		"since": {auditlog.Filter{From: now.AddDate(0, 0, -30)}, func(f fact) bool { return !f.At.Before(now.AddDate(0, 0, -30)) }},
+		"until": {auditlog.Filter{To: now.AddDate(0, 0, -30)}, func(f fact) bool { return f.At.Before(now.AddDate(0, 0, -30)) }},
+		"between": {auditlog.Filter{From: now.AddDate(0, 0, -40), To: now.AddDate(0, 0, -30)},
+			func(f fact) bool { return !f.At.Before(now.AddDate(0, 0, -40)) && f.At.Before(now.AddDate(0, 0, -30)) }},
 		"nobody":           {auditlog.Filter{Person: "' OR true --"}, func(fact) bool { return false }},
 		"not text":         {auditlog.Filter{Tool: "a\x00\xff"}, func(fact) bool { return false }},
 		"the wrong way":    {auditlog.Filter{From: now, To: now.AddDate(0, 0, -1)}, func(fact) bool { return false }},
@@ -497,7 +568,12 @@ func TestSearch(t *testing.T) {
 			}
 		}
 		var exported []string
-		_, more, err := r.Export(t.Context(), c.filter, 10_000, func(x auditlog.Call) error { exported = append(exported, x.RequestID); return nil })
+		_, more, err := r.Export(
+			t.Context(),
+			c.filter,
+			10_000,
+			func(x auditlog.Call) error { exported = append(exported, x.RequestID); return nil },
+		)
 		if slices.Sort(exported); err != nil || more || !slices.Equal(exported, want) {
 			t.Errorf("%s exports %v, %v, %v", name, exported, more, err)
 		}
@@ -547,7 +623,10 @@ func TestSearchEndsInTime(t *testing.T) {
 func TestCall(t *testing.T) {
 	t.Parallel()
 	s := migrated(t)
-	traced := trace.ContextWithSpanContext(t.Context(), trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1, 2, 15: 3}, SpanID: trace.SpanID{1}}))
+	traced := trace.ContextWithSpanContext(
+		t.Context(),
+		trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1, 2, 15: 3}, SpanID: trace.SpanID{1}}),
+	)
 	const id = "01020000000000000000000000000003"
 	l := newLog(t, s.service, quiet)
 	if err := l.Write(traced, entry("req_1")); err != nil {
@@ -571,7 +650,10 @@ func TestCall(t *testing.T) {
 			t.Fatal(c.Position())
 		}
 		got, err := r.Call(t.Context(), p)
-		if err != nil || got.TraceID != id || got.Writer != "hub_auth" || got.Detail != `{"sql": "SELECT 1"}` || got.Count != 3 || got.TookMS != 1 || got.CredentialID != "ak_1" || len(got.InputHash) != 32 {
+		if err != nil || got.TraceID != id || got.Writer != "hub_auth" || got.Detail != `{"sql": "SELECT 1"}` || got.Count != 3 ||
+			got.TookMS != 1 ||
+			got.CredentialID != "ak_1" ||
+			len(got.InputHash) != 32 {
 			t.Errorf("%+v, %v", got, err)
 		}
 	}
@@ -587,7 +669,8 @@ func TestCall(t *testing.T) {
 
 func TestPositions(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"", "0", "-1", "x", "1-", "1-x", "1-00000000000000000000000000000000", "99999999999999999999", "253000000000000001", "1e9", " 1", "1-{0000000-0000-0000-0000-00000000000}"} {
+	for _, text := range []string{"", "0", "-1", "x", "1-", "1-x", "1-00000000000000000000000000000000", "99999999999999999999",
+		"253000000000000001", "1e9", " 1", "1-{0000000-0000-0000-0000-00000000000}"} {
 		if p, ok := auditlog.ParsePosition(text); ok {
 			t.Errorf("%q is %v", text, p)
 		}
@@ -607,12 +690,18 @@ func TestReaderMayNothingElse(t *testing.T) {
 	}
 	conn := connect(t, s.AuditURL())
 	for _, sql := range []string{
-		`INSERT INTO audit.calls (at, request_id, tool, outcome) VALUES (clock_timestamp(), 'x', 'x', 'ok')`, `UPDATE audit.calls SET outcome = 'x'`, `DELETE FROM audit.calls`, `TRUNCATE audit.calls`,
-		`DELETE FROM audit.rollups`, `INSERT INTO audit.rollups VALUES ('day', now(), 'x', 'ok', 0, 1)`, `UPDATE audit.policy SET days = 62`, `DELETE FROM audit.policy`, `UPDATE audit.watermarks SET until = 'infinity'`,
-		`SELECT * FROM audit.watermarks FOR UPDATE`, `SELECT audit.roll_up_at('2099-01-01')`, `SELECT audit.expire_at('2099-01-01')`, `SELECT audit.roll_up_log('-infinity', 'infinity')`,
-		`SELECT audit.roll_up_finer('5m', 'hour', '1 hour', '-infinity', 'infinity')`, `SELECT audit.ensure_partitions(24)`, `CREATE TABLE audit.x (n int)`, `CREATE TEMP TABLE x (n int)`, `CREATE TABLE public.x (n int)`,
-		`SELECT * FROM review_control.x`, `SET ROLE hub_service`, `SET ROLE hub`, `SET ROLE hub_auth`, `ALTER ROLE hub_audit CREATEROLE`, `LOCK audit.calls IN ACCESS EXCLUSIVE MODE`, `ALTER TABLE audit.calls DISABLE TRIGGER ALL`,
-		`DROP TABLE audit.calls`, `CREATE FUNCTION audit.x() RETURNS int LANGUAGE sql AS 'SELECT 1'`, `COPY audit.calls FROM STDIN`, `COPY (SELECT 1) TO PROGRAM 'true'`, `SELECT pg_read_file('PG_VERSION')`,
+		`INSERT INTO audit.calls (at, request_id, tool, outcome) VALUES (clock_timestamp(), 'x', 'x', 'ok')`,
+		`UPDATE audit.calls SET outcome = 'x'`, `DELETE FROM audit.calls`, `TRUNCATE audit.calls`,
+		`DELETE FROM audit.rollups`, `INSERT INTO audit.rollups VALUES ('day', now(), 'x', 'ok', 0, 1)`, `UPDATE audit.policy SET days = 62`,
+		`DELETE FROM audit.policy`, `UPDATE audit.watermarks SET until = 'infinity'`,
+		`SELECT * FROM audit.watermarks FOR UPDATE`, `SELECT audit.roll_up_at('2099-01-01')`, `SELECT audit.expire_at('2099-01-01')`,
+		`SELECT audit.roll_up_log('-infinity', 'infinity')`,
+		`SELECT audit.roll_up_finer('5m', 'hour', '1 hour', '-infinity', 'infinity')`, `SELECT audit.ensure_partitions(24)`,
+		`CREATE TABLE audit.x (n int)`, `CREATE TEMP TABLE x (n int)`, `CREATE TABLE public.x (n int)`,
+		`SELECT * FROM review_control.x`, `SET ROLE hub_service`, `SET ROLE hub`, `SET ROLE hub_auth`, `ALTER ROLE hub_audit CREATEROLE`,
+		`LOCK audit.calls IN ACCESS EXCLUSIVE MODE`, `ALTER TABLE audit.calls DISABLE TRIGGER ALL`,
+		`DROP TABLE audit.calls`, `CREATE FUNCTION audit.x() RETURNS int LANGUAGE sql AS 'SELECT 1'`, `COPY audit.calls FROM STDIN`,
+		`COPY (SELECT 1) TO PROGRAM 'true'`, `SELECT pg_read_file('PG_VERSION')`,
 	} {
 		_, err := conn.Exec(t.Context(), `BEGIN READ WRITE; `+sql)
 		if code(err) != "42501" && code(err) != "42809" {
@@ -628,8 +717,10 @@ func TestReaderMayNothingElse(t *testing.T) {
 	// And nobody but it: neither of these two, nor what is read.
 	for _, service := range services {
 		conn := connect(t, s.URL(service))
-		for _, sql := range []string{`SELECT audit.roll_up()`, `SELECT audit.expire()`, `SELECT audit.expire_at(now())`, `SELECT * FROM audit.measured`, `SELECT * FROM audit.rollups`, `SELECT * FROM audit.rollup_callers`,
-			`SELECT * FROM audit.policy`, `UPDATE audit.policy SET days = 62`, `SELECT * FROM audit.watermarks`, `UPDATE audit.watermarks SET until = now()`, `INSERT INTO audit.rollups VALUES ('day', now(), 'x', 'ok', 0, 1)`, `SET ROLE hub_audit`} {
+		for _, sql := range []string{`SELECT audit.roll_up()`, `SELECT audit.expire()`, `SELECT audit.expire_at(now())`,
+			`SELECT * FROM audit.measured`, `SELECT * FROM audit.rollups`, `SELECT * FROM audit.rollup_callers`,
+			`SELECT * FROM audit.policy`, `UPDATE audit.policy SET days = 62`, `SELECT * FROM audit.watermarks`,
+			`UPDATE audit.watermarks SET until = now()`, `INSERT INTO audit.rollups VALUES ('day', now(), 'x', 'ok', 0, 1)`, `SET ROLE hub_audit`} {
 			if _, err := conn.Exec(t.Context(), sql); code(err) != "42501" {
 				t.Errorf("%s may: %s (%v)", service, sql, err)
 			}
@@ -671,7 +762,8 @@ func TestNobodyStopsTheLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	asks := connect(t, s.URL("query"))
-	for _, sql := range []string{`SELECT audit.ensure_partitions(24)`, `SELECT audit.extend()`, `SELECT audit.expire()`, `SELECT audit.roll_up()`} {
+	for _, sql := range []string{`SELECT audit.ensure_partitions(24)`, `SELECT audit.extend()`, `SELECT audit.expire()`,
+		`SELECT audit.roll_up()`} {
 		if _, err := asks.Exec(t.Context(), `SET lock_timeout = 0; SET statement_timeout = '3s'; `+sql); code(err) != "42501" {
 			t.Errorf("%s: %v", sql, err)
 		}
@@ -684,19 +776,33 @@ func TestNobodyStopsTheLog(t *testing.T) {
 	}()
 	hubtest.Eventually(t, "the end of a month waits for a lock", func() bool {
 		var waits bool
-		err := s.super.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = 'audit.calls'::regclass)`).Scan(&waits)
+		err := s.super.QueryRow(
+			t.Context(),
+			`SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = 'audit.calls'::regclass)`,
+		).Scan(
+			&waits,
+		)
 		return err == nil && waits
 	})
 	writes := connect(t, s.URL("payments"))
-	if _, err := writes.Exec(t.Context(), `SET lock_timeout = '20s'; INSERT INTO audit.calls (at, request_id, tool, outcome) VALUES (clock_timestamp(), 'other', 'x', 'ok')`); err != nil {
+	if _, err := writes.Exec(
+		t.Context(),
+		`SET lock_timeout = '20s'; INSERT INTO audit.calls (at, request_id, tool, outcome) VALUES (clock_timestamp(), 'other', 'x', 'ok')`,
+	); err != nil {
 		t.Errorf("others wait behind it: %v", err)
 	}
 	if err := <-expired; !fault.Is(err, fault.DB) {
 		t.Errorf("a month ended below a transaction that writes: %v", err)
 	}
 	var unbounded string
-	if err := s.super.QueryRow(t.Context(), `SELECT coalesce(string_agg(p.oid::regprocedure::text, ' '), '') FROM pg_proc p JOIN pg_roles r ON r.oid = p.proowner
-		WHERE r.rolname = 'hub' AND p.prosecdef AND NOT EXISTS (SELECT FROM unnest(p.proconfig) c WHERE c ~ '^lock_timeout=[1-9]')`).Scan(&unbounded); err != nil || unbounded != "" {
+	if err := s.super.QueryRow(
+		t.Context(),
+		`SELECT coalesce(string_agg(p.oid::regprocedure::text, ' '), '') FROM pg_proc p JOIN pg_roles r ON r.oid = p.proowner
+		WHERE r.rolname = 'hub' AND p.prosecdef AND NOT EXISTS (SELECT FROM unnest(p.proconfig) c WHERE c ~ '^lock_timeout=[1-9]')`,
+	).Scan(
+		&unbounded,
+	); err != nil ||
+		unbounded != "" {
 		t.Errorf("functions that run as the owner and may wait for ever: %s, %v", unbounded, err)
 	}
 }

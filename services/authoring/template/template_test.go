@@ -64,8 +64,10 @@ func keysOf(m map[string]string) (keys []string) {
 func TestWhatIsHTML(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{
-		"<p>a</p>": true, "a<br>b": true, "<BR/>": true, "<a href=\"x\">": true, "<!DOCTYPE html>": true, "<!-- x -->": true, "<h1>": true, "</div>": true, "<img src=x onerror=y>": true,
-		"": false, "a < b > c": false, "<kim@partner.example>": false, "<https://hub.example>": false, "x<y": false, "<p": false, "<script>": false, "{{context.html}}": false, "<x-y>": false, "<pa>": false,
+		"<p>a</p>": true, "a<br>b": true, "<BR/>": true, "<a href=\"x\">": true, "<!DOCTYPE html>": true, "<!-- x -->": true, "<h1>": true,
+		"</div>": true, "<img src=x onerror=y>": true,
+		"": false, "a < b > c": false, "<kim@partner.example>": false, "<https://hub.example>": false, "x<y": false, "<p": false,
+		"<script>": false, "{{context.html}}": false, "<x-y>": false, "<pa>": false,
 	} {
 		if got, err := Parse(text); err != nil || got.HTML != want {
 			t.Errorf("%q: %t, %v", text, got.HTML, err)
@@ -78,12 +80,55 @@ func TestWhatIsHTML(t *testing.T) {
 func TestAValueBringsNoMarkup(t *testing.T) {
 	t.Parallel()
 	templates := []string{
-		"<p>{{context.a}}</p>", `<p title="{{context.a}}">x</p>`, "<p title='{{context.a}}'>x</p>", "<p title={{context.a}}>x</p>", "<p title = {{context.a}} lang=en>x</p>", "<p title=a{{context.a}}b>x</p>",
-		`<p title=a="{{context.a}}">x</p>`, `<p title=""{{context.a}}>x</p>`, "<p {{context.a}}>x</p>", "<p a{{context.a}}>x</p>", "<p {{context.a}}={{context.a}}>x</p>", "<p>a<{{context.a}}>x</p>", "<p>a<b{{context.a}}>x</p>",
-		"<p>a</{{context.a}}>x</p>", "<p><!-- {{context.a}} --></p>", "<p><!{{context.a}}></p>", "<p><?{{context.a}}></p>", "<p>a < {{context.a}}</p>", "<p>a <{{context.a}}", "<p><<{{context.a}}",
-		`<a href="{{context.a}}">x</a>`, "<a href={{context.a}}>x</a>", `<p style="color:{{context.a}}">x</p>`, "<p title='a\"{{context.a}}'>x</p>", "<p title={{context.a}}{{context.a}}>x</p>",
+		"<p>{{context.a}}</p>",
+		`<p title="{{context.a}}">x</p>`,
+		"<p title='{{context.a}}'>x</p>",
+		"<p title={{context.a}}>x</p>",
+		"<p title = {{context.a}} lang=en>x</p>",
+		"<p title=a{{context.a}}b>x</p>",
+		`<p title=a="{{context.a}}">x</p>`,
+		`<p title=""{{context.a}}>x</p>`,
+		"<p {{context.a}}>x</p>",
+		"<p a{{context.a}}>x</p>",
+		"<p {{context.a}}={{context.a}}>x</p>",
+		"<p>a<{{context.a}}>x</p>",
+		"<p>a<b{{context.a}}>x</p>",
+		"<p>a</{{context.a}}>x</p>",
+		"<p><!-- {{context.a}} --></p>",
+		"<p><!{{context.a}}></p>",
+		"<p><?{{context.a}}></p>",
+		"<p>a < {{context.a}}</p>",
+		"<p>a <{{context.a}}",
+		"<p><<{{context.a}}",
+		`<a href="{{context.a}}">x</a>`,
+		"<a href={{context.a}}>x</a>",
+		`<p style="color:{{context.a}}">x</p>`,
+		"<p title='a\"{{context.a}}'>x</p>",
+		"<p title={{context.a}}{{context.a}}>x</p>",
 	}
-	hostile := []string{"x onclick=alert(1)", "<b onclick=x>", `" onclick="x`, "' onclick='x", "><b>x", "-->", "/onclick=x", "b onclick=x", "x\tonclick=x", "x\nonclick=x", "x\ronclick=x", "x\fonclick=x", "`onclick=x", "=onclick=x", "javascript:alert(1)", "b", "/b", "!--", "&lt;b&gt;", "&#60;b", "\x00<b>"}
+	hostile := []string{
+		"x onclick=alert(1)",
+		"<b onclick=x>",
+		`" onclick="x`,
+		"' onclick='x",
+		"><b>x",
+		"-->",
+		"/onclick=x",
+		"b onclick=x",
+		"x\tonclick=x",
+		"x\nonclick=x",
+		"x\ronclick=x",
+		"x\fonclick=x",
+		"`onclick=x",
+		"=onclick=x",
+		"javascript:alert(1)",
+		"b",
+		"/b",
+		"!--",
+		"&lt;b&gt;",
+		"&#60;b",
+		"\x00<b>",
+	}
 	names := func(template, value string) (list []string) {
 		parsed, err := Parse(template)
 		if err != nil || !parsed.HTML {
@@ -116,7 +161,14 @@ func TestAValueBringsNoMarkup(t *testing.T) {
 	for _, template := range templates {
 		for _, value := range hostile {
 			// What a word brings that has nothing in it is the template's own doing.
-			if got, want := names(template, value), names(template, "word"); !slices.Equal(got, want) && !slices.Equal(got, names(template, "1")) {
+			if got, want := names(
+				template,
+				value,
+			), names(
+				template,
+				"word",
+			); !slices.Equal(got, want) &&
+				!slices.Equal(got, names(template, "1")) {
 				t.Errorf("%s with %q has %v, want %v", template, value, got, want)
 			}
 		}

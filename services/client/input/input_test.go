@@ -112,14 +112,24 @@ func TestMisuse(t *testing.T) {
 		"s=x os=@text":    "text is no JSON",
 		"{\"s\":1} what=": "has no field",
 	} {
-		if got, err := input.Make(of, strings.Fields(args), files); !fault.Is(err, fault.Validation) || !strings.Contains(err.Error(), want) {
+		if got, err := input.Make(
+			of,
+			strings.Fields(args),
+			files,
+		); !fault.Is(err, fault.Validation) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %s %v, want %s", args, got, err, want)
 		}
 	}
 	if _, err := input.Make(of, []string{"s=@nowhere"}, files); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "s=@@") {
 		t.Error(err)
 	}
-	if _, err := input.Make(toolOf(t, `{"additionalProperties":false}`), []string{"a=1"}, files); err == nil || err.Error() != "E_VALIDATION: t has no fields" {
+	if _, err := input.Make(
+		toolOf(t, `{"additionalProperties":false}`),
+		[]string{"a=1"},
+		files,
+	); err == nil ||
+		err.Error() != "E_VALIDATION: t has no fields" {
 		t.Error(err)
 	}
 }
@@ -136,10 +146,20 @@ func TestExamplesAreCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	odd := map[string]json.RawMessage{
-		`{"s":"it's \"$HOME\" ` + "`x`" + ` \\ ; & 뷰티"}`: []byte(schema), `{"s":"@home"}`: []byte(schema), `{"s":"","ss":["a,b"," c","@d"]}`: []byte(schema),
-		`{"s":"a","ss":[],"is":[1],"o":{"a":"b"}}`: []byte(schema), `{"unknown":1,"s":"x"}`: []byte(schema), `{"s":"a\nb"}`: []byte(schema)}
+		`{"s":"it's \"$HOME\" ` + "`x`" + ` \\ ; & 뷰티"}`: []byte(
+			schema,
+		),
+		`{"s":"@home"}`:                            []byte(schema),
+		`{"s":"","ss":["a,b"," c","@d"]}`:          []byte(schema),
+		`{"s":"a","ss":[],"is":[1],"o":{"a":"b"}}`: []byte(schema),
+		`{"unknown":1,"s":"x"}`:                    []byte(schema),
+		`{"s":"a\nb"}`:                             []byte(schema),
+	}
 	for request, schema := range odd {
-		catalog.Manifests = append(catalog.Manifests, tool.Manifest{Tools: []tool.Spec{{Name: "t", Input: schema, Examples: []tool.Example{{Request: json.RawMessage(request)}}}}})
+		catalog.Manifests = append(
+			catalog.Manifests,
+			tool.Manifest{Tools: []tool.Spec{{Name: "t", Input: schema, Examples: []tool.Example{{Request: json.RawMessage(request)}}}}},
+		)
 	}
 	n := 0
 	for _, m := range catalog.Manifests {

@@ -16,7 +16,8 @@ import (
 
 func TestClean(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]string{"뷰티 👩‍👩‍👧": "뷰티 👩‍👩‍👧", "a\r\nb\nc\td": "a↵b↵c d", "\x1b[2J\x07": "<U+001B>[2J<U+0007>", "a\u009bb\u202ec": "a<U+009B>b<U+202E>c", "\xff": "\ufffd", "\r": "<U+000D>"} {
+	for text, want := range map[string]string{"뷰티 👩‍👩‍👧": "뷰티 👩‍👩‍👧", "a\r\nb\nc\td": "a↵b↵c d",
+		"\x1b[2J\x07": "<U+001B>[2J<U+0007>", "a\u009bb\u202ec": "a<U+009B>b<U+202E>c", "\xff": "\ufffd", "\r": "<U+000D>"} {
 		if got := output.Sanitize(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
@@ -35,7 +36,8 @@ func TestWidths(t *testing.T) {
 		text string
 		n    int
 		want string
-	}{{"한빛코스메틱", 12, "한빛코스메틱"}, {"한빛코스메틱", 11, "한빛코스메…"}, {"한빛코스메틱", 10, "한빛코스…"}, {"abc", 2, "a…"}, {"한", 1, "…"}} {
+	}{{"한빛코스메틱", 12, "한빛코스메틱"}, {"한빛코스메틱", 11, "한빛코스메…"},
+		{"한빛코스메틱", 10, "한빛코스…"}, {"abc", 2, "a…"}, {"한", 1, "…"}} {
 		if got := output.Truncate(c.text, c.n); got != c.want || output.Width(got) > c.n {
 			t.Errorf("%q at %d: %q", c.text, c.n, got)
 		}
@@ -49,7 +51,8 @@ func TestWrap(t *testing.T) {
 		n    int
 		want string
 	}{
-		{"one two three", 7, "one two|three"}, {"one two", 0, "one two"}, {"abcdefghij", 4, "abcd|efgh|ij"}, {"a 한빛코스메틱", 5, "a|한빛|코스|메틱"},
+		{"one two three", 7, "one two|three"}, {"one two", 0, "one two"}, {"abcdefghij", 4, "abcd|efgh|ij"},
+		{"a 한빛코스메틱", 5, "a|한빛|코스|메틱"},
 		{"한한", 1, "한한"}, {"", 5, ""}, {"  a   b  ", 3, "a b"},
 	} {
 		if got := strings.Join(output.Wrap(c.text, c.n), "|"); got != c.want {
@@ -90,7 +93,14 @@ func TestManyColumns(t *testing.T) {
 	t.Parallel()
 	var rows []string
 	for i := range 9 {
-		rows = append(rows, fmt.Sprintf(`{"id":%d,"name":"한빛코스메틱 주식회사 %d","at":"2026-01-15T00:00:00","o":{"email":"someone@example.com"},"note":null}`, 1000+i, i))
+		rows = append(
+			rows,
+			fmt.Sprintf(
+				`{"id":%d,"name":"한빛코스메틱 주식회사 %d","at":"2026-01-15T00:00:00","o":{"email":"someone@example.com"},"note":null}`,
+				1000+i,
+				i,
+			),
+		)
 	}
 	a := read(t, `{"brands":[`+strings.Join(rows, ",")+`],"has_more":true}`)
 	for width := 10; width < 120; width++ {
@@ -119,28 +129,56 @@ func TestManyColumns(t *testing.T) {
 
 func TestCSV(t *testing.T) {
 	t.Parallel()
-	a := read(t, `{"rows":[{"t":"a,\"b\"\nc","n":-5,"d":"-12.50","f":"=1+1","e":"","z":null,"l":[1,{"a":2}],"o":{"x":"@a","p":{"q":true}}},{"t":"+82 10","o":null,"n":1e400}]}`)
+	a := read(
+		t,
+		`{"rows":[{"t":"a,\"b\"\nc","n":-5,"d":"-12.50","f":"=1+1","e":"","z":null,"l":[1,{"a":2}],"o":{"x":"@a","p":{"q":true}}},{"t":"+82 `+
+			`10","o":null,"n":1e400}]}`,
+	)
 	var b bytes.Buffer
 	formulas, err := a.CSV(&b, output.Choice{}, false)
 	if err != nil || formulas != 3 {
 		t.Errorf("%d %v", formulas, err)
 	}
 	got, err := csv.NewReader(&b).ReadAll()
-	want := [][]string{{"t", "n", "d", "f", "e", "z", "l", "o.x", "o.p.q"}, {"a,\"b\"\nc", "-5", "-12.50", "'=1+1", "", "", `[1, {"a": 2}]`, "'@a", "true"},
-		{"'+82 10", "1e400", "", "", "", "", "", "", ""}}
+	want := [][]string{
+		{"t", "n", "d", "f", "e", "z", "l", "o.x", "o.p.q"},
+		{"a,\"b\"\nc", "-5", "-12.50", "'=1+1", "", "", `[1, {"a": 2}]`, "'@a", "true"},
+		{"'+82 10", "1e400", "", "", "", "", "", "", ""},
+	}
 	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%v\n%q\n%q", err, got, want)
 	}
 	b.Reset()
-	if formulas, err := a.CSV(&b, output.Choice{Columns: []string{"f", "o.x"}}, true); err != nil || formulas != 0 || b.String() != "f,o.x\n=1+1,@a\n,\n" {
+	if formulas, err := a.CSV(
+		&b,
+		output.Choice{Columns: []string{"f", "o.x"}},
+		true,
+	); err != nil || formulas != 0 ||
+		b.String() != "f,o.x\n=1+1,@a\n,\n" {
 		t.Errorf("%d %v %q", formulas, err, b.String())
 	}
 	b.Reset()
-	if _, err := read(t, `{"rows":[],"has_more":false}`).CSV(&b, output.Choice{Columns: []string{"id"}}, false); err != nil || b.String() != "id\n" {
+	if _, err := read(
+		t,
+		`{"rows":[],"has_more":false}`,
+	).CSV(
+		&b,
+		output.Choice{Columns: []string{"id"}},
+		false,
+	); err != nil ||
+		b.String() != "id\n" {
 		t.Errorf("%v %q", err, b.String())
 	}
 	b.Reset()
-	if _, err := read(t, `{"rows":[{"id":1,"contact":null}]}`).CSV(&b, output.Choice{Columns: []string{"id", "contact.email"}}, false); err != nil || b.String() != "id,contact.email\n1,\n" {
+	if _, err := read(
+		t,
+		`{"rows":[{"id":1,"contact":null}]}`,
+	).CSV(
+		&b,
+		output.Choice{Columns: []string{"id", "contact.email"}},
+		false,
+	); err != nil ||
+		b.String() != "id,contact.email\n1,\n" {
 		t.Errorf("a contact that nobody has: %v %q", err, b.String())
 	}
 	b.Reset()
@@ -199,7 +237,8 @@ func decoded(t *testing.T, raw []byte) string {
 // TestProgress: nothing for two seconds, then one line that is gone at the end.
 func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for wait, want := range map[time.Duration]string{1900 * time.Millisecond: "", 2300 * time.Millisecond: "\r| search<U+001B>[31m 2 s\r/ search<U+001B>[31m 2 s\r" + strings.Repeat(" ", 24) + "\r"} {
+		for wait, want := range map[time.Duration]string{1900 * time.Millisecond: "",
+			2300 * time.Millisecond: "\r| search<U+001B>[31m 2 s\r/ search<U+001B>[31m 2 s\r" + strings.Repeat(" ", 24) + "\r"} {
 			var b bytes.Buffer
 			stop := output.Progress(&b, output.Screen{Width: 30}, "search\x1b[31m")
 			time.Sleep(wait)
@@ -216,7 +255,11 @@ func TestColorOnRequest(t *testing.T) {
 	t.Parallel()
 	for color, want := range map[bool]string{true: "\x1b[1ma\x1b[0m\n1\n", false: "a\n1\n"} {
 		var b bytes.Buffer
-		if _, err := (output.Table{Columns: []output.Column{{Name: "a"}}, Rows: [][]string{{"1"}}}).Write(&b, output.Screen{Width: 20, Color: color}); err != nil || b.String() != want {
+		if _, err := (output.Table{Columns: []output.Column{{Name: "a"}}, Rows: [][]string{{"1"}}}).Write(
+			&b,
+			output.Screen{Width: 20, Color: color},
+		); err != nil ||
+			b.String() != want {
 			t.Errorf("%v %q", err, b.String())
 		}
 	}

@@ -41,7 +41,14 @@ type owners struct {
 
 func newOwners(t *testing.T) *owners {
 	t.Helper()
-	o := &owners{t: t, log: &hubtest.Buffer{}, names: make(chan []string), servers: map[string]*httptest.Server{}, says: map[string]func() io.Reader{}, asked: map[string]int{}}
+	o := &owners{
+		t:       t,
+		log:     &hubtest.Buffer{},
+		names:   make(chan []string),
+		servers: map[string]*httptest.Server{},
+		says:    map[string]func() io.Reader{},
+		asked:   map[string]int{},
+	}
 	logger := slog.New(slog.NewJSONHandler(o.log, nil))
 	o.catalog = catalog.New(logger)
 	o.clients = catalog.NewClients(func(name string) *remote.Client {
@@ -51,7 +58,15 @@ func newOwners(t *testing.T) *owners {
 		if s := o.servers[name]; s != nil {
 			addr = strings.TrimPrefix(s.URL, "http://")
 		}
-		return remote.New(remote.Options{Service: name, Instancer: sd.FixedInstancer{addr}, Keys: callertest.Keys(t, caller.Gateway), Logger: logger, Patience: hubtest.Patience})
+		return remote.New(
+			remote.Options{
+				Service:   name,
+				Instancer: sd.FixedInstancer{addr},
+				Keys:      callertest.Keys(t, caller.Gateway),
+				Logger:    logger,
+				Patience:  hubtest.Patience,
+			},
+		)
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -111,7 +126,10 @@ func (o *owners) times(name string) int {
 func manifest(service string, tools ...string) func() io.Reader {
 	m := tool.Manifest{Service: service, Tools: []tool.Spec{}}
 	for i, name := range tools {
-		m.Tools = append(m.Tools, tool.Spec{Name: name, Position: i + 1, Input: json.RawMessage(`{"type":"object","additionalProperties":false}`)})
+		m.Tools = append(
+			m.Tools,
+			tool.Spec{Name: name, Position: i + 1, Input: json.RawMessage(`{"type":"object","additionalProperties":false}`)},
+		)
 	}
 	b, err := json.Marshal(m)
 	if err != nil {

@@ -38,7 +38,17 @@ type menuGroups struct {
 
 // TestMenusThatLie: an admin service that answers links which run or lead astray gets none of them onto a page.
 func TestMenusThatLie(t *testing.T) {
-	hrefs := []string{"javascript:alert(1)", "//evil.example", `/\evil.example`, "data:text/html,x", "http://plain.example", "", "drafts", "/p/a/b", "https://ok.example/x"}
+	hrefs := []string{
+		"javascript:alert(1)",
+		"//evil.example",
+		`/\evil.example`,
+		"data:text/html,x",
+		"http://plain.example",
+		"",
+		"drafts",
+		"/p/a/b",
+		"https://ok.example/x",
+	}
 	lie := contract.Fake(t, "admin", hop.Declaration{Path: "/internal/menus/navigation", Takes: caller.Neighbour(caller.Gateway)},
 		func(context.Context, struct{}) (menuGroups, error) {
 			g := menuGroup{Slug: "s", Name: "N"}
@@ -49,7 +59,11 @@ func TestMenusThatLie(t *testing.T) {
 			for range 60 {
 				many.Items = append(many.Items, menuItem{Name: "x", Href: "/p/a/b"})
 			}
-			return menuGroups{append([]menuGroup{g, {Slug: "bad", Name: "Bad", Items: []menuItem{{Name: "x", Href: "javascript:x"}}}}, slices.Repeat([]menuGroup{many}, 30)...)}, nil
+			return menuGroups{
+				append(
+					[]menuGroup{g, {Slug: "bad", Name: "Bad", Items: []menuItem{{Name: "x", Href: "javascript:x"}}}},
+					slices.Repeat([]menuGroup{many}, 30)...),
+			}, nil
 		})
 	client := remote.New(remote.Options{Service: "admin", Instancer: sd.FixedInstancer{contract.Serve(t, "admin", lie)},
 		Keys: callertest.Keys(t, caller.Gateway), Logger: slog.New(slog.DiscardHandler), Patience: hubtest.Patience})
@@ -59,7 +73,19 @@ func TestMenusThatLie(t *testing.T) {
 		t.Fatalf("%d groups, %v", len(tabs), err)
 	}
 	tabs = tabs[:1]
-	if err != nil || fmt.Sprint(tabs) != fmt.Sprint([]web.Tab{{Slug: "menu-s", Name: "N", Menu: true, Items: []web.Item{{Name: "x", Href: "/p/a/b"}, {Name: "x", Href: "https://ok.example/x"}}}}) {
+	if err != nil ||
+		fmt.Sprint(
+			tabs,
+		) != fmt.Sprint(
+			[]web.Tab{
+				{
+					Slug:  "menu-s",
+					Name:  "N",
+					Menu:  true,
+					Items: []web.Item{{Name: "x", Href: "/p/a/b"}, {Name: "x", Href: "https://ok.example/x"}},
+				},
+			},
+		) {
 		t.Errorf("%v, %v", tabs, err)
 	}
 }

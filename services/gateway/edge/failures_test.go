@@ -29,7 +29,12 @@ func (k *keyring) Verify(_ context.Context, key string) (edge.APIKey, error) {
 	if !strings.HasPrefix(key, "crm_good") || key == k.gone {
 		return edge.APIKey{}, fault.New(fault.AuthInvalid, "The API key is not valid.")
 	}
-	return edge.APIKey{ID: key, Service: "svc", User: edge.Rate{PerMinute: 6000, Burst: 6000}, ServiceWide: edge.Rate{PerMinute: 600_000, Burst: 600_000}}, nil
+	return edge.APIKey{
+		ID:          key,
+		Service:     "svc",
+		User:        edge.Rate{PerMinute: 6000, Burst: 6000},
+		ServiceWide: edge.Rate{PerMinute: 600_000, Burst: 600_000},
+	}, nil
 }
 
 type nowhere struct{}

@@ -16,7 +16,10 @@ import (
 )
 
 func user(rate edge.Rate) []edge.Bucket {
-	return []edge.Bucket{{Scope: "user", Name: "u", Rate: rate}, {Scope: "service", Name: "s", Rate: edge.Rate{PerMinute: 1200, Burst: 300}}}
+	return []edge.Bucket{
+		{Scope: "user", Name: "u", Rate: rate},
+		{Scope: "service", Name: "s", Rate: edge.Rate{PerMinute: 1200, Burst: 300}},
+	}
 }
 
 func TestBurstThenRate(t *testing.T) {
@@ -50,7 +53,10 @@ func TestRefusedCallsAreFree(t *testing.T) {
 	for range 400 {
 		m.Take(t.Context(), user(one))
 	}
-	if d := m.Take(t.Context(), []edge.Bucket{{Scope: "service", Name: "s", Rate: edge.Rate{PerMinute: 1200, Burst: 300}}}); d.States[0].Remaining != 298 {
+	if d := m.Take(
+		t.Context(),
+		[]edge.Bucket{{Scope: "service", Name: "s", Rate: edge.Rate{PerMinute: 1200, Burst: 300}}},
+	); d.States[0].Remaining != 298 {
 		t.Errorf("the service bucket was charged for refused calls: %+v", d)
 	}
 }
@@ -119,7 +125,13 @@ func TestKeysOfOneServiceHaveLimitsOfTheirOwn(t *testing.T) {
 			who := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "external user")
 			users, service := rates[2*key], rates[2*key+1]
 			user, whole := of(fmt.Sprint(key, who), users), of(fmt.Sprint(key), service)
-			d := limiter.Take(context.Background(), []edge.Bucket{{Scope: "user", Name: "rl:{svc}:u:" + who, Rate: users}, {Scope: "service", Name: "rl:{svc}:s", Rate: service}})
+			d := limiter.Take(
+				context.Background(),
+				[]edge.Bucket{
+					{Scope: "user", Name: "rl:{svc}:u:" + who, Rate: users},
+					{Scope: "service", Name: "rl:{svc}:s", Rate: service},
+				},
+			)
 			fitsUser, fitsWhole := user.fits(now), whole.fits(now)
 			if allowed := fitsUser && fitsWhole; allowed != (d.Refused == "") {
 				t.Fatalf("key %d for %s: %+v; alone it is allowed: %t", key, who, d, allowed)
@@ -147,7 +159,10 @@ func TestEveryExternalUserIsNoBucketForEver(t *testing.T) {
 		m := edge.NewMemory(func() time.Time { return now })
 		peak, allowed := 0, 0
 		for i := 0; allowed < 70_000; i++ {
-			b := []edge.Bucket{{Scope: "user", Name: fmt.Sprint("rl:{svc}:u:", i), Rate: users}, {Scope: "service", Name: "rl:{svc}:s", Rate: service}}
+			b := []edge.Bucket{
+				{Scope: "user", Name: fmt.Sprint("rl:{svc}:u:", i), Rate: users},
+				{Scope: "service", Name: "rl:{svc}:s", Rate: service},
+			}
 			d := m.Take(t.Context(), b)
 			if d.Refused == "user" {
 				t.Fatalf("user %d pays for others: %+v", i, d)
@@ -207,7 +222,8 @@ func TestNamesOfBuckets(t *testing.T) {
 			if place == "" {
 				place = inside
 			}
-			if strings.Trim(inside, "{}") != place || place == "" || !closed || len(name) > 200 || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
+			if strings.Trim(inside, "{}") != place || place == "" || !closed || len(name) > 200 ||
+				strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
 				t.Errorf("%q of %q: %q", member, group, name)
 			}
 			if other, twice := seen[name]; twice {

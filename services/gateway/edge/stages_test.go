@@ -39,8 +39,17 @@ func (request) Read(context.Context, int64) ([]byte, error) { return []byte("{}"
 // may do has no call answered, and those of Hub refuse a caller without the scope.
 func TestNoCredentialLeavesTheScopeOut(t *testing.T) {
 	manifests := catalog.New(slog.New(slog.DiscardHandler))
-	echo := tool.New(tool.Declaration{Name: "search_echo", Category: tool.Query, Description: "Echoes.", Scope: "query", Input: schema.Object(), Position: 1},
-		func(context.Context, struct{}) (struct{}, error) { return struct{}{}, nil })
+	echo := tool.New(
+		tool.Declaration{
+			Name:        "search_echo",
+			Category:    tool.Query,
+			Description: "Echoes.",
+			Scope:       "query",
+			Input:       schema.Object(),
+			Position:    1,
+		},
+		func(context.Context, struct{}) (struct{}, error) { return struct{}{}, nil },
+	)
 	if err := manifests.Update(tool.Manifest{Service: "echo", Tools: []tool.Spec{echo.Spec}}); err != nil {
 		t.Fatal(err)
 	}

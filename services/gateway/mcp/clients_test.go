@@ -72,7 +72,13 @@ func findNode(cache string) (string, error) {
 		return "", err
 	}
 	var major, minor int
-	if _, err := fmt.Sscanf(string(out), "v%d.%d.", &major, &minor); err == nil && (major > leastMajor || major == leastMajor && minor >= leastMinor) {
+	if _, err := fmt.Sscanf(
+		string(out),
+		"v%d.%d.",
+		&major,
+		&minor,
+	); err == nil &&
+		(major > leastMajor || major == leastMajor && minor >= leastMinor) {
 		return exec.LookPath("node")
 	}
 	arch := map[string]string{"amd64": "x64"}[runtime.GOARCH]
@@ -82,7 +88,11 @@ func findNode(cache string) (string, error) {
 	name := "node-" + runtime.GOOS + "-" + arch
 	dir := filepath.Join(cache, "hub", name+"-"+nodeVersion)
 	err = install(dir, "install", func() error {
-		return os.WriteFile(filepath.Join(dir, "package.json"), []byte(`{"private":true,"dependencies":{"`+name+`":"`+nodeVersion+`"}}`), 0o644)
+		return os.WriteFile(
+			filepath.Join(dir, "package.json"),
+			[]byte(`{"private":true,"dependencies":{"`+name+`":"`+nodeVersion+`"}}`),
+			0o644,
+		)
 	})
 	return filepath.Join(dir, "node_modules", name, "bin", "node"), err
 }
@@ -229,7 +239,8 @@ func TestTheInspector(t *testing.T) {
 		"http":  {address + mcp.Path, "--transport", "http", "--header", "Authorization: Bearer " + allScopes},
 		"stdio": {"-e", "HUB_URL=" + address, "-e", "HUB_API_KEY=" + allScopes, hubProgram, "mcp"},
 	} {
-		for _, ask := range [][]string{{"--method", "tools/list"}, {"--method", "tools/call", "--tool-name", "get_brand", "--tool-arg", "brandId=1"}} {
+		for _, ask := range [][]string{{"--method", "tools/list"},
+			{"--method", "tools/call", "--tool-name", "get_brand", "--tool-arg", "brandId=1"}} {
 			cmd := exec.CommandContext(t.Context(), node, append(append([]string{program, "--cli"}, how...), ask...)...)
 			cmd.Dir, cmd.Env = dir, append(os.Environ(), "PATH="+filepath.Dir(node)+string(os.PathListSeparator)+os.Getenv("PATH"))
 			var stderr bytes.Buffer
@@ -253,9 +264,18 @@ func TestConformance(t *testing.T) {
 	server.Start()
 	t.Cleanup(server.Close)
 	passed := regexp.MustCompile(`Passed: (\d+)/(\d+), 0 failed`)
-	for _, scenario := range []string{"server-initialize", "ping", "tools-list", "resources-list", "prompts-list", "dns-rebinding-protection"} {
-		cmd := exec.CommandContext(t.Context(), node, filepath.Join(dir, "node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js"),
-			"server", "--url", front+mcp.Path, "--scenario", scenario)
+	for _, scenario := range []string{"server-initialize", "ping", "tools-list", "resources-list", "prompts-list",
+		"dns-rebinding-protection"} {
+		cmd := exec.CommandContext(
+			t.Context(),
+			node,
+			filepath.Join(dir, "node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js"),
+			"server",
+			"--url",
+			front+mcp.Path,
+			"--scenario",
+			scenario,
+		)
 		cmd.Dir = t.TempDir()
 		out, err := cmd.CombinedOutput()
 		if m := passed.FindSubmatch(out); err != nil || m == nil || !bytes.Equal(m[1], m[2]) {

@@ -42,12 +42,24 @@ func section(t *testing.T, file, title string) string {
 	return part
 }
 
-// TestTheGuideConnects: each block of the section on MCP leads to the tools, with the address and the key of this test in the place of its own.
+// TestTheGuideConnects: each block of the section on MCP leads to the tools, with the address and the key of this test
+// in the place of its own.
 func TestTheGuideConnects(t *testing.T) {
 	t.Parallel()
 	section := section(t, "services/gateway/CLIENTS.md", "MCP")
 	e := newFixture(t)
-	ours := strings.NewReplacer("http://127.0.0.1:8080", e.urls[0], "crm_…", allScopes, "${env:HUB_API_KEY}", allScopes, "${input:hub-key}", allScopes, "/path/to/hub/bin/hub", buildHub(t))
+	ours := strings.NewReplacer(
+		"http://127.0.0.1:8080",
+		e.urls[0],
+		"crm_…",
+		allScopes,
+		"${env:HUB_API_KEY}",
+		allScopes,
+		"${input:hub-key}",
+		allScopes,
+		"/path/to/hub/bin/hub",
+		buildHub(t),
+	)
 	list := `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
 	kinds := map[string]int{}
 	for _, b := range block.FindAllStringSubmatch(section, -1) {
@@ -213,8 +225,10 @@ func TestServerJSON(t *testing.T) {
 	a := e.send(t, "POST", address, "", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, r.Headers[0].Name, key)
 	switch {
 	case server.Version != service.Version, server.Schema != "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
-		!regexp.MustCompile(`^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$`).MatchString(server.Name), len(server.Description) > 100, r.Type != "streamable-http",
-		!strings.HasSuffix(r.URL, mcp.Path), len(a.Result.Tools) != len(e.catalog.Entries()), !r.Variables["hub_url"].IsRequired, !r.Headers[0].Variables["api_key"].IsSecret:
+		!regexp.MustCompile(`^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$`).MatchString(server.Name), len(server.Description) > 100,
+		r.Type != "streamable-http",
+		!strings.HasSuffix(r.URL, mcp.Path), len(a.Result.Tools) != len(e.catalog.Entries()), !r.Variables["hub_url"].IsRequired,
+		!r.Headers[0].Variables["api_key"].IsSecret:
 		t.Errorf("%s\n%d", b, a.status)
 	}
 }

@@ -98,9 +98,15 @@ func newFixture(t testing.TB, options ...func(*mcp.Options)) *fixture {
 	}
 	for range 2 {
 		g := &edge.Gateway{
-			Authenticators: map[string]edge.Authenticator{tool.KeyCredential: edge.APIKeys{Keys: edge.NewKeyCache(edge.AskAuth(clients.Client("auth")), time.Now)}},
-			Limiter:        edge.NewMemory(hubtest.NewClock(time.Time{}).Now), Catalog: e.catalog,
-			Services: clients, Audit: e, Logger: logger, Failures: edge.Rate{PerMinute: 10000, Burst: 10000},
+			Authenticators: map[string]edge.Authenticator{
+				tool.KeyCredential: edge.APIKeys{Keys: edge.NewKeyCache(edge.AskAuth(clients.Client("auth")), time.Now)},
+			},
+			Limiter:  edge.NewMemory(hubtest.NewClock(time.Time{}).Now),
+			Catalog:  e.catalog,
+			Services: clients,
+			Audit:    e,
+			Logger:   logger,
+			Failures: edge.Rate{PerMinute: 10000, Burst: 10000},
 		}
 		o := mcp.Options{Origins: []string{"https://inspector.example"}}
 		for _, change := range options {
@@ -125,7 +131,14 @@ func verify(_ context.Context, in struct {
 	Key string `json:"key"`
 }) (map[string]any, error) {
 	limits := map[string]int{"user_per_minute": 600000, "user_burst": 10000, "service_per_minute": 600000, "service_burst": 10000}
-	answer := map[string]any{"id": "ak_" + in.Key[4:5], "service": "svc", "scopes": scopes, "limits": limits, "status": "active", "expires_at": nil}
+	answer := map[string]any{
+		"id":         "ak_" + in.Key[4:5],
+		"service":    "svc",
+		"scopes":     scopes,
+		"limits":     limits,
+		"status":     "active",
+		"expires_at": nil,
+	}
 	switch in.Key {
 	case allScopes:
 	case readOnly:
@@ -168,7 +181,12 @@ func (e *fixture) tool(w http.ResponseWriter, r *http.Request) {
 	}
 	switch spec := e.catalog.Entry(r.PathValue("name")).Spec; {
 	case again && !bytes.Equal(before, input):
-		hop.WriteFault(r.Context(), slog.New(slog.DiscardHandler), w, fault.New(fault.Idempotency, "The key was used before with another input."))
+		hop.WriteFault(
+			r.Context(),
+			slog.New(slog.DiscardHandler),
+			w,
+			fault.New(fault.Idempotency, "The key was used before with another input."),
+		)
 		return
 	case data == nil:
 		data = spec.Examples[0].Data
@@ -283,5 +301,7 @@ func call(id int, name, arguments, meta string) string {
 	if meta == "" {
 		meta = "{}"
 	}
-	return `{"jsonrpc":"2.0","id":` + strconv.Itoa(id) + `,"method":"tools/call","params":{"name":"` + name + `","arguments":` + arguments + `,"_meta":` + meta + `}}`
+	return `{"jsonrpc":"2.0","id":` + strconv.Itoa(
+		id,
+	) + `,"method":"tools/call","params":{"name":"` + name + `","arguments":` + arguments + `,"_meta":` + meta + `}}`
 }

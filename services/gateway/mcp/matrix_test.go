@@ -68,8 +68,16 @@ func TestEveryTransportHasTheSameVerdict(t *testing.T) {
 	t.Parallel()
 	e := newFixture(t)
 	url := e.urls[0]
-	keys := map[string]string{"no key": "", "malformed": "crm_x", "an app's token": "eyJhbGciOiJIUzI1NiJ9.e30.AAAA", "unknown": unknown, "revoked": revoked,
-		"reads": readOnly, "all but reads": writeOnly, "all scopes": allScopes}
+	keys := map[string]string{
+		"no key":         "",
+		"malformed":      "crm_x",
+		"an app's token": "eyJhbGciOiJIUzI1NiJ9.e30.AAAA",
+		"unknown":        unknown,
+		"revoked":        revoked,
+		"reads":          readOnly,
+		"all but reads":  writeOnly,
+		"all scopes":     allScopes,
+	}
 	n := 0
 	for kind, key := range keys {
 		var program *program
@@ -99,11 +107,15 @@ func TestEveryTransportHasTheSameVerdict(t *testing.T) {
 					if want == "" && len(a.Result.Content) > 1 && !entry.Spec.Write {
 						t.Errorf("%s over %s says more: %s", entry.Spec.Name, transport, a.body)
 					}
-					if want == "" && (string(a.Result.StructuredContent) != string(envelope.Data) || len(a.Result.Content) == 0 || a.Result.Content[0].Text != string(envelope.Data)) {
+					if want == "" &&
+						(string(a.Result.StructuredContent) != string(envelope.Data) || len(a.Result.Content) == 0 ||
+							a.Result.Content[0].Text != string(envelope.Data)) {
 						t.Errorf("%s over %s: %s\n%s", entry.Spec.Name, transport, a.body, rest.body)
 					}
 				}
-				if refused := rest.status == 401 || rest.status == 403 && want != "E_SCOPE"; refused != (overHTTP.status == rest.status) && rest.status != 200 {
+				if refused := rest.status == 401 ||
+					rest.status == 403 && want != "E_SCOPE"; refused != (overHTTP.status == rest.status) &&
+					rest.status != 200 {
 					t.Errorf("%s with %s: HTTP %d, REST %d", entry.Spec.Name, kind, overHTTP.status, rest.status)
 				}
 			}
@@ -125,7 +137,9 @@ func TestAListHoldsWhatTheKeyMayUse(t *testing.T) {
 			names = append(names, l.Name)
 			spec := e.catalog.Entry(l.Name).Spec
 			if l.Annotations["readOnlyHint"] == spec.Write || l.Annotations["destructiveHint"] != false || l.Annotations["idempotentHint"] != true ||
-				l.Annotations["openWorldHint"] != false || l.Title == "" || string(l.InputSchema) != string(spec.Input) || l.Description != spec.Description {
+				l.Annotations["openWorldHint"] != false || l.Title == "" ||
+				string(l.InputSchema) != string(spec.Input) ||
+				l.Description != spec.Description {
 				t.Errorf("%+v", l)
 			}
 		}

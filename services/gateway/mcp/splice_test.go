@@ -17,7 +17,11 @@ func TestTextIsWhatItWas(t *testing.T) {
 		for _, c := range []string{`"`, "\\", "\x00", "a", "é"} {
 			data := []byte(strings.Repeat(c, n))
 			var back string
-			if text := escape([]byte(`"`), data); json.Unmarshal(append(text, '"'), &back) != nil || back != string(data) || int64(len(text)-1) != escapedLength(data) {
+			if text := escape(
+				[]byte(`"`),
+				data,
+			); json.Unmarshal(append(text, '"'), &back) != nil || back != string(data) ||
+				int64(len(text)-1) != escapedLength(data) {
 				t.Errorf("%q became %s", data, text)
 			}
 		}
@@ -62,7 +66,8 @@ func BenchmarkText(b *testing.B) {
 
 // FuzzParse: whatever a body holds, it is messages or is refused.
 func FuzzParse(f *testing.F) {
-	for _, body := range []string{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"a":[1]},"_meta":{}}}`, `[{},{"method":"ping"}]`, `[`, `{"a":1,"a":2}`, `nul`} {
+	for _, body := range []string{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","arguments":{"a":[1]},"_meta":{}}}`,
+		`[{},{"method":"ping"}]`, `[`, `{"a":1,"a":2}`, `nul`} {
 		f.Add([]byte(body))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {

@@ -56,7 +56,8 @@ func TestScriptDecidesAsMemoryDoes(t *testing.T) {
 					t.Fatal(err)
 				}
 				want := m.Take(t.Context(), b)
-				if got.Refused != want.Refused || got.States[0].Remaining != want.States[0].Remaining || got.States[1].Remaining != want.States[1].Remaining {
+				if got.Refused != want.Refused || got.States[0].Remaining != want.States[0].Remaining ||
+					got.States[1].Remaining != want.States[1].Remaining {
 					t.Errorf("call %d: got %+v, want %+v", i, got, want)
 				}
 				if (got.RetryAfter - want.RetryAfter).Abs() > 10*time.Second {
@@ -84,7 +85,10 @@ func TestKeysOfOneServiceHaveLimitsOfTheirOwn(t *testing.T) {
 			who := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "external user")
 			users, service := rates[2*key], rates[2*key+1]
 			name := fmt.Sprintf("rl:{svc%d}:", checks)
-			d, err := r.Take(context.Background(), []edge.Bucket{{Scope: "user", Name: name + "u:" + who, Rate: users}, {Scope: "service", Name: name + "s", Rate: service}})
+			d, err := r.Take(
+				context.Background(),
+				[]edge.Bucket{{Scope: "user", Name: name + "u:" + who, Rate: users}, {Scope: "service", Name: name + "s", Rate: service}},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -110,7 +114,11 @@ func TestKeysOfOneServiceHaveLimitsOfTheirOwn(t *testing.T) {
 func TestAPoisonedBucketHeals(t *testing.T) {
 	server := hubtest.NewRedis(t)
 	r := open(t, server.URL(0), redis.OpenPatient)
-	limiter := edge.NewFallback(r, edge.NewMemory(time.Now), func(down bool, err error) { t.Errorf("shared limits down: %t, %v", down, err) })
+	limiter := edge.NewFallback(
+		r,
+		edge.NewMemory(time.Now),
+		func(down bool, err error) { t.Errorf("shared limits down: %t, %v", down, err) },
+	)
 	b := buckets(edge.Rate{PerMinute: 2, Burst: 4}, edge.Rate{PerMinute: 1, Burst: 3})
 	key := b[1].Key()
 	now := time.Now().Add(1000 * time.Hour)
@@ -120,8 +128,11 @@ func TestAPoisonedBucketHeals(t *testing.T) {
 	fullSays, emptySays := full.Take(t.Context(), b[1:]), edge.NewMemory(time.Now).Take(t.Context(), b)
 	for poison, tooFar := range map[string]bool{
 		"SET %s 99999999999999999999": true, "SET %s 9007199254740993": true, "SET %s " + strings.Repeat("9", 60): true,
-		"SET %s x": false, "SET %s nan": false, "SET %s inf": false, "SET %s -5": false, "SET %s 1e300": false, "SET %s 0x7fffffffffffffff": false,
-		"SET %s \"\"": false, "SET %s 0": false, "LPUSH %s x": false, "SADD %s x": false, "HSET %s a b": false, "ZADD %s 1 x": false, "XADD %s * a b": false,
+		"SET %s x": false, "SET %s nan": false, "SET %s inf": false, "SET %s -5": false, "SET %s 1e300": false,
+		"SET %s 0x7fffffffffffffff": false,
+		"SET %s \"\"":               false, "SET %s 0": false, "LPUSH %s x": false, "SADD %s x": false, "HSET %s a b": false,
+		"ZADD %s 1 x":   false,
+		"XADD %s * a b": false,
 	} {
 		if err := server.Do(t.Context(), "FLUSHALL"); err != nil {
 			t.Fatal(err)
@@ -243,7 +254,10 @@ func TestCluster(t *testing.T) {
 	shared := open(t, url, redis.OpenPatient)
 	user, service := edge.Rate{PerMinute: 1, Burst: 2}, edge.Rate{PerMinute: 600, Burst: 600}
 	of := func(who string) []edge.Bucket { // of services whose keys are all over the cluster
-		return []edge.Bucket{{Scope: "user", Name: "rl:{" + who + "}:u:x", Rate: user}, {Scope: "service", Name: "rl:{" + who + "}:s", Rate: service}}
+		return []edge.Bucket{
+			{Scope: "user", Name: "rl:{" + who + "}:u:x", Rate: user},
+			{Scope: "service", Name: "rl:{" + who + "}:s", Rate: service},
+		}
 	}
 	for i := range 30 {
 		for call := range 3 {
@@ -265,7 +279,8 @@ func TestCluster(t *testing.T) {
 		of, err := masters[0].Ask(ctx, "INFO replication")
 		copied, err2 := replica.Ask(ctx, "INFO replication")
 		written := regexp.MustCompile(`master_repl_offset:(\d+)`).FindStringSubmatch(of)
-		return err == nil && err2 == nil && written != nil && strings.Contains(copied, "master_link_status:up") && strings.Contains(copied, "slave_repl_offset:"+written[1]+"\r")
+		return err == nil && err2 == nil && written != nil && strings.Contains(copied, "master_link_status:up") &&
+			strings.Contains(copied, "slave_repl_offset:"+written[1]+"\r")
 	})
 	masters[0].Kill()
 	hubtest.Eventually(t, "the limits hold in memory", func() bool {
@@ -274,7 +289,11 @@ func TestCluster(t *testing.T) {
 		}
 		return down.Load()
 	})
-	if limiter.Take(ctx, of("in memory")); limiter.Take(ctx, of("in memory")).Refused != "" || limiter.Take(ctx, of("in memory")).Refused != "user" {
+	if limiter.Take(
+		ctx,
+		of("in memory"),
+	); limiter.Take(ctx, of("in memory")).Refused != "" ||
+		limiter.Take(ctx, of("in memory")).Refused != "user" {
 		t.Error("the limits do not hold in memory")
 	}
 	hubtest.Eventually(t, "the replica has taken over", func() bool {
@@ -310,9 +329,22 @@ func TestTheGatewaysUser(t *testing.T) {
 		t.Error(err)
 	}
 	notices(t, []*localserver.Redis{server}, url)
-	hubtest.RedisRefuses(t, url, "GET other", "SET other 1", "EVAL \"return redis.call('GET','other')\" 1 rl:x",
-		"EVAL \"return redis.call('DEL',KEYS[1])\" 1 rl:x", "EVAL \"return redis.call('FLUSHALL')\" 0", "DEL rl:x", "LPUSH rl:x 1", "PUBLISH hub:apikeys x",
-		"SUBSCRIBE other", "PSUBSCRIBE *", "MONITOR", "FUNCTION LIST")
+	hubtest.RedisRefuses(
+		t,
+		url,
+		"GET other",
+		"SET other 1",
+		"EVAL \"return redis.call('GET','other')\" 1 rl:x",
+		"EVAL \"return redis.call('DEL',KEYS[1])\" 1 rl:x",
+		"EVAL \"return redis.call('FLUSHALL')\" 0",
+		"DEL rl:x",
+		"LPUSH rl:x 1",
+		"PUBLISH hub:apikeys x",
+		"SUBSCRIBE other",
+		"PSUBSCRIBE *",
+		"MONITOR",
+		"FUNCTION LIST",
+	)
 	hubtest.RedisRefuses(t, server.UserURL("", "", 0), "PING", "GET rl:x", "EVAL \"return 1\" 0")
 }
 
@@ -399,7 +431,11 @@ func TestAServerThatHangsIsHeardOfNoMore(t *testing.T) {
 			t.Fatal(err)
 		}
 		silent := time.Now()
-		hubtest.Eventually(t, "it is known that they do not", func() bool { return time.Since(silent) > time.Second && to.age() > time.Second })
+		hubtest.Eventually(
+			t,
+			"it is known that they do not",
+			func() bool { return time.Since(silent) > time.Second && to.age() > time.Second },
+		)
 		if at := *to.heard.Load(); at.After(silent) {
 			t.Errorf("a server that %s was heard of %s later", name, at.Sub(silent))
 		}

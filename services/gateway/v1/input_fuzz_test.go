@@ -10,10 +10,13 @@ import (
 
 // FuzzAValueOfThePathHolds: whatever a body says, an input that is taken has the path's value.
 func FuzzAValueOfThePathHolds(f *testing.F) {
-	for _, body := range []string{``, `{}`, `{"amount":1}`, `{"orderId":"o_2"}`, `,"x":1}`, `}{`, `{,}`, `{"amount":1,"orderId":"o_2"}`, "\ufeff{}", `[{}]`, `{"orderid":"x"}`, `{"amount":1}}`, "{\x00}"} {
+	for _, body := range []string{``, `{}`, `{"amount":1}`, `{"orderId":"o_2"}`, `,"x":1}`, `}{`, `{,}`, `{"amount":1,"orderId":"o_2"}`,
+		"\ufeff{}", `[{}]`, `{"orderid":"x"}`, `{"amount":1}}`, "{\x00}"} {
 		f.Add([]byte(body))
 	}
-	validator, err := schema.Compile(schema.Object(schema.Required("orderId", schema.String("")), schema.Optional("amount", schema.Integer(""))))
+	validator, err := schema.Compile(
+		schema.Object(schema.Required("orderId", schema.String("")), schema.Optional("amount", schema.Integer(""))),
+	)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -10,13 +10,15 @@ import (
 // TestWonIsDigitsAlone: KRW has no fractions, and what is written otherwise may be meant otherwise (SPEC.md 1; SPEC.md 12, row 2).
 func TestWonIsDigitsAlone(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]int64{"0": 0, "1": 1, "-1": -1, "11000": 11000, "9223372036854775807": 1<<63 - 1, "-9223372036854775808": -1 << 63} {
+	for text, want := range map[string]int64{"0": 0, "1": 1, "-1": -1, "11000": 11000, "9223372036854775807": 1<<63 - 1,
+		"-9223372036854775808": -1 << 63} {
 		var v schema.Violations
 		if got := readWon(&v, "/amount", json.RawMessage(text)); v.Err() != nil || got == nil || *got != want {
 			t.Errorf("%s: %v, %v", text, got, v.Err())
 		}
 	}
-	for _, text := range []string{"1.5", `"1"`, "1e3", "1E3", "1.0", "01", "-0.0", "+1", "0x10", "1_000", " 1", "1 ", "9223372036854775808", "-9223372036854775809",
+	for _, text := range []string{"1.5", `"1"`, "1e3", "1E3", "1.0", "01", "-0.0", "+1", "0x10", "1_000", " 1", "1 ",
+		"9223372036854775808", "-9223372036854775809",
 		"1e400", "true", "[1]", "{}", "NaN", "１", ""} {
 		var v schema.Violations
 		got := readWon(&v, "/amount", json.RawMessage(text))

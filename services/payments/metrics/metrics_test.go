@@ -35,7 +35,13 @@ func (s store) RecordAttempt(context.Context, payments.Notification, payments.At
 	return s.err
 }
 
-func (s store) Change(_ context.Context, _ string, _ payments.Actor, do func(*order.Aggregate) error, _ *payments.Completion) (*order.Aggregate, error) {
+func (s store) Change(
+	_ context.Context,
+	_ string,
+	_ payments.Actor,
+	do func(*order.Aggregate) error,
+	_ *payments.Completion,
+) (*order.Aggregate, error) {
 	a := &order.Aggregate{}
 	return a, errors.Join(do(a), s.err)
 }
@@ -68,8 +74,10 @@ func TestWhatIsKeptIsCounted(t *testing.T) {
 	ctx, away := t.Context(), errors.New("away")
 	made := order.Order{Code: "po_1"}
 	opened := &order.Aggregate{Order: made, Events: []order.Event{{Trigger: order.Create}}}
-	for _, s := range []store{{claim: write.Claim{Resource: "po_1"}}, {claim: write.Claim{Resource: "po_1", Done: true, Answer: tool.Result{}}},
-		{claim: write.Claim{Resource: payments.Subject{Kind: payments.KnownOrder, Code: "po_0"}.String()}}, {claim: write.Claim{Resource: "po_1"}, err: away}} {
+	for _, s := range []store{{claim: write.Claim{Resource: "po_1"}},
+		{claim: write.Claim{Resource: "po_1", Done: true, Answer: tool.Result{}}},
+		{claim: write.Claim{Resource: payments.Subject{Kind: payments.KnownOrder, Code: "po_0"}.String()}},
+		{claim: write.Claim{Resource: "po_1"}, err: away}} {
 		_, _ = metrics.Store(s).Open(ctx, write.Key{}, opened)
 	}
 	pay := func(a *order.Aggregate) error {
@@ -82,7 +90,8 @@ func TestWhatIsKeptIsCounted(t *testing.T) {
 		_ = s.Settle(ctx, payments.Webhook{}, payments.WebhookAbandoned)
 		_ = s.RecordAttempt(ctx, payments.Notification{State: payments.NotificationDead}, payments.Attempt{})
 	}
-	for _, err := range []error{nil, fmt.Errorf("x: %w", provider.ErrNotSent), provider.ErrUnknown, &provider.DeclinedError{Code: "1"}, provider.ErrNotFound, away} {
+	for _, err := range []error{nil, fmt.Errorf("x: %w", provider.ErrNotSent), provider.ErrUnknown, &provider.DeclinedError{Code: "1"},
+		provider.ErrNotFound, away} {
 		_, _ = metrics.Provider(fakeProvider{err: err}).Get(ctx, credentials.Unsealed{}, provider.PaymentRef{})
 	}
 	for _, a := range []payments.Attempt{{Delivered: true, Status: 204}, {Status: 503}, {Status: 410, Gone: true}, {}} {

@@ -155,7 +155,12 @@ func failsLater(t *testing.T, w *sim) {
 	must(t, w.FailRefundLater("rf_1"))
 	s := w.get(t)
 	is(t, s, provider.PaymentPaid, won, won)
-	if returned(t, s, map[string]int64{}); len(s.Cancellations) != 1 || s.Cancellations[0].RefundCode != "rf_1" || !s.Cancellations[0].Returned {
+	if returned(
+		t,
+		s,
+		map[string]int64{},
+	); len(s.Cancellations) != 1 || s.Cancellations[0].RefundCode != "rf_1" ||
+		!s.Cancellations[0].Returned {
 		t.Errorf("%+v", s.Cancellations)
 	}
 	_, err = w.provider.Cancel(t.Context(), cred(), refund(ref, "rf_1", 0))

@@ -42,7 +42,8 @@ func unknownIssue(t *testing.T, w *sim) {
 
 func unknownRefund(t *testing.T, w *sim) {
 	ref, left := w.paid(t, provider.VBank), won
-	for _, kind := range []string{pgsim.TimeoutBefore, pgsim.ServerError, pgsim.TimeoutAfter, pgsim.Garbage, pgsim.WrongOrder, pgsim.Duplicate} {
+	for _, kind := range []string{pgsim.TimeoutBefore, pgsim.ServerError, pgsim.TimeoutAfter, pgsim.Garbage, pgsim.WrongOrder,
+		pgsim.Duplicate} {
 		must(t, w.Arm(pgsim.Fault{Kind: kind, On: "cancel"}))
 		in := refund(ref, "rf_"+kind, 100)
 		if _, err := w.provider.Cancel(t.Context(), cred(), in); kind != pgsim.Duplicate {

@@ -49,11 +49,27 @@ func adapter(t *testing.T, c nicepay.Config) *nicepay.Provider {
 
 // paid is a true answer.
 func paid() map[string]any {
-	return map[string]any{"resultCode": "0000", "resultMsg": "ok", "tid": tid, "cancelledTid": nil, "orderId": code,
-		"ediDate": "2026-01-15T18:05:00.000+0900", "status": "paid", "paidAt": "2026-01-15T18:05:00.000+0900", "failedAt": "0", "cancelledAt": "0",
-		"payMethod": "vbank", "amount": 11000, "balanceAmt": 11000, "currency": "KRW", "cancels": nil, "coupon": nil, "cashReceipts": nil,
+	return map[string]any{
+		"resultCode":   "0000",
+		"resultMsg":    "ok",
+		"tid":          tid,
+		"cancelledTid": nil,
+		"orderId":      code,
+		"ediDate":      "2026-01-15T18:05:00.000+0900",
+		"status":       "paid",
+		"paidAt":       "2026-01-15T18:05:00.000+0900",
+		"failedAt":     "0",
+		"cancelledAt":  "0",
+		"payMethod":    "vbank",
+		"amount":       11000,
+		"balanceAmt":   11000,
+		"currency":     "KRW",
+		"cancels":      nil,
+		"coupon":       nil,
+		"cashReceipts": nil,
 		"vbank": map[string]any{"vbankCode": "004", "vbankName": "국민은행", "vbankNumber": "95000000000002",
-			"vbankExpDate": "2026-01-22T18:00:00.000+0900", "vbankHolder": "Hub"}}
+			"vbankExpDate": "2026-01-22T18:00:00.000+0900", "vbankHolder": "Hub"},
+	}
 }
 
 func encoded(t testing.TB, m map[string]any) string {
@@ -122,7 +138,8 @@ func TestLies(t *testing.T) {
 		"went back twice":        with(t, map[string]any{"cancels": []any{cancelOf(1, "c1", at, ""), cancelOf(1, "c1", at, "")}}),
 		"more went back":         with(t, map[string]any{"cancels": []any{cancelOf(6000, "c1", at, ""), cancelOf(6000, "c2", at, "")}}),
 		"less than nothing back": with(t, map[string]any{"cancels": []any{cancelOf(-1, "c1", at, "")}}),
-		"overflow in what went":  with(t, map[string]any{"cancels": []any{cancelOf(int64(9223372036854775807), "c1", at, ""), cancelOf(2, "c2", at, "")}}),
+		"overflow in what went": with(t, map[string]any{"cancels": []any{cancelOf(int64(9223372036854775807), "c1", at, ""),
+			cancelOf(2, "c2", at, "")}}),
 		"back at no time":        with(t, map[string]any{"cancels": []any{cancelOf(1, "c1", "soon", "")}}),
 		"an account that is not": with(t, map[string]any{"vbank": map[string]any{"vbankNumber": "<b>1</b>", "vbankExpDate": at}}),
 		"an account for ever":    with(t, map[string]any{"vbank": map[string]any{"vbankNumber": "123", "vbankExpDate": "0"}}),
@@ -135,8 +152,12 @@ func TestLies(t *testing.T) {
 			if s.Status != "" || s.TID != "" || s.Raw != nil {
 				t.Errorf("believed: %s %s", s.TID, s.Status)
 			}
-			_, err = p.Cancel(t.Context(), cred(), provider.CancelRequest{Ref: provider.PaymentRef{TID: tid, Code: code, CreatedAt: created},
-				RefundCode: "rf_1", Reason: "x", Amount: new(int64(4000))})
+			_, err = p.Cancel(
+				t.Context(),
+				cred(),
+				provider.CancelRequest{Ref: provider.PaymentRef{TID: tid, Code: code, CreatedAt: created},
+					RefundCode: "rf_1", Reason: "x", Amount: new(int64(4000))},
+			)
 			unknownAlone(t, err)
 		})
 	}
@@ -149,7 +170,8 @@ func TestLies(t *testing.T) {
 func unknownAlone(t *testing.T, err error) {
 	t.Helper()
 	var declined *provider.DeclinedError
-	if !errors.Is(err, provider.ErrUnknown) || errors.Is(err, provider.ErrNotSent) || errors.Is(err, provider.ErrNotFound) || errors.As(err, &declined) {
+	if !errors.Is(err, provider.ErrUnknown) || errors.Is(err, provider.ErrNotSent) || errors.Is(err, provider.ErrNotFound) ||
+		errors.As(err, &declined) {
 		t.Fatalf("%v, want unknown", err)
 	}
 	silent(t, err)
@@ -158,7 +180,12 @@ func unknownAlone(t *testing.T, err error) {
 // silent checks that nothing secret is in an error.
 func silent(t *testing.T, err error) {
 	t.Helper()
-	if text := fmt.Sprintf("%v %+v", err, err); strings.Contains(text, secret) || strings.Contains(text, clientID) || strings.Contains(text, "Basic") {
+	if text := fmt.Sprintf(
+		"%v %+v",
+		err,
+		err,
+	); strings.Contains(text, secret) || strings.Contains(text, clientID) ||
+		strings.Contains(text, "Basic") {
 		t.Errorf("%s", text)
 	}
 }
@@ -173,14 +200,16 @@ func TestCancelIsProven(t *testing.T) {
 		answer, later string
 		good          bool
 	}{
-		"as the vendor says now":   {answer: strings.Replace(shows(cancelOf(4000, "c1", at, "[rf_1]")), "2211", "0000", 1), good: true},
-		"it is shown":              {answer: shows(cancelOf(4000, "c1", at, "requested [rf_1]")), good: true},
-		"it is shown later":        {answer: shows(), later: strings.Replace(shows(cancelOf(4000, "c1", at, "[rf_1]")), "2211", "0000", 1), good: true},
-		"it is never shown":        {answer: shows(), later: with(t, nil)},
-		"another one is shown":     {answer: shows(cancelOf(4000, "c1", at, "[rf_2]")), later: with(t, nil)},
-		"another amount is shown":  {answer: shows(cancelOf(4001, "c1", at, "[rf_1]")), later: with(t, nil)},
-		"the last code counts":     {answer: shows(cancelOf(4000, "c1", at, "[rf_1] [rf_2]")), later: with(t, nil)},
-		"named by the refund":      {answer: strings.Replace(shows(cancelOf(4000, "c1", at, "[rf_1]")), `"orderId":"`+code, `"orderId":"rf_1`, 1), good: true},
+		"as the vendor says now": {answer: strings.Replace(shows(cancelOf(4000, "c1", at, "[rf_1]")), "2211", "0000", 1), good: true},
+		"it is shown":            {answer: shows(cancelOf(4000, "c1", at, "requested [rf_1]")), good: true},
+		"it is shown later": {answer: shows(), later: strings.Replace(shows(cancelOf(4000, "c1", at, "[rf_1]")), "2211", "0000", 1),
+			good: true},
+		"it is never shown":       {answer: shows(), later: with(t, nil)},
+		"another one is shown":    {answer: shows(cancelOf(4000, "c1", at, "[rf_2]")), later: with(t, nil)},
+		"another amount is shown": {answer: shows(cancelOf(4001, "c1", at, "[rf_1]")), later: with(t, nil)},
+		"the last code counts":    {answer: shows(cancelOf(4000, "c1", at, "[rf_1] [rf_2]")), later: with(t, nil)},
+		"named by the refund": {answer: strings.Replace(shows(cancelOf(4000, "c1", at, "[rf_1]")), `"orderId":"`+code, `"orderId":"rf_1`,
+			1), good: true},
 		"a code that nobody knows": {answer: strings.Replace(shows(), "2211", "Z999", 1)},
 		"the vendor's own fault":   {answer: `{"resultCode":"A299","resultMsg":"API 지연처리 발생."}`},
 	} {
@@ -198,8 +227,12 @@ func TestCancelIsProven(t *testing.T) {
 					_, _ = io.WriteString(w, with(t, nil))
 				}
 			})
-			s, err := p.Cancel(t.Context(), cred(), provider.CancelRequest{Ref: provider.PaymentRef{TID: tid, Code: code, CreatedAt: created},
-				RefundCode: "rf_1", Reason: "x", Amount: new(int64(4000))})
+			s, err := p.Cancel(
+				t.Context(),
+				cred(),
+				provider.CancelRequest{Ref: provider.PaymentRef{TID: tid, Code: code, CreatedAt: created},
+					RefundCode: "rf_1", Reason: "x", Amount: new(int64(4000))},
+			)
 			if row.good && (err != nil || s.Code != code || len(s.Cancellations) != 1) {
 				t.Fatalf("%+v, %v", s, err)
 			}
@@ -212,7 +245,14 @@ func TestCancelIsProven(t *testing.T) {
 
 // TestCheckoutIsProven: a checkout is the one that was asked for, with a page to go to.
 func TestCheckoutIsProven(t *testing.T) {
-	good := map[string]any{"resultCode": "0000", "sessionId": code, "orderId": code, "amount": 11000, "url": "https://pay.nicepay.co.kr/v1/checkout/pay/t/s", "status": "ready"}
+	good := map[string]any{
+		"resultCode": "0000",
+		"sessionId":  code,
+		"orderId":    code,
+		"amount":     11000,
+		"url":        "https://pay.nicepay.co.kr/v1/checkout/pay/t/s",
+		"status":     "ready",
+	}
 	change := func(name string, v any) string {
 		m := maps.Clone(good)
 		m[name] = v
@@ -226,8 +266,9 @@ func TestCheckoutIsProven(t *testing.T) {
 		"the truth": {change("x", 1), true}, "the manual's spelling": {strings.Replace(change("x", 1), "resultCode", "resulCode", 1), true},
 		"another order": {change("orderId", "po_2"), false}, "another session": {change("sessionId", "po_2"), false},
 		"another amount": {change("amount", 1100), false}, "no page": {change("url", ""), false},
-		"a page that is code": {change("url", "javascript:alert(1)"), false}, "a page of somebody": {change("url", "https://u@pay.nicepay.co.kr/"), false},
-		"no code": {change("resultCode", ""), false}, "a fault": {change("resultCode", "A299"), false},
+		"a page that is code": {change("url", "javascript:alert(1)"), false},
+		"a page of somebody":  {change("url", "https://u@pay.nicepay.co.kr/"), false},
+		"no code":             {change("resultCode", ""), false}, "a fault": {change("resultCode", "A299"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -239,7 +280,18 @@ func TestCheckoutIsProven(t *testing.T) {
 				}
 				_, _ = io.WriteString(w, row.body)
 			})
-			s, err := p.Issue(t.Context(), cred(), provider.IssueRequest{Code: code, CreatedAt: created, Amount: 11000, PayMethod: provider.Card, Name: "x", ReturnURL: "https://hub.example/"})
+			s, err := p.Issue(
+				t.Context(),
+				cred(),
+				provider.IssueRequest{
+					Code:      code,
+					CreatedAt: created,
+					Amount:    11000,
+					PayMethod: provider.Card,
+					Name:      "x",
+					ReturnURL: "https://hub.example/",
+				},
+			)
 			if row.ok != (err == nil) {
 				t.Fatalf("%+v, %v", s, err)
 			}
@@ -263,7 +315,8 @@ func TestTransport(t *testing.T) {
 	secured.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 	secured.StartTLS()
 	t.Cleanup(secured.Close)
-	for name, base := range map[string]string{"refused": refused, "a name that nobody has": "http://nobody.invalid", "a certificate of nobody": secured.URL} {
+	for name, base := range map[string]string{"refused": refused, "a name that nobody has": "http://nobody.invalid",
+		"a certificate of nobody": secured.URL} {
 		t.Run(name, func(t *testing.T) {
 			p := adapter(t, nicepay.Config{BaseURL: base, Timeout: 5 * time.Second})
 			_, err := p.Issue(t.Context(), cred(), provider.IssueRequest{Code: code, Amount: 1})
@@ -271,7 +324,11 @@ func TestTransport(t *testing.T) {
 				t.Errorf("%v", err)
 			}
 			silent(t, err)
-			_, err = p.Cancel(t.Context(), cred(), provider.CancelRequest{Ref: provider.PaymentRef{Code: code, CreatedAt: created}, RefundCode: "rf_1"})
+			_, err = p.Cancel(
+				t.Context(),
+				cred(),
+				provider.CancelRequest{Ref: provider.PaymentRef{Code: code, CreatedAt: created}, RefundCode: "rf_1"},
+			)
 			if !errors.Is(err, provider.ErrNotSent) || errors.Is(err, provider.ErrUnknown) {
 				t.Errorf("%v", err)
 			}
@@ -342,7 +399,11 @@ func TestTransport(t *testing.T) {
 				w.WriteHeader(row.status)
 				_, _ = io.WriteString(w, row.body)
 			})
-			_, err := p.Cancel(t.Context(), cred(), provider.CancelRequest{Ref: provider.PaymentRef{TID: tid, Code: code}, RefundCode: "rf_1"})
+			_, err := p.Cancel(
+				t.Context(),
+				cred(),
+				provider.CancelRequest{Ref: provider.PaymentRef{TID: tid, Code: code}, RefundCode: "rf_1"},
+			)
 			var declined *provider.DeclinedError
 			if !errors.As(err, &declined) || declined.Drift != row.drift {
 				t.Errorf("%v", err)

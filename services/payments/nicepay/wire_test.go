@@ -57,7 +57,8 @@ func TestRequests(t *testing.T) {
 	_ = p.NetCancel(t.Context(), cred(), code)
 	want := []string{
 		`POST /v1/checkout {"sessionId":"` + code + `","orderId":"` + code + `","method":"vbank","amount":11000,"goodsName":"A -cup-of- tea",` +
-			`"returnUrl":"https://hub.example/r","vbankHolder":"Hub","vbankValidHours":168,"buyerName":"홍길동","buyerTel":"0101","buyerEmail":"a@b.c"}`,
+			`"returnUrl":"https://hub.example/r","vbankHolder":"Hub","vbankValidHours":168,"buyerName":"홍길동","buyerTel":"0101",` +
+			`"buyerEmail":"a@b.c"}`,
 		`POST /v1/checkout {"sessionId":"` + code + `","orderId":"` + code + `","method":"card","amount":11000,"goodsName":"A -cup-of- tea",` +
 			`"returnUrl":"https://hub.example/r","taxFreeAmt":11000}`,
 		`GET /v1/payments/` + tid + ` `,
@@ -117,7 +118,8 @@ func TestDays(t *testing.T) {
 
 // TestHosts: production speaks with the public internet alone.
 func TestHosts(t *testing.T) {
-	for _, base := range []string{"nicepay", "ftp://pg.example.com", "http://", "https://u:p@pg.example.com", "https://pg.example.com?x=1", "https://pg.example.com#x"} {
+	for _, base := range []string{"nicepay", "ftp://pg.example.com", "http://", "https://u:p@pg.example.com", "https://pg.example.com?x=1",
+		"https://pg.example.com#x"} {
 		if nicepay.CheckHost(false, base) == nil {
 			t.Errorf("%q is a base URL", base)
 		}
@@ -127,9 +129,12 @@ func TestHosts(t *testing.T) {
 			t.Errorf("%s: %v", base, err)
 		}
 	}
-	for _, host := range []string{"127.0.0.1", "127.1", "2130706433", "0x7f000001", "0177.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:10.0.0.1]", "10.1.2.3",
-		"172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "[::]", "[fe80::1%25eth0]", "[fc00::1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]",
-		"224.0.0.1", "255.255.255.255", "168.63.129.16", "192.88.99.1", "[2001:10::1]", "[2620:4f:8000::1]", "[3fff::1]", "[5f00::1]", "localhost", "LOCALHOST.", "x.localhost", "pgsim", "pgsim.default.svc", "pg.default.svc.cluster.local", "db.internal", "printer.lan"} {
+	for _, host := range []string{"127.0.0.1", "127.1", "2130706433", "0x7f000001", "0177.0.0.1", "[::1]", "[::ffff:127.0.0.1]",
+		"[::ffff:10.0.0.1]", "10.1.2.3",
+		"172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "[::]", "[fe80::1%25eth0]", "[fc00::1]", "[64:ff9b::7f00:1]",
+		"[2002:7f00:1::]",
+		"224.0.0.1", "255.255.255.255", "168.63.129.16", "192.88.99.1", "[2001:10::1]", "[2620:4f:8000::1]", "[3fff::1]", "[5f00::1]",
+		"localhost", "LOCALHOST.", "x.localhost", "pgsim", "pgsim.default.svc", "pg.default.svc.cluster.local", "db.internal", "printer.lan"} {
 		if nicepay.CheckHost(true, "https://"+host+"/") == nil {
 			t.Errorf("production takes payments from %s", host)
 		}
@@ -166,9 +171,14 @@ func TestDialsAreGuarded(t *testing.T) {
 // TestTestWebhook: the vendor's trial of an address, as issue 15 of its manual shows it.
 func TestTestWebhook(t *testing.T) {
 	p := adapter(t, nicepay.Config{})
-	e, err := p.VerifyWebhook("application/json;charset=utf-8", []byte(`{"tid":"UTWEBHOOKm05012609082226211306","orderId":"202609082226213280",`+
-		`"ediDate":"2026-09-08T22:26:21.337+0900","amount":10000,"signature":"616ee2bdbd3a0a8e65bac0f86c3942e35bce96db1d352cea8b29ed8f60feca81",`+
-		`"resultCode":"0000","resultMsg":"","status":"","payMethod":""}`), []credentials.Unsealed{cred()})
+	e, err := p.VerifyWebhook(
+		"application/json;charset=utf-8",
+		[]byte(`{"tid":"UTWEBHOOKm05012609082226211306","orderId":"202609082226213280",`+
+			`"ediDate":"2026-09-08T22:26:21.337+0900","amount":10000,`+
+			`"signature":"616ee2bdbd3a0a8e65bac0f86c3942e35bce96db1d352cea8b29ed8f60feca81",`+
+			`"resultCode":"0000","resultMsg":"","status":"","payMethod":""}`),
+		[]credentials.Unsealed{cred()},
+	)
 	if err != nil || e.Kind != provider.WebhookTrial || e.TID != "" || e.Code != "" {
 		t.Errorf("%+v, %v", e, err)
 	}
@@ -185,7 +195,8 @@ func TestTestWebhook(t *testing.T) {
 }
 
 func TestTextsAreTrimmed(t *testing.T) {
-	for _, text := range []string{"", "tea", strings.Repeat("차", 40), strings.Repeat("a", 39) + "차", "a\xffb", "line\nbreak\x00", strings.Repeat("👩‍👧", 20)} {
+	for _, text := range []string{"", "tea", strings.Repeat("차", 40), strings.Repeat("a", 39) + "차", "a\xffb", "line\nbreak\x00",
+		strings.Repeat("👩‍👧", 20)} {
 		if out := nicepay.Trimmed(text, 40); len(out) > 40 || !utf8.ValidString(out) || strings.ContainsAny(out, "\n") {
 			t.Errorf("%q is %q", text, out)
 		}
@@ -195,7 +206,18 @@ func TestTextsAreTrimmed(t *testing.T) {
 // FuzzAnswer: an answer never panics, and what is believed is signed, of the payment that was asked for, and within its bounds.
 func FuzzAnswer(f *testing.F) {
 	f.Add([]byte(with(f, nil)))
-	f.Add([]byte(with(f, map[string]any{"status": "partialCancelled", "balanceAmt": 1, "cancels": []any{cancelOf(10999, "c1", "2026-01-15T19:00:00+0900", "x [rf_1]")}})))
+	f.Add(
+		[]byte(
+			with(
+				f,
+				map[string]any{
+					"status":     "partialCancelled",
+					"balanceAmt": 1,
+					"cancels":    []any{cancelOf(10999, "c1", "2026-01-15T19:00:00+0900", "x [rf_1]")},
+				},
+			),
+		),
+	)
 	f.Add([]byte(`{"resultCode":"0000","status":"ready","tid":"` + tid + `","orderId":"` + code + `","amount":1}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		out, err := nicepay.Snapshot(raw, tid, code, secret)
@@ -229,7 +251,8 @@ func FuzzWebhook(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, kind string, raw []byte) {
 		e, err := p.VerifyWebhook(kind, raw, []credentials.Unsealed{credentials.NewUnsealed(1, credentials.Production, "", ""), cred()})
-		if err == nil && e.Kind == provider.WebhookOfPayment && (e.Credential != cred() || e.TID != tid || len(e.Code) > 64 || len(e.Key) != 64) {
+		if err == nil && e.Kind == provider.WebhookOfPayment &&
+			(e.Credential != cred() || e.TID != tid || len(e.Code) > 64 || len(e.Key) != 64) {
 			t.Errorf("%+v", e)
 		}
 	})

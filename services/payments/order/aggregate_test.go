@@ -18,7 +18,9 @@ var noon = time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC)
 
 func open(t testing.TB, method provider.PayMethod) *order.Aggregate {
 	t.Helper()
-	a, err := order.New(order.Order{Code: "po_1", Amounts: order.Amounts{Amount: 11000, Supply: 10000, VAT: 1000}, PayMethod: method, CreatedAt: noon})
+	a, err := order.New(
+		order.Order{Code: "po_1", Amounts: order.Amounts{Amount: 11000, Supply: 10000, VAT: 1000}, PayMethod: method, CreatedAt: noon},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +89,9 @@ func TestAggregateStaysSound(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		method := rapid.SampledFrom([]provider.PayMethod{provider.Card, provider.VBank}).Draw(t, "method")
-		a, err := order.New(order.Order{Code: "po_1", Amounts: order.Amounts{Amount: 11000, Supply: 10000, VAT: 1000}, PayMethod: method, CreatedAt: noon})
+		a, err := order.New(
+			order.Order{Code: "po_1", Amounts: order.Amounts{Amount: 11000, Supply: 10000, VAT: 1000}, PayMethod: method, CreatedAt: noon},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -181,8 +185,11 @@ func optional(t *rapid.T, a *order.Aggregate, deposited map[string]int64) provid
 		s.ReversedAt = noon.Add(3 * time.Hour)
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "cancels") {
-		c := provider.Cancellation{TID: rapid.SampledFrom([]string{"c1", "c2", "c3"}).Draw(t, "cancel"), Amount: rapid.Int64Range(0, 12000).Draw(t, "cancelled"),
-			Returned: rapid.IntRange(0, 4).Draw(t, "returned") == 0}
+		c := provider.Cancellation{
+			TID:      rapid.SampledFrom([]string{"c1", "c2", "c3"}).Draw(t, "cancel"),
+			Amount:   rapid.Int64Range(0, 12000).Draw(t, "cancelled"),
+			Returned: rapid.IntRange(0, 4).Draw(t, "returned") == 0,
+		}
 		if p := a.PendingRefunds(); len(p) > 0 && rapid.Bool().Draw(t, "ours") {
 			c.RefundCode, c.Amount = p[0].Code, p[0].Amount
 		}
@@ -204,7 +211,14 @@ func optional(t *rapid.T, a *order.Aggregate, deposited map[string]int64) provid
 func TestWhatIsRepeated(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		a, _ := order.New(order.Order{Code: "po_1", Amounts: order.Amounts{Amount: 11000, Supply: 10000, VAT: 1000}, PayMethod: provider.VBank, CreatedAt: noon})
+		a, _ := order.New(
+			order.Order{
+				Code:      "po_1",
+				Amounts:   order.Amounts{Amount: 11000, Supply: 10000, VAT: 1000},
+				PayMethod: provider.VBank,
+				CreatedAt: noon,
+			},
+		)
 		for range rapid.IntRange(1, 10).Draw(t, "n") {
 			s := optional(t, a, map[string]int64{})
 			if err := a.Apply(s); err != nil {
@@ -228,7 +242,14 @@ func TestWhatIsRepeated(t *testing.T) {
 // payout comes back, and never counts as a refund of the order.
 func TestDepositGoesBack(t *testing.T) {
 	t.Parallel()
-	a, err := order.New(order.Order{Code: "po_1", Amounts: order.Amounts{Amount: 11000, Supply: 10000, VAT: 1000}, PayMethod: provider.VBank, CreatedAt: noon})
+	a, err := order.New(
+		order.Order{
+			Code:      "po_1",
+			Amounts:   order.Amounts{Amount: 11000, Supply: 10000, VAT: 1000},
+			PayMethod: provider.VBank,
+			CreatedAt: noon,
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,20 +270,24 @@ func TestDepositGoesBack(t *testing.T) {
 	if err := a.RequestDepositReturn(2, order.DepositReturn{Code: "rf_1"}, ""); err != nil {
 		t.Fatal(err)
 	}
-	for what, err := range map[string]error{"asked twice": a.RequestDepositReturn(2, order.DepositReturn{Code: "rf_2"}, ""), "by hand too": a.RecordManualReturn(2, ""),
+	for what, err := range map[string]error{"asked twice": a.RequestDepositReturn(2, order.DepositReturn{Code: "rf_2"}, ""),
+		"by hand too": a.RecordManualReturn(2, ""),
 		"applied too": a.ApplyDeposit(2, ""), "resolved": a.ResolveAttention("")} {
 		if !fault.Is(err, fault.Conflict) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	back := second
-	back.Status, back.Balance, back.Cancellations = provider.PaymentCanceled, 0, []provider.Cancellation{{TID: "c1", RefundCode: "rf_1", Amount: 11000}}
+	back.Status, back.Balance, back.Cancellations = provider.PaymentCanceled, 0, []provider.Cancellation{
+		{TID: "c1", RefundCode: "rf_1", Amount: 11000},
+	}
 	for range 2 {
 		if err := a.ApplyFresh(back); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if d := a.Deposits[1]; d.State != order.DepositStateReturned || a.Order.Attention != "" || len(a.Refunds) != 0 || a.Order.Refundable() != 11000 {
+	if d := a.Deposits[1]; d.State != order.DepositStateReturned || a.Order.Attention != "" || len(a.Refunds) != 0 ||
+		a.Order.Refundable() != 11000 {
 		t.Errorf("%+v %+v %+v", d, a.Order, a.Refunds)
 	}
 	a.Now = noon.Add(24 * time.Hour)

@@ -56,7 +56,8 @@ func TestRefundPaidTwice(t *testing.T) {
 					drifts++
 				}
 			}
-			if a.Order.RefundedAmount != row.refunded || len(a.Refunds) != row.refunds || a.Order.Attention != order.BalanceDrift || drifts != row.said {
+			if a.Order.RefundedAmount != row.refunded || len(a.Refunds) != row.refunds || a.Order.Attention != order.BalanceDrift ||
+				drifts != row.said {
 				t.Errorf("%+v %+v, %d drifts", a.Order, a.Refunds, drifts)
 			}
 			if err := sound(a, map[string]int64{"": 11000}); err != nil {

@@ -19,29 +19,31 @@ func TestPrices(t *testing.T) {
 		want                order.Amounts
 		rule                string
 	}{
-		"nothing":                        {rule: order.RuleMissing},
-		"vat alone":                      {vat: n(1), rule: order.RuleMissing},
-		"amount and supply":              {amount: n(100), supply: n(100), want: order.Amounts{Amount: 100, Supply: 100, TaxFree: true}},
-		"amount and another supply":      {amount: n(101), supply: n(100), rule: order.RuleSum},
-		"all three":                      {amount: n(11000), supply: n(10000), vat: n(1000), want: order.Amounts{Amount: 11000, Supply: 10000, VAT: 1000}},
-		"all three, not adding up":       {amount: n(11000), supply: n(10000), vat: n(999), rule: order.RuleSum},
-		"amount and vat":                 {amount: n(11000), vat: n(1000), want: order.Amounts{Amount: 11000, Supply: 10000, VAT: 1000}},
-		"amount and a vat of 0":          {amount: n(11000), vat: n(0), want: order.Amounts{Amount: 11000, Supply: 11000}},
-		"vat is all of amount":           {amount: n(5), vat: n(5), want: order.Amounts{Amount: 5, VAT: 5}},
-		"more vat than amount":           {amount: n(10), vat: n(11), rule: order.RuleSum},
-		"supply alone":                   {supply: n(10000), want: order.Amounts{Amount: 10000, Supply: 10000, TaxFree: true}},
-		"supply and vat":                 {supply: n(10000), vat: n(1000), want: order.Amounts{Amount: 11000, Supply: 10000, VAT: 1000}},
-		"supply and a vat of 0":          {supply: n(10000), vat: n(0), want: order.Amounts{Amount: 10000, Supply: 10000, TaxFree: true}},
-		"amount alone":                   {amount: n(11000), want: order.Amounts{Amount: 11000, Supply: 10000, VAT: 1000}},
-		"amount alone, rounded down":     {amount: n(10999), want: order.Amounts{Amount: 10999, Supply: 10000, VAT: 999}},
-		"the least":                      {amount: n(1), want: order.Amounts{Amount: 1, Supply: 1}},
-		"the most":                       {amount: n(100_000_000), want: order.Amounts{Amount: 100_000_000, Supply: 90_909_091, VAT: 9_090_909}},
-		"one more than the most":         {amount: n(100_000_001), rule: order.RuleRange},
-		"nothing to pay":                 {amount: n(0), rule: order.RuleRange},
-		"a supply of nothing":            {supply: n(0), rule: order.RuleRange},
-		"a supply of nothing, and vat":   {supply: n(0), vat: n(1), want: order.Amounts{Amount: 1, VAT: 1}},
-		"the sum is one too many":        {supply: n(99_999_999), vat: n(2), rule: order.RuleRange},
-		"the sum is the most":            {supply: n(99_999_999), vat: n(1), want: order.Amounts{Amount: 100_000_000, Supply: 99_999_999, VAT: 1}},
+		"nothing":                   {rule: order.RuleMissing},
+		"vat alone":                 {vat: n(1), rule: order.RuleMissing},
+		"amount and supply":         {amount: n(100), supply: n(100), want: order.Amounts{Amount: 100, Supply: 100, TaxFree: true}},
+		"amount and another supply": {amount: n(101), supply: n(100), rule: order.RuleSum},
+		"all three": {amount: n(11000), supply: n(10000), vat: n(1000),
+			want: order.Amounts{Amount: 11000, Supply: 10000, VAT: 1000}},
+		"all three, not adding up":     {amount: n(11000), supply: n(10000), vat: n(999), rule: order.RuleSum},
+		"amount and vat":               {amount: n(11000), vat: n(1000), want: order.Amounts{Amount: 11000, Supply: 10000, VAT: 1000}},
+		"amount and a vat of 0":        {amount: n(11000), vat: n(0), want: order.Amounts{Amount: 11000, Supply: 11000}},
+		"vat is all of amount":         {amount: n(5), vat: n(5), want: order.Amounts{Amount: 5, VAT: 5}},
+		"more vat than amount":         {amount: n(10), vat: n(11), rule: order.RuleSum},
+		"supply alone":                 {supply: n(10000), want: order.Amounts{Amount: 10000, Supply: 10000, TaxFree: true}},
+		"supply and vat":               {supply: n(10000), vat: n(1000), want: order.Amounts{Amount: 11000, Supply: 10000, VAT: 1000}},
+		"supply and a vat of 0":        {supply: n(10000), vat: n(0), want: order.Amounts{Amount: 10000, Supply: 10000, TaxFree: true}},
+		"amount alone":                 {amount: n(11000), want: order.Amounts{Amount: 11000, Supply: 10000, VAT: 1000}},
+		"amount alone, rounded down":   {amount: n(10999), want: order.Amounts{Amount: 10999, Supply: 10000, VAT: 999}},
+		"the least":                    {amount: n(1), want: order.Amounts{Amount: 1, Supply: 1}},
+		"the most":                     {amount: n(100_000_000), want: order.Amounts{Amount: 100_000_000, Supply: 90_909_091, VAT: 9_090_909}},
+		"one more than the most":       {amount: n(100_000_001), rule: order.RuleRange},
+		"nothing to pay":               {amount: n(0), rule: order.RuleRange},
+		"a supply of nothing":          {supply: n(0), rule: order.RuleRange},
+		"a supply of nothing, and vat": {supply: n(0), vat: n(1), want: order.Amounts{Amount: 1, VAT: 1}},
+		"the sum is one too many":      {supply: n(99_999_999), vat: n(2), rule: order.RuleRange},
+		"the sum is the most": {supply: n(99_999_999), vat: n(1),
+			want: order.Amounts{Amount: 100_000_000, Supply: 99_999_999, VAT: 1}},
 		"a sum that wraps around":        {supply: n(math.MaxInt64), vat: n(math.MaxInt64), rule: order.RuleRange},
 		"a sum that wraps to the amount": {amount: n(0), supply: n(math.MaxInt64), vat: n(1), rule: order.RuleRange},
 		"2^63-1":                         {amount: n(math.MaxInt64), rule: order.RuleRange},
@@ -118,7 +120,8 @@ func TestMachineIsClosed(t *testing.T) {
 		}
 	}
 	slices.Sort(paid)
-	if !slices.Equal(paid, []order.Status{order.AwaitingDeposit, order.Expired, order.Ready}) || !slices.Equal(asked, []order.Status{order.Paid}) {
+	if !slices.Equal(paid, []order.Status{order.AwaitingDeposit, order.Expired, order.Ready}) ||
+		!slices.Equal(asked, []order.Status{order.Paid}) {
 		t.Errorf("paid from %v, refunds asked for in %v", paid, asked)
 	}
 }

@@ -127,7 +127,8 @@ func TestTimeLimits(t *testing.T) {
 		_, err := s.CategoryTree(ctx)
 		return time.Since(start), err
 	}
-	if took, err := run(server.Options{StatementTimeout: 200 * time.Millisecond}, time.Minute); !fault.Is(err, fault.DBTimeout) || took > soon {
+	if took, err := run(server.Options{StatementTimeout: 200 * time.Millisecond}, time.Minute); !fault.Is(err, fault.DBTimeout) ||
+		took > soon {
 		t.Errorf("the server's limit: %v after %v", err, took)
 	}
 	hubtest.Within(t, 2*time.Second, "a call with the caller's deadline", func() {
@@ -138,7 +139,8 @@ func TestTimeLimits(t *testing.T) {
 	// What the caller gave up is ended by the server's own limit.
 	hubtest.Eventually(t, "the abandoned statement ends", func() bool {
 		var n int
-		if err := db.QueryRow(`SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'SELECT c.category_id%'`).Scan(&n); err != nil {
+		running := db.QueryRow(`SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'SELECT c.category_id%'`)
+		if err := running.Scan(&n); err != nil {
 			t.Fatal(err)
 		}
 		return n == 0
@@ -167,7 +169,8 @@ func TestServerComesAndGoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	for _, s := range []string{"CREATE DATABASE shop", "CREATE TABLE shop.category (category_id BIGINT, parent_id BIGINT)", "CREATE TABLE shop.brand (category_id BIGINT)", "CREATE USER r IDENTIFIED BY 'r'", "GRANT SELECT ON shop.* TO r"} {
+	for _, s := range []string{"CREATE DATABASE shop", "CREATE TABLE shop.category (category_id BIGINT, parent_id BIGINT)",
+		"CREATE TABLE shop.brand (category_id BIGINT)", "CREATE USER r IDENTIFIED BY 'r'", "GRANT SELECT ON shop.* TO r"} {
 		if _, err := root.Exec(s); err != nil {
 			t.Fatal(err)
 		}
@@ -213,7 +216,8 @@ func TestServerComesAndGoes(t *testing.T) {
 }
 
 func TestPlainDefault(t *testing.T) {
-	for in, want := range map[string]string{"'x'": "x", "''": "", "'NULL'": "NULL", `'it''s'`: "it's", `'a\\b'`: `a\b`, "0": "0", "current_timestamp()": "current_timestamp()", "uuid()": "uuid()"} {
+	for in, want := range map[string]string{"'x'": "x", "''": "", "'NULL'": "NULL", `'it''s'`: "it's", `'a\\b'`: `a\b`, "0": "0",
+		"current_timestamp()": "current_timestamp()", "uuid()": "uuid()"} {
 		if got := plainDefault(&in); got == nil || *got != want {
 			t.Errorf("%s is %v, want %q", in, got, want)
 		}
@@ -226,8 +230,10 @@ func TestPlainDefault(t *testing.T) {
 
 func TestWallClock(t *testing.T) {
 	for in, want := range map[string]string{
-		"2026-01-31T09:00:00+09:00": "2026-01-31 00:00:00", "2026-01-31T00:00:00.5Z": "2026-01-31 00:00:00.5", "2026-01-31T00:00:00.000000001Z": "2026-01-31 00:00:00.000001",
-		"2026-01-31T23:59:59.999999999Z": "2026-02-01 00:00:00", "0000-01-01T00:00:00Z": "0001-01-01 00:00:00", "9999-12-31T23:00:00-05:00": "9999-12-31 23:59:59.999999",
+		"2026-01-31T09:00:00+09:00": "2026-01-31 00:00:00", "2026-01-31T00:00:00.5Z": "2026-01-31 00:00:00.5",
+		"2026-01-31T00:00:00.000000001Z": "2026-01-31 00:00:00.000001",
+		"2026-01-31T23:59:59.999999999Z": "2026-02-01 00:00:00", "0000-01-01T00:00:00Z": "0001-01-01 00:00:00",
+		"9999-12-31T23:00:00-05:00": "9999-12-31 23:59:59.999999",
 	} {
 		at, err := time.Parse(time.RFC3339Nano, in)
 		if err != nil {
@@ -244,11 +250,13 @@ func TestFixedStatementsAreBounded(t *testing.T) {
 	f := newFixture(t)
 	f.exec(t, "ALTER TABLE partner_admin MODIFY name LONGTEXT NOT NULL",
 		"INSERT INTO partner (partner_id, name, created_at) VALUES (1, 'p', NOW())",
-		"INSERT INTO partner_admin (partner_id, name, email, email_verified, account_status, created_at) VALUES (1, REPEAT('x', 6 << 20), 'a@b.example', 1, 'READY', NOW()), (1, REPEAT('x', 6 << 20), 'a@b.example', 1, 'READY', NOW())")
+		"INSERT INTO partner_admin (partner_id, name, email, email_verified, account_status, created_at) VALUES (1, REPEAT('x', 6 << 20), "+
+			"'a@b.example', 1, 'READY', NOW()), (1, REPEAT('x', 6 << 20), 'a@b.example', 1, 'READY', NOW())")
 	if c, err := f.source.PartnerContacts(t.Context(), 1, false); err != nil || len(c.Contacts) != 2 {
 		t.Errorf("12 MiB: %v", err)
 	}
-	f.exec(t, "INSERT INTO partner_admin (partner_id, name, email, email_verified, account_status, created_at) VALUES (1, REPEAT('x', 6 << 20), 'a@b.example', 1, 'READY', NOW())")
+	f.exec(t, "INSERT INTO partner_admin (partner_id, name, email, email_verified, account_status, created_at) VALUES (1, REPEAT('x', "+
+		"6 << 20), 'a@b.example', 1, 'READY', NOW())")
 	if _, err := f.source.PartnerContacts(t.Context(), 1, false); !fault.Is(err, fault.Validation) {
 		t.Errorf("18 MiB: %v", err)
 	}
@@ -263,19 +271,22 @@ func TestFixedStatementsAreBounded(t *testing.T) {
 func TestLastCampaignReadsOneEntryOfAnIndex(t *testing.T) {
 	f := newFixture(t)
 	f.exec(t, `INSERT INTO brand SELECT seq, 1, CONCAT('b', seq), '', 1, 'KR', NULL, '2026-01-01' FROM seq_1_to_200`,
-		`INSERT INTO campaign SELECT seq, 1, 1 + seq % 200, 'c', '1209', '2026-01-01' + INTERVAL seq HOUR, NULL, 0, 0, 0, '2026-01-01' FROM seq_1_to_20000`,
+		`INSERT INTO campaign SELECT seq, 1, 1 + seq % 200, 'c', '1209', '2026-01-01' + INTERVAL seq HOUR, NULL, 0, 0, 0, '2026-01-01' `+
+			`FROM seq_1_to_20000`,
 		`ANALYZE TABLE brand, campaign`)
 	if _, err := f.source.SearchBrands(t.Context(), query.BrandFilter{Page: query.Page{Limit: 50}}); err != nil {
 		t.Fatal(err)
 	}
 	plan := f.plan(t, `SELECT b.brand_id, c.name FROM (SELECT brand_id FROM brand ORDER BY brand_id LIMIT 50) page
 		JOIN brand b ON b.brand_id = page.brand_id LEFT JOIN campaign c ON c.campaign_id = `+lastCampaignID)
-	if !strings.Contains(plan, `"eq_ref","PRIMARY","PRIMARY"`) || !strings.Contains(plan, `"ix_campaign_brand"`) || strings.Contains(plan, "filesort") {
+	if !strings.Contains(plan, `"eq_ref","PRIMARY","PRIMARY"`) || !strings.Contains(plan, `"ix_campaign_brand"`) ||
+		strings.Contains(plan, "filesort") {
 		t.Errorf("the plan is %s", plan)
 	}
 	handler := func() (n int64) {
 		var name string
-		rows, err := f.admin.Query(`SHOW GLOBAL STATUS WHERE Variable_name IN ('Handler_read_rnd_next', 'Handler_read_next', 'Handler_read_prev', 'Handler_read_key', 'Handler_read_last')`)
+		rows, err := f.admin.Query(`SHOW GLOBAL STATUS WHERE Variable_name IN ('Handler_read_rnd_next', 'Handler_read_next', ` +
+			`'Handler_read_prev', 'Handler_read_key', 'Handler_read_last')`)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -102,7 +102,8 @@ func TestAdvice(t *testing.T) {
 
 // FuzzAdvice: no text brings down who looks for what may be meant.
 func FuzzAdvice(f *testing.F) {
-	for _, text := range []string{`SELECT TOP`, `SELECT a FROM t WHERE b = %`, `INTERVAL '`, `DATE_ADD(`, `CAST(AS TEXT)`, `FROM (SELECT`, `a || `, `"`, `= NULL`} {
+	for _, text := range []string{`SELECT TOP`, `SELECT a FROM t WHERE b = %`, `INTERVAL '`, `DATE_ADD(`, `CAST(AS TEXT)`, `FROM (SELECT`,
+		`a || `, `"`, `= NULL`} {
 		f.Add(text)
 	}
 	guard := sqlguard.Default(0)

@@ -59,7 +59,8 @@ func TestNothingIsTolerated(t *testing.T) {
 	for name, text := range corpus(t, "hidden.tsv") {
 		_, removed, v := read(text)
 		for _, x := range v.Warnings {
-			if len(removed) == 0 && !strings.HasPrefix(x.Reason, "text of color") && !strings.HasPrefix(x.Reason, "all that it says is in pictures") {
+			if len(removed) == 0 && !strings.HasPrefix(x.Reason, "text of color") &&
+				!strings.HasPrefix(x.Reason, "all that it says is in pictures") {
 				t.Errorf("%s: %+v", name, x)
 			}
 		}
@@ -83,7 +84,8 @@ func TestUsualMailsStay(t *testing.T) {
 // harmless fails when something of a text is left that could do harm, in whatever it stands.
 func harmless(t *testing.T, name, text string) {
 	t.Helper()
-	for _, form := range []string{text, "<div>before " + text + " after</div>", "<table><tr><td>" + text, "<p title='" + text + "'>", "<svg>" + text, "<!--" + text, "<pre>" + text, "<a href=https://a.example>" + text} {
+	for _, form := range []string{text, "<div>before " + text + " after</div>", "<table><tr><td>" + text, "<p title='" + text + "'>",
+		"<svg>" + text, "<!--" + text, "<pre>" + text, "<a href=https://a.example>" + text} {
 		clean, _ := markup.Mail().Clean(form)
 		if problem := markuptest.Harm(clean); problem != "" {
 			t.Errorf("%s: %s\nbody: %q\nleft: %q", name, problem, form, clean)

@@ -28,7 +28,8 @@ import (
 func message() mailer.Message {
 	return mailer.Message{
 		ID: "0123456789abcdef@hub.example", Date: time.Date(2026, 1, 15, 9, 0, 0, 0, time.UTC),
-		Content: mailer.Content{From: mailer.Address{Name: "Kim", Email: "kim@company.example"}, To: mailer.Address{Name: "Lee", Email: "lee@partner.example"},
+		Content: mailer.Content{From: mailer.Address{Name: "Kim", Email: "kim@company.example"},
+			To:     mailer.Address{Name: "Lee", Email: "lee@partner.example"},
 			Sender: mailer.Address{Name: "Hub", Email: "hub@hub.example"}, Subject: "Hello", Text: "Hello Lee\n.\nBye\n"},
 		Unsubscribe: "https://hub.example/unsubscribe/abc",
 	}
@@ -93,21 +94,28 @@ func TestVerdicts(t *testing.T) {
 		begun   bool
 		kept    int
 	}{
-		"taken":                    {localserver.SMTPHooks{}, "", "", true, 1},
-		"greeting 554":             {localserver.SMTPHooks{Connect: answer(554, "go away")}, mailer.Later, "could not be used", false, 0},
-		"greeting 421":             {localserver.SMTPHooks{Connect: answer(421, "busy")}, mailer.Later, "could not be used", false, 0},
-		"cut in the greeting":      {localserver.SMTPHooks{Connect: cut}, mailer.Later, "could not be used", false, 0},
-		"MAIL 451":                 {localserver.SMTPHooks{Mail: answerTo(451, "later")}, mailer.Later, "did not take the sender: 451 4.0.0 later", true, 0},
-		"MAIL 421":                 {localserver.SMTPHooks{Mail: answerTo(421, "closing")}, mailer.Later, "421 4.0.0 closing", true, 0},
-		"MAIL 550":                 {localserver.SMTPHooks{Mail: answerTo(550, "no")}, mailer.Never, "did not take the sender: 550 5.0.0 no", true, 0},
-		"MAIL 530":                 {localserver.SMTPHooks{Mail: answerTo(530, "log in first")}, mailer.Later, "530 5.0.0 log in first", true, 0},
-		"cut in MAIL":              {localserver.SMTPHooks{Mail: cutTo}, mailer.Later, "broke before the mail was handed over", true, 0},
-		"RCPT 450":                 {localserver.SMTPHooks{Rcpt: answerTo(450, "mailbox busy")}, mailer.Later, "did not take the recipient: 450 4.0.0 mailbox busy", true, 0},
-		"RCPT 550":                 {localserver.SMTPHooks{Rcpt: answerTo(550, "nobody\nhere")}, mailer.Never, "did not take the recipient: 550 nobody", true, 0},
-		"RCPT 550, long":           {localserver.SMTPHooks{Rcpt: answerTo(550, strings.Repeat("very ", 70)+"long")}, mailer.Never, "very very", true, 0},
-		"cut in RCPT":              {localserver.SMTPHooks{Rcpt: cutTo}, mailer.Later, "broke before the mail was handed over", true, 0},
-		"after the mail 451":       {localserver.SMTPHooks{Read: answer(451, "disk full")}, mailer.Later, "did not take the mail: 451 4.0.0 disk full", true, 0},
-		"after the mail 554":       {localserver.SMTPHooks{Read: answer(554, "spam")}, mailer.Never, "did not take the mail: 554 5.0.0 spam", true, 0},
+		"taken":               {localserver.SMTPHooks{}, "", "", true, 1},
+		"greeting 554":        {localserver.SMTPHooks{Connect: answer(554, "go away")}, mailer.Later, "could not be used", false, 0},
+		"greeting 421":        {localserver.SMTPHooks{Connect: answer(421, "busy")}, mailer.Later, "could not be used", false, 0},
+		"cut in the greeting": {localserver.SMTPHooks{Connect: cut}, mailer.Later, "could not be used", false, 0},
+		"MAIL 451": {localserver.SMTPHooks{Mail: answerTo(451, "later")}, mailer.Later,
+			"did not take the sender: 451 4.0.0 later", true, 0},
+		"MAIL 421": {localserver.SMTPHooks{Mail: answerTo(421, "closing")}, mailer.Later, "421 4.0.0 closing", true, 0},
+		"MAIL 550": {localserver.SMTPHooks{Mail: answerTo(550, "no")}, mailer.Never, "did not take the sender: 550 5.0.0 no",
+			true, 0},
+		"MAIL 530":    {localserver.SMTPHooks{Mail: answerTo(530, "log in first")}, mailer.Later, "530 5.0.0 log in first", true, 0},
+		"cut in MAIL": {localserver.SMTPHooks{Mail: cutTo}, mailer.Later, "broke before the mail was handed over", true, 0},
+		"RCPT 450": {localserver.SMTPHooks{Rcpt: answerTo(450, "mailbox busy")}, mailer.Later,
+			"did not take the recipient: 450 4.0.0 mailbox busy", true, 0},
+		"RCPT 550": {localserver.SMTPHooks{Rcpt: answerTo(550, "nobody\nhere")}, mailer.Never,
+			"did not take the recipient: 550 nobody", true, 0},
+		"RCPT 550, long": {localserver.SMTPHooks{Rcpt: answerTo(550, strings.Repeat("very ", 70)+"long")}, mailer.Never,
+			"very very", true, 0},
+		"cut in RCPT": {localserver.SMTPHooks{Rcpt: cutTo}, mailer.Later, "broke before the mail was handed over", true, 0},
+		"after the mail 451": {localserver.SMTPHooks{Read: answer(451, "disk full")}, mailer.Later,
+			"did not take the mail: 451 4.0.0 disk full", true, 0},
+		"after the mail 554": {localserver.SMTPHooks{Read: answer(554, "spam")}, mailer.Never, "did not take the mail: 554 5.0.0 spam",
+			true, 0},
 		"cut, not kept":            {localserver.SMTPHooks{Read: cut}, mailer.Perhaps, "may have arrived", true, 0},
 		"cut, kept":                {localserver.SMTPHooks{Kept: cut}, mailer.Perhaps, "may have arrived", true, 1},
 		"kept, and then an excuse": {localserver.SMTPHooks{Kept: answer(452, "sorry")}, mailer.Later, "452 4.0.0 sorry", true, 1},
@@ -221,7 +229,8 @@ func TestVerdictsOfStrangeServers(t *testing.T) {
 		"end half an answer": {upTo("354 go\r\n", say("25")), message(), 0, mailer.Perhaps, "may have arrived", true},
 		"end 535":            {upTo("354 go\r\n", say("535 log in\r\n")), message(), 0, mailer.Later, "535", true},
 		"silent at the end":  {upTo("354 go\r\n", untilClosed), message(), stillness, mailer.Perhaps, "did not answer in time", true},
-		"cut in the middle":  {upTo("354 go\r\n", func(_ net.Conn, read func(string)) { read("A line") }), large, 0, mailer.Later, "broke before", true},
+		"cut in the middle": {upTo("354 go\r\n", func(_ net.Conn, read func(string)) { read("A line") }), large, 0, mailer.Later,
+			"broke before", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -303,7 +312,8 @@ func TestBeginDecides(t *testing.T) {
 	s := hubtest.NewSMTP(t, localserver.SMTPOptions{Hooks: localserver.SMTPHooks{Connect: func() error { connections.Add(1); return nil }}})
 	c := client(t, Config{Addr: s.Addr()})
 	stop := errors.New("not this one")
-	if err := c.Send(t.Context(), message(), func(context.Context) error { return stop }); err != stop { //nolint:errorlint // as it is, not wrapped
+	if err := c.Send(t.Context(), message(),
+		func(context.Context) error { return stop }); err != stop { //nolint:errorlint // as it is, not wrapped
 		t.Errorf("%v", err)
 	}
 	if _, err := send(t.Context(), c, message()); err != nil {
@@ -439,7 +449,8 @@ func certificate(t *testing.T) (*tls.Config, *x509.CertPool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		t.Fatal(err)
@@ -487,12 +498,16 @@ func TestEncryptionAndLogIn(t *testing.T) {
 		"TLS":                     {Config{Addr: encrypted(t, config, plain.Addr()), TLS: TLS, RootCAs: pool}, "", ""},
 		"STARTTLS is not offered": {Config{Addr: plain.Addr(), TLS: StartTLS, RootCAs: pool}, mailer.Later, "does not offer STARTTLS"},
 		"unknown certificate":     {Config{Addr: open.Addr(), TLS: StartTLS, RootCAs: x509.NewCertPool()}, mailer.Later, "certificate"},
-		"other host":              {Config{Addr: "localhost" + strings.TrimPrefix(open.Addr(), "127.0.0.1"), TLS: StartTLS, RootCAs: pool}, mailer.Later, "localhost"},
+		"other host": {Config{Addr: "localhost" + strings.TrimPrefix(open.Addr(), "127.0.0.1"), TLS: StartTLS, RootCAs: pool},
+			mailer.Later, "localhost"},
 		"TLS with a plain server": {Config{Addr: plain.Addr(), TLS: TLS, RootCAs: pool}, mailer.Later, "could not be used"},
-		"TLS, unknown":            {Config{Addr: encrypted(t, config, plain.Addr()), TLS: TLS, RootCAs: x509.NewCertPool()}, mailer.Later, "certificate"},
-		"wrong password":          {Config{Addr: closed.Addr(), TLS: StartTLS, RootCAs: pool, User: "hub", Password: "wrong password"}, mailer.Later, "refused the log-in (HUB_SMTP_USER, HUB_SMTP_PASSWORD): 535"},
-		"no password":             {Config{Addr: closed.Addr(), TLS: StartTLS, RootCAs: pool}, mailer.Later, "530"},
-		"no log-in offered":       {Config{Addr: open.Addr(), TLS: StartTLS, RootCAs: pool, User: "hub", Password: password}, mailer.Later, "offers no log-in"},
+		"TLS, unknown": {Config{Addr: encrypted(t, config, plain.Addr()), TLS: TLS, RootCAs: x509.NewCertPool()}, mailer.Later,
+			"certificate"},
+		"wrong password": {Config{Addr: closed.Addr(), TLS: StartTLS, RootCAs: pool, User: "hub", Password: "wrong password"},
+			mailer.Later, "refused the log-in (HUB_SMTP_USER, HUB_SMTP_PASSWORD): 535"},
+		"no password": {Config{Addr: closed.Addr(), TLS: StartTLS, RootCAs: pool}, mailer.Later, "530"},
+		"no log-in offered": {Config{Addr: open.Addr(), TLS: StartTLS, RootCAs: pool, User: "hub", Password: password}, mailer.Later,
+			"offers no log-in"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := send(t.Context(), client(t, c.config), message())

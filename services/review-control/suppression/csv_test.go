@@ -28,7 +28,8 @@ func TestRows(t *testing.T) {
 		{`a"b,c` + "\n", `1["a\"b" "c"]`},
 		{"\"a\"b,c\nd\n", `1!there is text behind a closing quotation mark 2["d"]`},
 		{"\"a,b\nc,d\n", `1!a quotation mark is not closed 2["c" "d"]`},
-		{"a\n\"" + long + "\"\n", `1["a"] 2!a quotation mark is not closed` + strings.Repeat(` %d["line"]`, 29) + ` 32!a quotation mark is not closed`},
+		{"a\n\"" + long + "\"\n", `1["a"] 2!a quotation mark is not closed` + strings.Repeat(` %d["line"]`, 29) +
+			` 32!a quotation mark is not closed`},
 		{`"a"`, `1["a"]`},
 		{`"`, `1!a quotation mark is not closed`},
 		{"a,", `1["a" ""]`},

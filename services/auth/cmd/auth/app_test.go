@@ -29,13 +29,40 @@ func TestAppCommands(t *testing.T) {
 	t.Parallel()
 	x := newTerminal(t)
 	x = x.with("HUB_KEY_PEPPER=", "HUB_SECRETS_KEYSET="+strings.TrimSpace(x.ok(t, "keyset", "new")))
-	a := parsed[appRecord](t, x.ok(t, "app", "put", "shop", "--name", "The shop", "--redirect-url", "https://shop.example/back", "--redirect-url", "http://localhost:3000/back",
-		"--origin", "https://shop.example", "--scopes", "pay:write,pay:read", "--user-burst", "7", "--actor", "ada", "--json"))
-	if a.Code != "shop" || a.Status != apps.Active || len(a.RedirectURLs) != 2 || strings.Join(a.Scopes, ",") != "pay:read,pay:write" || a.Limits.UserBurst != 7 || a.HasSecret || *a.Links != 0 || a.CreatedBy != "ada" {
+	a := parsed[appRecord](
+		t,
+		x.ok(
+			t,
+			"app",
+			"put",
+			"shop",
+			"--name",
+			"The shop",
+			"--redirect-url",
+			"https://shop.example/back",
+			"--redirect-url",
+			"http://localhost:3000/back",
+			"--origin",
+			"https://shop.example",
+			"--scopes",
+			"pay:write,pay:read",
+			"--user-burst",
+			"7",
+			"--actor",
+			"ada",
+			"--json",
+		),
+	)
+	if a.Code != "shop" || a.Status != apps.Active || len(a.RedirectURLs) != 2 || strings.Join(a.Scopes, ",") != "pay:read,pay:write" ||
+		a.Limits.UserBurst != 7 ||
+		a.HasSecret ||
+		*a.Links != 0 ||
+		a.CreatedBy != "ada" {
 		t.Errorf("%+v", a)
 	}
 	a = parsed[appRecord](t, x.ok(t, "app", "put", "shop", "--scopes", "pay:read", "--origin", "", "--json"))
-	if a.Name != "The shop" || len(a.RedirectURLs) != 2 || len(a.Origins) != 0 || strings.Join(a.Scopes, ",") != "pay:read" || a.Limits.UserBurst != 7 {
+	if a.Name != "The shop" || len(a.RedirectURLs) != 2 || len(a.Origins) != 0 || strings.Join(a.Scopes, ",") != "pay:read" ||
+		a.Limits.UserBurst != 7 {
 		t.Errorf("what was not named has changed: %+v", a)
 	}
 	out := x.ok(t, "app", "issue-secret", "shop")
@@ -48,17 +75,27 @@ func TestAppCommands(t *testing.T) {
 		t.Fatalf("no webhook secret: %s", out)
 	}
 	rotated := parsed[secretRecord](t, x.ok(t, "app", "rotate-webhook-secret", "shop", "--json"))
-	if !webhookForm.MatchString(rotated.Secret) || rotated.Secret == webhook || rotated.Old == nil || rotated.Old.ExpiresAt == nil || !strings.HasPrefix(rotated.ID, "w_") {
+	if !webhookForm.MatchString(rotated.Secret) || rotated.Secret == webhook || rotated.Old == nil || rotated.Old.ExpiresAt == nil ||
+		!strings.HasPrefix(rotated.ID, "w_") {
 		t.Errorf("%+v", rotated)
 	}
 	next := parsed[secretRecord](t, x.ok(t, "app", "rotate-secret", "shop", "--overlap", "7d", "--json"))
-	if !secretForm.MatchString(next.Secret) || next.Secret == first || next.Old == nil || next.Old.ExpiresAt == nil || next.ExpiresAt != nil {
+	if !secretForm.MatchString(next.Secret) || next.Secret == first || next.Old == nil || next.Old.ExpiresAt == nil ||
+		next.ExpiresAt != nil {
 		t.Errorf("%+v", next)
 	}
 	if out := x.ok(t, "app", "revoke-secret", "shop", next.Old.ID); !strings.Contains(out, "is destroyed") {
 		t.Errorf("%s", out)
 	}
-	if out := x.ok(t, "app", "suspend", "shop", "--reason", "complaints"); !strings.Contains(out, "SUSPENDED: complaints") || !strings.Contains(out, next.ID) || !strings.Contains(out, rotated.ID) || strings.Contains(out, "whsec_") {
+	if out := x.ok(
+		t,
+		"app",
+		"suspend",
+		"shop",
+		"--reason",
+		"complaints",
+	); !strings.Contains(out, "SUSPENDED: complaints") || !strings.Contains(out, next.ID) || !strings.Contains(out, rotated.ID) ||
+		strings.Contains(out, "whsec_") {
 		t.Errorf("%s", out)
 	}
 	resumed := x.ok(t, "app", "resume", "shop", "--json")
@@ -83,13 +120,31 @@ func TestAppCommands(t *testing.T) {
 	if !strings.Contains(list, "ACTIVE") {
 		t.Errorf("%s", list)
 	}
-	everything := list + x.ok(t, "app", "list", "--json") + resumed + x.query(t, `SELECT string_agg(s::text, ' ') FROM auth.app_secrets s`) + x.query(t, `SELECT string_agg(s::text, ' ') FROM auth.app_webhook_secrets s`) + x.query(t, `SELECT string_agg(c::text, ' ') FROM audit.calls c`)
+	everything := list + x.ok(
+		t,
+		"app",
+		"list",
+		"--json",
+	) + resumed + x.query(
+		t,
+		`SELECT string_agg(s::text, ' ') FROM auth.app_secrets s`,
+	) + x.query(
+		t,
+		`SELECT string_agg(s::text, ' ') FROM auth.app_webhook_secrets s`,
+	) + x.query(
+		t,
+		`SELECT string_agg(c::text, ' ') FROM audit.calls c`,
+	)
 	for _, secret := range []string{first, next.Secret, webhook, rotated.Secret} {
 		if strings.Contains(everything, secret[8:40]) {
 			t.Errorf("a secret shows again: %s", everything)
 		}
 	}
-	if got := x.query(t, `SELECT string_agg(tool, ',' ORDER BY at, id) FROM audit.calls WHERE tool LIKE 'app.%' AND service = 'auth-cli' AND external_user_id <> ''`); got != "app.create,app.edit,app.issue_secret,app.rotate_webhook_secret,app.rotate_secret,app.revoke_secret,app.suspend,app.resume" {
+	if got := x.query(
+		t,
+		`SELECT string_agg(tool, ',' ORDER BY at, id) FROM audit.calls WHERE tool LIKE 'app.%' AND service = 'auth-cli' `+
+			`AND external_user_id <> ''`,
+	); got != "app.create,app.edit,app.issue_secret,app.rotate_webhook_secret,app.rotate_secret,app.revoke_secret,app.suspend,app.resume" {
 		t.Errorf("audit: %s", got)
 	}
 }
@@ -109,7 +164,13 @@ func TestKeysets(t *testing.T) {
 		t.Error("two keysets are one")
 	}
 	for _, bad := range []string{"", "hunter2"} {
-		if out, errs, code := x.with("HUB_SECRETS_KEYSET="+bad).run("keyset", "add"); code != service.ExitFailed || out != "" || !strings.Contains(errs, "HUB_SECRETS_KEYSET") || strings.Contains(errs, "hunter2") {
+		if out, errs, code := x.with(
+			"HUB_SECRETS_KEYSET="+bad,
+		).run(
+			"keyset",
+			"add",
+		); code != service.ExitFailed || out != "" || !strings.Contains(errs, "HUB_SECRETS_KEYSET") ||
+			strings.Contains(errs, "hunter2") {
 			t.Errorf("%q: exit %d: %s%s", bad, code, out, errs)
 		}
 	}

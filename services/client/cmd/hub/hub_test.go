@@ -50,7 +50,8 @@ func TestWhatAPersonSees(t *testing.T) {
 	t.Parallel()
 	g := gatewayOf(t, "testdata/tools.json")
 	for _, width := range []int{60, 100} {
-		for name, args := range map[string]string{"tools": "tools", "search_brands": "call search_brands", "get_brand": "call get_brand brandId=3001",
+		for name, args := range map[string]string{"tools": "tools", "search_brands": "call search_brands",
+			"get_brand":        "call get_brand brandId=3001",
 			"list_menu_groups": "call list_menu_groups", "get_ddl": "call get_ddl", "sql": "call execute_read_sql sql=x",
 			"create_menu_group": "call create_menu_group name=x slug=x --idempotency-key x", "show": "show search_campaigns"} {
 			s := g.shell(t)
@@ -63,7 +64,8 @@ func TestWhatAPersonSees(t *testing.T) {
 	}
 	for name, args := range map[string]string{"tools": "tools", "tools-csv": "tools -o csv", "search_brands-csv": "call search_brands -o csv",
 		"search_brands-tabs": "call search_brands -o table --columns brand_id,contact.email", "save_message_draft": "show save_message_draft",
-		"record-csv": "call create_menu_group name=x slug=x --idempotency-key x -o csv", "contacts-csv": "call get_brand brandId=3001 -o csv --list contacts", "exit-codes": "help exit-codes"} {
+		"record-csv":   "call create_menu_group name=x slug=x --idempotency-key x -o csv",
+		"contacts-csv": "call get_brand brandId=3001 -o csv --list contacts", "exit-codes": "help exit-codes"} {
 		s := g.shell(t).run(strings.Fields(args)...)
 		if s.code != 0 {
 			t.Errorf("%s: %d %s", args, s.code, s.err)
@@ -132,7 +134,8 @@ func TestCallDefaultsToJSON(t *testing.T) {
 		fmt.Fprint(w, `{"ok":true,"data":{"n":12345678901234567890.10,"s":"a\u001b[31m`+"\u009b\u202e\xff"+`"}}`)
 	})
 	s := g.shell(t).run("call", "search_brands")
-	if want := "{\n  \"ok\": true,\n  \"data\": {\n    \"n\": 12345678901234567890.10,\n    \"s\": \"a\\u001b[31m\\u009b\\u202e\\ufffd\"\n  }\n}\n"; s.out != want {
+	if want := "{\n  \"ok\": true,\n  \"data\": {\n    \"n\": 12345678901234567890.10,\n    \"s\": " +
+		"\"a\\u001b[31m\\u009b\\u202e\\ufffd\"\n  }\n}\n"; s.out != want {
 		t.Errorf("%q", s.out)
 	}
 }
@@ -164,7 +167,14 @@ func TestAWriteHasAKey(t *testing.T) {
 		hang,
 	} {
 		g.answers(answer)
-		if s.run("call", "queue_for_review", "draftId=7", "--timeout", "500ms"); s.code != exitUnavailable || !strings.Contains(s.err, "--idempotency-key "+second(g.sent())) {
+		if s.run(
+			"call",
+			"queue_for_review",
+			"draftId=7",
+			"--timeout",
+			"500ms",
+		); s.code != exitUnavailable ||
+			!strings.Contains(s.err, "--idempotency-key "+second(g.sent())) {
 			t.Errorf("%d %s", s.code, s.err)
 		}
 	}
@@ -194,7 +204,8 @@ func TestExitCodes(t *testing.T) {
 		})
 		s.run("call", "search_brands")
 		lines := strings.Split(s.err, "\n")
-		if s.code != want[code] || lines[0] != "hub: "+string(code)+": It is<U+001B>[31m so. Really. (req_1)" || lines[1] != "  left: 3" || !strings.HasPrefix(lines[2], "hint: ") {
+		if s.code != want[code] || lines[0] != "hub: "+string(code)+": It is<U+001B>[31m so. Really. (req_1)" || lines[1] != "  left: 3" ||
+			!strings.HasPrefix(lines[2], "hint: ") {
 			t.Errorf("%s: %d, want %d: %q", code, s.code, want[code], s.err)
 		}
 		if !regexp.MustCompile(`\b` + string(code) + `\b`).MatchString(help) {
@@ -249,21 +260,34 @@ func TestErrorsNameWhatToFix(t *testing.T) {
 		"login":                                    {2, "--key-stdin"},
 	} {
 		s := g.shell(t)
-		if s.run(strings.Fields(args)...); s.code != want.code || !strings.Contains(s.err, want.text) || strings.Count(s.err, "\n") > 2 || s.out != "" {
+		if s.run(
+			strings.Fields(args)...); s.code != want.code || !strings.Contains(s.err, want.text) || strings.Count(s.err, "\n") > 2 ||
+			s.out != "" {
 			t.Errorf("%s: %d %s%s", args, s.code, s.err, s.out)
 		}
 	}
 	g.answers(func(w http.ResponseWriter, _ *http.Request) {
-		refuse(w, 400, "E_VALIDATION", "/limit must be at most 200, and 1 more.", `{"violations":[{"path":"/limit","rule":"maximum","message":"must be at most 200"},{"path":"/keyword","message":"must be\u009b text"}]}`)
+		refuse(
+			w,
+			400,
+			"E_VALIDATION",
+			"/limit must be at most 200, and 1 more.",
+			`{"violations":[{"path":"/limit","rule":"maximum","message":"must be at most 200"},{"path":"/keyword","message":"must be\u009b text"}]}`,
+		)
 	})
 	s := g.shell(t).run("call", "search_brands", "limit=999")
-	if want := "hub: E_VALIDATION: /limit must be at most 200, and 1 more. (req_1)\n  /limit must be at most 200\n  /keyword must be<U+009B> text\nhint: hub show search_brands says what it takes\n"; s.err != want {
+	if want := "hub: E_VALIDATION: /limit must be at most 200, and 1 more. " +
+		"(req_1)\n  /limit must be at most 200\n  /keyword must be<U+009B> text\n" +
+		"hint: hub show search_brands says what it takes\n"; s.err != want {
 		t.Errorf("%q", s.err)
 	}
 	for missing, want := range map[string]int{"HUB_URL": exitUsage, "HUB_API_KEY": exitDenied} {
 		s := g.shell(t)
 		delete(s.environ, missing)
-		if s.run("tools"); s.code != want || s.err != "hub: "+missing+" is not set: hub login, or export "+missing+" (after make up: . .hub/dev.env)\n" {
+		if s.run(
+			"tools",
+		); s.code != want ||
+			s.err != "hub: "+missing+" is not set: hub login, or export "+missing+" (after make up: . .hub/dev.env)\n" {
 			t.Errorf("%d %s", s.code, s.err)
 		}
 	}
@@ -277,11 +301,18 @@ func TestAHostileGateway(t *testing.T) {
 	g := newGateway(t)
 	for i := range g.specs {
 		g.specs[i].Description, g.specs[i].Examples[0].Title = evil+g.specs[i].Description, evil
-		g.specs[i].Input = json.RawMessage(strings.ReplaceAll(string(g.specs[i].Input), `"description":"`, `"description":"\u001b[31m\u009b`))
+		g.specs[i].Input = json.RawMessage(
+			strings.ReplaceAll(string(g.specs[i].Input), `"description":"`, `"description":"\u001b[31m\u009b`),
+		)
 	}
 	g.answers(func(w http.ResponseWriter, _ *http.Request) {
-		reply(w, evil, 1, map[string]any{evil: evil, "list": []any{map[string]any{evil: evil, "o": map[string]any{"x\x1b": []string{evil}}}},
-			"warnings": []any{map[string]any{"rule": evil, "message": evil}}})
+		reply(
+			w,
+			evil,
+			1,
+			map[string]any{evil: evil, "list": []any{map[string]any{evil: evil, "o": map[string]any{"x\x1b": []string{evil}}}},
+				"warnings": []any{map[string]any{"rule": evil, "message": evil}}},
+		)
 	})
 	for _, width := range []int{0, 30, 200} {
 		s := g.shell(t)
@@ -309,14 +340,24 @@ func TestAHostileGateway(t *testing.T) {
 		g.answers(answer)
 		for _, format := range []string{asJSON, asTable, asCSV} {
 			odd.width = 40
-			if odd.run("call", "search_brands", "-o", format); steering.MatchString(odd.out+odd.err) || odd.code != 0 && !strings.HasPrefix(odd.err, "hub: ") {
+			if odd.run(
+				"call",
+				"search_brands",
+				"-o",
+				format,
+			); steering.MatchString(odd.out+odd.err) ||
+				odd.code != 0 && !strings.HasPrefix(odd.err, "hub: ") {
 				t.Errorf("%s: %d %q %q", name, odd.code, odd.out, odd.err)
 			}
 		}
 	}
 	g.answers(nil)
 	g.lists(func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprint(w, `{"data":{"tools":[null,{"name":"x y\n","input_schema":{"properties":{"a":true,"b":{"type":["string","null"],"enum":[{}]}},"items":{}}}]}}`)
+		fmt.Fprint(
+			w,
+			`{"data":{"tools":[null,{"name":"x `+
+				`y\n","input_schema":{"properties":{"a":true,"b":{"type":["string","null"],"enum":[{}]}},"items":{}}}]}}`,
+		)
 	})
 	s := g.shell(t)
 	if s.run("tools"); s.code != 0 || steering.MatchString(strings.ReplaceAll(s.out, "\t", "")) {
@@ -407,7 +448,10 @@ func TestTheCatalogIsKept(t *testing.T) {
 	for range 3 {
 		s.run("call", "search_brands", "limit=1")
 	}
-	if got := g.takeAsked(); !slices.Equal(got, []string{"GET /api/tools", "POST /api/tools/search_brands", "POST /api/tools/search_brands", "POST /api/tools/search_brands"}) {
+	if got := g.takeAsked(); !slices.Equal(
+		got,
+		[]string{"GET /api/tools", "POST /api/tools/search_brands", "POST /api/tools/search_brands", "POST /api/tools/search_brands"},
+	) {
 		t.Errorf("%q", got)
 	}
 	newer := *g.spec("search_brands")
@@ -449,10 +493,18 @@ func TestLogin(t *testing.T) {
 	if s.run("tools"); s.code != 0 {
 		t.Errorf("%d %s", s.code, s.err)
 	}
-	if s.run("whoami"); !strings.Contains(s.out, g.URL) || !strings.Contains(s.out, "of hub login") || !strings.Contains(s.out, "admin:read author") || strings.Contains(s.out, goodKey) {
+	if s.run(
+		"whoami",
+	); !strings.Contains(s.out, g.URL) || !strings.Contains(s.out, "of hub login") || !strings.Contains(s.out, "admin:read author") ||
+		strings.Contains(s.out, goodKey) {
 		t.Errorf("%s", s.out)
 	}
-	if s.run("tools", "--url", other.URL); s.code != exitDenied || len(other.takeAsked()) > 0 || !strings.Contains(s.err, "has no key for "+other.URL) {
+	if s.run(
+		"tools",
+		"--url",
+		other.URL,
+	); s.code != exitDenied || len(other.takeAsked()) > 0 ||
+		!strings.Contains(s.err, "has no key for "+other.URL) {
 		t.Errorf("%d %s", s.code, s.err)
 	}
 	s.in = "crm_bad\n"

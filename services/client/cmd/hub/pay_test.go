@@ -28,10 +28,21 @@ type edge struct {
 
 func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b, _ := io.ReadAll(r.Body)
-	e.method, e.path, e.body, e.key, e.kind = r.Method, r.URL.String(), string(b), r.Header.Get("Idempotency-Key"), r.Header.Get("Content-Type")
+	e.method, e.path, e.body, e.key, e.kind = r.Method, r.URL.String(), string(
+		b,
+	), r.Header.Get(
+		"Idempotency-Key",
+	), r.Header.Get(
+		"Content-Type",
+	)
 	e.claims = jwt.RegisteredClaims{}
-	_, err := jwt.ParseWithClaims(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), &e.claims,
-		func(*jwt.Token) (any, error) { return []byte(serviceSecret), nil }, jwt.WithValidMethods([]string{"HS256"}), jwt.WithAudience("hub"))
+	_, err := jwt.ParseWithClaims(
+		strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "),
+		&e.claims,
+		func(*jwt.Token) (any, error) { return []byte(serviceSecret), nil },
+		jwt.WithValidMethods([]string{"HS256"}),
+		jwt.WithAudience("hub"),
+	)
 	if err != nil || len(e.claims.ID) < 20 || e.jtis[e.claims.ID] {
 		w.WriteHeader(http.StatusTeapot)
 		return
@@ -44,10 +55,19 @@ func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // paying runs commands against an edge.
 func paying(t *testing.T) (e *edge, environ map[string]string, hub func(args ...string) (string, error)) {
 	t.Helper()
-	e = &edge{jtis: map[string]bool{}, status: http.StatusOK, answer: `{"ok":true,"data":{"order":{"code":"po_1","amount":11000,"failure":null}}}`}
+	e = &edge{
+		jtis:   map[string]bool{},
+		status: http.StatusOK,
+		answer: `{"ok":true,"data":{"order":{"code":"po_1","amount":11000,"failure":null}}}`,
+	}
 	server := httptest.NewServer(e)
 	t.Cleanup(server.Close)
-	environ = map[string]string{"HUB_URL": server.URL, "HUB_SERVICE_CODE": "shop", "HUB_SERVICE_SECRET": serviceSecret, "HUB_LINKED_USER": "kim"}
+	environ = map[string]string{
+		"HUB_URL":            server.URL,
+		"HUB_SERVICE_CODE":   "shop",
+		"HUB_SERVICE_SECRET": serviceSecret,
+		"HUB_LINKED_USER":    "kim",
+	}
 	return e, environ, func(args ...string) (string, error) {
 		s := shellOf(t, environ)
 		if s.run(append([]string{"pay"}, args...)...); s.code != 0 {
@@ -68,7 +88,8 @@ func TestPayRequests(t *testing.T) {
 		body         string
 	}{
 		{"create --supply-amount 10000 --vat 0", "POST", "/v1/pay/orders", `{"supplyAmount":10000,"vat":0}`},
-		{"create --amount 11000 --method vbank --valid-hours 3 --holder Hub --notify-url https://a.example/x --return-url https://a.example/y --client-order-id c-1 --name Ink --metadata a=b",
+		{"create --amount 11000 --method vbank --valid-hours 3 --holder Hub --notify-url https://a.example/x --return-url " +
+			"https://a.example/y --client-order-id c-1 --name Ink --metadata a=b",
 			"POST", "/v1/pay/orders", `{"amount":11000,"clientOrderId":"c-1","metadata":{"a":"b"},"orderName":"Ink","payMethod":"vbank",` +
 				`"payment_notify_url":"https://a.example/x","returnUrl":"https://a.example/y","vbank":{"holder":"Hub","validHours":3}}`},
 		{"show " + code, "GET", at, ""},
@@ -77,7 +98,8 @@ func TestPayRequests(t *testing.T) {
 		{"refund " + code, "POST", at + "/refund", "{}"},
 		{"refund " + code + " --amount 4000 --expected 11000 --reason late --bank 004 --account 1 --holder Kim", "POST", at + "/refund",
 			`{"amount":4000,"expectedRefundable":11000,"reason":"late","refundAccount":{"accountNumber":"1","bankCode":"004","holder":"Kim"}}`},
-		{"list --status PAID --method card --attention --limit 5 --cursor x", "GET", "/v1/pay/orders?attention=true&cursor=x&limit=5&payMethod=card&status=PAID", ""},
+		{"list --status PAID --method card --attention --limit 5 --cursor x", "GET",
+			"/v1/pay/orders?attention=true&cursor=x&limit=5&payMethod=card&status=PAID", ""},
 	} {
 		out, err := hub(strings.Fields(c.args)...)
 		if err != nil || !strings.Contains(out, `"code": "po_1"`) {
@@ -93,7 +115,15 @@ func TestPayRequests(t *testing.T) {
 			t.Errorf("%s: %+v", c.args, e.claims)
 		}
 	}
-	if _, err := hub("cancel", code, "--idempotency-key", "mine", "--user", "lee"); err != nil || e.key != "mine" || e.claims.Subject != "lee" {
+	if _, err := hub(
+		"cancel",
+		code,
+		"--idempotency-key",
+		"mine",
+		"--user",
+		"lee",
+	); err != nil || e.key != "mine" ||
+		e.claims.Subject != "lee" {
 		t.Errorf("%v: %s %+v", err, e.key, e.claims)
 	}
 	e.status = http.StatusAccepted
@@ -131,11 +161,14 @@ func TestPayErrorsNameWhatToFix(t *testing.T) {
 		"long token":  {[2]string{}, 0, "", "token --lifetime 6m", []string{"--lifetime"}},
 		"no member":   {[2]string{}, 200, `{"data":{"order":{}}}`, "show " + code + " --print order.code", []string{`no "code"`}},
 		"no envelope": {[2]string{}, 502, `<html>`, "list", []string{"502"}},
-		"conflict":    {[2]string{}, 409, refused("E_CONFLICT", `{"code":"ORDER_NOT_REFUNDABLE"}`), "refund " + code, []string{"E_CONFLICT ORDER_NOT_REFUNDABLE: It is so. (req_1)"}},
-		"amount":      {[2]string{}, 400, refused("BAD_AMOUNT", `{"code":"BAD_AMOUNT","rule":"SUM"}`), "create", []string{"BAD_AMOUNT: It is so."}},
+		"conflict": {[2]string{}, 409, refused("E_CONFLICT", `{"code":"ORDER_NOT_REFUNDABLE"}`), "refund " + code,
+			[]string{"E_CONFLICT ORDER_NOT_REFUNDABLE: It is so. (req_1)"}},
+		"amount": {[2]string{}, 400, refused("BAD_AMOUNT", `{"code":"BAD_AMOUNT","rule":"SUM"}`), "create",
+			[]string{"BAD_AMOUNT: It is so."}},
 		"odd details": {[2]string{}, 429, refused("E_RATE_LIMIT", `["x"]`), "list", []string{"E_RATE_LIMIT: It is so."}},
 		"bad secret":  {[2]string{}, 401, refused("E_AUTH_INVALID", `null`), "list", []string{"HUB_SERVICE_SECRET"}},
-		"not linked": {[2]string{}, 401, refused("ACCOUNT_LINK_REQUIRED", `{"code":"ACCOUNT_LINK_REQUIRED","link_url":"https://hub.example/connect?t=x"}`), "create --amount 1",
+		"not linked": {[2]string{}, 401, refused("ACCOUNT_LINK_REQUIRED",
+			`{"code":"ACCOUNT_LINK_REQUIRED","link_url":"https://hub.example/connect?t=x"}`), "create --amount 1",
 			[]string{"ACCOUNT_LINK_REQUIRED", "open https://hub.example/connect?t=x"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -31,7 +31,15 @@ func TestMain(m *testing.M) {
 // environ is that of a process which is the client.
 func (g *gateway) environ(t *testing.T) []string {
 	dir := t.TempDir()
-	return append(os.Environ(), asHub+"=1", "GORACE=atexit_sleep_ms=0", "HUB_URL="+g.URL, "HUB_API_KEY="+goodKey, "HUB_CONFIG_DIR="+dir, "HUB_CACHE_DIR="+dir)
+	return append(
+		os.Environ(),
+		asHub+"=1",
+		"GORACE=atexit_sleep_ms=0",
+		"HUB_URL="+g.URL,
+		"HUB_API_KEY="+goodKey,
+		"HUB_CONFIG_DIR="+dir,
+		"HUB_CACHE_DIR="+dir,
+	)
 }
 
 // start starts the client with a standard input that nobody writes to.
@@ -58,7 +66,9 @@ func TestASilentPipe(t *testing.T) {
 	t.Parallel()
 	g := newGateway(t)
 	cmd, out, err := g.start(t, "call", "search_brands")
-	if failed := cmd.Wait(); failed != nil || !json.Valid(out.Bytes()) || !strings.Contains(err.String(), "nothing came on standard input") || first(g.sent()) != "{}" {
+	if failed := cmd.Wait(); failed != nil || !json.Valid(out.Bytes()) ||
+		!strings.Contains(err.String(), "nothing came on standard input") ||
+		first(g.sent()) != "{}" {
 		t.Errorf("%v %s%s", failed, out, err)
 	}
 	cmd, _, err = g.start(t, "call", "get_brand", "--timeout", "1s")
@@ -80,12 +90,14 @@ func TestSignals(t *testing.T) {
 		args   []string
 		asks   string
 		want   int
-	}{{os.Interrupt, []string{"call", "search_brands", "limit=1"}, "POST", exitInterrupted}, {syscall.SIGTERM, []string{"call", "search_brands", "limit=1"}, "POST", exitTerminated},
+	}{{os.Interrupt, []string{"call", "search_brands", "limit=1"}, "POST", exitInterrupted},
+		{syscall.SIGTERM, []string{"call", "search_brands", "limit=1"}, "POST", exitTerminated},
 		{os.Interrupt, []string{"call", "get_brand", "-"}, "GET", exitInterrupted}, {syscall.SIGTERM, []string{"mcp"}, "", 0}} {
 		for wait := 200 * time.Millisecond; ; wait *= 2 {
 			g.takeAsked()
 			cmd, out, err := g.start(t, c.args...)
-			for wait := 0; c.asks != "" && wait < 500 && !slices.ContainsFunc(g.takeAsked(), func(s string) bool { return strings.HasPrefix(s, c.asks) }); wait++ {
+			for wait := 0; c.asks != "" && wait < 500 && !slices.ContainsFunc(g.takeAsked(),
+				func(s string) bool { return strings.HasPrefix(s, c.asks) }); wait++ {
 				time.Sleep(20 * time.Millisecond)
 			}
 			time.Sleep(wait)
@@ -157,13 +169,18 @@ func TestTheGuideIsTrue(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "bin", "hub"), fmt.Appendf(nil, "#!/bin/sh\nexec '%s' \"$@\"\n", os.Args[0]), 0o755); err != nil {
+	if err := os.WriteFile(
+		filepath.Join(dir, "bin", "hub"),
+		fmt.Appendf(nil, "#!/bin/sh\nexec '%s' \"$@\"\n", os.Args[0]),
+		0o755,
+	); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), bash, "-ec", string(block[1])+"complete -p bin/hub hub 2>&1 || true; cat brands.csv")
 	cmd.Dir, cmd.Env = dir, g.environ(t)
 	out, err := cmd.CombinedOutput()
-	for _, want := range []string{"search_brands\tquery\tquery\tno\tyes", "hub call search_brands categoryId=12", `"brand_id": 3001`, "brand_id,brand_name,contact.email\n3001,", `"campaigns"`, "__start_hub"} {
+	for _, want := range []string{"search_brands\tquery\tquery\tno\tyes", "hub call search_brands categoryId=12", `"brand_id": 3001`,
+		"brand_id,brand_name,contact.email\n3001,", `"campaigns"`, "__start_hub"} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("%v: no %q in\n%s", err, want, out)
 		}

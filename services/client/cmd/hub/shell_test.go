@@ -45,8 +45,15 @@ func (s *shell) run(args ...string) *shell {
 	if s.interrupted {
 		cancel()
 	}
-	term := terminal{getenv: func(name string) string { return s.environ[name] }, in: strings.NewReader(s.in), piped: s.piped, out: &out, err: &err,
-		screen: output.Screen{Width: s.width}, now: func() time.Time { return s.now }}
+	term := terminal{
+		getenv: func(name string) string { return s.environ[name] },
+		in:     strings.NewReader(s.in),
+		piped:  s.piped,
+		out:    &out,
+		err:    &err,
+		screen: output.Screen{Width: s.width},
+		now:    func() time.Time { return s.now },
+	}
 	if s.typed != nil {
 		answer := func(context.Context, string) (string, error) {
 			text := s.typed[0]

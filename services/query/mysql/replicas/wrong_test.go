@@ -75,7 +75,8 @@ func TestWrongStatements(t *testing.T) {
 			if f.Code != fault.Validation || strings.Contains(f.Message, "hub_ro") {
 				t.Errorf("%s: %.200s\nis %s: %s (%v)", kind, written, f.Code, f.Message, f.Unwrap())
 			}
-			if words, _, told := strings.Cut(f.Message, "refused the statement: "); told && len(strings.Fields(f.Message))-len(strings.Fields(words)) < 7 ||
+			if words, _, told := strings.Cut(f.Message, "refused the statement: "); told &&
+				len(strings.Fields(f.Message))-len(strings.Fields(words)) < 7 ||
 				!strings.ContainsAny(f.Message, ":;?") {
 				t.Errorf("%s: %.200s\nhas few words: %s", kind, written, f.Message)
 			}

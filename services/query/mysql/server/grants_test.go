@@ -78,13 +78,16 @@ func TestWhatMendsAGrant(t *testing.T) {
 		line, role string
 		want       string // statements
 	}{
-		{MariaDB, "GRANT SELECT, INSERT, CREATE ROUTINE, SHOW VIEW ON `shop`.* TO `u`@`%`", "", "REVOKE INSERT, CREATE ROUTINE ON `shop`.* FROM `u`@`%`"},
+		{MariaDB, "GRANT SELECT, INSERT, CREATE ROUTINE, SHOW VIEW ON `shop`.* TO `u`@`%`", "",
+			"REVOKE INSERT, CREATE ROUTINE ON `shop`.* FROM `u`@`%`"},
 		{MariaDB, "GRANT SELECT (`a`), UPDATE (`b`, `c`) ON `shop`.`t` TO `u`@`%`", "", "REVOKE UPDATE (`b`, `c`) ON `shop`.`t` FROM `u`@`%`"},
 		{MariaDB, "GRANT EXECUTE ON PROCEDURE `shop`.`p` TO `u`@`%`", "", "REVOKE EXECUTE ON PROCEDURE `shop`.`p` FROM `u`@`%`"},
 		{MySQL, "GRANT EXECUTE ON FUNCTION shop.p TO 'u'@'%'", "", "REVOKE EXECUTE ON FUNCTION shop.p FROM `u`@`%`"},
-		{MariaDB, "GRANT ALL PRIVILEGES ON `sh\\_op`.* TO `u`@`%`", "", "REVOKE ALL PRIVILEGES ON `sh\\_op`.* FROM `u`@`%`; GRANT SELECT, SHOW VIEW ON `sh\\_op`.* TO `u`@`%`"},
+		{MariaDB, "GRANT ALL PRIVILEGES ON `sh\\_op`.* TO `u`@`%`", "",
+			"REVOKE ALL PRIVILEGES ON `sh\\_op`.* FROM `u`@`%`; GRANT SELECT, SHOW VIEW ON `sh\\_op`.* TO `u`@`%`"},
 		// Nobody should read everything: mysql.global_priv has the hashes of passwords.
-		{MariaDB, "GRANT ALL PRIVILEGES ON *.* TO `u`@`%` WITH GRANT OPTION", "", "REVOKE ALL PRIVILEGES ON *.* FROM `u`@`%`; REVOKE GRANT OPTION ON *.* FROM `u`@`%`"},
+		{MariaDB, "GRANT ALL PRIVILEGES ON *.* TO `u`@`%` WITH GRANT OPTION", "",
+			"REVOKE ALL PRIVILEGES ON *.* FROM `u`@`%`; REVOKE GRANT OPTION ON *.* FROM `u`@`%`"},
 		{MySQL, "GRANT PROXY ON ``@`` TO `u`@`%` WITH GRANT OPTION", "", "REVOKE PROXY ON ``@`` FROM `u`@`%`"},
 		{MariaDB, "GRANT SELECT, DELETE, CREATE ON `test`.* TO PUBLIC", "PUBLIC", "REVOKE ALL PRIVILEGES ON `test`.* FROM PUBLIC"},
 		{MariaDB, "GRANT SELECT, DELETE ON `test\\_%`.* TO PUBLIC WITH GRANT OPTION", "PUBLIC",
@@ -108,8 +111,10 @@ func TestWhatMendsAGrant(t *testing.T) {
 	if got := quoteAccount("a@b`c@10.%"); got != "`a@b``c`@`10.%`" {
 		t.Errorf("an account of many marks is %s", got)
 	}
-	several := &GrantsError{[]Finding{{Rights: []string{"DELETE", "INSERT"}, Role: "`w`", Mend: []string{"REVOKE `w` FROM `u`"}}, {Rights: []string{"DROP"}, Role: "`w`", Mend: []string{"REVOKE `w` FROM `u`"}}}}
-	if text := several.Error(); strings.Count(text, "REVOKE") != 1 || strings.Contains(text, "\n") || !strings.Contains(text, "DELETE, INSERT through the role `w`; and DROP") {
+	several := &GrantsError{[]Finding{{Rights: []string{"DELETE", "INSERT"}, Role: "`w`", Mend: []string{"REVOKE `w` FROM `u`"}},
+		{Rights: []string{"DROP"}, Role: "`w`", Mend: []string{"REVOKE `w` FROM `u`"}}}}
+	if text := several.Error(); strings.Count(text, "REVOKE") != 1 || strings.Contains(text, "\n") ||
+		!strings.Contains(text, "DELETE, INSERT through the role `w`; and DROP") {
 		t.Error(text)
 	}
 }
@@ -166,7 +171,8 @@ func TestGrantsOfRealUsers(t *testing.T) {
 		{"role in a role", []string{"GRANT role_nested TO %s"}, []string{"DELETE", "role", "role_nested"}},
 		{"default role", []string{"GRANT role_writes TO %s", "SET DEFAULT ROLE role_writes FOR %s"}, []string{"DELETE"}},
 		{"role with admin option", []string{"GRANT role_reads TO %s WITH ADMIN OPTION"}, []string{"ADMIN OPTION"}},
-		{"several", []string{"GRANT SELECT, INSERT ON grants_a.* TO %s", "GRANT UPDATE (b) ON grants_a.t TO %s", "GRANT FILE ON *.* TO %s", "GRANT role_writes TO %s"},
+		{"several", []string{"GRANT SELECT, INSERT ON grants_a.* TO %s", "GRANT UPDATE (b) ON grants_a.t TO %s", "GRANT FILE ON *.* TO %s",
+			"GRANT role_writes TO %s"},
 			[]string{"INSERT", "UPDATE (`b`)", "FILE", "role_writes"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -224,8 +230,10 @@ func TestGrantsOfEverybody(t *testing.T) {
 			}
 		}
 	}
-	const all = "GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, REFERENCES, INDEX, ALTER, CREATE TEMPORARY TABLES, LOCK TABLES, CREATE VIEW, CREATE ROUTINE, SHOW VIEW, EVENT, TRIGGER ON "
-	exec("CREATE DATABASE shop", all+"`test`.* TO PUBLIC", all+"`test\\_%`.* TO PUBLIC", "CREATE USER reader@'%' IDENTIFIED BY 'pw'", "GRANT SELECT ON shop.* TO reader@'%'")
+	const all = "GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, REFERENCES, INDEX, ALTER, CREATE TEMPORARY TABLES, LOCK TABLES, " +
+		"CREATE VIEW, CREATE ROUTINE, SHOW VIEW, EVENT, TRIGGER ON "
+	exec("CREATE DATABASE shop", all+"`test`.* TO PUBLIC", all+"`test\\_%`.* TO PUBLIC", "CREATE USER reader@'%' IDENTIFIED BY 'pw'",
+		"GRANT SELECT ON shop.* TO reader@'%'")
 	db, err := sql.Open("mysql", server.DSN("reader", "pw", "shop"))
 	if err != nil {
 		t.Fatal(err)
@@ -233,7 +241,8 @@ func TestGrantsOfEverybody(t *testing.T) {
 	t.Cleanup(func() { db.Close() })
 	err = checkGrants(t.Context(), db, MariaDB, nil, false)
 	var over *GrantsError
-	if !errors.As(err, &over) || !strings.Contains(err.Error(), "INSERT, UPDATE, DELETE, CREATE and 10 more rights on `test`.* through the role PUBLIC; and ") ||
+	if !errors.As(err, &over) || !strings.Contains(err.Error(),
+		"INSERT, UPDATE, DELETE, CREATE and 10 more rights on `test`.* through the role PUBLIC; and ") ||
 		!strings.Contains(err.Error(), "REVOKE ALL PRIVILEGES ON `test`.* FROM PUBLIC; REVOKE ALL PRIVILEGES ON `test\\_%`.* FROM PUBLIC;") {
 		t.Fatalf("got %v", err)
 	}

@@ -37,7 +37,8 @@ func TestOpenRefuses(t *testing.T) {
 			t.Errorf("Open(%q): %v, want %q", dsn, err, want)
 		}
 	}
-	s, err := Open("u:p@tcp(h:1)/d?multiStatements=true&allowAllFiles=true&parseTime=true&interpolateParams=false&clientFoundRows=true&columnsWithAlias=true", Options{})
+	s, err := Open("u:p@tcp(h:1)/d?multiStatements=true&allowAllFiles=true&parseTime=true&interpolateParams=false&clientFoundRows=true&"+
+		"columnsWithAlias=true", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +55,8 @@ func TestSessions(t *testing.T) {
 		t.Fatalf("dialect %q, %v", d, err)
 	}
 	var got [6]string
-	err := s.DB().QueryRow(`SELECT @@tx_read_only, @@max_statement_time, @@time_zone, @@sql_mode, @@lock_wait_timeout, @@character_set_client`).
+	err := s.DB().QueryRow(`SELECT @@tx_read_only, @@max_statement_time, @@time_zone, @@sql_mode, @@lock_wait_timeout, `+
+		`@@character_set_client`).
 		Scan(&got[0], &got[1], &got[2], &got[3], &got[4], &got[5])
 	if want := [6]string{"1", "1.5", "+00:00", sqlMode, "5", "utf8mb4"}; err != nil || got != want {
 		t.Errorf("session %q, %v, want %q", got, err, want)
@@ -69,14 +71,16 @@ func TestSessions(t *testing.T) {
 
 func TestSessionsOfOtherServers(t *testing.T) {
 	for version, want := range map[string]Dialect{
-		"10.11.19-MariaDB-0+deb12u1": MariaDB, "5.5.5-11.4.2-MariaDB": MariaDB, "8.0.43": MySQL, "8.4.0-commercial": MySQL, "8.0.11-TiDB-v7.5.1": TiDB,
+		"10.11.19-MariaDB-0+deb12u1": MariaDB, "5.5.5-11.4.2-MariaDB": MariaDB, "8.0.43": MySQL, "8.4.0-commercial": MySQL,
+		"8.0.11-TiDB-v7.5.1": TiDB,
 	} {
 		if got := dialectOf(version); got != want {
 			t.Errorf("%s is %s, want %s", version, got, want)
 		}
 	}
 	mysql8 := SessionVariables(MySQL, 1500*time.Millisecond)
-	if mysql8["max_execution_time"] != "1500" || mysql8["transaction_read_only"] != "1" || mysql8["max_statement_time"] != "" || mysql8["tx_read_only"] != "" {
+	if mysql8["max_execution_time"] != "1500" || mysql8["transaction_read_only"] != "1" || mysql8["max_statement_time"] != "" ||
+		mysql8["tx_read_only"] != "" {
 		t.Errorf("MySQL: %v", mysql8)
 	}
 	if tidb := SessionVariables(TiDB, time.Microsecond); tidb["max_execution_time"] != "1" || tidb["transaction_read_only"] != "" {

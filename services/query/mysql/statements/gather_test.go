@@ -16,7 +16,8 @@ import (
 const crossed = "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 2000) " +
 	"SELECT JSON_LENGTH(JSON_OBJECTAGG(a.n * 2000 + b.n, c.n)), JSON_LENGTH(JSON_ARRAYAGG(a.n)) FROM r a, r b, r c"
 
-// TestGatheringIsShort: an aggregate of JSON over a cross join is stopped early and told what to do instead, and what other statements may take stays what it was.
+// TestGatheringIsShort: an aggregate of JSON over a cross join is stopped early and told what to do instead, and what
+// other statements may take stays what it was.
 func TestGatheringIsShort(t *testing.T) {
 	hubtest.SourceServers(t, func(t *testing.T, on *localserver.SourceServer) {
 		_, dsn := hubtest.SourceDBOn(t, on)
@@ -35,7 +36,8 @@ func TestGatheringIsShort(t *testing.T) {
 			return c.rows, err
 		}
 		err = short.ReadStatement(t.Context(), query.Statement{Text: crossed, Heavy: true}, &collected{limit: 10})
-		if f := fault.From(err); f.Code != fault.DBTimeout || !strings.Contains(f.Message, "300ms") || !strings.Contains(f.Message, "JSON_ARRAYAGG") {
+		if f := fault.From(err); f.Code != fault.DBTimeout || !strings.Contains(f.Message, "300ms") ||
+			!strings.Contains(f.Message, "JSON_ARRAYAGG") {
 			t.Errorf("a cross join: %v", err)
 		}
 		if rows, err := read("SELECT JSON_ARRAYAGG(n) FROM (SELECT 1 AS n UNION ALL SELECT 2) t", true); len(rows) != 1 || err != nil {

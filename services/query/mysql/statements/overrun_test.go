@@ -133,7 +133,8 @@ func TestTurnIsHeldWhileNobodyCanTell(t *testing.T) {
 	}
 	defer admin.Close()
 	turn := newFate()
-	if err := f.reader.ReadStatement(t.Context(), query.Statement{Text: unstoppable, Turn: turn}, &collected{limit: 1}); !fault.Is(err, fault.DBTimeout) {
+	if err := f.reader.ReadStatement(t.Context(), query.Statement{Text: unstoppable, Turn: turn}, &collected{limit: 1}); !fault.Is(err,
+		fault.DBTimeout) {
 		t.Fatal(err)
 	}
 	exec(t, admin, "ALTER USER "+f.user+" ACCOUNT LOCK")
@@ -158,7 +159,8 @@ func exec(t *testing.T, db *sql.DB, statement string) {
 // killIdle ends the connections of a user that run nothing.
 func killIdle(t *testing.T, admin *sql.DB, user string) {
 	t.Helper()
-	rows, err := admin.QueryContext(t.Context(), "SELECT id FROM information_schema.processlist WHERE user = ? AND command = 'Sleep'", user) //nolint:rowserrcheck // a list that is short fails the test all the same
+	const idle = "SELECT id FROM information_schema.processlist WHERE user = ? AND command = 'Sleep'"
+	rows, err := admin.QueryContext(t.Context(), idle, user) //nolint:rowserrcheck // a list that is short fails the test all the same
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +208,8 @@ func TestIDOfAnEarlierServer(t *testing.T) {
 	}()
 	var id int
 	hubtest.Eventually(t, "the statement runs", func() bool {
-		return admin.QueryRowContext(t.Context(), "SELECT id FROM information_schema.processlist WHERE info = 'SELECT SLEEP(1000)'").Scan(&id) == nil
+		return admin.QueryRowContext(t.Context(),
+			"SELECT id FROM information_schema.processlist WHERE info = 'SELECT SLEEP(1000)'").Scan(&id) == nil
 	})
 	m.Kill()
 	if err := <-lost; !fault.Is(err, fault.DB) || is(turn.ended) {
@@ -251,7 +254,8 @@ func TestCloseDoesNotWaitForever(t *testing.T) {
 	log := &hubtest.Buffer{}
 	f := newFixture(t, ReaderOptions{Timeout: 300 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(log, nil))})
 	turn := newFate()
-	if err := f.reader.ReadStatement(t.Context(), query.Statement{Text: unstoppable, Turn: turn}, &collected{limit: 1}); !fault.Is(err, fault.DBTimeout) {
+	if err := f.reader.ReadStatement(t.Context(), query.Statement{Text: unstoppable, Turn: turn}, &collected{limit: 1}); !fault.Is(err,
+		fault.DBTimeout) {
 		t.Fatal(err)
 	}
 	start := time.Now()

@@ -31,8 +31,10 @@ const benchColumns = "campaign_id, partner_id, brand_id, name, status_code, star
 
 func benchFixture(b *testing.B) *fixture {
 	f := newFixture(b, ReaderOptions{MaxRows: 100_000})
-	f.exec(b, "INSERT INTO campaign ("+benchColumns+", created_at) SELECT seq, 1000 + seq % 997, 2000 + seq % 2999, CONCAT('캠페인 ', seq, ' spring \"launch\"'), '1206', "+
-		"'2026-01-31 09:00:00' + INTERVAL seq MINUTE, IF(seq % 3, '2026-03-31 09:00:00', NULL), seq % 50, seq % 977, seq % 99991, '2026-01-01' FROM seq_1_to_10000")
+	f.exec(b, "INSERT INTO campaign ("+benchColumns+", created_at) SELECT seq, 1000 + seq % 997, 2000 + seq % 2999, CONCAT('캠페인 ', "+
+		"seq, ' spring \"launch\"'), '1206', "+
+		"'2026-01-31 09:00:00' + INTERVAL seq MINUTE, IF(seq % 3, '2026-03-31 09:00:00', NULL), seq % 50, seq % 977, seq % 99991, "+
+		"'2026-01-01' FROM seq_1_to_10000")
 	return f
 }
 

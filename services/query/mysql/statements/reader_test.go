@@ -120,7 +120,8 @@ func (f *fixture) busy(t testing.TB) []string {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	rows, err := m.Query("SELECT CONCAT(id, ' ', command, ' ', COALESCE(info, '')) FROM information_schema.processlist WHERE user = ? AND command NOT IN ('Sleep')", f.user)
+	rows, err := m.Query("SELECT CONCAT(id, ' ', command, ' ', COALESCE(info, '')) FROM information_schema.processlist WHERE user = ? "+
+		"AND command NOT IN ('Sleep')", f.user)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,11 +164,14 @@ func TestValues(t *testing.T) {
 	for _, q := range []string{
 		`SET SESSION sql_mode='', time_zone='+09:00', NAMES utf8mb4`,
 		`INSERT INTO v VALUES (1, -128, 255, -32768, 8388607, -2147483648, 4294967295, -9223372036854775808, 18446744073709551615, 42,
-			-12345678901234567890.0123456789, 7, 1.1, 0.1, b'1', b'1000000000000000000000000000000000000001', b'1111111111111111111111111111111111111111111111111111111111111111',
+			-12345678901234567890.0123456789, 7, 1.1, 0.1, b'1', b'1000000000000000000000000000000000000001',
+				b'1111111111111111111111111111111111111111111111111111111111111111',
 			2026, '2026-01-31', '-838:59:59', '01:02:03.456', '2026-01-31 09:00:00', '2026-01-31 09:00:00.250000', '2026-01-31 09:00:00',
-			'ab', 'né "q" \\ \n\t <b>&', '😀 한글', 'x', 'b"c', 'x,y', 'café', 'a', x'00ff', x'fffe', POINT(1,2), '{"a": [1, null, "x"]}', '123e4567-e89b-12d3-a456-426614174000')`,
+			'ab', 'né "q" \\ \n\t <b>&', '😀 한글', 'x',
+				'b"c', 'x,y', 'café', 'a', x'00ff', x'fffe', POINT(1,2), '{"a": [1, null, "x"]}', '123e4567-e89b-12d3-a456-426614174000')`,
 		`INSERT INTO v (id) VALUES (2)`,
-		`INSERT INTO v (id, b, bu, f, db, dt, dtm, dtm6, tm, bit1, y, vc, d) VALUES (3, 9007199254740992, 9007199254740992, -1.5e-7, 1e300, '0000-00-00', '0000-00-00 00:00:00', '2026-01-31 09:00:00', '00:00:00', b'0', 0, '', 0)`,
+		`INSERT INTO v (id, b, bu, f, db, dt, dtm, dtm6, tm, bit1, y, vc, d) VALUES (3, 9007199254740992, 9007199254740992, -1.5e-7, 1e300, ` +
+			`'0000-00-00', '0000-00-00 00:00:00', '2026-01-31 09:00:00', '00:00:00', b'0', 0, '', 0)`,
 		`INSERT INTO v (id, b, bu, f, db) VALUES (4, 9007199254740993, 9007199254740993, 16777216, 12345678901234567)`,
 		`INSERT INTO v (id, b) VALUES (5, -9007199254740993)`,
 	} {
@@ -177,13 +181,18 @@ func TestValues(t *testing.T) {
 	}
 	for _, c := range []struct{ column, kind, want string }{ // of rows 1 and 2
 		{"ti", "tinyint", `-128`}, {"tu", "tinyint unsigned", `255`}, {"si", "smallint", `-32768`}, {"mi", "mediumint", `8388607`},
-		{"i", "int", `-2147483648`}, {"iu", "int unsigned", `4294967295`}, {"b", "bigint", `"-9223372036854775808"`}, {"bu", "bigint unsigned", `"18446744073709551615"`},
-		{"z", "int unsigned", `42`}, {"d", "decimal", `"-12345678901234567890.0123456789"`}, {"d0", "decimal", `"7"`}, {"f", "float", `1.1`}, {"db", "double", `0.1`},
+		{"i", "int", `-2147483648`}, {"iu", "int unsigned", `4294967295`}, {"b", "bigint", `"-9223372036854775808"`},
+		{"bu", "bigint unsigned", `"18446744073709551615"`},
+		{"z", "int unsigned", `42`}, {"d", "decimal", `"-12345678901234567890.0123456789"`}, {"d0", "decimal", `"7"`}, {"f", "float", `1.1`},
+		{"db", "double", `0.1`},
 		{"bit1", "bit", `1`}, {"bit40", "bit", `549755813889`}, {"bit64", "bit", `"18446744073709551615"`}, {"y", "year", `2026`},
-		{"dt", "date", `"2026-01-31"`}, {"tm", "time", `"-838:59:59"`}, {"tm3", "time", `"01:02:03.456"`}, {"dtm", "datetime", `"2026-01-31T09:00:00"`},
+		{"dt", "date", `"2026-01-31"`}, {"tm", "time", `"-838:59:59"`}, {"tm3", "time", `"01:02:03.456"`},
+		{"dtm", "datetime", `"2026-01-31T09:00:00"`},
 		{"dtm6", "datetime", `"2026-01-31T09:00:00.250000"`}, {"ts", "timestamp", `"2026-01-31T00:00:00"`},
-		{"c", "char", `"ab"`}, {"vc", "varchar", `"né \"q\" \\ \n\t <b>&"`}, {"tx", "text", `"😀 한글"`}, {"lt", "text", `"x"`}, {"e", "enum", `"b\"c"`}, {"s", "set", `"x,y"`}, {"l1", "varchar", `"café"`},
-		{"bn", "binary", `"base64:YQAA"`}, {"vb", "varbinary", `"base64:AP8="`}, {"bl", "blob", `"base64://4="`}, {"g", "geometry", `"base64:AAAAAAEBAAAAAAAAAAAA8D8AAAAAAAAAQA=="`},
+		{"c", "char", `"ab"`}, {"vc", "varchar", `"né \"q\" \\ \n\t <b>&"`}, {"tx", "text", `"😀 한글"`}, {"lt", "text", `"x"`},
+		{"e", "enum", `"b\"c"`}, {"s", "set", `"x,y"`}, {"l1", "varchar", `"café"`},
+		{"bn", "binary", `"base64:YQAA"`}, {"vb", "varbinary", `"base64:AP8="`}, {"bl", "blob", `"base64://4="`},
+		{"g", "geometry", `"base64:AAAAAAEBAAAAAAAAAAAA8D8AAAAAAAAAQA=="`},
 		// MariaDB's JSON is longtext with a check, and the protocol says no more.
 		{"j", "text", `"{\"a\": [1, null, \"x\"]}"`}, {"u", "char", `"123e4567-e89b-12d3-a456-426614174000"`},
 	} {
@@ -197,11 +206,13 @@ func TestValues(t *testing.T) {
 	}
 	for _, c := range []struct{ sql, want string }{
 		{"SELECT b, bu, f, db, dt, dtm, dtm6, tm, bit1, y, vc, d FROM v WHERE id = 3",
-			`9007199254740992,9007199254740992,-1.5e-07,1e+300,"0000-00-00","0000-00-00T00:00:00","2026-01-31T09:00:00","00:00:00",0,0,"","0.0000000000"`},
+			`9007199254740992,9007199254740992,-1.5e-07,1e+300,"0000-00-00","0000-00-00T00:00:00","2026-01-31T09:00:00","00:00:00",0,0,"",` +
+				`"0.0000000000"`},
 		{"SELECT b, bu, f, db FROM v WHERE id = 4", `"9007199254740993","9007199254740993",16777200,12345678901234568`},
 		{"SELECT b FROM v WHERE id = 5", `"-9007199254740993"`},
 		{"SELECT NULL", `null`},
-		{"SELECT 1.50, 1e0, 3, 'a', x'61', TRUE, DATE'2026-01-02', TIME'10:00:00', TIMESTAMP'2026-01-02 03:04:05.5'", `"1.50",1,3,"a","base64:YQ==",1,"2026-01-02","10:00:00","2026-01-02T03:04:05.5"`},
+		{"SELECT 1.50, 1e0, 3, 'a', x'61', TRUE, DATE'2026-01-02', TIME'10:00:00', TIMESTAMP'2026-01-02 03:04:05.5'",
+			`"1.50",1,3,"a","base64:YQ==",1,"2026-01-02","10:00:00","2026-01-02T03:04:05.5"`},
 		{"SELECT SUM(ti), AVG(ti), COUNT(*) FROM v", `"-128","-128.0000",5`},
 		{"SELECT CONVERT(x'f09f9880' USING utf8mb4)", `"😀"`},
 		{`SELECT '\0\b', CHAR(127), CHAR(31 USING utf8mb4)`, "\"\\u0000\\u0008\",\"base64:fw==\",\"\\u001f\""},
@@ -217,7 +228,8 @@ func TestValues(t *testing.T) {
 }
 
 func TestQuoted(t *testing.T) {
-	for _, s := range []string{"", "plain", "a\"b\\c/d", "\x00\x01\x1f\x7f", "é한😀\u2028", "\xff", "a\xffb", "\xed\xa0\x80", "\xf0\x9f", "x\xc3", "\xc3\x28", strings.Repeat("\xfe", 5)} {
+	for _, s := range []string{"", "plain", "a\"b\\c/d", "\x00\x01\x1f\x7f", "é한😀\u2028", "\xff", "a\xffb", "\xed\xa0\x80",
+		"\xf0\x9f", "x\xc3", "\xc3\x28", strings.Repeat("\xfe", 5)} {
 		got := appendQuoted([]byte("x"), []byte(s))[1:]
 		var back string
 		if err := json.Unmarshal(got, &back); err != nil {
@@ -409,7 +421,8 @@ func TestPristineSessionsAreReused(t *testing.T) {
 	id := func() string { return f.value(t, "SELECT CONNECTION_ID()") }
 	first := id()
 	c := &collected{limit: 10}
-	if err := f.reader.ReadStatement(t.Context(), query.Statement{Text: "SELECT seq FROM seq_1_to_100 LIMIT 11", Most: 11}, c); err != nil || len(c.rows) != 10 {
+	if err := f.reader.ReadStatement(t.Context(), query.Statement{Text: "SELECT seq FROM seq_1_to_100 LIMIT 11", Most: 11},
+		c); err != nil || len(c.rows) != 10 {
 		t.Fatal(len(c.rows), err)
 	}
 	if got := id(); got != first {
@@ -458,7 +471,8 @@ func TestReadOnlyLayers(t *testing.T) {
 	}
 	r := NewReader(writer, ReaderOptions{Sessions: 1})
 	defer r.Close()
-	for _, text := range []string{"INSERT INTO w VALUES (1)", "DELETE FROM w", "CREATE TABLE w2 (a INT)", "DROP TABLE w", "SELECT * FROM w FOR UPDATE", "SELECT NEXTVAL(sq)", "CREATE TEMPORARY TABLE tt (a INT)", "TRUNCATE w", "SELECT 1"} {
+	for _, text := range []string{"INSERT INTO w VALUES (1)", "DELETE FROM w", "CREATE TABLE w2 (a INT)", "DROP TABLE w",
+		"SELECT * FROM w FOR UPDATE", "SELECT NEXTVAL(sq)", "CREATE TEMPORARY TABLE tt (a INT)", "TRUNCATE w", "SELECT 1"} {
 		// Each follows a good statement on the same session: the chained transaction is READ ONLY too.
 		if err := r.ReadStatement(t.Context(), query.Statement{Text: "SELECT 1"}, &collected{limit: 9}); err != nil {
 			t.Fatal(err)
@@ -499,7 +513,8 @@ func TestErrors(t *testing.T) {
 		text  string
 		errno uint16
 	}{
-		{"SELECT nothing FROM brand", 1054}, {"SELECT FROM", 1064}, {"SELECT * FROM nowhere", 1146}, {"SELECT * FROM mysql.user", 1142}, {"SELECT ff()", 1370},
+		{"SELECT nothing FROM brand", 1054}, {"SELECT FROM", 1064}, {"SELECT * FROM nowhere", 1146}, {"SELECT * FROM mysql.user", 1142},
+		{"SELECT ff()", 1370},
 		{"INSERT INTO brand (brand_id) VALUES (1)", 1142}, {"SELECT 1 UNION SELECT 1, 2", 1222}, {"SELECT (SELECT 1 UNION SELECT 2)", 1242},
 	} {
 		err := f.reader.ReadStatement(t.Context(), query.Statement{Text: c.text}, &collected{limit: 9})
@@ -508,7 +523,8 @@ func TestErrors(t *testing.T) {
 		if got != nil {
 			d, ok = got.Details.(statementDetails)
 		}
-		if !ok || got.Code != fault.Validation || d.DBErrno != c.errno || len(d.Violations) != 1 || d.Violations[0].Path != "/sql" || d.Violations[0].Rule != "sql.server" || d.Violations[0].Message == "" {
+		if !ok || got.Code != fault.Validation || d.DBErrno != c.errno || len(d.Violations) != 1 || d.Violations[0].Path != "/sql" ||
+			d.Violations[0].Rule != "sql.server" || d.Violations[0].Message == "" {
 			t.Errorf("%s: %v, want E_VALIDATION with %d", c.text, err, c.errno)
 		}
 	}
@@ -614,11 +630,13 @@ func TestManyAtOnce(t *testing.T) {
 					time.AfterFunc(time.Duration((i*j)%5)*time.Millisecond, cancel)
 					_ = f.reader.ReadStatement(ctx, query.Statement{Text: "SELECT BENCHMARK(20000, MD5('x'))", Turn: turn}, c)
 				case 1: // stopped early
-					if err := f.reader.ReadStatement(ctx, query.Statement{Text: "SELECT seq FROM seq_1_to_2000", Turn: turn}, c); err != nil || len(c.rows) != 500 {
+					if err := f.reader.ReadStatement(ctx, query.Statement{Text: "SELECT seq FROM seq_1_to_2000", Turn: turn}, c); err != nil ||
+						len(c.rows) != 500 {
 						t.Errorf("%d rows, %v", len(c.rows), err)
 					}
 				default: // must never be hit by somebody else's kill
-					if err := f.reader.ReadStatement(ctx, query.Statement{Text: fmt.Sprintf("SELECT %d, %d", i, j), Turn: turn}, c); err != nil || !reflect.DeepEqual(c.rows, []string{want}) {
+					if err := f.reader.ReadStatement(ctx, query.Statement{Text: fmt.Sprintf("SELECT %d, %d", i, j), Turn: turn}, c); err != nil ||
+						!reflect.DeepEqual(c.rows, []string{want}) {
 						t.Errorf("%v %v, want %s", c.rows, err, want)
 					}
 				}

@@ -25,7 +25,8 @@ func TestRecursionIsWhole(t *testing.T) {
 		defer reader.Close()
 		read := func(steps string) (string, error) {
 			c := &collected{limit: 10}
-			err := reader.ReadStatement(t.Context(), query.Statement{Text: "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r " + steps +
+			err := reader.ReadStatement(t.Context(), query.Statement{Text: "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r " +
+				steps +
 				") SELECT COUNT(*) FROM r"}, c)
 			return strings.Join(c.rows, ","), err
 		}

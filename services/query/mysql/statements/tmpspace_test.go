@@ -25,9 +25,11 @@ var spills = map[string]string{
 	"DISTINCT":        "SELECT DISTINCT SHA2(CONCAT(a.seq, '/', b.seq), 512) FROM seq_1_to_100000 a, seq_1_to_1000 b ORDER BY 1",
 	"ORDER BY a join": "SELECT a.seq, b.seq, SHA2(a.seq, 256) AS h FROM seq_1_to_100000 a, seq_1_to_1000 b ORDER BY h, b.seq",
 	"window":          "SELECT RANK() OVER (PARTITION BY a.seq ORDER BY RAND()) FROM seq_1_to_100000 a, seq_1_to_1000 b",
-	"UNION":           "SELECT COUNT(*) FROM (SELECT seq, REPEAT('x', 1000) FROM seq_1_to_10000000 UNION SELECT seq, REPEAT('y', 1000) FROM seq_1_to_10000000) x",
-	"INTERSECT":       "SELECT COUNT(*) FROM (SELECT seq, REPEAT('x', 1000) FROM seq_1_to_10000000 INTERSECT SELECT seq, REPEAT('x', 1000) FROM seq_1_to_10000000) x",
-	"derived table":   "SELECT COUNT(*) FROM (SELECT a.seq, REPEAT('x', 1000) AS p FROM seq_1_to_10000000 a ORDER BY RAND() LIMIT 9999999) x",
+	"UNION": "SELECT COUNT(*) FROM (SELECT seq, REPEAT('x', 1000) FROM seq_1_to_10000000 UNION SELECT seq, REPEAT('y', 1000) " +
+		"FROM seq_1_to_10000000) x",
+	"INTERSECT": "SELECT COUNT(*) FROM (SELECT seq, REPEAT('x', 1000) FROM seq_1_to_10000000 INTERSECT SELECT seq, REPEAT('x', " +
+		"1000) FROM seq_1_to_10000000) x",
+	"derived table": "SELECT COUNT(*) FROM (SELECT a.seq, REPEAT('x', 1000) AS p FROM seq_1_to_10000000 a ORDER BY RAND() LIMIT 9999999) x",
 }
 
 // TestTemporarySpaceIsBounded on a server of the test's own, whose temporary files are counted.
@@ -70,7 +72,8 @@ func TestTemporarySpaceIsBounded(t *testing.T) {
 		t.Errorf("only %d bytes of temporary files were seen", total)
 	}
 	got := &collected{limit: 1}
-	if err := r.ReadStatement(t.Context(), query.Statement{Text: "SELECT @@tmp_disk_table_size"}, got); err != nil || got.rows[0] != "[8388608]" {
+	if err := r.ReadStatement(t.Context(), query.Statement{Text: "SELECT @@tmp_disk_table_size"}, got); err != nil ||
+		got.rows[0] != "[8388608]" {
 		t.Errorf("%v %v", got.rows, err)
 	}
 	// Where the server allows less, less it is.
@@ -78,7 +81,8 @@ func TestTemporarySpaceIsBounded(t *testing.T) {
 	got = &collected{limit: 1}
 	less := NewReader(s, ReaderOptions{TmpBytes: most})
 	defer less.Close()
-	if err := less.ReadStatement(t.Context(), query.Statement{Text: "SELECT @@tmp_disk_table_size"}, got); err != nil || got.rows[0] != "[1048576]" {
+	if err := less.ReadStatement(t.Context(), query.Statement{Text: "SELECT @@tmp_disk_table_size"}, got); err != nil ||
+		got.rows[0] != "[1048576]" {
 		t.Errorf("%v %v", got.rows, err)
 	}
 }

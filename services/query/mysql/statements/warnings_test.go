@@ -30,7 +30,8 @@ func (f *fixture) warnings(t testing.TB, text string) []tool.Warning {
 
 func TestTheServersWarningsAreTold(t *testing.T) {
 	f := newFixture(t, ReaderOptions{})
-	f.exec(t, `INSERT INTO partner VALUES (1, 'a', NULL, 'KR', '2026-01-01'), (2, 'b', NULL, 'KR', '2026-01-01'), (3, '7', NULL, 'KR', '2026-01-01')`)
+	f.exec(t, `INSERT INTO partner VALUES (1, 'a', NULL, 'KR', '2026-01-01'), (2, 'b', NULL, 'KR', '2026-01-01'), (3, '7', NULL, 'KR', `+
+		`'2026-01-01')`)
 	for text, want := range map[string]string{
 		`SELECT name FROM partner WHERE created_at >= 'soon'`: "sql.date the text 'soon' is no date",
 		`SELECT name FROM partner WHERE name = 0`:             "sql.number the text 'a' was read as a number",
@@ -48,7 +49,8 @@ func TestTheServersWarningsAreTold(t *testing.T) {
 			t.Errorf("%s: %v, want %s", text, got, want)
 		}
 	}
-	many := f.warnings(t, `SELECT 1/0, CAST('x' AS SIGNED), STR_TO_DATE('x', '%d'), JSON_EXTRACT('{', '$.a'), name + 0 FROM partner WHERE created_at > 'x'`)
+	many := f.warnings(t, `SELECT 1/0, CAST('x' AS SIGNED), STR_TO_DATE('x', '%d'), JSON_EXTRACT('{', '$.a'), name + 0 FROM partner `+
+		`WHERE created_at > 'x'`)
 	if len(many) == 0 || len(many) > maxWarnings {
 		t.Errorf("%d warnings: %v", len(many), many)
 	}

@@ -50,7 +50,7 @@ func newShopWith(t *testing.T, o options) *shop {
 		t.Fatalf("%v: %s", err, out)
 	}
 	auth := func(args ...string) string { return x.run("auth", x.env["auth"], args...) }
-	auth("app", "put", "shop", "--name", "The corner shop", "--scopes", "pay:read,pay:write,pay:refund", "--redirect-url", x.echo+"/return",
+	auth("app", "create", "shop", "--name", "The corner shop", "--scopes", "pay:read,pay:write,pay:refund", "--redirect-url", x.echo+"/return",
 		"--user-per-minute", "60000", "--user-burst", "1000", "--service-per-minute", "60000", "--service-burst", "1000")
 	var issued struct {
 		Secret  string

@@ -64,7 +64,7 @@ func settingsFlags(f *pflag.FlagSet, in *apps.Settings) {
 // putApp creates an app, or changes what the flags name of one that is there.
 func (c *commands) putApp() *cobra.Command {
 	in := apps.Settings{LinkMode: apps.Consent, Limits: apps.DefaultLimits()}
-	cmd := &cobra.Command{Use: "put CODE --name NAME", Args: cobra.ExactArgs(1),
+	cmd := &cobra.Command{Use: "put CODE --name NAME", Aliases: []string{"create", "edit"}, Args: cobra.ExactArgs(1),
 		Short: "Create an app, which has no secret yet; of one that is there, change what the flags name and nothing else"}
 	settingsFlags(cmd.Flags(), &in)
 	cmd.RunE = c.onApps(func(ctx context.Context, s *apps.Service, args []string) error {

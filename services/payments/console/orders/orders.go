@@ -65,15 +65,14 @@ func (p *Pages) Mount(mux *http.ServeMux) {
 	p.site.Handle(mux, "GET /admin/orders/{code}", web.Role(admin), p.order)
 	p.site.Handle(mux, "POST /admin/orders/{code}/reconcile", web.Role(admin), p.reconcile)
 	p.site.Handle(mux, "POST /admin/orders/{code}/notifications/{id}", web.Role(admin), p.redeliver)
-	for path, op := range map[string]operation{
-		"resolve":                resolving,
-		"deposits/{id}/apply":    applying,
-		"deposits/{id}/return":   returning,
-		"deposits/{id}/returned": returned,
-	} {
-		p.site.Handle(mux, "GET /admin/orders/{code}/"+path, web.Role(admin), p.confirmPage(op))
-		p.site.Handle(mux, "POST /admin/orders/{code}/"+path, web.Role(admin), p.runPage(op))
-	}
+	p.site.Handle(mux, "GET /admin/orders/{code}/resolve", web.Role(admin), p.confirmPage(resolving))
+	p.site.Handle(mux, "POST /admin/orders/{code}/resolve", web.Role(admin), p.runPage(resolving))
+	p.site.Handle(mux, "GET /admin/orders/{code}/deposits/{id}/apply", web.Role(admin), p.confirmPage(applying))
+	p.site.Handle(mux, "POST /admin/orders/{code}/deposits/{id}/apply", web.Role(admin), p.runPage(applying))
+	p.site.Handle(mux, "GET /admin/orders/{code}/deposits/{id}/return", web.Role(admin), p.confirmPage(returning))
+	p.site.Handle(mux, "POST /admin/orders/{code}/deposits/{id}/return", web.Role(admin), p.runPage(returning))
+	p.site.Handle(mux, "GET /admin/orders/{code}/deposits/{id}/returned", web.Role(admin), p.confirmPage(returned))
+	p.site.Handle(mux, "POST /admin/orders/{code}/deposits/{id}/returned", web.Role(admin), p.runPage(returned))
 }
 
 // back goes to an order and says what was done, or why it was not.

@@ -338,6 +338,9 @@ func TestWhatABrokenServiceCatches(t *testing.T) {
 	if !kinds[caller.User] || !kinds[caller.Key] || len(tokens) < 3 {
 		t.Fatalf("%d tokens were caught, and shown were those of %v", len(tokens), kinds)
 	}
+	hubtest.Eventually(t, "the draft is inspected", func() bool {
+		return query[int](t, s, `SELECT inspected FROM review_control.reviews WHERE draft_id = $1::bigint`, queued)[0] == 2
+	})
 	requests, before := 0, s.state(t, "auth")
 	unchanged := func() {
 		t.Helper()
